@@ -1,0 +1,190 @@
+//! The one driver: tells a policy what happened and applies what it decides.
+
+use std::fmt;
+
+use crate::violation::{Rule, Violation};
+use crate::{Desk, Effect, Ended, Event, Expected, JobId, Ledger, Policy, Round, State, Time};
+
+/// How the events of one instant reach the policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Instants {
+    /// Terminations, then submissions by job number, then timers; then exactly one pass.
+    #[default]
+    Batch,
+    /// One event at a time, each followed by its own pass: submissions by job number, then terminations in
+    /// the order of the starts, then timers. A job whose expected end is now counts as gone for all of them.
+    /// The convention of pyss and the simulators that descend from it.
+    Sequential,
+}
+
+impl fmt::Display for Instants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Instants::Batch => "batch",
+            Instants::Sequential => "sequential",
+        })
+    }
+}
+
+/// Runs a policy over a ledger, one round of events at a time, under any clock.
+pub struct Driver {
+    ledger: Ledger,
+    policy: Box<dyn Policy>,
+    instants: Instants,
+    wake: Option<Time>,
+    last: Time,
+}
+
+impl Driver {
+    /// A driver of this policy, which is rebuilt from the ledger first.
+    pub fn new(ledger: Ledger, mut policy: Box<dyn Policy>, instants: Instants) -> Driver {
+        let last = Time::from_ticks(i64::MIN);
+        policy.rebuild(last, &ledger);
+        Driver { ledger, policy, instants, wake: None, last }
+    }
+
+    /// Who holds what.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// When the policy wants a round, if nothing happens before.
+    pub fn wake(&self) -> Option<Time> {
+        self.wake
+    }
+
+    /// Throws the policy away and goes on with another one, rebuilt from the ledger.
+    pub fn replace(&mut self, mut policy: Box<dyn Policy>) {
+        policy.rebuild(self.last, &self.ledger);
+        self.policy = policy;
+    }
+
+    /// Plays one round: all that happened at `now`, told, decided and applied.
+    ///
+    /// Ends that the round's own starts bring about at the same instant (a runtime of 0) are the source's to
+    /// report, in a round of their own. What changed is appended to `effects`; `round` is left empty.
+    ///
+    /// # Errors
+    /// A refused decision of the policy, or an event that contradicts the ledger. The run cannot go on.
+    pub fn round(
+        &mut self,
+        now: Time,
+        round: &mut Round,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Violation> {
+        if now < self.last {
+            return Err(self.source_error(now, None, Rule::TimeWentBack));
+        }
+        self.last = now;
+        let timer = self.wake.is_some_and(|wake| wake <= now);
+        round.submitted.sort_by_key(|submission| submission.request.number);
+        match self.instants {
+            Instants::Batch => self.batch(now, round, timer, effects)?,
+            Instants::Sequential => self.sequential(now, round, timer, effects)?,
+        }
+        if cfg!(debug_assertions) {
+            self.ledger.sanity_check(now);
+        }
+        Ok(())
+    }
+
+    fn batch(
+        &mut self,
+        now: Time,
+        round: &mut Round,
+        timer: bool,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Violation> {
+        for ended in round.ended.drain(..) {
+            self.end(now, ended)?;
+        }
+        for job in round.overdue.drain(..) {
+            self.overdue(now, job)?;
+        }
+        for submission in round.submitted.drain(..) {
+            self.submit(now, submission)?;
+        }
+        if timer {
+            self.policy.event(now, Event::Timer, &self.ledger);
+        }
+        self.pass(now, effects)
+    }
+
+    fn sequential(
+        &mut self,
+        now: Time,
+        round: &mut Round,
+        timer: bool,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Violation> {
+        for ended in &round.ended {
+            self.release_if_due(now, ended.job)?;
+        }
+        for job in round.overdue.drain(..) {
+            self.overdue(now, job)?;
+            self.pass(now, effects)?;
+        }
+        for submission in round.submitted.drain(..) {
+            self.submit(now, submission)?;
+            self.pass(now, effects)?;
+        }
+        for ended in round.ended.drain(..) {
+            self.end(now, ended)?;
+            self.pass(now, effects)?;
+        }
+        if timer {
+            self.policy.event(now, Event::Timer, &self.ledger);
+            self.pass(now, effects)?;
+        }
+        Ok(())
+    }
+
+    fn release_if_due(&mut self, now: Time, job: JobId) -> Result<(), Violation> {
+        let entry = self.known(now, job)?;
+        match entry.state {
+            State::Running { expected: Expected::At(end), .. } if end <= now => {
+                self.ledger.release(job).map_err(|rule| self.source_error(now, Some(job), rule))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn submit(&mut self, now: Time, submission: crate::Submission) -> Result<(), Violation> {
+        let job = submission.job;
+        self.ledger.admit(job, submission.request).map_err(|rule| self.source_error(now, Some(job), rule))?;
+        self.policy.event(now, Event::Submitted(job), &self.ledger);
+        Ok(())
+    }
+
+    fn end(&mut self, now: Time, ended: Ended) -> Result<(), Violation> {
+        if !matches!(self.known(now, ended.job)?.state, State::Running { .. }) {
+            return Err(self.source_error(now, Some(ended.job), Rule::NotRunning));
+        }
+        self.policy.event(now, Event::Ended(ended), &self.ledger);
+        self.ledger.end(ended.job).map_err(|rule| self.source_error(now, Some(ended.job), rule))?;
+        Ok(())
+    }
+
+    fn overdue(&mut self, now: Time, job: JobId) -> Result<(), Violation> {
+        self.ledger.overdue(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
+        self.policy.event(now, Event::Overdue(job), &self.ledger);
+        Ok(())
+    }
+
+    fn pass(&mut self, now: Time, effects: &mut Vec<Effect>) -> Result<(), Violation> {
+        let Driver { ledger, policy, .. } = self;
+        let mut desk = Desk { now, ledger, effects, wake: None };
+        let result = policy.pass(&mut desk);
+        self.wake = desk.wake;
+        result.map_err(|violation| Violation { policy: self.policy.name().into(), ..violation })
+    }
+
+    fn known(&self, now: Time, job: JobId) -> Result<&crate::Entry, Violation> {
+        self.ledger.get(job).ok_or_else(|| self.source_error(now, None, Rule::UnknownJob))
+    }
+
+    fn source_error(&self, now: Time, job: Option<JobId>, rule: Rule) -> Violation {
+        let number = job.and_then(|job| self.ledger.get(job)).map(|entry| entry.request.number);
+        Violation { policy: format!("{} (event source)", self.policy.name()), job: number, now, rule }
+    }
+}

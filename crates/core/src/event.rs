@@ -1,0 +1,142 @@
+//! What happens to a scheduler (events) and what it does (reasons, effects).
+
+use crate::{JobId, Request, Span, Time};
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndHow {
+    /// By itself.
+    Done,
+    /// It reached its estimate and was killed.
+    KilledAtEstimate,
+}
+
+/// A job that ended at this instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The job.
+    pub job: JobId,
+    /// How it ended.
+    pub how: EndHow,
+}
+
+/// A job that was submitted at this instant, under the handle by which it will be known while it is here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// The handle; not in use by another job.
+    pub job: JobId,
+    /// What its user asked for.
+    pub request: Request,
+}
+
+/// Everything that happens at one instant, by kind, as its source saw it.
+///
+/// The [`Driver`](crate::Driver) puts the kinds in the order that the convention of the run prescribes.
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    /// Jobs that ended, in the order in which they had started.
+    pub ended: Vec<Ended>,
+    /// Running jobs whose expected end is now and that did not end.
+    pub overdue: Vec<JobId>,
+    /// Jobs that were submitted, in the order of the trace.
+    pub submitted: Vec<Submission>,
+}
+
+impl Round {
+    /// Whether nothing happened but the passing of time.
+    pub fn is_empty(&self) -> bool {
+        self.ended.is_empty() && self.overdue.is_empty() && self.submitted.is_empty()
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.ended.clear();
+        self.overdue.clear();
+        self.submitted.clear();
+    }
+}
+
+/// One event, as a policy is told it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A job was submitted; the ledger has its request.
+    Submitted(JobId),
+    /// A job ended; the ledger still shows it as it ran, for the length of this call.
+    Ended(Ended),
+    /// A running job is past its expected end and runs on: nobody knows its end now.
+    Overdue(JobId),
+    /// The wake-up that the policy asked for is due.
+    Timer,
+}
+
+/// Why a job started when it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// In the instant of its submission, without passing a job that waits.
+    AtOnce,
+    /// In its turn: as the head of the queue, or at the start reserved for it.
+    Reserved,
+    /// Ahead of its turn: past a job before it in the queue that still waits.
+    Backfilled,
+    /// At the start of a window that was promised to its user.
+    Promised,
+    /// For a short slice at once, whatever the queue.
+    Quantum,
+}
+
+impl Reason {
+    /// The word that tables and files use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Reason::AtOnce => "at_once",
+            Reason::Reserved => "reserved",
+            Reason::Backfilled => "backfilled",
+            Reason::Promised => "promised",
+            Reason::Quantum => "quantum",
+        }
+    }
+}
+
+/// Why a promise could not be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// A running job stayed past its expected end and still holds the processors.
+    Overdue,
+}
+
+/// What a round changed, for whoever plays or drives the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The job starts now. Where is in the ledger.
+    Started {
+        /// The job.
+        job: JobId,
+        /// Why now.
+        reason: Reason,
+        /// How long it is expected to hold its resources.
+        planned: Span,
+    },
+    /// The job has been promised to start at `latest` or before; earlier than any promise before.
+    Promised {
+        /// The job.
+        job: JobId,
+        /// The latest start.
+        latest: Time,
+    },
+    /// The promise cannot be kept any more; the new one is `latest`.
+    PromiseBroken {
+        /// The job.
+        job: JobId,
+        /// The new latest start.
+        latest: Time,
+        /// What made it impossible.
+        why: Broken,
+    },
+    /// The policy intends to start the job then. A plan, not a promise: it may move either way.
+    Planned {
+        /// The job.
+        job: JobId,
+        /// The planned start.
+        start: Time,
+    },
+}

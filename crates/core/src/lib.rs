@@ -1,0 +1,77 @@
+//! The contract of Miserly: what time, a job, a machine and a decision are, and who may do what to them.
+//!
+//! A [`Driver`] takes the events of an instant, tells them to a [`Policy`], and applies what the policy
+//! decides to the [`Ledger`], which checks it. Simulation and real time differ only in where the events
+//! come from and in what is done with the [`Effect`]s that come back.
+//!
+//! ```
+//! use miserly_core::{Driver, Instants, JobId, Ledger, Machine, Request, Round, Submission, Time};
+//! use miserly_core::{Desk, Event, Placement, Policy, Reason, Resources, Span, Violation};
+//!
+//! /// Starts every job as soon as it is submitted: right only on a machine that is wide enough.
+//! struct Eager(Vec<JobId>);
+//!
+//! impl Policy for Eager {
+//!     fn name(&self) -> &str { "eager" }
+//!     fn rebuild(&mut self, _now: Time, ledger: &Ledger) { self.0 = ledger.waiting().collect(); }
+//!     fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {
+//!         if let Event::Submitted(job) = event { self.0.push(job); }
+//!     }
+//!     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+//!         for job in self.0.drain(..) {
+//!             let demand = desk.ledger().request(job).demand;
+//!             desk.start(job, Placement::on_plain(demand), Reason::AtOnce)?;
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let mut driver = Driver::new(Ledger::new(Machine::plain(8)), Box::new(Eager(vec![])), Instants::Batch);
+//! let request = Request::new(1, Time::ZERO, Span::from_secs(60).unwrap(), Resources::cpus(3));
+//! let mut round = Round::default();
+//! round.submitted.push(Submission { job: JobId(0), request });
+//! let mut effects = Vec::new();
+//! driver.round(Time::ZERO, &mut round, &mut effects)?;
+//! assert_eq!(driver.ledger().free().cpus_count(), 5);
+//! # Ok::<(), Violation>(())
+//! ```
+
+mod time;
+
+mod resources;
+
+mod pes;
+
+mod machine;
+
+mod job;
+
+mod placement;
+
+mod event;
+
+mod violation;
+
+mod ledger;
+
+mod desk;
+
+mod policy;
+
+mod driver;
+
+mod draw;
+
+pub use desk::Desk;
+pub use draw::draw;
+pub use driver::{Driver, Instants};
+pub use event::{Broken, Effect, EndHow, Ended, Event, Reason, Round, Submission};
+pub use job::{ActualRuntime, JobId, JobNumber, Request};
+pub use ledger::{Entry, Expected, Ledger, Promise, State};
+pub use machine::{Host, HostId, Machine};
+pub use pes::PeSet;
+pub use placement::{Pes, Placement, Share, SlotId};
+pub use policy::Policy;
+pub use resources::{Kind, Resources};
+pub use time::{Span, Time};
+pub use violation::{Rule, Violation};

@@ -1,0 +1,79 @@
+//! A decision that the ledger refused: always a defect of a policy or of an event source.
+
+use std::fmt;
+
+use crate::{JobNumber, Time};
+
+/// The rule that a decision or an event broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Only a job that is in the ledger can be decided about.
+    UnknownJob,
+    /// A handle names one job at a time.
+    HandleInUse,
+    /// Only a waiting job can start, and only once.
+    NotWaiting,
+    /// Only a running job can end or be overdue.
+    NotRunning,
+    /// A job cannot start before it was submitted.
+    StartBeforeSubmit,
+    /// A placement holds exactly what the job asked for, of the kinds that the machine accounts.
+    WrongAmount,
+    /// A placement names hosts and rows that exist.
+    NoSuchHost,
+    /// A host cannot give more than it has free.
+    OverCommitted,
+    /// A promise never moves later.
+    PromiseMovedLater,
+    /// A promised job starts no later than promised.
+    PromiseMissed,
+    /// A promise can be broken only for a cause outside the policy.
+    BrokenWithoutCause,
+    /// Time does not run backwards.
+    TimeWentBack,
+    /// A wake-up lies in the future.
+    WakeInThePast,
+}
+
+impl Rule {
+    fn text(self) -> &'static str {
+        match self {
+            Rule::UnknownJob => "only a job in the ledger can be decided about",
+            Rule::HandleInUse => "a handle names one job at a time",
+            Rule::NotWaiting => "only a waiting job can start, and only once",
+            Rule::NotRunning => "only a running job can end or be overdue",
+            Rule::StartBeforeSubmit => "no start before the submission",
+            Rule::WrongAmount => "a placement holds exactly what was asked for",
+            Rule::NoSuchHost => "a placement names hosts and slots that exist",
+            Rule::OverCommitted => "no host gives more than it has free",
+            Rule::PromiseMovedLater => "a promise never moves later",
+            Rule::PromiseMissed => "a promised job starts no later than promised",
+            Rule::BrokenWithoutCause => "a promise is broken only for a cause outside the policy",
+            Rule::TimeWentBack => "time does not run backwards",
+            Rule::WakeInThePast => "a wake-up lies in the future",
+        }
+    }
+}
+
+/// A refused decision: who, about which job, when, and against which rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Violation {
+    /// The policy's name, or the part of the driver that refused.
+    pub policy: String,
+    /// The job, where there is one.
+    pub job: Option<JobNumber>,
+    /// When.
+    pub now: Time,
+    /// The rule.
+    pub rule: Rule,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "policy {} broke a rule at {} s", self.policy, self.now)?;
+        if let Some(job) = self.job {
+            write!(f, " with job {job}")?;
+        }
+        write!(f, ": {} (please report this with the trace)", self.rule.text())
+    }
+}

@@ -1,0 +1,199 @@
+//! What the scheduler is told of a job's runtime.
+
+use std::fmt;
+use std::str::FromStr;
+
+use miserly_core::{Span, draw};
+
+/// A factor with six decimals, kept exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor(u64);
+
+impl Factor {
+    /// The factor 1.
+    pub const ONE: Factor = Factor(Factor::UNIT);
+    const UNIT: u64 = 1_000_000;
+
+    /// `span` times this factor, rounded down to a tick, saturating.
+    pub fn of(self, span: Span) -> Span {
+        let product = i128::from(span.ticks()) * i128::from(self.0) / i128::from(Factor::UNIT);
+        Span::from_ticks(i64::try_from(product).unwrap_or(i64::MAX))
+    }
+}
+
+impl FromStr for Factor {
+    type Err = EstimatesError;
+
+    fn from_str(text: &str) -> Result<Factor, EstimatesError> {
+        let bad = || EstimatesError::BadFactor(text.to_owned());
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+        let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty()
+            || whole.len() > 6
+            || decimals.len() > 6
+            || !all_digits(whole)
+            || !all_digits(decimals)
+        {
+            return Err(bad());
+        }
+        let parts = format!("{whole}{decimals:0<6}");
+        match parts.parse() {
+            Ok(0) | Err(_) => Err(bad()),
+            Ok(millionths) => Ok(Factor(millionths)),
+        }
+    }
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, decimals) = (self.0 / Factor::UNIT, self.0 % Factor::UNIT);
+        if decimals == 0 {
+            return write!(f, "{whole}");
+        }
+        write!(f, "{whole}.{}", format!("{decimals:06}").trim_end_matches('0'))
+    }
+}
+
+/// A model of the estimates: a property of the run, never of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimates {
+    /// The log's own, times a factor.
+    Trace(Factor),
+    /// The true runtime times a factor: the deterministic model of Zotkin et al. §4.
+    Exact(Factor),
+    /// Uniform between the runtime T and 2 R T: the randomised model of Zotkin et al. §4; R = 1 is exact.
+    Uniform(Factor),
+    /// Uniform between T and (2R - 1) T, whose mean is R T.
+    UniformMean(Factor),
+}
+
+impl Default for Estimates {
+    fn default() -> Estimates {
+        Estimates::Trace(Factor::ONE)
+    }
+}
+
+impl Estimates {
+    /// What the scheduler is told of job `number`, whose log says `estimate` and which runs for `runtime`.
+    pub fn estimate(self, estimate: Span, runtime: Span, seed: u64, number: i64) -> Span {
+        match self {
+            Estimates::Trace(factor) => factor.of(estimate),
+            Estimates::Exact(factor) => factor.of(runtime),
+            Estimates::Uniform(Factor::ONE) => runtime,
+            Estimates::Uniform(Factor(r)) => uniform(runtime, Factor(2 * r), seed, number),
+            Estimates::UniformMean(Factor(r)) => uniform(runtime, Factor(2 * r - Factor::UNIT), seed, number),
+        }
+    }
+}
+
+/// A draw between `runtime` and `upper` times it.
+fn uniform(runtime: Span, upper: Factor, seed: u64, number: i64) -> Span {
+    let width = u128::from((upper.of(runtime) - runtime).ticks().unsigned_abs());
+    let drawn = (width * u128::from(draw(seed, number, 0))) >> 64;
+    // Below `width`, which came from an i64.
+    runtime + Span::from_ticks(i64::try_from(drawn).unwrap_or(i64::MAX))
+}
+
+/// A model of the estimates that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EstimatesError {
+    /// No such model.
+    #[error(
+        "no estimates {0:?}; they are trace, trace*F, exact, exact*R, uniform:R (drawn from T to 2RT) \
+         or uniform:R:mean (from T to (2R-1)T)"
+    )]
+    NoSuchModel(String),
+    /// A factor that is no positive number of at most six digits and six decimals.
+    #[error("factor {0:?}: give a number above 0, with at most six digits before and after the point")]
+    BadFactor(String),
+    /// A randomised model with R below 1.
+    #[error("uniform:{0}: R must be 1 or more")]
+    BelowOne(Factor),
+}
+
+impl FromStr for Estimates {
+    type Err = EstimatesError;
+
+    fn from_str(text: &str) -> Result<Estimates, EstimatesError> {
+        if let Some(rest) = text.strip_prefix("uniform:") {
+            let (factor, mean) = rest.strip_suffix(":mean").map_or((rest, false), |factor| (factor, true));
+            let factor = factor.parse()?;
+            return match (factor, mean) {
+                (Factor(r), _) if r < Factor::UNIT => Err(EstimatesError::BelowOne(factor)),
+                (_, true) => Ok(Estimates::UniformMean(factor)),
+                (_, false) => Ok(Estimates::Uniform(factor)),
+            };
+        }
+        let (model, factor) = match text.split_once('*') {
+            Some((model, factor)) => (model, Some(factor)),
+            None => (text, None),
+        };
+        let build = match model.trim() {
+            "trace" => Estimates::Trace,
+            "exact" => Estimates::Exact,
+            _ => return Err(EstimatesError::NoSuchModel(text.to_owned())),
+        };
+        Ok(build(factor.map_or(Ok(Factor::ONE), |factor| factor.trim().parse())?))
+    }
+}
+
+impl fmt::Display for Estimates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Estimates::Trace(Factor::ONE) => f.write_str("trace"),
+            Estimates::Trace(factor) => write!(f, "trace*{factor}"),
+            Estimates::Exact(Factor::ONE) => f.write_str("exact"),
+            Estimates::Exact(factor) => write!(f, "exact*{factor}"),
+            Estimates::Uniform(factor) => write!(f, "uniform:{factor}"),
+            Estimates::UniformMean(factor) => write!(f, "uniform:{factor}:mean"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: Option<&str>) {
+        assert_eq!(text.parse::<Estimates>().ok().map(|model| model.to_string()).as_deref(), expect);
+    }
+
+    #[test]
+    fn written_forms() {
+        check("trace", Some("trace"));
+        check("trace*1.50", Some("trace*1.5"));
+        check("exact*5", Some("exact*5"));
+        check("uniform:5", Some("uniform:5"));
+        check("uniform:2.5:mean", Some("uniform:2.5:mean"));
+        for bad in [
+            "",
+            "traces",
+            "exact*",
+            "exact*0",
+            "exact*-1",
+            "uniform",
+            "uniform:0.5",
+            "exact*1e3",
+            "uniform:x",
+        ] {
+            check(bad, None);
+        }
+    }
+
+    #[test]
+    fn what_is_told() {
+        let told = |model: &str, number| {
+            let model: Estimates = model.parse().unwrap();
+            model.estimate(Span::from_ticks(700), Span::from_ticks(100), 1, number).ticks()
+        };
+        assert_eq!(told("trace*0.5", 1), 350);
+        assert_eq!(told("exact*15", 1), 1500);
+        assert_eq!(told("uniform:1", 1), 100);
+        assert_eq!(told("uniform:1:mean", 1), 100);
+        let draws: Vec<i64> = (0..2000).map(|number| told("uniform:5", number)).collect();
+        assert!(draws.iter().all(|&estimate| (100..1000).contains(&estimate)));
+        let mean = draws.iter().sum::<i64>() / 2000;
+        assert!((530..570).contains(&mean), "{mean}");
+    }
+}

@@ -1,0 +1,289 @@
+//! From the lines of a log to the jobs of a run: parse, drop, fall back, cut at the estimate, estimate.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::BufRead;
+
+use miserly_core::{ActualRuntime, Kind, Request, Resources, Span, Time};
+
+use crate::estimates::Estimates;
+use crate::filter::Filter;
+use crate::swf::{Field, Line, ReadError, Reader, Record};
+use crate::trace::{Trace, TraceError};
+
+/// What happens to a job that reaches the log's own estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overrun {
+    /// It is killed there (Zotkin et al. §2).
+    #[default]
+    Kill,
+    /// Its estimate is taken to be its runtime, as the archive repairs such logs.
+    Extend,
+    /// It runs on, overdue.
+    Run,
+}
+
+impl fmt::Display for Overrun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Overrun::Kill => "kill",
+            Overrun::Extend => "extend",
+            Overrun::Run => "run",
+        })
+    }
+}
+
+/// Which field is the job's size, where both are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProcsField {
+    /// Allocated processors (field 5) first.
+    #[default]
+    Allocated,
+    /// Requested processors (field 8) first.
+    Requested,
+}
+
+impl fmt::Display for ProcsField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ProcsField::Allocated => "allocated",
+            ProcsField::Requested => "requested",
+        })
+    }
+}
+
+/// How a log is read.
+#[derive(Clone, Debug, Default)]
+pub struct JobOptions {
+    /// The machine's processors: wider jobs are skipped.
+    pub procs: u32,
+    /// Which field is the size.
+    pub procs_field: ProcsField,
+    /// Jobs to leave out: those that meet any of these.
+    pub drop: Vec<Filter>,
+    /// What happens at the log's own estimate.
+    pub overrun: Overrun,
+    /// What the scheduler is told.
+    pub estimates: Estimates,
+    /// The seed of randomised estimates.
+    pub seed: u64,
+    /// Skip malformed lines instead of stopping at the first.
+    pub lenient: bool,
+    /// Only jobs submitted then or later, in the log's seconds.
+    pub from: Option<i64>,
+    /// Only jobs submitted before then, in the log's seconds.
+    pub to: Option<i64>,
+    /// Keep each job's line, for writing it again.
+    pub keep_records: bool,
+}
+
+/// A job of a run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What its user asked for.
+    pub request: Request,
+    /// How long it runs: what the log says, cut at the log's estimate if that is the rule.
+    pub runtime: ActualRuntime,
+    /// Whether it was cut.
+    pub killed: bool,
+    /// Its line, if it was to be kept.
+    pub record: Option<Box<Record>>,
+}
+
+/// What became of the lines: `read` = jobs handed out + the sum of `skipped`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lines that are neither comments nor blank.
+    pub read: u64,
+    /// Jobs handed out.
+    pub used: u64,
+    /// Lines left out, by reason.
+    pub skipped: BTreeMap<String, u64>,
+    /// Jobs submitted before one above them.
+    pub out_of_order: u64,
+}
+
+/// Why a line gives no job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Skip {
+    Dropped(usize),
+    NoSubmit,
+    BeforeFrom,
+    AfterTo,
+    NoSize,
+    TooWide,
+    NoRuntime,
+}
+
+/// The jobs of a log, one at a time, in the order of their submission.
+///
+/// A log that is in order streams through; one that is not is held and sorted first, stably.
+pub struct Jobs<'a> {
+    trace: &'a Trace,
+    options: JobOptions,
+    counts: Counts,
+    source: Lines<'a>,
+}
+
+enum Lines<'a> {
+    Stream(Reader<Box<dyn BufRead + Send + 'a>>),
+    Sorted(std::vec::IntoIter<Record>),
+}
+
+impl<'a> Jobs<'a> {
+    /// The jobs of `trace`; `in_order` as its survey found it.
+    ///
+    /// # Errors
+    /// If the log cannot be opened or, where it has to be sorted, read.
+    pub fn new(trace: &'a Trace, in_order: bool, options: JobOptions) -> Result<Jobs<'a>, TraceError> {
+        let reader = trace.reader()?;
+        let mut jobs = Jobs { trace, options, counts: Counts::default(), source: Lines::Stream(reader) };
+        if !in_order {
+            jobs.sort()?;
+        }
+        Ok(jobs)
+    }
+
+    /// What has become of the lines so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Reads all that is left and puts it in order.
+    fn sort(&mut self) -> Result<(), TraceError> {
+        let mut records = Vec::new();
+        let mut latest = i64::MIN;
+        while let Some(record) = self.next_record()? {
+            let submit = record.get(Field::Submit);
+            self.counts.out_of_order += u64::from(submit < latest);
+            latest = latest.max(submit);
+            records.push(record);
+        }
+        records.sort_by_key(|record| record.get(Field::Submit));
+        self.source = Lines::Sorted(records.into_iter());
+        Ok(())
+    }
+
+    /// The next well-formed line.
+    fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
+        let reader = match &mut self.source {
+            Lines::Sorted(records) => return Ok(records.next()),
+            Lines::Stream(reader) => reader,
+        };
+        loop {
+            match reader.next_line() {
+                Ok(None) => return Ok(None),
+                Ok(Some(Line::Comment(_) | Line::Blank)) => {}
+                Ok(Some(Line::Job(record))) => {
+                    self.counts.read += 1;
+                    return Ok(Some(record.clone()));
+                }
+                Err(ReadError::Malformed { .. }) if self.options.lenient => {
+                    self.counts.read += 1;
+                    *self.counts.skipped.entry("malformed".into()).or_default() += 1;
+                }
+                Err(error) => return Err(self.trace.read_error(error)),
+            }
+        }
+    }
+
+    fn skip(&mut self, skip: Skip) {
+        let reason = match skip {
+            Skip::Dropped(filter) => self.options.drop[filter].to_string(),
+            Skip::NoSubmit => "no_submit_time".into(),
+            Skip::BeforeFrom => "before_from".into(),
+            Skip::AfterTo => "after_to".into(),
+            Skip::NoSize => "no_processors".into(),
+            Skip::TooWide => "too_wide".into(),
+            Skip::NoRuntime => "no_runtime".into(),
+        };
+        *self.counts.skipped.entry(reason).or_default() += 1;
+    }
+}
+
+impl Iterator for Jobs<'_> {
+    type Item = Result<Job, TraceError>;
+
+    fn next(&mut self) -> Option<Result<Job, TraceError>> {
+        loop {
+            let record = match self.next_record() {
+                Ok(record) => record?,
+                Err(error) => return Some(Err(error)),
+            };
+            match job_of(record, &self.options) {
+                Ok(job) => {
+                    self.counts.used += 1;
+                    return Some(Ok(job));
+                }
+                Err(skip) => self.skip(skip),
+            }
+        }
+    }
+}
+
+/// A record as the run sees it, or why it has no place in the run.
+fn job_of(record: Record, options: &JobOptions) -> Result<Job, Skip> {
+    if let Some(filter) = options.drop.iter().position(|filter| filter.matches(&record)) {
+        return Err(Skip::Dropped(filter));
+    }
+    let number = record.get(Field::Job);
+    let submit = submit_within(&record, options)?;
+    let procs = procs_of(&record, options)?;
+    let runtime = record.known(Field::Runtime).ok_or(Skip::NoRuntime)?;
+    let trace_estimate = record.positive(Field::Estimate).unwrap_or(runtime);
+    let (runtime, trace_estimate, killed) = match options.overrun {
+        Overrun::Kill => (runtime.min(trace_estimate), trace_estimate, runtime > trace_estimate),
+        Overrun::Extend => (runtime, trace_estimate.max(runtime), false),
+        Overrun::Run => (runtime, trace_estimate, false),
+    };
+    let (runtime, trace_estimate) = (span(runtime), span(trace_estimate));
+    let estimate = options.estimates.estimate(trace_estimate, runtime, options.seed, number);
+    let request = Request {
+        number,
+        submit,
+        estimate,
+        demand: Resources::cpus(procs).with(Kind::Memory, memory_of(&record, procs)),
+        user: small(&record, Field::User),
+        queue: small(&record, Field::Queue),
+    };
+    let record = options.keep_records.then(|| Box::new(record));
+    Ok(Job { request, runtime: ActualRuntime(runtime), killed, record })
+}
+
+fn submit_within(record: &Record, options: &JobOptions) -> Result<Time, Skip> {
+    let secs = record.get(Field::Submit);
+    if secs < 0 {
+        return Err(Skip::NoSubmit);
+    }
+    if options.from.is_some_and(|from| secs < from) {
+        return Err(Skip::BeforeFrom);
+    }
+    if options.to.is_some_and(|to| secs >= to) {
+        return Err(Skip::AfterTo);
+    }
+    // The parser bounds times far below what ticks can hold.
+    Time::from_secs(secs).ok_or(Skip::NoSubmit)
+}
+
+fn procs_of(record: &Record, options: &JobOptions) -> Result<u64, Skip> {
+    let (first, second) = match options.procs_field {
+        ProcsField::Allocated => (Field::Allocated, Field::RequestedProcs),
+        ProcsField::Requested => (Field::RequestedProcs, Field::Allocated),
+    };
+    let procs = record.positive(first).or_else(|| record.positive(second)).ok_or(Skip::NoSize)?;
+    if procs > u64::from(options.procs) { Err(Skip::TooWide) } else { Ok(procs) }
+}
+
+/// The job's memory in kB: requested, else used, both per processor.
+fn memory_of(record: &Record, procs: u64) -> u64 {
+    let each = record.positive(Field::RequestedMemory).or_else(|| record.positive(Field::UsedMemory));
+    each.unwrap_or(0).saturating_mul(procs)
+}
+
+fn small(record: &Record, field: Field) -> Option<u32> {
+    record.known(field).and_then(|value| u32::try_from(value).ok())
+}
+
+fn span(secs: u64) -> Span {
+    i64::try_from(secs).ok().and_then(Span::from_secs).unwrap_or(Span::MAX)
+}

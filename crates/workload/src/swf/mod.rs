@@ -1,0 +1,20 @@
+//! The Standard Workload Format: a line of eighteen fields per job, comments after `;`.
+//!
+//! What is read and written again has the same fields and comments, line by line; only the white space
+//! between fields may change.
+
+mod record;
+
+mod parse;
+
+mod header;
+
+mod reader;
+
+mod writer;
+
+pub use header::Header;
+pub use parse::{LineError, parse_line};
+pub use reader::{Line, ReadError, Reader};
+pub use record::{Decimal, Field, Record};
+pub use writer::Writer;

@@ -1,0 +1,144 @@
+//! A log as a stream of lines.
+
+use std::io::{self, BufRead};
+
+use super::parse::{LineError, is_blank, parse_line};
+use super::record::Record;
+
+/// The longest line that is taken for text. Real ones have a few hundred bytes.
+const LINE_MAX: usize = 1 << 16;
+
+/// One line of a log.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// A comment, the `;` included, without its line end.
+    Comment(&'a str),
+    /// A job.
+    Job(&'a Record),
+    /// Nothing but blanks.
+    Blank,
+}
+
+/// What stopped the reader.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A job line that is not one.
+    #[error("line {line}: {error}")]
+    Malformed {
+        /// The line's number, from 1.
+        line: u64,
+        /// What is wrong with it.
+        error: LineError,
+    },
+    /// A line too long to be text.
+    #[error("line {line}: over {LINE_MAX} bytes without a line end; this is no Standard Workload Format")]
+    TooLong {
+        /// The line's number, from 1.
+        line: u64,
+    },
+    /// The bytes did not come.
+    #[error("after line {line}: {error}")]
+    Io {
+        /// The last whole line, from 1.
+        line: u64,
+        /// What went wrong.
+        error: io::Error,
+    },
+}
+
+/// Reads a log line by line. Holds one line at a time, whatever the length of the log.
+pub struct Reader<R> {
+    input: R,
+    buffer: Vec<u8>,
+    record: Record,
+    line: u64,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// A reader of uncompressed text.
+    pub fn new(input: R) -> Reader<R> {
+        Reader { input, buffer: Vec::with_capacity(256), record: Record::unknown(), line: 0 }
+    }
+
+    /// The number of the line that was read last, from 1.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The next line; `None` at the end.
+    ///
+    /// After [`ReadError::Malformed`] the reader goes on with the line after it; the other errors are final.
+    ///
+    /// # Errors
+    /// If the line is no job line, or the input fails.
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, ReadError> {
+        if !self.fill()? {
+            return Ok(None);
+        }
+        let Reader { buffer, record, line, .. } = self;
+        match buffer.iter().find(|&&byte| !is_blank(byte)) {
+            None => Ok(Some(Line::Blank)),
+            Some(b';') => Ok(Some(Line::Comment(make_text(buffer)))),
+            Some(_) => match parse_line(buffer, record) {
+                Ok(()) => Ok(Some(Line::Job(record))),
+                Err(error) => Err(ReadError::Malformed { line: *line, error }),
+            },
+        }
+    }
+
+    /// The next job, comments and blank lines passed over; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`next_line`](Reader::next_line).
+    pub fn next_job(&mut self) -> Result<Option<&Record>, ReadError> {
+        loop {
+            match self.next_line()? {
+                None => return Ok(None),
+                // Told apart above; asked again because a loop cannot return what it borrowed.
+                Some(Line::Job(_)) => return Ok(Some(&self.record)),
+                Some(Line::Comment(_) | Line::Blank) => {}
+            }
+        }
+    }
+
+    /// The next line as it stands, without its line end; `None` at the end.
+    pub(crate) fn next_raw(&mut self) -> Result<Option<&[u8]>, ReadError> {
+        Ok(if self.fill()? { Some(&self.buffer) } else { None })
+    }
+
+    /// Gets one line into the buffer, without its line end; `false` at the end of the input.
+    fn fill(&mut self) -> Result<bool, ReadError> {
+        self.buffer.clear();
+        loop {
+            let available = match self.input.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(ReadError::Io { line: self.line, error }),
+            };
+            let end = memchr::memchr(b'\n', available);
+            let taken = end.unwrap_or(available.len());
+            self.buffer.extend_from_slice(&available[..taken]);
+            let at_end = available.is_empty();
+            self.input.consume(taken + usize::from(end.is_some()));
+            if self.buffer.len() > LINE_MAX {
+                return Err(ReadError::TooLong { line: self.line + 1 });
+            }
+            if end.is_some() || at_end {
+                let found = end.is_some() || !self.buffer.is_empty();
+                self.line += u64::from(found);
+                return Ok(found);
+            }
+        }
+    }
+}
+
+/// The buffer as text without a carriage return, bytes that are no UTF-8 replaced.
+fn make_text(buffer: &mut Vec<u8>) -> &str {
+    if buffer.last() == Some(&b'\r') {
+        buffer.pop();
+    }
+    if std::str::from_utf8(buffer).is_err() {
+        *buffer = String::from_utf8_lossy(buffer).into_owned().into_bytes();
+    }
+    std::str::from_utf8(buffer).unwrap_or_default()
+}

@@ -1,0 +1,191 @@
+//! One line of a log: the eighteen fields, as the log has them.
+
+use std::fmt;
+
+/// A field of the Standard Workload Format; its value is its position, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Field {
+    /// 1: job number.
+    Job = 0,
+    /// 2: submit time, seconds from the log's start.
+    Submit,
+    /// 3: wait time, seconds.
+    Wait,
+    /// 4: run time, seconds.
+    Runtime,
+    /// 5: allocated processors.
+    Allocated,
+    /// 6: average cpu time used, seconds; the one field that may be a decimal.
+    CpuTime,
+    /// 7: used memory, kB per processor.
+    UsedMemory,
+    /// 8: requested processors.
+    RequestedProcs,
+    /// 9: requested time, seconds: the user's estimate.
+    Estimate,
+    /// 10: requested memory, kB per processor.
+    RequestedMemory,
+    /// 11: status.
+    Status,
+    /// 12: user.
+    User,
+    /// 13: group.
+    Group,
+    /// 14: executable.
+    Executable,
+    /// 15: queue.
+    Queue,
+    /// 16: partition.
+    Partition,
+    /// 17: preceding job number.
+    PrecedingJob,
+    /// 18: think time after the preceding job, seconds.
+    ThinkTime,
+}
+
+impl Field {
+    /// Every field, in order.
+    pub const ALL: [Field; 18] = [
+        Field::Job,
+        Field::Submit,
+        Field::Wait,
+        Field::Runtime,
+        Field::Allocated,
+        Field::CpuTime,
+        Field::UsedMemory,
+        Field::RequestedProcs,
+        Field::Estimate,
+        Field::RequestedMemory,
+        Field::Status,
+        Field::User,
+        Field::Group,
+        Field::Executable,
+        Field::Queue,
+        Field::Partition,
+        Field::PrecedingJob,
+        Field::ThinkTime,
+    ];
+
+    /// The name that filters and messages use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Field::Job => "job",
+            Field::Submit => "submit",
+            Field::Wait => "wait",
+            Field::Runtime => "runtime",
+            Field::Allocated => "allocated",
+            Field::CpuTime => "cpu_time",
+            Field::UsedMemory => "used_memory",
+            Field::RequestedProcs => "requested_procs",
+            Field::Estimate => "estimate",
+            Field::RequestedMemory => "requested_memory",
+            Field::Status => "status",
+            Field::User => "user",
+            Field::Group => "group",
+            Field::Executable => "executable",
+            Field::Queue => "queue",
+            Field::Partition => "partition",
+            Field::PrecedingJob => "preceding_job",
+            Field::ThinkTime => "think_time",
+        }
+    }
+
+    /// The field's number as the format counts, from 1.
+    pub const fn number(self) -> usize {
+        self as usize + 1
+    }
+
+    /// Whether the field is a time in seconds.
+    pub const fn is_time(self) -> bool {
+        matches!(
+            self,
+            Field::Submit
+                | Field::Wait
+                | Field::Runtime
+                | Field::CpuTime
+                | Field::Estimate
+                | Field::ThinkTime
+        )
+    }
+}
+
+/// The longest decimal that field 6 keeps as it was written.
+pub(crate) const DECIMAL_MAX: usize = 22;
+
+/// A number with its decimals as they were written, such as `142.00`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Decimal {
+    len: u8,
+    text: [u8; DECIMAL_MAX],
+}
+
+impl Decimal {
+    /// From text that the parser has checked: an optional sign, digits, at most one point.
+    pub(crate) fn from_checked(text: &[u8]) -> Option<Decimal> {
+        let mut kept = [0; DECIMAL_MAX];
+        kept.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Decimal { len: u8::try_from(text.len()).ok()?, text: kept })
+    }
+
+    /// The text as it was written.
+    pub fn as_str(&self) -> &str {
+        // Only digits, a sign and a point are ever stored.
+        std::str::from_utf8(&self.text[..usize::from(self.len)]).unwrap_or("-1")
+    }
+}
+
+impl Default for Decimal {
+    fn default() -> Decimal {
+        let mut text = [0; DECIMAL_MAX];
+        text[..2].copy_from_slice(b"-1");
+        Decimal { len: 2, text }
+    }
+}
+
+impl fmt::Debug for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One job line: eighteen fields, -1 where unknown. Times in seconds, memory in kB per processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub(crate) fields: [i64; 18],
+    pub(crate) cpu_time: Decimal,
+}
+
+impl Record {
+    /// A record of which nothing is known.
+    pub fn unknown() -> Record {
+        Record { fields: [-1; 18], cpu_time: Decimal::default() }
+    }
+
+    /// A field's value; of field 6, its whole part.
+    pub const fn get(&self, field: Field) -> i64 {
+        self.fields[field as usize]
+    }
+
+    /// Replaces a field's value.
+    pub fn set(&mut self, field: Field, value: i64) {
+        self.fields[field as usize] = value;
+        if field == Field::CpuTime {
+            self.cpu_time = Decimal::from_checked(value.to_string().as_bytes()).unwrap_or_default();
+        }
+    }
+
+    /// Field 6 as it was written.
+    pub fn cpu_time(&self) -> &str {
+        self.cpu_time.as_str()
+    }
+
+    /// The field, if it is known: 0 or more.
+    pub fn known(&self, field: Field) -> Option<u64> {
+        u64::try_from(self.get(field)).ok()
+    }
+
+    /// The field, if it is more than 0.
+    pub fn positive(&self, field: Field) -> Option<u64> {
+        self.known(field).filter(|&value| value > 0)
+    }
+}
