@@ -12,7 +12,8 @@ pub enum Instants {
     #[default]
     Batch,
     /// One event at a time, each followed by its own pass: submissions by job number, then terminations in
-    /// the order of the starts, then timers. A job whose expected end is now counts as gone for all of them.
+    /// the order of the starts, then timers. A job whose expected end is now, and that ends now, counts as
+    /// gone for all of them; one that does not end is told to be overdue before anything else.
     /// The convention of pyss and the simulators that descend from it.
     Sequential,
 }
@@ -120,8 +121,12 @@ impl Driver {
         for ended in &round.ended {
             self.release_if_due(now, ended.job)?;
         }
+        // All of them before the pass: none of them will give way at this instant.
+        let any_overdue = !round.overdue.is_empty();
         for job in round.overdue.drain(..) {
             self.overdue(now, job)?;
+        }
+        if any_overdue {
             self.pass(now, effects)?;
         }
         for submission in round.submitted.drain(..) {

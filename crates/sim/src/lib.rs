@@ -1,1 +1,21 @@
-//! x
+//! Virtual time: runs a policy on the jobs of a log and measures the schedule.
+//!
+//! [`Simulation`] is a source of events for the one [`Driver`](miserly_core::Driver): arrivals come from the
+//! log, ends from the true runtimes, which only this floor knows. [`Observer`]s see the jobs as they finish;
+//! [`Metrics`] is one of them.
+
+mod event_queue;
+
+mod finished;
+
+mod in_order;
+
+mod metrics;
+
+mod run;
+
+pub use event_queue::EventQueue;
+pub use finished::{Finished, Observer};
+pub use in_order::{InOrder, Sink};
+pub use metrics::{Distribution, EXACT_MOST, Metrics, Percentiles, SKETCH_ERROR, Summary};
+pub use run::{RunError, Simulation};

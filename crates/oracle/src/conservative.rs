@@ -1,0 +1,85 @@
+//! Conservative backfilling: every waiting job keeps a reserved start.
+
+use miserly_core::Time;
+
+use crate::NaiveOrder;
+use crate::order::{arrival, sorted};
+use crate::plan::{Plan, Reservation};
+use crate::world::World;
+
+/// One pass; `ended` says whether it follows the end of a job.
+pub(crate) fn pass(world: &mut World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder, ended: bool) {
+    if is_broken(world, kept) {
+        repair(world, kept);
+    }
+    if ended {
+        compress(world, kept, order);
+    }
+    reserve_new(world, kept);
+    start_due(world, kept, order);
+}
+
+/// When a pass has to take place even if nothing happens: at the next reserved start that can be kept even if
+/// no overdue job ends until then. Where it cannot be kept, there is nothing to do before such an end.
+pub(crate) fn wake(world: &World<'_>, kept: &[Reservation]) -> Option<Time> {
+    let overdue: u64 = world.overdue().map(|running| world.request(running.position).procs()).sum();
+    let plan = Plan::new(world, kept);
+    let starts = kept.iter().map(|reservation| reservation.start);
+    // The plan holds overdue jobs at now only, and no reserved start is left at now.
+    starts.filter(|&start| overdue == 0 || plan.free_at(start) >= i128::from(overdue)).min()
+}
+
+fn is_broken(world: &World<'_>, kept: &[Reservation]) -> bool {
+    world.any_overdue()
+        || kept.iter().any(|reservation| reservation.start < world.now)
+        || Plan::new(world, kept).over_commits()
+}
+
+/// Lifts all reservations out and puts each back where it was, or as soon after as it can be.
+fn repair(world: &World<'_>, kept: &mut Vec<Reservation>) {
+    let mut lifted = std::mem::take(kept);
+    lifted.sort_by_key(|reservation| (reservation.start, arrival(reservation.position, world.jobs)));
+    for reservation in lifted {
+        let not_before = reservation.start.max(world.now);
+        put(world, kept, reservation.position, not_before);
+    }
+}
+
+/// Gives each reservation in turn the earliest hole, except those that start now.
+fn compress(world: &World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder) {
+    let positions = kept.iter().map(|reservation| reservation.position).collect();
+    for position in sorted(positions, world.jobs, order) {
+        let index = kept.iter().position(|reservation| reservation.position == position);
+        let old = kept[index.expect("just listed")];
+        if old.start == world.now {
+            continue;
+        }
+        kept.retain(|reservation| reservation.position != position);
+        let new = put(world, kept, position, world.now);
+        assert!(new <= old.start, "its old place is free, so it never has to move later");
+    }
+}
+
+fn reserve_new(world: &World<'_>, kept: &mut Vec<Reservation>) {
+    for position in world.queue(NaiveOrder::Arrival) {
+        if kept.iter().all(|reservation| reservation.position != position) {
+            put(world, kept, position, world.now);
+        }
+    }
+}
+
+/// Reserves the earliest hole for a job.
+fn put(world: &World<'_>, kept: &mut Vec<Reservation>, position: usize, not_before: Time) -> Time {
+    let request = world.request(position);
+    let start = Plan::new(world, kept).earliest_hole(not_before, request.procs(), request.planned());
+    kept.push(Reservation { position, start });
+    start
+}
+
+fn start_due(world: &mut World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder) {
+    let due = kept.iter().filter(|reservation| reservation.start == world.now);
+    for position in sorted(due.map(|reservation| reservation.position).collect(), world.jobs, order) {
+        world.start(position);
+    }
+    kept.retain(|reservation| reservation.start != world.now);
+}

@@ -1,0 +1,37 @@
+//! EASY backfilling.
+
+use miserly_core::Time;
+
+use crate::NaiveOrder;
+use crate::plan::Plan;
+use crate::world::World;
+use crate::{fcfs, order};
+
+/// Starts heads while they fit, then whatever does not delay the head that is left.
+pub(crate) fn pass(world: &mut World<'_>, queue: NaiveOrder, backfill: NaiveOrder) {
+    fcfs::pass(world, queue);
+    let Some(&head) = world.queue(queue).first() else { return };
+    let (shadow, mut extra) = shadow(world, head);
+    let behind = world.waiting.iter().copied().filter(|&position| position != head).collect();
+    for position in order::sorted(behind, world.jobs, backfill) {
+        if !world.fits_now(position) {
+            continue;
+        }
+        let procs = i128::from(world.request(position).procs());
+        if world.now + world.request(position).planned() <= shadow {
+            world.start(position);
+        } else if procs <= extra {
+            extra -= procs;
+            world.start(position);
+        }
+    }
+}
+
+/// When the head can start as far as anybody knows, and how many processors are free beside it then.
+fn shadow(world: &World<'_>, head: usize) -> (Time, i128) {
+    let plan = Plan::new(world, &[]);
+    let need = i128::from(world.request(head).procs());
+    let shadow = plan.ends().filter(|&end| plan.free_at(end) >= need).min();
+    let shadow = shadow.expect("the head fits once all running jobs have ended");
+    (shadow, plan.free_at(shadow) - need)
+}

@@ -1,0 +1,153 @@
+//! The event loop: what happens when, and in which order a policy hears of it.
+
+use miserly_core::{Instants, Time};
+
+use crate::order::arrival;
+use crate::plan::Reservation;
+use crate::world::World;
+use crate::{NaiveJob, NaivePolicy, conservative, easy, fcfs};
+
+/// A run of one policy over some jobs.
+pub(crate) struct Simulation<'a> {
+    world: World<'a>,
+    policy: NaivePolicy,
+    instants: Instants,
+    /// The jobs whose submission is still to come.
+    future: Vec<usize>,
+    /// The reservations of the conservative policy; the others have none.
+    kept: Vec<Reservation>,
+    /// When the policy wants a pass, as it said in its last one.
+    wake: Option<Time>,
+}
+
+/// What happens in one round, each kind in the order in which it is told.
+struct Happening {
+    ended: Vec<usize>,
+    overdue: Vec<usize>,
+    submitted: Vec<usize>,
+    timer: bool,
+}
+
+impl<'a> Simulation<'a> {
+    pub(crate) fn new(procs: u64, jobs: &'a [NaiveJob], policy: NaivePolicy, instants: Instants) -> Self {
+        let world = World {
+            procs,
+            jobs,
+            now: Time::ZERO,
+            waiting: Vec::new(),
+            running: Vec::new(),
+            starts: vec![None; jobs.len()],
+        };
+        let future = (0..jobs.len()).collect();
+        Simulation { world, policy, instants, future, kept: Vec::new(), wake: None }
+    }
+
+    /// Plays to the end. Ends that a round creates for its own instant are simply the next round.
+    pub(crate) fn run(mut self) -> Vec<Time> {
+        while let Some(now) = self.next_instant() {
+            self.world.now = now;
+            let happening = self.happening();
+            match self.instants {
+                Instants::Batch => self.batch(happening),
+                Instants::Sequential => self.sequential(happening),
+            }
+        }
+        self.world.starts.into_iter().map(|start| start.expect("every job starts")).collect()
+    }
+
+    fn next_instant(&self) -> Option<Time> {
+        let submits = self.future.iter().map(|&position| self.world.request(position).submit);
+        let ends = self.world.running.iter().map(|running| running.end);
+        let unnoticed = self.world.running.iter().filter(|running| !running.noticed);
+        let notices = unnoticed.filter(|running| running.expected < running.end);
+        let notices = notices.map(|running| running.expected);
+        submits.chain(ends).chain(notices).chain(self.wake).min()
+    }
+
+    fn happening(&self) -> Happening {
+        let World { now, jobs, running, .. } = &self.world;
+        let ended = running.iter().filter(|running| running.end == *now);
+        let overdue = running.iter().filter(|running| !running.noticed);
+        let overdue = overdue.filter(|running| running.expected == *now && running.end > *now);
+        let submitted = self.future.iter().copied().filter(|&position| jobs[position].request.submit == *now);
+        let mut submitted: Vec<usize> = submitted.collect();
+        submitted.sort_by_key(|&position| arrival(position, jobs));
+        Happening {
+            ended: ended.map(|running| running.position).collect(),
+            overdue: overdue.map(|running| running.position).collect(),
+            submitted,
+            timer: self.wake == Some(*now),
+        }
+    }
+
+    /// Everything, then one pass.
+    fn batch(&mut self, happening: Happening) {
+        let any_ended = !happening.ended.is_empty();
+        for position in happening.ended {
+            self.end(position);
+        }
+        for position in happening.overdue {
+            self.notice(position);
+        }
+        for position in happening.submitted {
+            self.submit(position);
+        }
+        self.pass(any_ended);
+    }
+
+    /// One thing at a time, each with its pass.
+    fn sequential(&mut self, happening: Happening) {
+        self.release_due();
+        let any_overdue = !happening.overdue.is_empty();
+        for position in happening.overdue {
+            self.notice(position);
+        }
+        if any_overdue {
+            self.pass(false);
+        }
+        for position in happening.submitted {
+            self.submit(position);
+            self.pass(false);
+        }
+        for position in happening.ended {
+            self.end(position);
+            self.pass(true);
+        }
+        if happening.timer {
+            self.pass(false);
+        }
+    }
+
+    /// Jobs that end now, just as expected, count as gone before it is told.
+    fn release_due(&mut self) {
+        for running in &mut self.world.running {
+            running.gone = running.end == self.world.now && running.expected == self.world.now;
+        }
+    }
+
+    fn end(&mut self, position: usize) {
+        self.world.running.retain(|running| running.position != position);
+    }
+
+    fn notice(&mut self, position: usize) {
+        for running in &mut self.world.running {
+            running.noticed |= running.position == position;
+        }
+    }
+
+    fn submit(&mut self, position: usize) {
+        self.future.retain(|&other| other != position);
+        self.world.waiting.push(position);
+    }
+
+    fn pass(&mut self, ended: bool) {
+        match self.policy {
+            NaivePolicy::Fcfs { order } => fcfs::pass(&mut self.world, order),
+            NaivePolicy::Easy { order, backfill } => easy::pass(&mut self.world, order, backfill),
+            NaivePolicy::Conservative { order } => {
+                conservative::pass(&mut self.world, &mut self.kept, order, ended);
+                self.wake = conservative::wake(&self.world, &self.kept);
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Small workloads with known starts, and invariants on random ones.
+
+mod cases;
+mod litmus;
+mod random;
+
+use miserly_core::{ActualRuntime, Instants, Request, Resources, Span, Time};
+
+use crate::{NaiveJob, NaiveOrder, NaivePolicy, schedule};
+
+const BOTH: [Instants; 2] = [Instants::Batch, Instants::Sequential];
+const FCFS: NaivePolicy = NaivePolicy::Fcfs { order: NaiveOrder::Arrival };
+const EASY: NaivePolicy = NaivePolicy::Easy { order: NaiveOrder::Arrival, backfill: NaiveOrder::Arrival };
+const CONSERVATIVE: NaivePolicy = NaivePolicy::Conservative { order: NaiveOrder::Arrival };
+
+/// (submit, runtime, processors, estimate), in seconds.
+type Literal = (i64, i64, u64, i64);
+
+/// Jobs 1, 2, 3...
+fn jobs(literals: &[Literal]) -> Vec<NaiveJob> {
+    let numbered = (1..).zip(literals);
+    numbered
+        .map(|(number, &(submit, runtime, procs, estimate))| {
+            let (submit, estimate) = (Time::from_secs(submit).unwrap(), Span::from_secs(estimate).unwrap());
+            let request = Request::new(number, submit, estimate, Resources::cpus(procs));
+            NaiveJob { request, runtime: ActualRuntime(Span::from_secs(runtime).unwrap()) }
+        })
+        .collect()
+}
+
+#[track_caller]
+fn check(policy: NaivePolicy, instants: Instants, procs: u64, literals: &[Literal], starts: &[i64]) {
+    let starts: Vec<Time> = starts.iter().map(|&start| Time::from_secs(start).unwrap()).collect();
+    assert_eq!(schedule(procs, &jobs(literals), policy, instants), starts, "{policy:?}, {instants}");
+}

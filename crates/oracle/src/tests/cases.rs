@@ -1,0 +1,158 @@
+//! Cases worked out by hand.
+
+use miserly_core::{Instants, Span, Time};
+
+use super::{BOTH, CONSERVATIVE, EASY, FCFS, Literal, check, jobs};
+use crate::{NaiveOrder, NaivePolicy, schedule};
+
+const ALL: [NaivePolicy; 3] = [FCFS, EASY, CONSERVATIVE];
+
+#[track_caller]
+fn check_all(procs: u64, literals: &[Literal], starts: &[i64]) {
+    for policy in ALL {
+        for instants in BOTH {
+            check(policy, instants, procs, literals, starts);
+        }
+    }
+}
+
+#[test]
+fn nothing_to_do() {
+    check_all(1, &[], &[]);
+}
+
+#[test]
+fn the_slice_need_not_be_sorted() {
+    check_all(1, &[(7, 1, 1, 1), (0, 8, 1, 8)], &[8, 0]);
+}
+
+#[test]
+fn a_runtime_of_zero_makes_room_in_the_same_instant() {
+    check_all(1, &[(0, 0, 1, 10), (0, 0, 1, 0), (0, 5, 1, 5), (0, 5, 1, 5)], &[0, 0, 0, 5]);
+}
+
+#[test]
+fn only_fcfs_stops_at_the_head() {
+    let literals = [(0, 10, 1, 10), (0, 5, 2, 5), (0, 10, 1, 10)];
+    check(FCFS, Instants::Batch, 2, &literals, &[0, 10, 15]);
+    check(EASY, Instants::Batch, 2, &literals, &[0, 10, 0]);
+    check(CONSERVATIVE, Instants::Batch, 2, &literals, &[0, 10, 0]);
+}
+
+#[test]
+fn extra_nodes_are_consumed() {
+    // At 10 the head leaves 1 of 5 processors: C may have it, D may not have it too.
+    let literals = [(0, 10, 3, 10), (0, 10, 4, 10), (0, 99, 1, 99), (0, 99, 1, 99)];
+    check(EASY, Instants::Batch, 5, &literals, &[0, 10, 0, 20]);
+    check(CONSERVATIVE, Instants::Batch, 5, &literals, &[0, 10, 0, 20]);
+}
+
+#[test]
+fn easy_does_not_promise_to_the_second_in_the_queue() {
+    // B waits for A; D delays C, which conservative does not allow.
+    let literals = [(0, 10, 3, 10), (0, 10, 3, 10), (0, 10, 3, 10), (0, 25, 1, 25), (0, 25, 1, 25)];
+    check(EASY, Instants::Batch, 4, &literals, &[0, 10, 20, 0, 25]);
+    let wide = [(0, 10, 3, 10), (0, 10, 3, 10), (0, 10, 4, 10), (0, 25, 1, 25)];
+    check(EASY, Instants::Batch, 4, &wide, &[0, 10, 25, 0]);
+    check(CONSERVATIVE, Instants::Batch, 4, &wide, &[0, 10, 20, 30]);
+}
+
+#[test]
+fn backfill_order_differs_from_queue_order() {
+    let literals = [(0, 10, 1, 10), (0, 10, 2, 10), (0, 10, 1, 10), (0, 5, 1, 5)];
+    let sjbf = NaivePolicy::Easy { order: NaiveOrder::Arrival, backfill: NaiveOrder::Shortest };
+    check(EASY, Instants::Batch, 2, &literals, &[0, 10, 0, 20]);
+    check(sjbf, Instants::Batch, 2, &literals, &[0, 10, 20, 0]);
+}
+
+#[test]
+fn a_batch_sorts_what_a_sequence_cannot() {
+    let literals = [(0, 100, 1, 100), (0, 5, 1, 5)];
+    for policy in [
+        NaivePolicy::Fcfs { order: NaiveOrder::Shortest },
+        NaivePolicy::Easy { order: NaiveOrder::Shortest, backfill: NaiveOrder::Shortest },
+    ] {
+        check(policy, Instants::Batch, 1, &literals, &[5, 0]);
+        check(policy, Instants::Sequential, 1, &literals, &[0, 100]);
+    }
+}
+
+#[test]
+fn a_sequence_reserves_before_it_compresses() {
+    // A ends early at 10, when C arrives.
+    let literals = [(0, 10, 1, 20), (1, 30, 1, 30), (10, 5, 1, 5)];
+    let shortest = NaivePolicy::Conservative { order: NaiveOrder::Shortest };
+    check(shortest, Instants::Batch, 1, &literals, &[0, 10, 40]);
+    check(shortest, Instants::Sequential, 1, &literals, &[0, 15, 10]);
+}
+
+#[test]
+fn a_sequence_counts_a_job_that_ends_on_time_as_gone() {
+    // At 10 B and C are told before the end of A, and B starts at once.
+    let literals = [(0, 10, 2, 10), (10, 5, 1, 5), (10, 5, 2, 5)];
+    check_all(2, &literals, &[0, 10, 15]);
+    // A ends early, so at the submission of B nobody may know.
+    let early = [(0, 10, 1, 20), (10, 9, 1, 9), (10, 5, 1, 5)];
+    let shortest = NaivePolicy::Fcfs { order: NaiveOrder::Shortest };
+    check(shortest, Instants::Sequential, 1, &early, &[0, 15, 10]);
+    let on_time = [(0, 10, 1, 10), (10, 9, 1, 9), (10, 5, 1, 5)];
+    check(shortest, Instants::Sequential, 1, &on_time, &[0, 10, 19]);
+}
+
+#[test]
+fn compression_goes_in_order() {
+    let literals = [(0, 5, 1, 10), (1, 20, 1, 20), (2, 5, 1, 5)];
+    let shortest = NaivePolicy::Conservative { order: NaiveOrder::Shortest };
+    for instants in BOTH {
+        check(CONSERVATIVE, instants, 1, &literals, &[0, 5, 25]);
+        check(shortest, instants, 1, &literals, &[0, 10, 5]);
+    }
+}
+
+#[test]
+fn an_early_end_pulls_everybody_forward() {
+    check_all(2, &[(0, 3, 2, 10), (1, 4, 2, 10), (2, 6, 2, 10)], &[0, 3, 7]);
+}
+
+#[test]
+fn an_overdue_job_is_waited_for() {
+    check_all(2, &[(0, 20, 2, 10), (1, 5, 2, 5)], &[0, 20]);
+    check_all(2, &[(0, 20, 1, 10), (1, 5, 2, 5), (15, 1, 1, 1)], &[0, 20, 25]);
+    // Both notices come at once.
+    check_all(2, &[(0, 20, 1, 10), (0, 22, 1, 10), (1, 5, 2, 5), (23, 1, 1, 1)], &[0, 0, 22, 27]);
+}
+
+#[test]
+fn an_overdue_job_leaves_a_tick_to_backfill() {
+    // A plan made at 15 sees A gone one tick later: just enough for C.
+    let literals = [(0, 20, 1, 10), (1, 5, 2, 5), (15, 0, 1, 0)];
+    for instants in BOTH {
+        check(EASY, instants, 2, &literals, &[0, 20, 15]);
+        check(CONSERVATIVE, instants, 2, &literals, &[0, 20, 15]);
+    }
+}
+
+#[test]
+fn a_conservative_job_reserved_behind_an_overdue_one_waits_its_turn() {
+    // C (one processor) would fit beside the overdue A at 10, but stays behind B until A ends at 30.
+    let literals = [(0, 30, 1, 10), (1, 5, 2, 5), (2, 50, 1, 50)];
+    for instants in BOTH {
+        check(EASY, instants, 2, &literals, &[0, 30, 35]);
+        check(CONSERVATIVE, instants, 2, &literals, &[0, 30, 35]);
+    }
+}
+
+#[test]
+fn an_estimate_of_zero_is_planned_as_a_tick() {
+    // A is overdue after one tick; below, C fits in the tick that is planned for it.
+    let literals = [(0, 1, 1, 0), (0, 1, 1, 0)];
+    check_all(1, &literals, &[0, 1]);
+    let two = schedule(2, &jobs(&[(0, 7, 1, 7), (0, 0, 2, 0), (0, 0, 1, 0)]), EASY, Instants::Batch);
+    assert_eq!(two, [Time::ZERO, Time::ZERO + Span::from_secs(7).unwrap(), Time::ZERO]);
+}
+
+#[test]
+#[should_panic(expected = "wider than the machine")]
+fn too_wide() {
+    check_all(1, &[(0, 1, 2, 1)], &[0]);
+}

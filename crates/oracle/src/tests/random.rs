@@ -1,0 +1,119 @@
+//! What holds on any workload.
+
+use miserly_core::{Instants, Span, Time};
+
+use super::{BOTH, CONSERVATIVE, EASY, FCFS, jobs};
+use crate::{NaiveJob, NaiveOrder, NaivePolicy, schedule};
+
+const PROCS: u64 = 5;
+const ORDERS: [NaiveOrder; 5] = [
+    NaiveOrder::Arrival,
+    NaiveOrder::Shortest,
+    NaiveOrder::Longest,
+    NaiveOrder::Narrowest,
+    NaiveOrder::Widest,
+];
+
+/// A small linear congruential generator: no dependency for a few dice.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: i64) -> i64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i64::try_from(self.0 >> 33).unwrap() % limit
+    }
+}
+
+/// Twelve jobs in a short time, so that instants coincide.
+fn workload(seed: u64, exact: bool) -> Vec<NaiveJob> {
+    let mut dice = Dice(seed);
+    let literals: Vec<_> = (0..12)
+        .map(|_| {
+            let (submit, estimate) = (dice.below(12), dice.below(9) + i64::from(exact));
+            let runtime = if exact { estimate } else { dice.below(12) };
+            (submit, runtime, u64::try_from(1 + dice.below(5)).unwrap(), estimate)
+        })
+        .collect();
+    jobs(&literals)
+}
+
+/// The same jobs with a tick for a second, so that the tick of an overdue job matters, and so that waking
+/// every few ticks while one is overdue does not take for ever.
+fn in_ticks(mut jobs: Vec<NaiveJob>) -> Vec<NaiveJob> {
+    for job in &mut jobs {
+        job.request.submit = Time::from_ticks(job.request.submit.secs());
+        job.request.estimate = Span::from_ticks(job.request.estimate.secs());
+        job.runtime.0 = Span::from_ticks(job.runtime.0.secs());
+    }
+    jobs
+}
+
+fn policies() -> Vec<NaivePolicy> {
+    let mut all = Vec::new();
+    for order in ORDERS {
+        all.push(NaivePolicy::Fcfs { order });
+        all.push(NaivePolicy::Conservative { order });
+        all.extend(ORDERS.map(|backfill| NaivePolicy::Easy { order, backfill }));
+    }
+    all
+}
+
+#[test]
+fn no_machine_is_over_committed_and_no_job_starts_before_its_submit() {
+    for seed in 0..300 {
+        let jobs = in_ticks(workload(seed, false));
+        for policy in policies() {
+            for instants in BOTH {
+                let starts = schedule(PROCS, &jobs, policy, instants);
+                for (job, &start) in jobs.iter().zip(&starts) {
+                    assert!(start >= job.request.submit, "{seed} {policy:?} {instants}");
+                    let held = held_at(start, &jobs, &starts);
+                    assert!(held <= PROCS, "{seed} {policy:?} {instants}: {held} at {start}");
+                }
+            }
+        }
+    }
+}
+
+fn held_at(time: Time, jobs: &[NaiveJob], starts: &[Time]) -> u64 {
+    let running =
+        jobs.iter().zip(starts).filter(|(job, start)| **start <= time && time < **start + job.runtime.0);
+    running.map(|(job, _)| job.request.procs()).sum()
+}
+
+#[test]
+fn with_exact_estimates_every_order_of_compression_is_alike() {
+    for seed in 0..300 {
+        let jobs = workload(seed, true);
+        for instants in BOTH {
+            let starts = schedule(PROCS, &jobs, CONSERVATIVE, instants);
+            for order in ORDERS {
+                assert_eq!(schedule(PROCS, &jobs, NaivePolicy::Conservative { order }, instants), starts);
+            }
+        }
+    }
+}
+
+#[test]
+fn with_exact_estimates_in_arrival_order_the_instants_are_alike() {
+    for seed in 0..300 {
+        let jobs = workload(seed, true);
+        for policy in [FCFS, CONSERVATIVE] {
+            let [batch, sequential] = BOTH.map(|instants| schedule(PROCS, &jobs, policy, instants));
+            assert_eq!(batch, sequential, "{seed} {policy:?}");
+        }
+    }
+}
+
+#[test]
+fn the_order_of_the_slice_does_not_matter() {
+    for seed in 0..100 {
+        let jobs = in_ticks(workload(seed, false));
+        let reversed: Vec<NaiveJob> = jobs.iter().rev().cloned().collect();
+        for policy in [FCFS, EASY, CONSERVATIVE] {
+            let mut starts = schedule(PROCS, &reversed, policy, Instants::Batch);
+            starts.reverse();
+            assert_eq!(schedule(PROCS, &jobs, policy, Instants::Batch), starts, "{seed} {policy:?}");
+        }
+    }
+}

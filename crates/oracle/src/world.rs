@@ -1,0 +1,72 @@
+//! What is true at an instant: who waits, who runs, who has started when.
+
+use miserly_core::{Request, Time};
+
+use crate::NaiveJob;
+use crate::NaiveOrder;
+use crate::order::sorted;
+
+/// The machine and its jobs, each known by its position in `jobs`.
+pub(crate) struct World<'a> {
+    pub(crate) procs: u64,
+    pub(crate) jobs: &'a [NaiveJob],
+    pub(crate) now: Time,
+    pub(crate) waiting: Vec<usize>,
+    /// In the order in which the starts were decided.
+    pub(crate) running: Vec<Running>,
+    pub(crate) starts: Vec<Option<Time>>,
+}
+
+/// A job that has started and whose end has not been told yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Running {
+    pub(crate) position: usize,
+    /// Its start plus what a plan keeps for it.
+    pub(crate) expected: Time,
+    /// Its start plus its runtime: for the event loop only.
+    pub(crate) end: Time,
+    /// It has been told that the job is overdue.
+    pub(crate) noticed: bool,
+    /// It ends at this instant, as expected, so its processors count as free already.
+    pub(crate) gone: bool,
+}
+
+impl World<'_> {
+    pub(crate) fn request(&self, position: usize) -> &Request {
+        &self.jobs[position].request
+    }
+
+    /// The waiting jobs in this order.
+    pub(crate) fn queue(&self, order: NaiveOrder) -> Vec<usize> {
+        sorted(self.waiting.clone(), self.jobs, order)
+    }
+
+    /// The jobs that hold processors now.
+    pub(crate) fn holding(&self) -> impl Iterator<Item = &Running> {
+        self.running.iter().filter(|running| !running.gone)
+    }
+
+    /// The jobs that run on past their expected ends.
+    pub(crate) fn overdue(&self) -> impl Iterator<Item = &Running> {
+        self.holding().filter(|running| running.expected <= self.now)
+    }
+
+    /// Whether there is such a job.
+    pub(crate) fn any_overdue(&self) -> bool {
+        self.overdue().next().is_some()
+    }
+
+    pub(crate) fn fits_now(&self, position: usize) -> bool {
+        let held: u64 = self.holding().map(|running| self.request(running.position).procs()).sum();
+        held + self.request(position).procs() <= self.procs
+    }
+
+    pub(crate) fn start(&mut self, position: usize) {
+        assert!(self.fits_now(position), "job {} does not fit", self.request(position).number);
+        let expected = self.now + self.request(position).planned();
+        let end = self.now + self.jobs[position].runtime.0;
+        self.waiting.retain(|&other| other != position);
+        self.running.push(Running { position, expected, end, noticed: false, gone: false });
+        self.starts[position] = Some(self.now);
+    }
+}

@@ -1,0 +1,50 @@
+//! First come, first served, in any order: no backfilling.
+
+use miserly_core::{Desk, Event, Ledger, Policy, Time, Violation};
+
+use super::{free_now, in_turn, start, waiting};
+use crate::shared::{Order, QueueIndex};
+
+/// Starts the head of the queue while it fits, and stops at the first job that does not.
+///
+/// O(log n) per event and per start.
+#[derive(Debug)]
+pub struct Fcfs {
+    order: Order,
+    queue: QueueIndex,
+}
+
+impl Fcfs {
+    /// No backfilling, with the queue in this order.
+    pub const fn new(order: Order) -> Fcfs {
+        Fcfs { order, queue: QueueIndex::new() }
+    }
+}
+
+impl Policy for Fcfs {
+    fn name(&self) -> &'static str {
+        "fcfs"
+    }
+
+    fn rebuild(&mut self, _now: Time, ledger: &Ledger) {
+        self.queue.clear();
+        for job in ledger.waiting() {
+            self.queue.insert(waiting(self.order, job, ledger.entry(job)));
+        }
+    }
+
+    fn event(&mut self, _now: Time, event: Event, ledger: &Ledger) {
+        if let Event::Submitted(job) = event {
+            self.queue.insert(waiting(self.order, job, ledger.entry(job)));
+        }
+    }
+
+    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        while let Some(&head) = self.queue.first().filter(|head| head.procs <= free_now(desk.ledger())) {
+            let reason = in_turn(desk, head.job);
+            start(desk, head.job, reason)?;
+            self.queue.remove(&head.key);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! The backfill family (Zotkin, Keleher, Perkovic 2000).
+//!
+//! One machine of identical processors, rigid jobs. What tells the members apart is the reservation depth:
+//! none ([`Fcfs`]), the head of the queue, made anew at every pass ([`Easy`]), every job, kept
+//! ([`Conservative`]).
+
+mod running;
+
+mod fcfs;
+
+mod easy;
+
+mod conservative;
+
+pub use conservative::Conservative;
+pub use easy::Easy;
+pub use fcfs::Fcfs;
+
+use miserly_core::{Broken, Desk, Entry, JobId, Ledger, Placement, Reason, Violation};
+
+use crate::shared::{Order, Waiting};
+
+/// A waiting job as an index in this order keeps it.
+fn waiting(order: Order, job: JobId, entry: &Entry) -> Waiting {
+    Waiting { key: order.key(entry), job, procs: procs(entry), span: entry.request.planned() }
+}
+
+/// The job's processors; the registry admits no machine, and the driver no job, beyond a `u32`.
+fn procs(entry: &Entry) -> u32 {
+    u32::try_from(entry.request.procs()).unwrap_or(u32::MAX)
+}
+
+/// Free processors as of this moment of the pass.
+fn free_now(ledger: &Ledger) -> u32 {
+    u32::try_from(ledger.free().cpus_count()).unwrap_or(u32::MAX)
+}
+
+/// Starts a job on the machine's only host, and owns up to it if that is later than promised.
+fn start(desk: &mut Desk<'_>, job: JobId, reason: Reason) -> Result<(), Violation> {
+    let now = desk.now();
+    if desk.ledger().entry(job).promise.is_some_and(|promise| promise.best < now) {
+        desk.break_promise(job, now, Broken::Overdue)?;
+    }
+    let demand = desk.ledger().machine().demand(desk.ledger().request(job));
+    desk.start(job, Placement::on_plain(demand), reason)
+}
+
+/// Why the head of the queue starts: at once, if it has only just come; else because it was its turn.
+fn in_turn(desk: &Desk<'_>, job: JobId) -> Reason {
+    if desk.ledger().request(job).submit == desk.now() { Reason::AtOnce } else { Reason::Reserved }
+}

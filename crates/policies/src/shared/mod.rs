@@ -1,0 +1,14 @@
+//! Structures that policies share, each with a property test against an obvious slow version.
+
+mod profile;
+
+mod queue;
+
+mod staircase;
+
+mod order;
+
+pub use order::{Key, Order};
+pub use profile::Profile;
+pub use queue::{QueueIndex, Waiting};
+pub use staircase::Staircase;

@@ -1,0 +1,294 @@
+//! The availability profile: how many processors are free, from now on.
+
+use miserly_core::{Span, Time};
+
+/// How many breakpoints a chunk holds before it is cut in two.
+const CHUNK: usize = 64;
+
+/// A run of breakpoints, each with the count from it to the next one.
+///
+/// The true counts are `free[i] + lift`: what changes a whole chunk changes only `lift`.
+#[derive(Clone, Debug)]
+struct Chunk {
+    times: Vec<i64>,
+    free: Vec<i32>,
+    lift: i32,
+    /// The least and the most of `free`, without `lift`.
+    least: i32,
+    most: i32,
+}
+
+/// Free processors as a step function of time, from a moving now to for ever.
+///
+/// Breakpoints stand in chunks that know their least and most count, so that a search passes over a chunk
+/// that is free, or taken, throughout. With n breakpoints and chunks of c = 64: a change is O(c + n / c),
+/// a search the same per hole that is too short. Equal neighbours are merged, so two profiles with the same
+/// counts are the same.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    chunks: Vec<Chunk>,
+}
+
+/// A breakpoint: its chunk, and its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct At {
+    chunk: usize,
+    index: usize,
+}
+
+impl Profile {
+    /// The largest machine that a profile can count.
+    pub const MOST: u32 = 1 << 30;
+
+    /// A machine with `procs` processors, all of them free always.
+    pub fn new(procs: u32) -> Profile {
+        // Below the limit that the registry checks.
+        let free = i32::try_from(procs.min(Profile::MOST)).unwrap_or(i32::MAX);
+        Profile { chunks: vec![Chunk::of(vec![i64::MIN], vec![free])] }
+    }
+
+    /// Forgets what was before `now`.
+    pub fn advance(&mut self, now: Time) {
+        let now = now.ticks();
+        let past = self.chunks.iter().skip(1).take_while(|chunk| chunk.times[0] <= now).count();
+        self.chunks.drain(..past);
+        let first = &mut self.chunks[0];
+        let done = first.times.partition_point(|&time| time <= now).saturating_sub(1);
+        if done > 0 {
+            first.times.drain(..done);
+            first.free.drain(..done);
+            first.measure();
+        }
+    }
+
+    /// Takes `procs` processors away in `from..to`. The count may go below zero; whoever plans does not let it.
+    pub fn take(&mut self, from: Time, to: Time, procs: u32) {
+        self.add(from, to, -signed(procs));
+    }
+
+    /// Gives `procs` processors back in `from..to`.
+    pub fn give(&mut self, from: Time, to: Time, procs: u32) {
+        self.add(from, to, signed(procs));
+    }
+
+    /// How many processors are free at `time`; none, where too many were taken. O(log n).
+    pub fn free_at(&self, time: Time) -> u32 {
+        let at = self.locate(time.ticks());
+        u32::try_from(self.count(at)).unwrap_or(0)
+    }
+
+    /// The most that is free at any instant of `from..to`; 0 if that is empty.
+    pub fn most_within(&self, from: Time, to: Time) -> u32 {
+        if to <= from {
+            return 0;
+        }
+        let mut most = i32::MIN;
+        let start = self.locate(from.ticks());
+        let mut first = start.index;
+        for chunk in &self.chunks[start.chunk..] {
+            if chunk.times[first] >= to.ticks() {
+                break;
+            }
+            let end = chunk.times.partition_point(|&time| time < to.ticks());
+            let within = if first == 0 && end == chunk.times.len() {
+                chunk.most
+            } else {
+                chunk.free[first..end].iter().copied().max().unwrap_or(i32::MIN)
+            };
+            most = most.max(within.saturating_add(chunk.lift));
+            first = 0;
+        }
+        u32::try_from(most).unwrap_or(0)
+    }
+
+    /// Returns the earliest instant, not before `not_before`, from which `procs` processors stay free for `span`.
+    ///
+    /// The result is `not_before` or a breakpoint; [`Time::MAX`] if the machine is never that free.
+    ///
+    /// # Source
+    /// The hole search of conservative backfilling, Zotkin et al. §2.
+    pub fn earliest(&self, not_before: Time, span: Span, procs: u32) -> Time {
+        self.earliest_before(not_before, Time::MAX, span, procs).unwrap_or(Time::MAX)
+    }
+
+    /// The earliest hole that starts before `limit`, for a job that holds `procs` from `limit` on itself.
+    ///
+    /// From `limit` on the job stands in nobody's way but its own, so a hole need reach no further: this is
+    /// the search for a better place than `limit` without lifting the job out first.
+    pub fn earliest_before(&self, not_before: Time, limit: Time, span: Span, procs: u32) -> Option<Time> {
+        let limit = limit.ticks();
+        let mut at = self.locate(not_before.ticks());
+        let mut not_before = not_before.ticks();
+        loop {
+            at = self.next_where(at, |count| count >= signed(procs))?;
+            let start = self.time(at).max(not_before);
+            if start >= limit {
+                return None;
+            }
+            let Some(blocked) = self.next_where(at, |count| count < signed(procs)) else {
+                return Some(Time::from_ticks(start));
+            };
+            let end = self.time(blocked);
+            if end >= limit || end.saturating_sub(start) >= span.ticks() {
+                return Some(Time::from_ticks(start));
+            }
+            (at, not_before) = (blocked, end);
+        }
+    }
+
+    /// The first breakpoint from `at` on whose count meets the condition, which must be monotone: true from,
+    /// or up to, some count on.
+    fn next_where(&self, at: At, meets: impl Fn(i32) -> bool) -> Option<At> {
+        let mut first = at.index;
+        for (chunk, held) in self.chunks.iter().enumerate().skip(at.chunk) {
+            // A monotone condition that neither extreme meets, nothing in between meets.
+            if meets(held.least.saturating_add(held.lift)) || meets(held.most.saturating_add(held.lift)) {
+                let found = held.free[first..].iter().position(|&free| meets(free + held.lift));
+                if let Some(found) = found {
+                    return Some(At { chunk, index: first + found });
+                }
+            }
+            first = 0;
+        }
+        None
+    }
+
+    fn time(&self, at: At) -> i64 {
+        self.chunks[at.chunk].times[at.index]
+    }
+
+    fn count(&self, at: At) -> i32 {
+        self.chunks[at.chunk].free[at.index] + self.chunks[at.chunk].lift
+    }
+
+    /// The last breakpoint at or before `time`; the first one, if there is none.
+    fn locate(&self, time: i64) -> At {
+        let chunk = self.chunks.partition_point(|chunk| chunk.times[0] <= time).saturating_sub(1);
+        let index = self.chunks[chunk].times.partition_point(|&point| point <= time).saturating_sub(1);
+        At { chunk, index }
+    }
+
+    fn add(&mut self, from: Time, to: Time, delta: i32) {
+        if to <= from {
+            return;
+        }
+        self.ensure_breakpoint(from.ticks());
+        self.ensure_breakpoint(to.ticks());
+        let (start, end) = (self.locate(from.ticks()), self.locate(to.ticks()));
+        for chunk in start.chunk..=end.chunk {
+            let first = if chunk == start.chunk { start.index } else { 0 };
+            let held = &mut self.chunks[chunk];
+            let last = if chunk == end.chunk { end.index } else { held.times.len() };
+            held.lift_within(first, last, delta);
+        }
+        self.merge(end);
+        self.merge(start);
+    }
+
+    /// Cuts the segment around `time` in two, unless it starts there, or lies before all of the profile.
+    fn ensure_breakpoint(&mut self, time: i64) {
+        let at = self.locate(time);
+        if self.time(at) >= time {
+            return;
+        }
+        let chunk = &mut self.chunks[at.chunk];
+        chunk.times.insert(at.index + 1, time);
+        chunk.free.insert(at.index + 1, chunk.free[at.index]);
+        if chunk.times.len() == CHUNK {
+            let upper = chunk.split();
+            self.chunks.insert(at.chunk + 1, upper);
+        }
+    }
+
+    /// Drops a breakpoint at which nothing changes.
+    fn merge(&mut self, at: At) {
+        let before = match at {
+            At { chunk: 0, index: 0 } => return,
+            At { chunk, index: 0 } => At { chunk: chunk - 1, index: self.chunks[chunk - 1].times.len() - 1 },
+            At { chunk, index } => At { chunk, index: index - 1 },
+        };
+        if self.count(before) == self.count(at) {
+            self.remove(at);
+        }
+    }
+
+    fn remove(&mut self, at: At) {
+        let chunk = &mut self.chunks[at.chunk];
+        chunk.times.remove(at.index);
+        let gone = chunk.free.remove(at.index);
+        if chunk.times.is_empty() {
+            self.chunks.remove(at.chunk);
+            return;
+        }
+        if gone == chunk.least || gone == chunk.most {
+            chunk.measure();
+        }
+        let together = |next: &Chunk| self.chunks[at.chunk].times.len() + next.times.len();
+        if self.chunks.get(at.chunk + 1).is_some_and(|next| together(next) <= CHUNK / 2) {
+            let next = self.chunks.remove(at.chunk + 1);
+            self.chunks[at.chunk].append(&next);
+        }
+    }
+}
+
+impl Chunk {
+    fn of(times: Vec<i64>, free: Vec<i32>) -> Chunk {
+        let mut chunk = Chunk { times, free, lift: 0, least: 0, most: 0 };
+        chunk.times.reserve(CHUNK);
+        chunk.free.reserve(CHUNK);
+        chunk.measure();
+        chunk
+    }
+
+    fn measure(&mut self) {
+        self.least = self.free.iter().copied().min().unwrap_or(0);
+        self.most = self.free.iter().copied().max().unwrap_or(0);
+    }
+
+    fn lift_within(&mut self, first: usize, last: usize, delta: i32) {
+        if first >= last {
+            return;
+        }
+        if first == 0 && last == self.free.len() {
+            self.lift += delta;
+            return;
+        }
+        for free in &mut self.free[first..last] {
+            *free += delta;
+        }
+        self.measure();
+    }
+
+    fn split(&mut self) -> Chunk {
+        let mut upper = Chunk::of(self.times.split_off(CHUNK / 2), self.free.split_off(CHUNK / 2));
+        upper.lift = self.lift;
+        self.measure();
+        upper
+    }
+
+    fn append(&mut self, next: &Chunk) {
+        let shift = next.lift - self.lift;
+        self.times.extend(&next.times);
+        self.free.extend(next.free.iter().map(|free| free + shift));
+        self.measure();
+    }
+}
+
+/// Two profiles are equal if the same is free at every instant.
+impl PartialEq for Profile {
+    fn eq(&self, other: &Profile) -> bool {
+        let points = |profile: &Profile| {
+            let counted = profile.chunks.iter().flat_map(|chunk| {
+                let counts = chunk.free.iter().map(move |free| free + chunk.lift);
+                chunk.times.iter().copied().zip(counts)
+            });
+            counted.collect::<Vec<_>>()
+        };
+        points(self) == points(other)
+    }
+}
+
+fn signed(procs: u32) -> i32 {
+    // No machine is larger than Profile::MOST, and no job wider than its machine.
+    i32::try_from(procs).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,177 @@
+//! The waiting jobs in one order, with the first one that fits found without touching those that do not.
+
+use miserly_core::{JobId, Span};
+
+use super::order::Key;
+use super::staircase::Staircase;
+
+/// How many jobs a chunk holds before it is cut in two.
+const CHUNK: usize = 64;
+
+/// A waiting job, as the index sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Its place in the order.
+    pub key: Key,
+    /// The job.
+    pub job: JobId,
+    /// How many processors it needs.
+    pub procs: u32,
+    /// How long it is planned to hold them.
+    pub span: Span,
+}
+
+/// A sorted run of jobs and the least that any of them needs.
+#[derive(Clone, Debug)]
+struct Chunk {
+    jobs: Vec<Waiting>,
+    least_procs: u32,
+    least_span: Span,
+}
+
+/// The waiting jobs, sorted, in chunks that know the least width and span in them.
+///
+/// With n jobs and chunks of c: insertion and removal are O(c + n / c), the search for a job that fits
+/// passes over a chunk in O(1) where none can.
+#[derive(Clone, Debug, Default)]
+pub struct QueueIndex {
+    chunks: Vec<Chunk>,
+    len: usize,
+}
+
+impl QueueIndex {
+    /// An empty queue.
+    pub const fn new() -> QueueIndex {
+        QueueIndex { chunks: Vec::new(), len: 0 }
+    }
+
+    /// How many jobs wait.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Forgets every job.
+    pub fn clear(&mut self) {
+        self.chunks.clear();
+        self.len = 0;
+    }
+
+    /// The head of the queue.
+    pub fn first(&self) -> Option<&Waiting> {
+        self.chunks.first().and_then(|chunk| chunk.jobs.first())
+    }
+
+    /// The jobs in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.chunks.iter().flat_map(|chunk| &chunk.jobs)
+    }
+
+    /// Puts a job in its place. Its key must not be in the queue.
+    pub fn insert(&mut self, waiting: Waiting) {
+        self.len += 1;
+        if self.chunks.is_empty() {
+            self.chunks.push(Chunk::of(Vec::with_capacity(CHUNK)));
+        }
+        let at = self.chunk_of(&waiting.key);
+        let chunk = &mut self.chunks[at];
+        chunk.insert(waiting);
+        if chunk.jobs.len() == CHUNK {
+            let upper = Chunk::of(chunk.jobs.split_off(CHUNK / 2));
+            chunk.measure();
+            self.chunks.insert(at + 1, upper);
+        }
+    }
+
+    /// Takes a job out; whether it was there.
+    pub fn remove(&mut self, key: &Key) -> bool {
+        if self.chunks.is_empty() {
+            return false;
+        }
+        let at = self.chunk_of(key);
+        if !self.chunks[at].remove(key) {
+            return false;
+        }
+        self.len -= 1;
+        self.tidy(at);
+        true
+    }
+
+    /// The first job behind `after` (from the head, if `None`) that fits under the staircase.
+    pub fn next_admitted(&self, after: Option<&Key>, stairs: &Staircase) -> Option<Waiting> {
+        let (from, skip) = match after {
+            None => (0, 0),
+            Some(_) if self.chunks.is_empty() => return None,
+            Some(key) => {
+                let at = self.chunk_of(key);
+                (at, self.chunks[at].jobs.partition_point(|job| job.key <= *key))
+            }
+        };
+        let mut skip = skip;
+        for chunk in &self.chunks[from..] {
+            if stairs.admits(chunk.least_procs, chunk.least_span) {
+                let fits = |job: &&Waiting| stairs.admits(job.procs, job.span);
+                if let Some(found) = chunk.jobs[skip..].iter().find(fits) {
+                    return Some(*found);
+                }
+            }
+            skip = 0;
+        }
+        None
+    }
+
+    /// The chunk in which the key is or belongs. The queue must not be empty of chunks.
+    fn chunk_of(&self, key: &Key) -> usize {
+        let after =
+            self.chunks.partition_point(|chunk| chunk.jobs.first().is_some_and(|job| job.key <= *key));
+        after.saturating_sub(1)
+    }
+
+    /// Drops a chunk that became empty, or joins it with its neighbour where both are sparse.
+    fn tidy(&mut self, at: usize) {
+        if self.chunks[at].jobs.is_empty() {
+            self.chunks.remove(at);
+            return;
+        }
+        let together = |next: &Chunk| self.chunks[at].jobs.len() + next.jobs.len();
+        if self.chunks.get(at + 1).is_some_and(|next| together(next) <= CHUNK / 2) {
+            let next = self.chunks.remove(at + 1);
+            self.chunks[at].jobs.extend(next.jobs);
+            self.chunks[at].measure();
+        }
+    }
+}
+
+impl Chunk {
+    fn of(jobs: Vec<Waiting>) -> Chunk {
+        let mut chunk = Chunk { jobs, least_procs: u32::MAX, least_span: Span::MAX };
+        chunk.measure();
+        chunk
+    }
+
+    fn measure(&mut self) {
+        self.least_procs = self.jobs.iter().map(|job| job.procs).min().unwrap_or(u32::MAX);
+        self.least_span = self.jobs.iter().map(|job| job.span).min().unwrap_or(Span::MAX);
+    }
+
+    fn insert(&mut self, waiting: Waiting) {
+        let at = self.jobs.partition_point(|job| job.key < waiting.key);
+        debug_assert!(self.jobs.get(at).is_none_or(|job| job.key != waiting.key), "a job waits once");
+        self.jobs.insert(at, waiting);
+        self.least_procs = self.least_procs.min(waiting.procs);
+        self.least_span = self.least_span.min(waiting.span);
+    }
+
+    fn remove(&mut self, key: &Key) -> bool {
+        let Ok(at) = self.jobs.binary_search_by(|job| job.key.cmp(key)) else { return false };
+        let gone = self.jobs.remove(at);
+        if gone.procs == self.least_procs || gone.span == self.least_span {
+            self.measure();
+        }
+        true
+    }
+}

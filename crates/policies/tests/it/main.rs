@@ -1,0 +1,4 @@
+//! The shared structures against obvious slow versions.
+
+mod profile;
+mod queue;

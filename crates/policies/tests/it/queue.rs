@@ -1,0 +1,80 @@
+//! The queue index against a sorted list.
+
+use miserly_core::{Entry, JobId, Request, Resources, Span, State, Time};
+use miserly_policies::shared::{Order, QueueIndex, Staircase, Waiting};
+use proptest::prelude::*;
+
+fn waiting(order: Order, number: u32, submit: i64, procs: u32, estimate: i64) -> Waiting {
+    let (submit, estimate) = (Time::from_ticks(submit), Span::from_ticks(estimate));
+    let request = Request::new(i64::from(number), submit, estimate, Resources::cpus(u64::from(procs)));
+    let span = request.planned();
+    let entry = Entry { request, admitted: u64::from(number), state: State::Waiting, promise: None };
+    Waiting { key: order.key(&entry), job: JobId(number), procs, span }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert {
+        submit: i64,
+        procs: u32,
+        estimate: i64,
+    },
+    Remove(usize),
+    /// The first that fits beside a shadow: (free, until the shadow, extra), behind the n-th job.
+    Search {
+        free: u32,
+        until: i64,
+        extra: u32,
+        behind: Option<usize>,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let insert = (0i64..50, 1u32..40, 0i64..90).prop_map(|(submit, procs, estimate)| Step::Insert {
+        submit,
+        procs,
+        estimate,
+    });
+    let search = (0u32..30, 1i64..60, 0u32..20, any::<Option<usize>>())
+        .prop_map(|(free, until, extra, behind)| Step::Search { free, until, extra, behind });
+    prop_oneof![5 => insert, 3 => any::<usize>().prop_map(Step::Remove), 2 => search]
+}
+
+proptest! {
+    #[test]
+    fn as_a_sorted_list(steps in prop::collection::vec(step(), 1..600), which in 0usize..5) {
+        let order = Order::ALL[which].0;
+        let mut queue = QueueIndex::new();
+        let mut list: Vec<Waiting> = Vec::new();
+        for (number, step) in (0u32..).zip(steps) {
+            match step {
+                Step::Insert { submit, procs, estimate } => {
+                    let job = waiting(order, number, submit, procs, estimate);
+                    queue.insert(job);
+                    list.push(job);
+                    list.sort_by_key(|job| job.key);
+                }
+                Step::Remove(which) if !list.is_empty() => {
+                    let job = list.remove(which % list.len());
+                    prop_assert!(queue.remove(&job.key));
+                    prop_assert!(!queue.remove(&job.key));
+                }
+                Step::Remove(_) => {}
+                Step::Search { free, until, extra, behind } => {
+                    let until = Span::from_ticks(until);
+                    let mut stairs = Staircase::default();
+                    stairs.set_shadow(free, until, extra);
+                    let behind = behind.filter(|_| !list.is_empty()).map(|which| list[which % list.len()].key);
+                    let fits = |job: &&Waiting| {
+                        Some(job.key) > behind && job.procs <= free && (job.span <= until || job.procs <= extra)
+                    };
+                    let truth = list.iter().find(fits).copied();
+                    prop_assert_eq!(queue.next_admitted(behind.as_ref(), &stairs), truth);
+                }
+            }
+            prop_assert_eq!(queue.len(), list.len());
+            prop_assert_eq!(queue.first(), list.first());
+        }
+        prop_assert!(queue.iter().eq(&list));
+    }
+}

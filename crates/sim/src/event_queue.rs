@@ -1,0 +1,103 @@
+//! What is due when: at most one entry per job, first in first out among equals.
+
+use miserly_core::{JobId, Time};
+
+/// An entry: when, its rank among those of the same instant, and whose.
+type Due = (Time, u64, JobId);
+
+/// Nobody's place in the heap.
+const ABSENT: u32 = u32::MAX;
+
+/// A binary heap of one entry per job that knows where each job's entry is.
+///
+/// Push, pop, and cancel are O(log n). Entries of one instant come out by their ranks.
+#[derive(Clone, Debug, Default)]
+pub struct EventQueue {
+    heap: Vec<Due>,
+    /// Where each job's entry is, by the job's handle.
+    place: Vec<u32>,
+}
+
+impl EventQueue {
+    /// Nothing is due.
+    pub const fn new() -> EventQueue {
+        EventQueue { heap: Vec::new(), place: Vec::new() }
+    }
+
+    /// When the next entry is due.
+    pub fn next_time(&self) -> Option<Time> {
+        self.heap.first().map(|&(at, ..)| at)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether nothing is due.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// Enters a job, or moves its entry if it has one.
+    pub fn push(&mut self, job: JobId, at: Time, rank: u64) {
+        self.cancel(job);
+        if self.place.len() <= job.index() {
+            self.place.resize(job.index() + 1, ABSENT);
+        }
+        self.heap.push((at, rank, job));
+        self.rise(self.heap.len() - 1);
+    }
+
+    /// Takes out the entry that is due first.
+    pub fn pop(&mut self) -> Option<(Time, u64, JobId)> {
+        let first = *self.heap.first()?;
+        self.cancel(first.2);
+        Some(first)
+    }
+
+    /// Takes a job's entry out; whether it had one.
+    pub fn cancel(&mut self, job: JobId) -> bool {
+        let Some(&place) = self.place.get(job.index()).filter(|&&place| place != ABSENT) else {
+            return false;
+        };
+        let place = place as usize;
+        self.place[job.index()] = ABSENT;
+        self.heap.swap_remove(place);
+        if place < self.heap.len() {
+            self.rise(place);
+            self.sink(self.place[self.heap[place].2.index()] as usize);
+        }
+        true
+    }
+
+    /// Moves the entry at `place` towards the front until its parent is due before it; notes where it is.
+    fn rise(&mut self, mut place: usize) {
+        while place > 0 && self.heap[place] < self.heap[(place - 1) / 2] {
+            let parent = (place - 1) / 2;
+            self.heap.swap(place, parent);
+            self.note(place);
+            place = parent;
+        }
+        self.note(place);
+    }
+
+    /// Moves the entry at `place` towards the back until its children are due after it; notes where it is.
+    fn sink(&mut self, mut place: usize) {
+        loop {
+            let children = [2 * place + 1, 2 * place + 2];
+            let least =
+                children.into_iter().filter(|&child| child < self.heap.len()).min_by_key(|&c| self.heap[c]);
+            let Some(child) = least.filter(|&child| self.heap[child] < self.heap[place]) else { break };
+            self.heap.swap(place, child);
+            self.note(place);
+            place = child;
+        }
+        self.note(place);
+    }
+
+    fn note(&mut self, place: usize) {
+        // As many entries as there are handles, which are u32.
+        self.place[self.heap[place].2.index()] = u32::try_from(place).unwrap_or(ABSENT);
+    }
+}

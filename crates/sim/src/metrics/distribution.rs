@@ -1,0 +1,134 @@
+//! One measure over many jobs: its mean, exactly summed, and its percentiles.
+
+use miserly_core::Span;
+
+use super::percentiles::Percentiles;
+
+/// Ratios are summed in units of 2^-32.
+const RATIO_UNIT: f64 = 4_294_967_296.0;
+
+/// Spans are summed in ticks.
+const TICKS_PER_SECOND: f64 = 1_000_000.0;
+
+/// An accumulator of one measure.
+///
+/// The sum is an integer (of ticks, or of 2^-32 of a ratio), so the mean does not depend on the order.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    unit: f64,
+    count: u64,
+    sum: u128,
+    values: Percentiles,
+}
+
+/// What is shown of a measure; `None` where there is nothing to measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+    /// The nearest-rank median.
+    pub median: Option<f64>,
+    /// The nearest-rank 95th percentile.
+    pub p95: Option<f64>,
+    /// The nearest-rank 99th percentile.
+    pub p99: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+}
+
+impl Distribution {
+    /// Of lengths of time, shown in seconds.
+    pub fn of_spans() -> Distribution {
+        Distribution { unit: TICKS_PER_SECOND, count: 0, sum: 0, values: Percentiles::new() }
+    }
+
+    /// Of ratios.
+    pub fn of_ratios() -> Distribution {
+        Distribution { unit: RATIO_UNIT, ..Distribution::of_spans() }
+    }
+
+    /// Adds a length of time, 0 or more.
+    pub fn add_span(&mut self, span: Span) {
+        self.count += 1;
+        self.sum += u128::from(span.ticks().unsigned_abs());
+        self.values.add(span.as_secs_f64());
+    }
+
+    /// Adds a ratio, 0 or more.
+    pub fn add_ratio(&mut self, ratio: f64) {
+        self.count += 1;
+        self.sum += fixed(ratio);
+        self.values.add(ratio);
+    }
+
+    /// How many values were added.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether the percentiles are exact; else they are within [`SKETCH_ERROR`](super::SKETCH_ERROR).
+    pub fn is_exact(&self) -> bool {
+        self.values.is_exact()
+    }
+
+    /// Adds all that another one holds.
+    pub fn merge(&mut self, other: &Distribution) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.values.merge(&other.values);
+    }
+
+    /// The figures. O(n) in the number of values held.
+    pub fn summary(&mut self) -> Summary {
+        if self.count == 0 {
+            return Summary::default();
+        }
+        Summary {
+            mean: Some(self.sum as f64 / self.unit / self.count as f64),
+            median: self.values.percentile(50),
+            p95: self.values.percentile(95),
+            p99: self.values.percentile(99),
+            max: self.values.max(),
+        }
+    }
+}
+
+/// The ratio in units of 2^-32, rounded to the nearest.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn fixed(ratio: f64) -> u128 {
+    let scaled = (ratio * RATIO_UNIT).round();
+    // The casts saturate; the first is the fast one.
+    if scaled < 9.0e18 { u128::from(scaled as u64) } else { scaled as u128 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_merging_does_not_show() {
+        let ratios: Vec<f64> = (1..200u32).map(|i| 1.0 / f64::from(i)).collect();
+        let of = |ratios: &[f64]| {
+            let mut all = Distribution::of_ratios();
+            ratios.iter().for_each(|&ratio| all.add_ratio(ratio));
+            all
+        };
+        let (mut a, mut b) = (of(&ratios[..70]), of(&ratios[70..]));
+        a.merge(&b);
+        b.merge(&of(&ratios[..70]));
+        assert_eq!(a.summary(), b.summary());
+        assert_eq!(a.summary(), of(&ratios).summary());
+    }
+
+    #[test]
+    fn nearest_rank() {
+        let mut spans = Distribution::of_spans();
+        for secs in [15, 20, 35, 40, 50] {
+            spans.add_span(Span::from_secs(secs).unwrap());
+        }
+        let summary = spans.summary();
+        assert_eq!(summary.mean, Some(32.0));
+        assert_eq!((summary.median, summary.p95, summary.max), (Some(35.0), Some(50.0), Some(50.0)));
+        assert_eq!(Distribution::of_spans().summary(), Summary::default());
+    }
+}

@@ -1,0 +1,142 @@
+//! Nearest-rank percentiles: exact up to a million values, a sketch of stated error beyond.
+
+use std::collections::BTreeMap;
+
+/// Up to so many values are held, and their percentiles are exact.
+pub const EXACT_MOST: usize = 1_000_000;
+
+/// The relative error of the sketch: half the width of a bucket, which is 2^-10 of its value.
+pub const SKETCH_ERROR: f64 = 1.0 / 2048.0;
+
+/// How many bits of a number a bucket leaves out: all but the exponent and ten bits behind the point.
+const DROPPED_BITS: u32 = 52 - 10;
+
+/// The values of a measure, 0 or more, or a histogram of them whose buckets are as fine as their values.
+#[derive(Clone, Debug)]
+pub struct Percentiles {
+    exact: Vec<f64>,
+    /// Counts by the leading bits of the value; in use once there are too many values to hold.
+    buckets: BTreeMap<u64, u64>,
+    count: u64,
+    max: f64,
+}
+
+impl Default for Percentiles {
+    fn default() -> Percentiles {
+        Percentiles::new()
+    }
+}
+
+impl Percentiles {
+    /// No values.
+    pub const fn new() -> Percentiles {
+        Percentiles { exact: Vec::new(), buckets: BTreeMap::new(), count: 0, max: 0.0 }
+    }
+
+    /// Adds a value, 0 or more.
+    pub fn add(&mut self, value: f64) {
+        self.count += 1;
+        self.max = self.max.max(value);
+        if self.is_exact() && self.exact.len() < EXACT_MOST {
+            self.exact.push(value);
+            return;
+        }
+        self.spill();
+        *self.buckets.entry(bucket(value)).or_default() += 1;
+    }
+
+    /// Whether every value is still held.
+    pub fn is_exact(&self) -> bool {
+        self.buckets.is_empty()
+    }
+
+    /// Adds all that another one holds.
+    pub fn merge(&mut self, other: &Percentiles) {
+        self.count += other.count;
+        self.max = self.max.max(other.max);
+        self.exact.extend(&other.exact);
+        for (&bucket, &count) in &other.buckets {
+            *self.buckets.entry(bucket).or_default() += count;
+        }
+        if self.exact.len() > EXACT_MOST || !self.is_exact() {
+            self.spill();
+        }
+    }
+
+    /// The value of rank ceil(n * percent / 100); `None` without values.
+    pub fn percentile(&mut self, percent: u64) -> Option<f64> {
+        let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100).max(1);
+        // No larger than the count.
+        let rank = u64::try_from(rank).ok()?;
+        if self.count == 0 {
+            return None;
+        }
+        if self.is_exact() {
+            let index = usize::try_from(rank - 1).ok()?;
+            return Some(*self.exact.select_nth_unstable_by(index, f64::total_cmp).1);
+        }
+        let mut below = 0;
+        self.buckets.iter().find_map(|(&bucket, &count)| {
+            below += count;
+            (below >= rank).then(|| middle(bucket).min(self.max))
+        })
+    }
+
+    /// The largest value, always exact.
+    pub fn max(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    fn spill(&mut self) {
+        for value in std::mem::take(&mut self.exact) {
+            *self.buckets.entry(bucket(value)).or_default() += 1;
+        }
+    }
+}
+
+/// The order of numbers that are 0 or more is the order of their bits.
+fn bucket(value: f64) -> u64 {
+    value.to_bits() >> DROPPED_BITS
+}
+
+fn middle(bucket: u64) -> f64 {
+    match bucket {
+        0 => 0.0,
+        _ => f64::from_bits((bucket << DROPPED_BITS) | (1 << (DROPPED_BITS - 1))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sketch_is_within_its_error() {
+        let mut sketch = Percentiles::new();
+        let total: u32 = 1_200_000;
+        for i in 0..total {
+            // A permutation of 0..total, so that the true percentiles are known.
+            sketch.add(f64::from((i * 7) % total));
+        }
+        assert!(!sketch.is_exact());
+        for percent in [1, 50, 95, 99, 100] {
+            let truth = f64::from(total) * percent as f64 / 100.0 - 1.0;
+            let got = sketch.percentile(percent).unwrap();
+            assert!((got - truth).abs() <= truth * SKETCH_ERROR, "{percent}: {got} for {truth}");
+        }
+        assert_eq!(sketch.max(), Some(f64::from(total - 1)));
+    }
+
+    #[test]
+    fn merged_sketches_are_one_sketch() {
+        let of = |range: std::ops::Range<u32>| {
+            let mut values = Percentiles::new();
+            range.for_each(|value| values.add(f64::from(value)));
+            values
+        };
+        let mut halves = of(0..600_000);
+        halves.merge(&of(600_000..1_100_000));
+        let mut whole = of(0..1_100_000);
+        assert_eq!(halves.percentile(95), whole.percentile(95));
+    }
+}

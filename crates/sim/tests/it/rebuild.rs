@@ -1,0 +1,45 @@
+//! Rebuild is a theorem: a policy thrown away at any moment and made anew from the ledger goes on the same.
+
+use miserly_core::{Instants, Machine};
+use miserly_policies::Chosen;
+use miserly_sim::{Observer, Simulation};
+use miserly_workload::Job;
+use proptest::prelude::*;
+
+use crate::support::{BOTH, Schedule, in_order, policies, run, tick_jobs, workload};
+
+/// Runs with the policy replaced by a new one after each round for which `replace` says so.
+fn run_replacing(procs: u64, jobs: &[Job], policy: &str, instants: Instants, replace: &[bool]) -> Schedule {
+    let machine = Machine::plain(procs);
+    let chosen: Chosen = policy.parse().unwrap();
+    let build = || chosen.build(&machine).unwrap();
+    let mut schedule = Schedule::default();
+    let mut simulation = Simulation::new(machine.clone(), build(), instants);
+    let mut source = in_order(jobs).peekable();
+    let mut replace = replace.iter().cycle();
+    let mut observers: [&mut dyn Observer; 1] = [&mut schedule];
+    while simulation.step(&mut source, &mut observers).unwrap().is_some() {
+        if *replace.next().unwrap() {
+            simulation.driver().replace(build());
+        }
+    }
+    schedule.0.sort_by_key(|job| job.request.number);
+    schedule
+}
+
+proptest! {
+    #[test]
+    fn a_rebuilt_policy_goes_on_the_same(
+        (procs, quads) in workload(true),
+        replace in prop::collection::vec(any::<bool>(), 1..20),
+    ) {
+        let jobs = tick_jobs(&quads);
+        for policy in policies() {
+            for instants in BOTH {
+                let kept = run(procs, &jobs, &policy, instants).decisions();
+                let rebuilt = run_replacing(procs, &jobs, &policy, instants, &replace).decisions();
+                prop_assert_eq!(kept, rebuilt, "{}, {}", policy, instants);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Small workloads, and runs of them.
+
+use std::io;
+
+use miserly_core::{ActualRuntime, Instants, JobNumber, Machine, Reason, Request, Resources, Span, Time};
+use miserly_policies::Chosen;
+use miserly_sim::{Finished, Observer, Simulation};
+use miserly_workload::{Job, TraceError};
+use proptest::prelude::*;
+
+/// A job as (submit, runtime, processors, estimate), in the unit that the test says.
+pub(crate) type Quad = (i64, i64, u64, i64);
+
+/// Jobs numbered from 1, their times in seconds.
+pub(crate) fn jobs(quads: &[Quad]) -> Vec<Job> {
+    jobs_in(1_000_000, quads)
+}
+
+/// Jobs numbered from 1, their times in ticks, where whole seconds would only be larger numbers.
+pub(crate) fn tick_jobs(quads: &[Quad]) -> Vec<Job> {
+    jobs_in(1, quads)
+}
+
+fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
+    let job = |(number, &(submit, runtime, procs, estimate)): (i64, &Quad)| Job {
+        request: Request::new(
+            number,
+            Time::from_ticks(submit * ticks),
+            Span::from_ticks(estimate * ticks),
+            Resources::cpus(procs),
+        ),
+        runtime: ActualRuntime(Span::from_ticks(runtime * ticks)),
+        killed: false,
+        record: None,
+    };
+    (1..).zip(quads).map(job).collect()
+}
+
+/// What became of the jobs, in the order of their numbers.
+#[derive(Default)]
+pub(crate) struct Schedule(pub(crate) Vec<Finished>);
+
+impl Observer for Schedule {
+    fn finished(&mut self, job: &Finished) -> io::Result<()> {
+        self.0.push(job.clone());
+        Ok(())
+    }
+}
+
+impl Schedule {
+    /// The starts in seconds, by job number.
+    pub(crate) fn starts(&self) -> Vec<i64> {
+        self.0.iter().map(|job| job.start.secs()).collect()
+    }
+
+    /// The exact starts and their reasons, by job number.
+    pub(crate) fn decisions(&self) -> Vec<(JobNumber, Time, Reason, Option<Time>, bool)> {
+        let decision = |job: &Finished| (job.request.number, job.start, job.reason, job.promised, job.broken);
+        self.0.iter().map(decision).collect()
+    }
+}
+
+/// Submission order: by time, then as numbered.
+pub(crate) fn in_order(jobs: &[Job]) -> impl Iterator<Item = Result<Job, TraceError>> {
+    let mut jobs = jobs.to_vec();
+    jobs.sort_by_key(|job| job.request.submit);
+    jobs.into_iter().map(Ok)
+}
+
+/// Runs a policy on a machine of `procs` processors.
+#[track_caller]
+pub(crate) fn run(procs: u64, jobs: &[Job], policy: &str, instants: Instants) -> Schedule {
+    let machine = Machine::plain(procs);
+    let policy = policy.parse::<Chosen>().unwrap().build(&machine).unwrap();
+    let mut schedule = Schedule::default();
+    Simulation::new(machine, policy, instants).run(&mut in_order(jobs), &mut [&mut schedule]).unwrap();
+    schedule.0.sort_by_key(|job| job.request.number);
+    schedule
+}
+
+/// Every policy of the family with every order.
+pub(crate) fn policies() -> Vec<String> {
+    let orders = ["arrival", "shortest", "longest", "narrowest", "widest"];
+    let mut all = Vec::new();
+    for order in orders {
+        all.push(format!("fcfs(order={order})"));
+        all.push(format!("conservative(order={order})"));
+        all.extend(orders.map(|backfill| format!("easy(order={order}, backfill={backfill})")));
+    }
+    all
+}
+
+/// A machine and some jobs on it, crowded enough for queues, with many equal instants.
+///
+/// `overruns`: whether jobs may run past their estimates.
+pub(crate) fn workload(overruns: bool) -> impl Strategy<Value = (u64, Vec<Quad>)> {
+    (1u64..12).prop_flat_map(move |procs| {
+        let job = (0i64..60, 0i64..25, 1..=procs, 0i64..30);
+        let fix = move |(submit, runtime, procs, estimate): Quad| {
+            (submit, runtime, procs, if overruns { estimate } else { estimate.max(runtime) })
+        };
+        (Just(procs), prop::collection::vec(job.prop_map(fix), 1..40))
+    })
+}
+
+/// Hundreds of jobs in the queue at once, so that every index holds several chunks.
+pub(crate) fn crowd() -> impl Strategy<Value = (u64, Vec<Quad>)> {
+    let job = (0i64..400, 0i64..200, 1u64..=40, 1i64..300);
+    prop::collection::vec(job, 180..220).prop_map(|quads| (40, quads))
+}
+
+/// Both conventions.
+pub(crate) const BOTH: [Instants; 2] = [Instants::Batch, Instants::Sequential];
