@@ -1,1 +1,43 @@
-fn main() {}
+//! The `miserly` binary: arguments in, tables and files out.
+
+mod args;
+
+mod commands;
+
+mod run;
+
+mod progress;
+
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // Without the handler an interrupt only leaves a temporary file behind, so its failure is no reason to stop.
+    let _ = ctrlc::set_handler(|| {
+        miserly_report::remove_unfinished();
+        std::process::exit(130);
+    });
+    let result = match &cli.command {
+        Command::Simulate(args) => commands::simulate::run(args),
+        Command::Compare(args) => commands::compare::run(args),
+        Command::Explain(args) => commands::explain::run(args),
+        Command::Policies(args) => commands::policies::run(args),
+        Command::Workload(args) => commands::workload::run(args),
+        Command::Completions(args) => commands::shell::completions(args),
+        Command::Man(args) => commands::shell::man(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

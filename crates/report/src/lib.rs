@@ -1,1 +1,25 @@
-//! x
+//! What results look like: text for people, JSON for programs, files for other tools.
+//!
+//! The floor above the simulator and the logs: it formats what they found and decides nothing.
+
+mod run;
+
+mod jobs;
+
+mod workload;
+
+mod gantt;
+
+mod atomic;
+
+mod numbers;
+
+pub use atomic::{AtomicFile, remove_unfinished};
+pub use gantt::gantt;
+pub use jobs::{CsvJobs, SwfJobs};
+pub use numbers::{count, duration, figure, percent};
+pub use run::{
+    Jobs, Measure, MetricsDoc, Outcome, PercentileDoc, Promises, QueueLength, Settings, Timing, TraceDoc,
+    compare_tables, simulate_table,
+};
+pub use workload::{check_json, check_text, describe_json, describe_text};

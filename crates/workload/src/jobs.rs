@@ -43,6 +43,17 @@ pub enum ProcsField {
     Requested,
 }
 
+impl ProcsField {
+    /// The job's size: the one field if it is more than 0, else the other.
+    pub fn size(self, record: &Record) -> Option<u64> {
+        let (first, second) = match self {
+            ProcsField::Allocated => (Field::Allocated, Field::RequestedProcs),
+            ProcsField::Requested => (Field::RequestedProcs, Field::Allocated),
+        };
+        record.positive(first).or_else(|| record.positive(second))
+    }
+}
+
 impl fmt::Display for ProcsField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -266,11 +277,7 @@ fn submit_within(record: &Record, options: &JobOptions) -> Result<Time, Skip> {
 }
 
 fn procs_of(record: &Record, options: &JobOptions) -> Result<u64, Skip> {
-    let (first, second) = match options.procs_field {
-        ProcsField::Allocated => (Field::Allocated, Field::RequestedProcs),
-        ProcsField::Requested => (Field::RequestedProcs, Field::Allocated),
-    };
-    let procs = record.positive(first).or_else(|| record.positive(second)).ok_or(Skip::NoSize)?;
+    let procs = options.procs_field.size(record).ok_or(Skip::NoSize)?;
     if procs > u64::from(options.procs) { Err(Skip::TooWide) } else { Ok(procs) }
 }
 

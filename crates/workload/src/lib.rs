@@ -24,6 +24,14 @@ mod estimates;
 
 mod jobs;
 
+pub mod describe;
+
+pub mod check;
+
+pub mod generate;
+
+pub use check::{CheckReport, check};
+pub use describe::{Description, describe};
 pub use estimates::{Estimates, EstimatesError, Factor};
 pub use filter::{Filter, FilterError};
 pub use jobs::{Counts, Job, JobOptions, Jobs, Overrun, ProcsField};

@@ -38,6 +38,13 @@ impl Header {
         self.value("UnixStartTime").and_then(|value| value.parse().ok())
     }
 
+    /// `TimeZone`: seconds east of Greenwich, without summer time.
+    pub fn time_zone(&self) -> Option<i64> {
+        let offset = self.value("TimeZone").and_then(|value| value.parse().ok())?;
+        // No zone is a day away from another; beyond that it is damage.
+        (-86_400..=86_400).contains(&offset).then_some(offset)
+    }
+
     /// `MaxJobs`, or `MaxRecords`: how many jobs the log claims to hold.
     pub fn claimed_jobs(&self) -> Option<u64> {
         let number = |name| self.value(name).and_then(|value| value.parse().ok());

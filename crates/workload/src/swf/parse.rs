@@ -6,7 +6,7 @@ use super::record::{DECIMAL_MAX, Decimal, Field, Record};
 const DIGITS_MAX: usize = 15;
 
 /// The largest time, in seconds: over three hundred years, far from where sums of ticks overflow.
-const SECONDS_MAX: i64 = 10_000_000_000;
+pub(crate) const SECONDS_MAX: i64 = 10_000_000_000;
 
 /// The largest count of processors: the same as the largest machine.
 const PROCS_MAX: i64 = u32::MAX as i64;

@@ -1,0 +1,64 @@
+//! Files that are whole or not there.
+
+use std::collections::BTreeSet;
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use tempfile::NamedTempFile;
+
+/// Temporary files that are being written, for [`remove_unfinished`].
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// A file that takes its name only when it is complete: written beside it, then renamed over it.
+pub struct AtomicFile {
+    temporary: NamedTempFile,
+    path: PathBuf,
+}
+
+impl AtomicFile {
+    /// Starts a file that will be `path`.
+    ///
+    /// # Errors
+    /// If its folder cannot be written to.
+    pub fn create(path: &Path) -> io::Result<(AtomicFile, BufWriter<File>)> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        // As open(2) would make it: the user's umask decides.
+        builder.prefix(".miserly-").permissions(Permissions::from_mode(0o666));
+        let temporary = builder.tempfile_in(folder)?;
+        unfinished(|paths| paths.insert(temporary.path().to_owned()));
+        let output = BufWriter::with_capacity(1 << 16, temporary.as_file().try_clone()?);
+        Ok((AtomicFile { temporary, path: path.to_owned() }, output))
+    }
+
+    /// Gives the file its name, in place of whatever had it before.
+    ///
+    /// # Errors
+    /// If what is left cannot be written, or the file cannot be renamed; the old file is untouched then.
+    pub fn commit(self, mut output: BufWriter<File>) -> io::Result<()> {
+        output.flush()?;
+        self.temporary.as_file().sync_all()?;
+        let temporary = self.temporary.path().to_owned();
+        self.temporary.persist(&self.path).map_err(|error| error.error)?;
+        unfinished(|paths| paths.remove(&temporary));
+        Ok(())
+    }
+}
+
+/// Removes what is being written, before a program that was interrupted exits.
+pub fn remove_unfinished() {
+    unfinished(|paths| {
+        for path in std::mem::take(paths) {
+            // Nobody is left to tell if it cannot be removed.
+            let _ = std::fs::remove_file(path);
+        }
+    });
+}
+
+fn unfinished<T>(change: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
+    let mut paths = UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    change(&mut paths)
+}

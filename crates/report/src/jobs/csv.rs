@@ -1,0 +1,90 @@
+//! Batsim's job table, which evalys reads, with two columns of ours behind it.
+
+use std::io::{self, Write};
+
+use miserly_core::Span;
+use miserly_sim::{Finished, Sink};
+
+/// The columns: Batsim's in Batsim's order, then ours.
+const COLUMNS: [&str; 19] = [
+    "job_id",
+    "workload_name",
+    "profile",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "success",
+    "final_state",
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+    "allocated_resources",
+    "consumed_energy",
+    "metadata",
+    "start_reason",
+    "promised_start",
+];
+
+/// Writes one row per job. Times are in the log's own seconds, with decimals only where there are any.
+///
+/// The profile is named after the runtime, as Batsim's converter names the delays it makes of a log;
+/// the consumed energy is -1, not known; the stretch of a job of no length is left empty.
+pub struct CsvJobs<W> {
+    output: W,
+    workload: String,
+}
+
+impl<W: Write> CsvJobs<W> {
+    /// Writes the header line. `output` should be buffered.
+    ///
+    /// # Errors
+    /// If the output fails.
+    pub fn new(mut output: W, workload: &str) -> io::Result<CsvJobs<W>> {
+        writeln!(output, "{}", COLUMNS.join(","))?;
+        Ok(CsvJobs { output, workload: quoted(workload) })
+    }
+
+    /// Hands the output back.
+    pub fn into_inner(self) -> W {
+        self.output
+    }
+}
+
+impl<W: Write> Sink for CsvJobs<W> {
+    fn job(&mut self, job: &Finished) -> io::Result<()> {
+        let request = &job.request;
+        let execution = job.end - job.start;
+        let (success, state) = match job.killed {
+            false => (1, "COMPLETED_SUCCESSFULLY"),
+            true => (0, "COMPLETED_WALLTIME_REACHED"),
+        };
+        let output = &mut self.output;
+        write!(output, "{},{},{execution},{},", request.number, self.workload, request.submit)?;
+        write!(output, "{},{},{success},{state},", request.procs(), request.estimate)?;
+        write!(output, "{},{execution},{},{},{},", job.start, job.end, job.wait(), job.response())?;
+        if execution > Span::ZERO {
+            write!(output, "{}", job.response().as_secs_f64() / execution.as_secs_f64())?;
+        }
+        output.write_all(b",")?;
+        if let Some(pes) = &job.pes {
+            write!(output, "{pes}")?;
+        }
+        write!(output, ",-1,,{},", job.reason.as_str())?;
+        if let Some(promised) = job.promised {
+            write!(output, "{promised}")?;
+        }
+        output.write_all(b"\n")
+    }
+}
+
+/// A field as CSV has it: in quotes where it has to be.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

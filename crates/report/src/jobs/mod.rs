@@ -1,0 +1,8 @@
+//! Per-job files: one exporter per format behind one trait, [`Sink`](miserly_sim::Sink).
+
+mod csv;
+
+mod swf;
+
+pub use csv::CsvJobs;
+pub use swf::SwfJobs;

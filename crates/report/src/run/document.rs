@@ -1,0 +1,237 @@
+//! The document of a run, as `--json` prints it. Its schema is a contract: docs/simulate.schema.json.
+
+use std::collections::BTreeMap;
+
+use miserly_sim::{EXACT_MOST, Metrics, SKETCH_ERROR, Summary};
+use miserly_workload::Counts;
+use serde::Serialize;
+
+/// Everything that is told of one run. Only `timing` differs between two runs of the same.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// The version of the program.
+    pub version: &'static str,
+    /// The policy, in its written form.
+    pub policy: String,
+    /// How the run was set.
+    pub settings: Settings,
+    /// The log.
+    pub trace: TraceDoc,
+    /// What became of its lines.
+    pub jobs: Jobs,
+    /// The measures per job.
+    pub metrics: MetricsDoc,
+    /// How exact the percentiles are.
+    pub percentiles: PercentileDoc,
+    /// Busy processor-seconds over processors x makespan, 0 to 1.
+    pub utilization: Option<f64>,
+    /// The share of the machine that was idle while some job waited, 0 to 1.
+    pub loss_of_capacity: Option<f64>,
+    /// From the first submission to the last end, seconds.
+    pub makespan: Option<f64>,
+    /// Jobs ended per hour of the makespan.
+    pub throughput_per_hour: Option<f64>,
+    /// Jobs waiting.
+    pub queue_length: QueueLength,
+    /// Promises made, kept, broken.
+    pub promises: Promises,
+    /// How long the run took. Differs from run to run.
+    pub timing: Timing,
+}
+
+/// How a run was set.
+#[derive(Clone, Debug, Serialize)]
+pub struct Settings {
+    /// The machine's processors.
+    pub procs: u32,
+    /// The convention for events of one instant.
+    pub instants: String,
+    /// What happens to a job at the log's own estimate.
+    pub overrun: String,
+    /// What the policy was told of the runtimes.
+    pub estimates: String,
+    /// Which field is the size.
+    pub procs_field: String,
+    /// The filters.
+    pub drop: Vec<String>,
+    /// Only jobs submitted then or later, seconds.
+    pub from: Option<i64>,
+    /// Only jobs submitted before then, seconds.
+    pub to: Option<i64>,
+    /// The warm-up, seconds.
+    pub warmup: i64,
+    /// The seed of random draws.
+    pub seed: u64,
+    /// Whether malformed lines were skipped.
+    pub lenient: bool,
+}
+
+/// A log.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceDoc {
+    /// Its file name.
+    pub name: String,
+    /// The SHA-256 of its bytes as they are stored.
+    pub sha256: String,
+}
+
+/// What became of the lines of a log.
+#[derive(Clone, Debug, Serialize)]
+pub struct Jobs {
+    /// Job lines.
+    pub read: u64,
+    /// Jobs that ran.
+    pub simulated: u64,
+    /// Jobs among them behind the warm-up.
+    pub measured: u64,
+    /// Lines left out, by reason: `read` = `simulated` + their sum.
+    pub skipped: BTreeMap<String, u64>,
+    /// Jobs that were killed at their estimate.
+    pub killed_at_estimate: u64,
+    /// Jobs submitted before one above them in the log; they were sorted.
+    pub out_of_order: u64,
+}
+
+/// The measures of the jobs that were measured. Times in seconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct MetricsDoc {
+    /// Time in the queue.
+    pub wait: Measure,
+    /// Time in the system.
+    pub response: Measure,
+    /// Response / runtime, over jobs with a runtime above 0.
+    pub slowdown: Measure,
+    /// (wait + max(run, 10 s)) / max(run, 10 s).
+    pub bounded_slowdown: Measure,
+    /// max(1, response / max(run, 10 s)).
+    pub bounded_slowdown_standard: Measure,
+    /// Response / (processors x max(run, 10 s)).
+    pub width_slowdown: Measure,
+}
+
+/// A measure; null where there is nothing to measure.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Measure {
+    /// How many jobs it is over.
+    pub count: u64,
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+    /// The nearest-rank median.
+    pub median: Option<f64>,
+    /// The nearest-rank 95th percentile.
+    pub p95: Option<f64>,
+    /// The nearest-rank 99th percentile.
+    pub p99: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+}
+
+/// How exact the percentiles are.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PercentileDoc {
+    /// `exact`, or `sketch` beyond a million measured jobs.
+    pub method: &'static str,
+    /// How far a percentile may be from the true one, relative to it.
+    pub relative_error: f64,
+}
+
+/// The queue over time.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct QueueLength {
+    /// Jobs waiting, on the average over the makespan.
+    pub mean: Option<f64>,
+    /// Jobs waiting, at most.
+    pub max: usize,
+}
+
+/// Promises of a latest start.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Promises {
+    /// Jobs that were promised one.
+    pub made: u64,
+    /// Jobs among them that started by then.
+    pub kept: u64,
+    /// The others; each for a cause outside the policy.
+    pub broken: u64,
+}
+
+/// How long the run took.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Timing {
+    /// Wall-clock seconds, reading included.
+    pub seconds: f64,
+    /// Simulated jobs per second.
+    pub jobs_per_second: f64,
+}
+
+impl Outcome {
+    /// What a run came to.
+    pub fn new(
+        policy: String,
+        settings: Settings,
+        trace: TraceDoc,
+        counts: &Counts,
+        metrics: &mut Metrics,
+        seconds: f64,
+    ) -> Outcome {
+        let (made, broken) = metrics.promises();
+        let exact = metrics.wait.is_exact();
+        let (queue_mean, queue_max) = metrics.queue_length();
+        Outcome {
+            version: env!("CARGO_PKG_VERSION"),
+            policy,
+            settings,
+            trace,
+            jobs: Jobs {
+                read: counts.read,
+                simulated: metrics.simulated(),
+                measured: metrics.measured(),
+                skipped: counts.skipped.clone(),
+                killed_at_estimate: metrics.killed_at_estimate(),
+                out_of_order: counts.out_of_order,
+            },
+            metrics: MetricsDoc {
+                wait: Measure::of(metrics.wait.count(), metrics.wait.summary()),
+                response: Measure::of(metrics.response.count(), metrics.response.summary()),
+                slowdown: Measure::of(metrics.slowdown.count(), metrics.slowdown.summary()),
+                bounded_slowdown: Measure::of(
+                    metrics.bounded_slowdown.count(),
+                    metrics.bounded_slowdown.summary(),
+                ),
+                bounded_slowdown_standard: Measure::of(
+                    metrics.bounded_slowdown_standard.count(),
+                    metrics.bounded_slowdown_standard.summary(),
+                ),
+                width_slowdown: Measure::of(metrics.width_slowdown.count(), metrics.width_slowdown.summary()),
+            },
+            percentiles: PercentileDoc {
+                method: if exact { "exact" } else { "sketch" },
+                relative_error: if exact { 0.0 } else { SKETCH_ERROR },
+            },
+            utilization: metrics.utilization(),
+            loss_of_capacity: metrics.loss_of_capacity(),
+            makespan: metrics.makespan().map(miserly_core::Span::as_secs_f64),
+            throughput_per_hour: metrics.throughput_per_hour(),
+            queue_length: QueueLength { mean: queue_mean, max: queue_max },
+            promises: Promises { made, kept: made - broken, broken },
+            timing: Timing { seconds, jobs_per_second: metrics.simulated() as f64 / seconds.max(1e-9) },
+        }
+    }
+
+    /// A remark for people where the percentiles are not exact.
+    pub fn percentile_note(&self) -> Option<String> {
+        (self.percentiles.relative_error > 0.0).then(|| {
+            format!(
+                "percentiles within {:.2} % (a sketch: over {EXACT_MOST} jobs were measured)",
+                100.0 * self.percentiles.relative_error
+            )
+        })
+    }
+}
+
+impl Measure {
+    fn of(count: u64, summary: Summary) -> Measure {
+        let Summary { mean, median, p95, p99, max } = summary;
+        Measure { count, mean, median, p95, p99, max }
+    }
+}

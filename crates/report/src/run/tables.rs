@@ -1,0 +1,189 @@
+//! The tables that people read.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+
+use super::document::{Measure, MetricsDoc, Outcome};
+use crate::numbers::{count, duration, figure, percent};
+
+/// One run as a table, with what it was above it.
+pub fn simulate_table(outcome: &Outcome) -> String {
+    let mut text = heading(outcome);
+    let mut table = plain_table();
+    table.set_header(["", "mean", "median", "p95", "p99", "max"]);
+    for (name, measure) in measures(&outcome.metrics) {
+        let row = [measure.mean, measure.median, measure.p95, measure.p99, measure.max].map(figure);
+        table.add_row(std::iter::once(name.to_owned()).chain(row));
+    }
+    align_numbers(&mut table, 1);
+    text.push_str(&format!("\n{}\n\n", trimmed(&table)));
+    let mut facts: Vec<(&str, String)> = vec![
+        ("utilization", percent(outcome.utilization)),
+        ("idle while jobs waited", percent(outcome.loss_of_capacity)),
+        ("makespan", outcome.makespan.map_or_else(|| "-".into(), makespan)),
+        (
+            "queue length",
+            format!(
+                "{} on the average, {} at most",
+                figure(outcome.queue_length.mean),
+                outcome.queue_length.max
+            ),
+        ),
+        ("promises", promises(outcome)),
+    ];
+    if outcome.metrics.slowdown.count != outcome.jobs.measured {
+        let over = format!("over the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
+        facts.push(("slowdown", over));
+    }
+    facts.extend(outcome.percentile_note().map(|note| ("note", note)));
+    for (name, value) in facts {
+        text.push_str(&format!("{name:<24}{value}\n"));
+    }
+    let timing = &outcome.timing;
+    let rate = count(timing.jobs_per_second.round().max(0.0) as u64);
+    text.push_str(&format!("{:<24}{:.3} s, {rate} jobs per second\n", "took", timing.seconds));
+    text
+}
+
+/// Runs of one log side by side; the best value of a row is marked with a star.
+pub fn compare_tables(outcomes: &[&Outcome]) -> String {
+    let Some(first) = outcomes.first() else { return String::new() };
+    let mut text = log_heading(first);
+    let mut table = plain_table();
+    table.set_header(
+        std::iter::once(String::new()).chain(outcomes.iter().map(|outcome| headed(&outcome.policy))),
+    );
+    for row in ROWS {
+        let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (row.value)(outcome)).collect();
+        let best = best(&values, row.lower_is_better);
+        let cells = values.iter().map(|&value| {
+            let mark = if best.is_some() && value == best { "*" } else { " " };
+            format!("{}{mark}", (row.show)(value))
+        });
+        table.add_row(std::iter::once(row.name.to_owned()).chain(cells));
+    }
+    table.add_row(std::iter::once("promises kept".to_owned()).chain(outcomes.iter().map(|outcome| {
+        let promises = &outcome.promises;
+        match promises.made {
+            0 => "none made ".into(),
+            made => format!("{} of {} ", count(promises.kept), count(made)),
+        }
+    })));
+    align_numbers(&mut table, 1);
+    text.push_str(&format!("\n{}\n\n* best of the row\n", trimmed(&table)));
+    text
+}
+
+/// A row of the comparison.
+struct Row {
+    name: &'static str,
+    value: fn(&Outcome) -> Option<f64>,
+    show: fn(Option<f64>) -> String,
+    lower_is_better: bool,
+}
+
+const fn row(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Row {
+    Row { name, value, show: figure, lower_is_better: true }
+}
+
+const ROWS: &[Row] = &[
+    row("wait, mean (s)", |run| run.metrics.wait.mean),
+    row("wait, median (s)", |run| run.metrics.wait.median),
+    row("wait, p95 (s)", |run| run.metrics.wait.p95),
+    row("wait, max (s)", |run| run.metrics.wait.max),
+    row("response, mean (s)", |run| run.metrics.response.mean),
+    row("slowdown, mean", |run| run.metrics.slowdown.mean),
+    row("bounded slowdown, mean", |run| run.metrics.bounded_slowdown.mean),
+    row("bounded slowdown, p95", |run| run.metrics.bounded_slowdown.p95),
+    row("bounded slowdown, max", |run| run.metrics.bounded_slowdown.max),
+    row("queue length, mean", |run| run.queue_length.mean),
+    Row { name: "utilization", value: |run| run.utilization, show: percent, lower_is_better: false },
+];
+
+/// The best value, unless there is nothing to choose: all alike, or none.
+fn best(values: &[Option<f64>], lower_is_better: bool) -> Option<f64> {
+    let known = || values.iter().flatten().copied();
+    let (lowest, highest) = (known().min_by(f64::total_cmp)?, known().max_by(f64::total_cmp)?);
+    (lowest < highest).then_some(if lower_is_better { lowest } else { highest })
+}
+
+/// A policy's written form on several lines, so that columns stay narrow.
+fn headed(policy: &str) -> String {
+    policy.replace('(', "\n(").replace(", ", ",\n")
+}
+
+fn heading(outcome: &Outcome) -> String {
+    format!("{}{:<24}{}\n", log_heading(outcome), "policy", outcome.policy)
+}
+
+fn log_heading(outcome: &Outcome) -> String {
+    let (settings, jobs) = (&outcome.settings, &outcome.jobs);
+    let mut text =
+        format!("{:<24}{}, {} processors\n", "log", outcome.trace.name, count(settings.procs.into()));
+    let mut said = format!("{} read, {} simulated", count(jobs.read), count(jobs.simulated));
+    if jobs.measured != jobs.simulated {
+        said.push_str(&format!(", {} measured", count(jobs.measured)));
+    }
+    for (reason, number) in &jobs.skipped {
+        said.push_str(&format!("; skipped {}: {reason}", count(*number)));
+    }
+    if jobs.out_of_order > 0 {
+        said.push_str(&format!("; {} out of order, sorted", count(jobs.out_of_order)));
+    }
+    if jobs.killed_at_estimate > 0 {
+        said.push_str(&format!("; {} killed at their estimate", count(jobs.killed_at_estimate)));
+    }
+    text.push_str(&format!("{:<24}{said}\n", "jobs"));
+    let conventions = format!(
+        "estimates {}, overrun {}, instants {}, size {}",
+        settings.estimates, settings.overrun, settings.instants, settings.procs_field
+    );
+    text.push_str(&format!("{:<24}{conventions}\n", "settings"));
+    text
+}
+
+fn makespan(secs: f64) -> String {
+    // Seconds of a makespan fit by far.
+    #[allow(clippy::cast_possible_truncation)]
+    let whole = secs as i64;
+    format!("{} s ({})", figure(Some(secs)).trim_end_matches(".00"), duration(whole))
+}
+
+fn promises(outcome: &Outcome) -> String {
+    let promises = &outcome.promises;
+    match promises.made {
+        0 => "none made".into(),
+        made => {
+            format!("{} made, {} kept, {} broken", count(made), count(promises.kept), count(promises.broken))
+        }
+    }
+}
+
+fn measures(metrics: &MetricsDoc) -> [(&'static str, &Measure); 6] {
+    [
+        ("wait (s)", &metrics.wait),
+        ("response (s)", &metrics.response),
+        ("slowdown", &metrics.slowdown),
+        ("bounded slowdown", &metrics.bounded_slowdown),
+        ("  standard form", &metrics.bounded_slowdown_standard),
+        ("  per processor", &metrics.width_slowdown),
+    ]
+}
+
+/// A table without lines; its columns are told apart by blanks.
+fn plain_table() -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table
+}
+
+fn align_numbers(table: &mut Table, from: usize) {
+    for column in table.column_iter_mut().skip(from) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+/// The table's text without blanks at the ends of its lines.
+fn trimmed(table: &Table) -> String {
+    table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,159 @@
+//! Descriptions and checks for programs. Times are seconds, shares are between 0 and 1, what is unknown is null.
+
+use miserly_workload::check::{Anomaly, Finding};
+use miserly_workload::describe::{Active, Arrivals, Clock, Common, EstimateQuality, Share, Spread};
+use miserly_workload::{CheckReport, Description};
+use serde_json::{Map, Value, json};
+
+/// A description of a log as JSON.
+pub fn describe_json(log: &Description) -> Value {
+    let missing = log.missing.iter().map(|(field, count)| (field.name().to_owned(), json!(count)));
+    let statuses = log.statuses.iter().map(|(status, count)| (status.to_string(), json!(count)));
+    json!({
+        "name": log.name,
+        "computer": log.computer,
+        "installation": log.installation,
+        "jobs": log.jobs,
+        "malformed": log.malformed,
+        "procs": log.procs,
+        "first_submit": log.span.map(|span| span.first_submit),
+        "last_submit": log.span.map(|span| span.last_submit),
+        "last_end": log.span.map(|span| span.last_end),
+        "work": work(log.work),
+        "load": log.load(),
+        "sizes": {
+            "spread": spread(log.sizes.spread),
+            "serial": share(log.sizes.serial),
+            "powers_of_two": share(log.sizes.powers_of_two),
+            "distinct": log.sizes.distinct,
+            "common": commons(&log.sizes.common),
+        },
+        "runtimes": {
+            "spread": spread(log.runtimes.spread),
+            "under_a_minute": share(log.runtimes.under_a_minute),
+        },
+        "estimates": estimates(&log.estimates),
+        "waits": { "spread": spread(log.waits) },
+        "users": active(&log.users),
+        "queues": active(&log.queues),
+        "partitions": active(&log.partitions),
+        "arrivals": arrivals(&log.arrivals),
+        "statuses": statuses.collect::<Map<_, _>>(),
+        "memory": { "requested": share(log.requested_memory), "used": share(log.used_memory) },
+        "missing": missing.collect::<Map<_, _>>(),
+    })
+}
+
+/// What a check of a log found as JSON: kinds of which nothing was found are not there; all lines are.
+pub fn check_json(report: &CheckReport) -> Value {
+    let findings: Vec<_> = report.findings.iter().map(|(&kind, finding)| one(kind, finding)).collect();
+    json!({
+        "name": report.name,
+        "procs": report.procs,
+        "lines": report.lines,
+        "read": report.read,
+        "left_out": report.left_out,
+        "findings": findings,
+    })
+}
+
+/// A whole number, unless it is larger than JSON's readers take.
+fn work(work: u128) -> Value {
+    u64::try_from(work).map_or_else(|_| json!(work as f64), |work| json!(work))
+}
+
+fn one(kind: Anomaly, finding: &Finding) -> Value {
+    json!({
+        "kind": kind.name(),
+        "severity": kind.severity().name(),
+        "about": kind.about(),
+        "count": finding.count,
+        "lines": finding.lines,
+        "details": finding.details,
+    })
+}
+
+fn estimates(estimates: &EstimateQuality) -> Value {
+    json!({
+        "known": share(estimates.known),
+        "spread": spread(estimates.spread),
+        "ran_past": share(estimates.ran_past),
+        "exact": share(estimates.exact),
+        "median_factor": estimates.median_factor,
+        "p80_factor": estimates.p80_factor,
+        "round": share(estimates.round),
+        "distinct": estimates.distinct,
+        "common": commons(&estimates.common),
+    })
+}
+
+fn arrivals(arrivals: &Arrivals) -> Value {
+    let (clock, zone, offset) = match &arrivals.clock {
+        Clock::Zone(name) => ("zone", Some(name), None),
+        Clock::Offset(seconds) => ("offset", None, Some(seconds)),
+        Clock::SinceStart => ("since_start", None, None),
+    };
+    json!({
+        "clock": clock,
+        "zone": zone,
+        "offset": offset,
+        "by_hour": arrivals.by_hour,
+        "by_weekday": arrivals.by_weekday,
+    })
+}
+
+fn spread(spread: Option<Spread>) -> Value {
+    spread.map_or(Value::Null, |spread| {
+        let Spread { count, min, median, mean, p95, p99, max } = spread;
+        json!({
+            "count": count, "min": min, "median": median, "mean": mean, "p95": p95, "p99": p99, "max": max,
+        })
+    })
+}
+
+fn share(share: Share) -> Value {
+    json!({ "count": share.count, "of": share.of, "share": share.fraction() })
+}
+
+fn commons(common: &[Common]) -> Vec<Value> {
+    let one = |common: &Common| json!({ "value": common.value, "count": common.share.count, "share": common.share.fraction() });
+    common.iter().map(one).collect()
+}
+
+fn active(active: &Active) -> Value {
+    json!({ "distinct": active.distinct, "top": commons(&active.top) })
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_workload::{ProcsField, Trace, check, describe};
+
+    use super::*;
+
+    const LOG: &str = "; MaxProcs: 4\n1 0 5 60 8 1 9 8 90 9 1 7 1 1 1 1 -1 -1\n";
+
+    fn trace() -> Trace {
+        Trace::memory("toy", LOG.into())
+    }
+
+    #[test]
+    fn a_description() {
+        let json = describe_json(&describe(&trace(), None, ProcsField::Allocated).unwrap());
+        assert_eq!(json["jobs"], 1);
+        assert_eq!(json["load"], Value::Null);
+        assert_eq!(json["sizes"]["spread"]["median"], 8);
+        assert_eq!(json["estimates"]["ran_past"], json!({ "count": 0, "of": 1, "share": 0.0 }));
+        assert_eq!(json["arrivals"]["clock"], "since_start");
+        assert_eq!(json["missing"]["think_time"], 1);
+        assert_eq!(json["statuses"], json!({ "1": 1 }));
+    }
+
+    #[test]
+    fn a_check() {
+        let json = check_json(&check(&trace(), None, ProcsField::Allocated).unwrap());
+        assert_eq!(json["left_out"], 1);
+        assert_eq!(json["findings"][0]["kind"], "too_wide");
+        assert_eq!(json["findings"][0]["severity"], "skipped");
+        assert_eq!(json["findings"][0]["lines"], json!([2]));
+    }
+}

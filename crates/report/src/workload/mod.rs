@@ -1,0 +1,13 @@
+//! What is known of a job log, as text and as JSON.
+
+mod describe;
+
+mod check;
+
+mod json;
+
+mod text;
+
+pub use check::check_text;
+pub use describe::describe_text;
+pub use json::{check_json, describe_json};

@@ -1,0 +1,130 @@
+//! The kinds of anomaly: their names, what they mean, how severe they are.
+
+/// How much an anomaly matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The line, or the log, cannot be used as it is.
+    Error,
+    /// A simulation leaves the job out, and counts it.
+    Skipped,
+    /// Used as it is.
+    Odd,
+}
+
+impl Severity {
+    /// Every severity, the worst first.
+    pub const ALL: [Severity; 3] = [Severity::Error, Severity::Skipped, Severity::Odd];
+
+    /// The name in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Skipped => "skipped",
+            Severity::Odd => "odd",
+        }
+    }
+}
+
+macro_rules! anomalies {
+    ($($variant:ident $name:literal $severity:ident $about:literal,)*) => {
+        /// A kind of anomaly, the severest first.
+        #[expect(clippy::doc_markdown, reason = "the same words are shown to users, without backticks")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Anomaly {
+            $(#[doc = $about] $variant,)*
+        }
+
+        impl Anomaly {
+            /// Every kind.
+            pub const ALL: &[Anomaly] = &[$(Anomaly::$variant),*];
+
+            /// The name in output, and for scripts.
+            pub const fn name(self) -> &'static str {
+                match self { $(Anomaly::$variant => $name,)* }
+            }
+
+            /// One line on what it is and what becomes of it.
+            pub const fn about(self) -> &'static str {
+                match self { $(Anomaly::$variant => $about,)* }
+            }
+
+            /// How much it matters.
+            pub const fn severity(self) -> Severity {
+                match self { $(Anomaly::$variant => Severity::$severity,)* }
+            }
+        }
+    };
+}
+
+anomalies! {
+    Malformed "malformed" Error
+        "no eighteen numbers; reading stops there, unless it is lenient",
+    NoJobs "no_jobs" Error
+        "the log holds no job that can be read",
+    NoMachineSize "no_machine_size" Error
+        "the header gives neither MaxProcs nor MaxNodes; a simulation has to be told the machine",
+    NoSubmitTime "no_submit_time" Skipped
+        "submit time unknown",
+    NoProcessors "no_processors" Skipped
+        "neither allocated nor requested processors are more than 0",
+    TooWide "too_wide" Skipped
+        "more processors than the machine has",
+    NoRuntime "no_runtime" Skipped
+        "runtime unknown",
+    OutOfOrder "out_of_order" Odd
+        "submitted before a job above it; the jobs are sorted",
+    ZeroRuntime "zero_runtime" Odd
+        "runtime 0",
+    NoEstimate "no_estimate" Odd
+        "estimate unknown; the runtime stands for it",
+    ZeroEstimate "zero_estimate" Odd
+        "estimate 0; the runtime stands for it",
+    RanPastEstimate "ran_past_estimate" Odd
+        "ran longer than its estimate; killed there, unless told otherwise",
+    SizesDiffer "sizes_differ" Odd
+        "allocated and requested processors differ; allocated counts, unless told otherwise",
+    NoJobNumber "no_job_number" Odd
+        "job number below 1",
+    DuplicateJobNumber "duplicate_job_number" Odd
+        "the number of a job above it",
+    NumbersDescend "numbers_descend" Odd
+        "job number less than the one before it",
+    MemoryOverRequest "memory_over_request" Odd
+        "used more memory than it had requested",
+    CpuOverRuntime "cpu_over_runtime" Odd
+        "cpu time per processor over a second more than the runtime",
+    UnknownStatus "unknown_status" Odd
+        "status unknown: not 0 to 5",
+    PartOfJob "part_of_job" Odd
+        "a partial execution (status 2 to 4), used like a whole job",
+    PrecedingUnknown "preceding_unknown" Odd
+        "the preceding job is not in the log",
+    PrecedingLater "preceding_later" Odd
+        "the preceding job does not stand above it",
+    OverCapacity "over_capacity" Odd
+        "by the recorded waits, more ran than the machine holds: clock skew, shared nodes; the waits are not used",
+    SizeFromMaxNodes "size_from_max_nodes" Odd
+        "the header gives no usable MaxProcs; MaxNodes is the machine's size",
+    SizeNotPlain "size_not_plain" Odd
+        "the header's machine size is no plain number; its leading number counts",
+    CountDiffers "count_differs" Odd
+        "the header claims another number of jobs",
+    ZonesDiffer "zones_differ" Odd
+        "TimeZone is no offset that TimeZoneString ever has; the latter counts",
+    UnknownZone "unknown_zone" Odd
+        "TimeZoneString is no known zone; TimeZone counts, if it is there",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_order_of_severity_and_named_once() {
+        assert!(Anomaly::ALL.is_sorted_by_key(|anomaly| anomaly.severity()));
+        let mut names: Vec<_> = Anomaly::ALL.iter().map(|anomaly| anomaly.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Anomaly::ALL.len());
+    }
+}

@@ -1,0 +1,147 @@
+//! The one pass over the jobs that a description is made from.
+
+use std::collections::BTreeMap;
+
+use super::arrivals::{ArrivalCounter, LocalTime};
+use super::estimates::EstimateCounter;
+use super::spread::{Share, Tally};
+use super::{Active, COMMONEST, Description, LogSpan, Runtimes, Sizes};
+use crate::jobs::ProcsField;
+use crate::swf::{Field, Header, Record};
+
+/// How many of the most active users, queues and partitions are kept.
+const TOP: usize = 5;
+
+pub(super) struct Collector {
+    pub(super) jobs: u64,
+    pub(super) malformed: u64,
+    field: ProcsField,
+    span: Option<LogSpan>,
+    work: u128,
+    sizes: Tally,
+    runtimes: Tally,
+    waits: Tally,
+    users: Tally,
+    queues: Tally,
+    partitions: Tally,
+    estimates: EstimateCounter,
+    /// Made with the first job, when the header has been read.
+    arrivals: Option<ArrivalCounter>,
+    statuses: BTreeMap<i64, u64>,
+    requested_memory: u64,
+    used_memory: u64,
+    missing: [u64; 18],
+}
+
+impl Collector {
+    pub(super) fn new(field: ProcsField) -> Collector {
+        Collector {
+            jobs: 0,
+            malformed: 0,
+            field,
+            span: None,
+            work: 0,
+            sizes: Tally::default(),
+            runtimes: Tally::default(),
+            waits: Tally::default(),
+            users: Tally::default(),
+            queues: Tally::default(),
+            partitions: Tally::default(),
+            estimates: EstimateCounter::default(),
+            arrivals: None,
+            statuses: BTreeMap::new(),
+            requested_memory: 0,
+            used_memory: 0,
+            missing: [0; 18],
+        }
+    }
+
+    pub(super) fn add(&mut self, record: &Record, header: &Header) {
+        self.jobs += 1;
+        self.add_times(record, header);
+        self.add_size(record);
+        self.estimates.add(record);
+        add_known(&mut self.runtimes, record, Field::Runtime);
+        add_known(&mut self.waits, record, Field::Wait);
+        add_known(&mut self.users, record, Field::User);
+        add_known(&mut self.queues, record, Field::Queue);
+        add_known(&mut self.partitions, record, Field::Partition);
+        *self.statuses.entry(record.get(Field::Status)).or_default() += 1;
+        self.requested_memory += u64::from(record.positive(Field::RequestedMemory).is_some());
+        self.used_memory += u64::from(record.positive(Field::UsedMemory).is_some());
+        for (missing, field) in self.missing.iter_mut().zip(Field::ALL) {
+            *missing += u64::from(record.get(field) < 0);
+        }
+    }
+
+    fn add_times(&mut self, record: &Record, header: &Header) {
+        let submit = record.get(Field::Submit);
+        if submit < 0 {
+            return;
+        }
+        let end = submit + record.get(Field::Wait).max(0) + record.get(Field::Runtime).max(0);
+        let only = LogSpan { first_submit: submit, last_submit: submit, last_end: end };
+        let span = self.span.get_or_insert(only);
+        span.first_submit = span.first_submit.min(submit);
+        span.last_submit = span.last_submit.max(submit);
+        span.last_end = span.last_end.max(end);
+        self.arrivals.get_or_insert_with(|| ArrivalCounter::new(LocalTime::of(header))).add(submit);
+    }
+
+    fn add_size(&mut self, record: &Record) {
+        let Some(size) = self.field.size(record) else { return };
+        self.sizes.add(size);
+        let runtime = record.known(Field::Runtime).unwrap_or(0);
+        self.work += u128::from(size) * u128::from(runtime);
+    }
+
+    pub(super) fn finish(self, name: &str, procs: Option<u32>, header: &Header) -> Description {
+        let share = |count| Share { count, of: self.jobs };
+        let value = |name| header.value(name).map(str::to_owned);
+        Description {
+            name: name.to_owned(),
+            computer: value("Computer"),
+            installation: value("Installation"),
+            procs,
+            jobs: self.jobs,
+            malformed: self.malformed,
+            span: self.span,
+            work: self.work,
+            sizes: sizes(&self.sizes),
+            runtimes: Runtimes {
+                spread: self.runtimes.spread(),
+                under_a_minute: self.runtimes.share(|runtime| runtime < 60),
+            },
+            estimates: self.estimates.finish(),
+            users: active(&self.users),
+            arrivals: self.arrivals.map(ArrivalCounter::finish).unwrap_or_default(),
+            waits: self.waits.spread(),
+            statuses: self.statuses,
+            requested_memory: share(self.requested_memory),
+            used_memory: share(self.used_memory),
+            queues: active(&self.queues),
+            partitions: active(&self.partitions),
+            missing: Field::ALL.map(|field| (field, self.missing[field as usize])),
+        }
+    }
+}
+
+fn add_known(tally: &mut Tally, record: &Record, field: Field) {
+    if let Some(value) = record.known(field) {
+        tally.add(value);
+    }
+}
+
+fn sizes(sizes: &Tally) -> Sizes {
+    Sizes {
+        spread: sizes.spread(),
+        serial: sizes.share(|size| size == 1),
+        powers_of_two: sizes.share(u64::is_power_of_two),
+        distinct: sizes.distinct(),
+        common: sizes.common(COMMONEST),
+    }
+}
+
+fn active(tally: &Tally) -> Active {
+    Active { distinct: tally.distinct(), top: tally.common(TOP) }
+}

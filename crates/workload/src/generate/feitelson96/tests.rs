@@ -1,0 +1,143 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::generate::log::load;
+
+fn text(model: &Feitelson96) -> Vec<u8> {
+    let mut text = Vec::new();
+    model.generate().unwrap().write(&mut text).unwrap();
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_log_as_it_was_ordered(
+        jobs in 1000..3000_u64,
+        procs in 1..600_u32,
+        ordered in 0.1..1.5_f64,
+        seed: u64,
+        repeat_after_end: bool,
+    ) {
+        let model = Feitelson96 { jobs, procs, load: ordered, seed, repeat_after_end, ..Feitelson96::default() };
+        let log = model.generate().unwrap();
+        prop_assert_eq!(&log, &model.generate().unwrap());
+        prop_assert_eq!(log.jobs.len() as u64, jobs);
+        prop_assert!(log.jobs.iter().all(|job| (1..=procs).contains(&job.procs) && job.runtime >= 1));
+        prop_assert!(log.jobs.is_sorted_by_key(|job| job.submit));
+        prop_assert_eq!(log.jobs[0].submit, 0);
+        if !repeat_after_end {
+            let load = load(&log.jobs, procs).unwrap();
+            prop_assert!((load / ordered - 1.0).abs() < 0.05, "{load} where {ordered} was ordered");
+        }
+    }
+
+    #[test]
+    fn repetitions_come_after_the_end(seed: u64) {
+        let model = Feitelson96 { jobs: 2000, seed, repeat_after_end: true, ..Feitelson96::default() };
+        let jobs = model.generate().unwrap().jobs;
+        for job in &jobs {
+            let Some(after) = job.after else { continue };
+            let before = jobs[usize::try_from(after).unwrap() - 1];
+            prop_assert_eq!(job.submit, before.submit + before.runtime);
+            prop_assert_eq!((job.procs, job.runtime, job.user), (before.procs, before.runtime, before.user));
+        }
+        prop_assert!(jobs.iter().filter(|job| job.after.is_some()).count() > 200);
+    }
+}
+
+#[test]
+fn load_with_repetitions_after_the_end_is_near() {
+    let model = Feitelson96 { repeat_after_end: true, ..Feitelson96::default() };
+    let log = model.generate().unwrap();
+    let load = load(&log.jobs, 128).unwrap();
+    assert!((load - 0.7).abs() < 0.035, "{load}");
+}
+
+#[test]
+fn same_seed_same_bytes() {
+    let model = Feitelson96 { jobs: 500, ..Feitelson96::default() };
+    assert_eq!(text(&model), text(&model));
+    assert_ne!(text(&model), text(&Feitelson96 { seed: 2, ..model.clone() }));
+}
+
+#[test]
+fn another_load_is_the_same_jobs() {
+    let model = Feitelson96 { jobs: 500, ..Feitelson96::default() };
+    let jobs = |load| {
+        let jobs = Feitelson96 { load, ..model.clone() }.generate().unwrap().jobs;
+        jobs.iter().map(|job| (job.procs, job.runtime, job.user)).collect::<Vec<_>>()
+    };
+    assert_eq!(jobs(0.3), jobs(0.9));
+}
+
+#[test]
+fn runs_are_alike_and_next_to_each_other() {
+    let jobs = Feitelson96::default().generate().unwrap().jobs;
+    let alike = jobs.windows(2).filter(|pair| {
+        (pair[0].procs, pair[0].runtime, pair[0].user) == (pair[1].procs, pair[1].runtime, pair[1].user)
+    });
+    // A run has zeta(1.5) / zeta(2.5) = 1.95 jobs on average, if none is cut off: 49 % are repetitions.
+    let share = alike.count() as f64 / jobs.len() as f64;
+    assert!((0.40..0.52).contains(&share), "{share}");
+}
+
+#[test]
+fn the_log_tells_how_to_make_it_again() {
+    let text = String::from_utf8(text(&Feitelson96 { jobs: 2, ..Feitelson96::default() })).unwrap();
+    for comment in
+        ["; MaxJobs: 2\n", "; MaxProcs: 128\n", "; UnixStartTime: 0\n", "; Note: parameter seed=1\n"]
+    {
+        assert!(text.contains(comment), "{comment} is missing in {text}");
+    }
+    let jobs: Vec<_> = text.lines().filter(|line| !line.starts_with(';')).collect();
+    assert_eq!(jobs.len(), 2);
+    assert!(jobs[0].starts_with("1 0 -1 "), "{}", jobs[0]);
+}
+
+#[test]
+fn parameters_that_make_no_sense() {
+    #[track_caller]
+    fn check(model: &Feitelson96, expect: &str) {
+        assert_eq!(model.validate().unwrap_err().to_string(), expect);
+        assert!(model.generate().is_err());
+    }
+    let sound = Feitelson96::default();
+    sound.validate().unwrap();
+    check(
+        &Feitelson96 { jobs: 0, ..sound.clone() },
+        "feitelson96: jobs is 0; it must be between 1 and 100000000",
+    );
+    check(
+        &Feitelson96 { procs: 0, ..sound.clone() },
+        "feitelson96: procs is 0; it must be between 1 and 10000000",
+    );
+    check(
+        &Feitelson96 { load: f64::INFINITY, ..sound.clone() },
+        "feitelson96: load is inf; it must be above 0, and finite",
+    );
+    check(
+        &Feitelson96 { long_slope: 0.96, ..sound.clone() },
+        "feitelson96: long_slope is 0.96; it must be between 0 and 1 once long_base is added",
+    );
+    let error = Feitelson96 { load: 1e-9, ..sound }.generate().unwrap_err();
+    assert!(matches!(error, GenerateError::TooLong { .. }), "{error}");
+}
+
+#[test]
+fn few_jobs_may_be_one_run() {
+    for seed in 0..100 {
+        let model = Feitelson96 { jobs: 2, procs: 1, seed, repeat_after_end: true, ..Feitelson96::default() };
+        assert_eq!(model.generate().unwrap().jobs.len(), 2);
+    }
+}
+
+#[test]
+fn one_job_has_no_load() {
+    for repeat_after_end in [false, true] {
+        let log = Feitelson96 { jobs: 1, repeat_after_end, ..Feitelson96::default() }.generate().unwrap();
+        assert_eq!(log.jobs.len(), 1);
+        assert!(log.comments.last().unwrap().contains("undefined"));
+    }
+}

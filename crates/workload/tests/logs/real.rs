@@ -1,0 +1,72 @@
+//! The logs in the folder that `MISERLY_TRACES` names. They are not part of the repository: without the
+//! variable these tests say so and pass, unless `MISERLY_REQUIRE_TRACES=1`.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use miserly_workload::check::Anomaly;
+use miserly_workload::{ProcsField, Trace, check, describe};
+
+use super::assert_round_trip;
+
+/// The folder with the logs, if there is one.
+fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("MISERLY_TRACES").map(PathBuf::from);
+    if folder.is_none() {
+        let required = std::env::var_os("MISERLY_REQUIRE_TRACES").is_some_and(|value| value == "1");
+        assert!(!required, "MISERLY_REQUIRE_TRACES=1, but MISERLY_TRACES names no folder");
+        eprintln!("skipped: MISERLY_TRACES names no folder with real logs");
+    }
+    folder
+}
+
+fn logs(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder)
+        .expect("the folder can be read")
+        .map(|entry| entry.expect("so can its entries").path());
+    let mut logs: Vec<_> = entries.filter(|path| path.to_string_lossy().ends_with(".swf.gz")).collect();
+    logs.sort();
+    assert!(!logs.is_empty(), "no *.swf.gz in {}", folder.display());
+    logs
+}
+
+#[test]
+fn round_trip() {
+    let Some(folder) = folder() else { return };
+    for path in logs(&folder) {
+        let mut bytes = Vec::new();
+        MultiGzDecoder::new(fs::File::open(&path).unwrap()).read_to_end(&mut bytes).unwrap();
+        assert_round_trip(&String::from_utf8_lossy(&bytes), &Trace::open(&path).unwrap());
+    }
+}
+
+/// Jobs, load in hundredths, and the jobs that ran past their estimate; each also counted by a line of awk.
+#[test]
+fn what_is_known_of_the_logs() {
+    let Some(folder) = folder() else { return };
+    let known = [
+        ("KTH-SP2-1996-2", 28_489, 69, 475),
+        ("CTC-SP2-1996-3.1-cln", 77_222, 84, 7_174),
+        ("SDSC-SP2-1998-4.2-cln", 59_715, 83, 4_134),
+        ("HPC2N-2002-2.2-cln", 202_871, 60, 14_817),
+        ("NASA-iPSC-1993-3", 42_264, 47, 0),
+        ("SDSC-Par-1996-3.1-cln", 32_135, 75, 0),
+    ];
+    for (name, jobs, load, ran_past) in known {
+        let path = folder.join(format!("{name}.swf.gz"));
+        if !path.exists() {
+            eprintln!("skipped: no {}", path.display());
+            continue;
+        }
+        let trace = Trace::open(&path).unwrap();
+        let log = describe(&trace, None, ProcsField::Allocated).unwrap();
+        assert_eq!((log.jobs, log.malformed), (jobs, 0), "{name}");
+        assert_eq!(format!("{:.0}", log.load().unwrap() * 100.0), load.to_string(), "{name}");
+        assert_eq!(log.estimates.ran_past.count, ran_past, "{name}");
+        let report = check(&trace, None, ProcsField::Allocated).unwrap();
+        let found = report.findings.get(&Anomaly::RanPastEstimate).map_or(0, |finding| finding.count);
+        assert_eq!((report.read, found), (jobs, ran_past), "{name}");
+    }
+}

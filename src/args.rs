@@ -1,0 +1,350 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::builder::TypedValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use miserly_core::Instants;
+use miserly_policies::Chosen;
+use miserly_policies::shared::Profile;
+use miserly_workload::generate::Shape;
+use miserly_workload::{Estimates, Filter, Overrun, ProcsField};
+
+/// A scheduler for parallel batch jobs: simulate a job log and see what each policy would have made of it
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one policy on a job log and show what became of the jobs
+    Simulate(SimulateArgs),
+    /// Run several policies on the same logs, side by side
+    Compare(CompareArgs),
+    /// Tell the story of one job: submitted, reserved, passed, started, and why
+    Explain(ExplainArgs),
+    /// List the policies, or show one with its parameters
+    Policies(PoliciesArgs),
+    /// Look at, check and generate job logs
+    Workload(WorkloadArgs),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, of the program or of a command
+    Man(ManArgs),
+}
+
+/// How a log becomes a run; the same for every command that runs one.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "How the log is run")]
+pub(crate) struct RunArgs {
+    /// The machine's processors, in place of the log's MaxProcs or MaxNodes
+    #[arg(long, value_name = "N", value_parser = procs())]
+    pub(crate) procs: Option<u32>,
+
+    /// What the policy is told of the runtimes: trace[*F], exact[*R], uniform:R or uniform:R:mean
+    ///
+    /// trace: the log's own estimates, times F. exact: the true runtimes, times R. uniform:R: drawn between the
+    /// runtime T and 2RT (exact at R = 1); uniform:R:mean: between T and (2R-1)T.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) estimates: Option<Estimates>,
+
+    /// What happens to a job that reaches the log's own estimate
+    #[arg(long, value_enum, default_value_t = OverrunArg::Kill)]
+    pub(crate) overrun: OverrunArg,
+
+    /// How the events of one instant reach the policy
+    #[arg(long, value_enum, default_value_t = InstantsArg::Batch)]
+    pub(crate) instants: InstantsArg,
+
+    /// Which field is a job's size, where both are known
+    #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
+    pub(crate) procs_field: ProcsFieldArg,
+
+    /// Leave out jobs whose fields, as the log has them, meet a condition such as 'runtime<=0'; repeatable
+    ///
+    /// The fields: job, submit, wait, runtime, allocated, cpu_time, used_memory, requested_procs, estimate,
+    /// requested_memory, status, user, group, executable, queue, partition, preceding_job, think_time. -1 is
+    /// unknown.
+    #[arg(long, value_name = "FILTER")]
+    pub(crate) drop: Vec<Filter>,
+
+    /// Skip and count malformed lines instead of stopping at the first
+    #[arg(long)]
+    pub(crate) lenient: bool,
+
+    /// Only jobs submitted at T or later, in the log's seconds or as 90m, 12h, 7d, 2w
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    pub(crate) from: Option<i64>,
+
+    /// Only jobs submitted before T
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    pub(crate) to: Option<i64>,
+
+    /// Simulate, but do not measure, jobs submitted within D of the first one: seconds, or as 12h, 7d
+    #[arg(long, value_name = "D", value_parser = seconds, default_value = "0")]
+    pub(crate) warmup: i64,
+
+    /// The seed of random draws
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
+    pub(crate) trace: PathBuf,
+
+    /// The policy, such as easy or 'easy(backfill=shortest)'; `miserly policies` lists them
+    #[arg(long, short, value_name = "POLICY")]
+    pub(crate) policy: Chosen,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// Write one row per simulated job: Batsim's columns to a .csv, the log with simulated fields to a .swf
+    #[arg(long, value_name = "OUT")]
+    pub(crate) jobs: Option<PathBuf>,
+
+    /// Print one JSON document (docs/simulate.schema.json)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The job logs; without one, an embedded workload is generated
+    pub(crate) traces: Vec<PathBuf>,
+
+    /// A policy to compare; repeatable; without one, a telling set
+    #[arg(long, short, value_name = "POLICY")]
+    pub(crate) policy: Vec<Chosen>,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// Print one JSON document with the runs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
+    pub(crate) trace: PathBuf,
+
+    /// The job's number: field 1
+    #[arg(value_name = "JOB")]
+    pub(crate) job: i64,
+
+    /// The policy, such as easy or 'easy(backfill=shortest)'
+    #[arg(long, short, value_name = "POLICY")]
+    pub(crate) policy: Chosen,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PoliciesArgs {
+    /// Show this policy with its parameters
+    pub(crate) name: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The command, such as simulate; without it, the program itself
+    pub(crate) command: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkloadArgs {
+    #[command(subcommand)]
+    pub(crate) command: WorkloadCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkloadCommand {
+    /// Tell what is in a log: jobs, load, sizes, runtimes, estimates, users, arrivals, what is missing
+    Describe(DescribeArgs),
+    /// Find every anomaly of a log, by kind, with line numbers
+    Check(CheckArgs),
+    /// Generate a log from a model
+    Generate(GenerateArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DescribeArgs {
+    /// The job log, or - for standard input
+    pub(crate) trace: PathBuf,
+    /// The machine's processors, in place of the log's MaxProcs or MaxNodes
+    #[arg(long, value_name = "N", value_parser = procs())]
+    pub(crate) procs: Option<u32>,
+    /// Which field is a job's size, where both are known
+    #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
+    pub(crate) procs_field: ProcsFieldArg,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The job log, or - for standard input
+    pub(crate) trace: PathBuf,
+    /// The machine's processors, in place of the log's MaxProcs or MaxNodes
+    #[arg(long, value_name = "N", value_parser = procs())]
+    pub(crate) procs: Option<u32>,
+    /// Which field is a job's size, where both are known
+    #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
+    pub(crate) procs_field: ProcsFieldArg,
+    /// How many runs of line numbers to show of each kind; JSON has all
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) lines: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// The model of the workload: feitelson96 (Feitelson 1996, section 3.5)
+    #[arg(long, value_name = "MODEL", default_value = "feitelson96")]
+    pub(crate) model: String,
+    /// How many jobs
+    #[arg(long, value_name = "N", default_value_t = EMBEDDED.jobs)]
+    pub(crate) jobs: u64,
+    /// The machine's processors
+    #[arg(long, value_name = "P", default_value_t = EMBEDDED.procs, value_parser = procs())]
+    pub(crate) procs: u32,
+    /// The offered load: the jobs' work over what the machine can do while they are submitted
+    #[arg(long, value_name = "L", default_value_t = EMBEDDED.load)]
+    pub(crate) load: f64,
+    /// The seed: the same one gives the same bytes
+    #[arg(long, value_name = "S", default_value_t = EMBEDDED.seed)]
+    pub(crate) seed: u64,
+    /// Submit each repetition of a job only after the one before it has run
+    #[arg(long)]
+    pub(crate) repeat_after_end: bool,
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// The embedded workload: what `generate` makes without parameters, and `compare` runs without a log.
+pub(crate) const EMBEDDED: Shape = Shape { jobs: 10_000, procs: 128, load: 0.85, seed: 1 };
+
+/// A machine size.
+fn procs() -> impl TypedValueParser<Value = u32> {
+    value_parser!(u32).range(1..=i64::from(Profile::MOST))
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum OverrunArg {
+    /// It is killed there
+    Kill,
+    /// Its estimate is taken to be its runtime, when the log is read
+    Extend,
+    /// It runs on, overdue
+    Run,
+}
+
+impl From<OverrunArg> for Overrun {
+    fn from(arg: OverrunArg) -> Overrun {
+        match arg {
+            OverrunArg::Kill => Overrun::Kill,
+            OverrunArg::Extend => Overrun::Extend,
+            OverrunArg::Run => Overrun::Run,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum InstantsArg {
+    /// Terminations, submissions, timers, then one pass
+    Batch,
+    /// One event at a time, each with a pass, as pyss and its descendants do
+    Sequential,
+}
+
+impl From<InstantsArg> for Instants {
+    fn from(arg: InstantsArg) -> Instants {
+        match arg {
+            InstantsArg::Batch => Instants::Batch,
+            InstantsArg::Sequential => Instants::Sequential,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ProcsFieldArg {
+    /// Field 5, else field 8
+    Allocated,
+    /// Field 8, else field 5
+    Requested,
+}
+
+impl From<ProcsFieldArg> for ProcsField {
+    fn from(arg: ProcsFieldArg) -> ProcsField {
+        match arg {
+            ProcsFieldArg::Allocated => ProcsField::Allocated,
+            ProcsFieldArg::Requested => ProcsField::Requested,
+        }
+    }
+}
+
+/// Seconds, or a number with a unit: 90m, 12h, 7d, 2w.
+fn seconds(text: &str) -> Result<i64, String> {
+    const MOST: i64 = 10_000_000_000;
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 's')) => (&text[..at], 1),
+        Some((at, 'm')) => (&text[..at], 60),
+        Some((at, 'h')) => (&text[..at], 3_600),
+        Some((at, 'd')) => (&text[..at], 86_400),
+        Some((at, 'w')) => (&text[..at], 7 * 86_400),
+        _ => (text, 1),
+    };
+    let number = digits.parse::<i64>().ok().filter(|number| *number >= 0);
+    let secs = number.and_then(|number| number.checked_mul(unit)).filter(|secs| *secs <= MOST);
+    secs.ok_or_else(|| {
+        format!("give seconds from 0 to {MOST}, or a number with a unit, such as 90m, 12h, 7d, 2w")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn seconds_and_units() {
+        assert_eq!(seconds("0"), Ok(0));
+        assert_eq!(seconds("90m"), Ok(5_400));
+        assert_eq!(seconds("7d"), Ok(604_800));
+        for bad in ["", "d", "-1", "1.5h", "7y", "9999999999999", "99999999999d", "é"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

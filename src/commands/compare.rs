@@ -1,0 +1,78 @@
+//! `miserly compare`: several policies on the same logs.
+
+use miserly_policies::Chosen;
+use miserly_report::{Outcome, compare_tables};
+use miserly_workload::generate::{Feitelson96, Model};
+use miserly_workload::{Estimates, Trace};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::args::{CompareArgs, EMBEDDED};
+use crate::output::{print, print_json};
+use crate::progress::Progress;
+use crate::run::{Prepared, open};
+
+/// What is compared where nobody says what.
+const TELLING: [&str; 6] = [
+    "fcfs",
+    "easy",
+    "easy(backfill=shortest)",
+    "easy(order=shortest)",
+    "conservative",
+    "conservative(order=shortest)",
+];
+
+/// How far the estimates of the embedded workload are off: that is where backfilling tells.
+const EMBEDDED_ESTIMATES: &str = "uniform:5";
+
+/// The runs of a comparison, as `--json` prints them.
+#[derive(Serialize)]
+struct Comparison {
+    version: &'static str,
+    runs: Vec<Outcome>,
+}
+
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
+    let policies = policies(args)?;
+    let logs = logs(args)?;
+    let jobs: u64 = logs.iter().map(|log| log.survey.records).sum();
+    let progress = Progress::new(jobs * policies.len() as u64);
+    let runs: Vec<(&Prepared, &Chosen)> =
+        logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy))).collect();
+    let outcomes: Vec<Outcome> = runs
+        .into_par_iter()
+        .map(|(log, policy)| log.outcome(policy, false, &mut [&mut progress.watch()]))
+        .collect::<anyhow::Result<_>>()?;
+    drop(progress);
+    if args.json {
+        return print_json(&Comparison { version: env!("CARGO_PKG_VERSION"), runs: outcomes });
+    }
+    let tables =
+        outcomes.chunks(policies.len()).map(|of_log| compare_tables(&of_log.iter().collect::<Vec<_>>()));
+    print(&tables.collect::<Vec<_>>().join("\n"))
+}
+
+fn policies(args: &CompareArgs) -> anyhow::Result<Vec<Chosen>> {
+    if args.policy.is_empty() {
+        return Ok(TELLING.iter().map(|policy| policy.parse()).collect::<Result<_, _>>()?);
+    }
+    Ok(args.policy.clone())
+}
+
+fn logs(args: &CompareArgs) -> anyhow::Result<Vec<Prepared>> {
+    if args.traces.is_empty() {
+        let log = Prepared::new(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;
+        return Ok(vec![log.with_checksum(args.json)?]);
+    }
+    let prepare = |path: &std::path::PathBuf| -> anyhow::Result<Prepared> {
+        let log = Prepared::new(open(path)?, &args.run, Estimates::default())?;
+        Ok(log.with_checksum(args.json)?)
+    };
+    args.traces.iter().map(prepare).collect()
+}
+
+/// The workload that needs no download: what `miserly workload generate` prints without parameters.
+fn embedded() -> anyhow::Result<Trace> {
+    let log = Feitelson96::with_shape(EMBEDDED).generate()?;
+    Ok(log.into_trace("embedded (miserly workload generate)"))
+}

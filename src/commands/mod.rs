@@ -1,0 +1,13 @@
+//! One file per command.
+
+pub(crate) mod simulate;
+
+pub(crate) mod compare;
+
+pub(crate) mod explain;
+
+pub(crate) mod policies;
+
+pub(crate) mod workload;
+
+pub(crate) mod shell;

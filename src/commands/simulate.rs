@@ -1,0 +1,84 @@
+//! `miserly simulate`: one policy on one log.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use miserly_report::{AtomicFile, CsvJobs, Outcome, SwfJobs, simulate_table};
+use miserly_sim::{InOrder, Observer};
+use miserly_workload::Estimates;
+
+use crate::args::SimulateArgs;
+use crate::output::{print, print_json};
+use crate::progress::Progress;
+use crate::run::{Prepared, open};
+
+pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
+    let format =
+        args.jobs.as_deref().map(|path| Format::of(path).map(|format| (path, format))).transpose()?;
+    let mut prepared =
+        Prepared::new(open(&args.trace)?, &args.run, Estimates::default())?.with_checksum(args.json)?;
+    prepared.options.keep_records = matches!(format, Some((_, Format::Swf)));
+    let progress = Progress::new(prepared.survey.records);
+    let mut watch = progress.watch();
+    let outcome = match format {
+        None => prepared.outcome(&args.policy, false, &mut [&mut watch])?,
+        Some((path, format)) => {
+            let written = with_jobs(&prepared, args, path, format, &mut watch);
+            written.with_context(|| format!("--jobs {}", path.display()))?
+        }
+    };
+    drop(progress);
+    if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome)) }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Csv,
+    Swf,
+}
+
+impl Format {
+    fn of(path: &Path) -> anyhow::Result<Format> {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("csv") => Ok(Format::Csv),
+            Some("swf") => Ok(Format::Swf),
+            _ => bail!("--jobs {}: the name must end in .csv or .swf, which says the format", path.display()),
+        }
+    }
+}
+
+/// Runs the log and writes what became of its jobs.
+fn with_jobs(
+    prepared: &Prepared,
+    args: &SimulateArgs,
+    path: &Path,
+    format: Format,
+    watch: &mut dyn Observer,
+) -> anyhow::Result<Outcome> {
+    let (file, output) = AtomicFile::create(path)?;
+    let (outcome, output) = match format {
+        Format::Csv => {
+            let mut jobs = InOrder::new(CsvJobs::new(output, prepared.trace.stem())?);
+            let outcome = prepared.outcome(&args.policy, true, &mut [&mut jobs, watch])?;
+            (outcome, jobs.into_inner().into_inner())
+        }
+        Format::Swf => {
+            let notes = notes(prepared, args)?;
+            let mut jobs = InOrder::new(SwfJobs::new(output, &prepared.survey.header, &notes)?);
+            let outcome = prepared.outcome(&args.policy, false, &mut [&mut jobs, watch])?;
+            (outcome, jobs.into_inner().into_inner())
+        }
+    };
+    file.commit(output)?;
+    Ok(outcome)
+}
+
+/// What a simulated log says of itself.
+fn notes(prepared: &Prepared, args: &SimulateArgs) -> anyhow::Result<Vec<String>> {
+    Ok(vec![
+        format!("simulated by miserly {}, policy {}", env!("CARGO_PKG_VERSION"), args.policy),
+        format!("settings {}", serde_json::to_string(&prepared.settings())?),
+        "wait, run time, allocated processors and status are the simulation's (status 0: killed at the estimate)"
+            .into(),
+    ])
+}

@@ -1,0 +1,97 @@
+//! Progress on a terminal, for runs that take longer than a second.
+
+use std::io::{self, IsTerminal};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use miserly_sim::{Finished, Observer};
+
+/// How many jobs end between two looks at the clock.
+const STRIDE: u64 = 1024;
+
+/// How long a run may take before progress is shown.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The progress of one run or of several in parallel; quiet unless standard error is a terminal.
+pub(crate) struct Progress {
+    total: u64,
+    done: AtomicU64,
+    since: Stopwatch,
+    bar: OnceLock<ProgressBar>,
+    shown: bool,
+}
+
+impl Progress {
+    /// Of so many jobs in all.
+    pub(crate) fn new(total: u64) -> Progress {
+        Progress {
+            total,
+            done: AtomicU64::new(0),
+            since: Stopwatch::start(),
+            bar: OnceLock::new(),
+            shown: io::stderr().is_terminal(),
+        }
+    }
+
+    /// Somebody who counts the jobs of one run.
+    pub(crate) fn watch(&self) -> Watch<'_> {
+        Watch { progress: self, pending: 0 }
+    }
+
+    fn add(&self, jobs: u64) {
+        // A count that is only shown needs no order with anything else.
+        let done = self.done.fetch_add(jobs, Ordering::Relaxed) + jobs;
+        if self.shown && self.since.elapsed() > PATIENCE {
+            self.bar.get_or_init(|| self.start_bar()).set_position(done);
+        }
+    }
+
+    fn start_bar(&self) -> ProgressBar {
+        let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{bar:40} {pos} of {len} jobs, {eta} left");
+        bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Counts the jobs of one run.
+pub(crate) struct Watch<'a> {
+    progress: &'a Progress,
+    pending: u64,
+}
+
+impl Observer for Watch<'_> {
+    fn finished(&mut self, _job: &Finished) -> io::Result<()> {
+        self.pending += 1;
+        if self.pending == STRIDE {
+            self.progress.add(self.pending);
+            self.pending = 0;
+        }
+        Ok(())
+    }
+}
+
+/// How long something takes; never an input of a simulation.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts now.
+    #[allow(clippy::disallowed_methods)] // The command line measures its own run.
+    pub(crate) fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    /// Since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
