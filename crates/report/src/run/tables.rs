@@ -40,8 +40,12 @@ pub fn simulate_table(outcome: &Outcome) -> String {
         text.push_str(&format!("{name:<24}{value}\n"));
     }
     let timing = &outcome.timing;
-    let rate = count(timing.jobs_per_second.round().max(0.0) as u64);
-    text.push_str(&format!("{:<24}{:.3} s, {rate} jobs per second\n", "took", timing.seconds));
+    text.push_str(&format!(
+        "{:<24}{:.3} s, {} jobs per second\n",
+        "took",
+        timing.seconds,
+        figure(Some(timing.jobs_per_second.round())).trim_end_matches(".00")
+    ));
     text
 }
 
