@@ -47,6 +47,8 @@ pub struct Simulation {
     /// The free processors by number, if the jobs are to be told theirs.
     pes: Option<PeSet>,
     round: Round,
+    /// The jobs that end in the round.
+    ended: Vec<JobId>,
     effects: Vec<Effect>,
 }
 
@@ -81,6 +83,7 @@ impl Simulation {
             starts: 0,
             pes: None,
             round: Round::default(),
+            ended: Vec::new(),
             effects: Vec::new(),
         }
     }
@@ -130,9 +133,8 @@ impl Simulation {
         let Some(now) = self.next_instant(jobs) else { return Ok(None) };
         self.collect_due(now);
         self.collect_arrivals(now, jobs, observers)?;
-        let ended: Vec<JobId> = self.round.ended.iter().map(|ended| ended.job).collect();
         self.driver.round(now, &mut self.round, &mut self.effects)?;
-        self.finish(now, &ended, observers)?;
+        self.finish(now, observers)?;
         self.apply(now, observers);
         let ledger = self.driver.ledger();
         for observer in observers.iter_mut() {
@@ -165,6 +167,7 @@ impl Simulation {
             } else {
                 let how = if live.killed { EndHow::KilledAtEstimate } else { EndHow::Done };
                 self.round.ended.push(Ended { job, how });
+                self.ended.push(job);
             }
         }
     }
@@ -199,13 +202,8 @@ impl Simulation {
         })
     }
 
-    fn finish(
-        &mut self,
-        now: Time,
-        ended: &[JobId],
-        observers: &mut [&mut dyn Observer],
-    ) -> Result<(), RunError> {
-        for &job in ended {
+    fn finish(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> Result<(), RunError> {
+        for job in self.ended.drain(..) {
             self.unused.push(job);
             let Some(finished) = self.live[job.index()].take().and_then(|live| live.finish(now)) else {
                 continue;

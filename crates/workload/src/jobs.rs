@@ -8,7 +8,7 @@ use miserly_core::{ActualRuntime, Kind, Request, Resources, Span, Time};
 
 use crate::estimates::Estimates;
 use crate::filter::Filter;
-use crate::swf::{Field, Line, ReadError, Reader, Record};
+use crate::swf::{Field, ReadError, Reader, Record};
 use crate::trace::{Trace, TraceError};
 
 /// What happens to a job that reaches the log's own estimate.
@@ -136,9 +136,11 @@ pub struct Jobs<'a> {
     source: Lines<'a>,
 }
 
+/// Where the records come from.
 enum Lines<'a> {
     Stream(Reader<Box<dyn BufRead + Send + 'a>>),
-    Sorted(std::vec::IntoIter<Record>),
+    /// In order, and how many were handed out.
+    Sorted(Vec<Record>, usize),
 }
 
 impl<'a> Jobs<'a> {
@@ -147,8 +149,8 @@ impl<'a> Jobs<'a> {
     /// # Errors
     /// If the log cannot be opened or, where it has to be sorted, read.
     pub fn new(trace: &'a Trace, in_order: bool, options: JobOptions) -> Result<Jobs<'a>, TraceError> {
-        let reader = trace.reader()?;
-        let mut jobs = Jobs { trace, options, counts: Counts::default(), source: Lines::Stream(reader) };
+        let source = Lines::Stream(trace.reader()?);
+        let mut jobs = Jobs { trace, options, counts: Counts::default(), source };
         if !in_order {
             jobs.sort()?;
         }
@@ -162,53 +164,32 @@ impl<'a> Jobs<'a> {
 
     /// Reads all that is left and puts it in order.
     fn sort(&mut self) -> Result<(), TraceError> {
+        let Jobs { trace, options, counts, source } = self;
         let mut records = Vec::new();
         let mut latest = i64::MIN;
-        while let Some(record) = self.next_record()? {
+        while let Some(record) = source.next(trace, options.lenient, counts)? {
             let submit = record.get(Field::Submit);
-            self.counts.out_of_order += u64::from(submit < latest);
+            counts.out_of_order += u64::from((0..latest).contains(&submit));
             latest = latest.max(submit);
-            records.push(record);
+            records.push(record.clone());
         }
         records.sort_by_key(|record| record.get(Field::Submit));
-        self.source = Lines::Sorted(records.into_iter());
+        *source = Lines::Sorted(records, 0);
         Ok(())
     }
 
-    /// The next well-formed line.
-    fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
-        let reader = match &mut self.source {
-            Lines::Sorted(records) => return Ok(records.next()),
-            Lines::Stream(reader) => reader,
-        };
-        loop {
-            match reader.next_line() {
-                Ok(None) => return Ok(None),
-                Ok(Some(Line::Comment(_) | Line::Blank)) => {}
-                Ok(Some(Line::Job(record))) => {
-                    self.counts.read += 1;
-                    return Ok(Some(record.clone()));
+    fn next_job(&mut self) -> Result<Option<Job>, TraceError> {
+        let Jobs { trace, options, counts, source } = self;
+        while let Some(record) = source.next(trace, options.lenient, counts)? {
+            match job_of(record, options) {
+                Ok(job) => {
+                    counts.used += 1;
+                    return Ok(Some(job));
                 }
-                Err(ReadError::Malformed { .. }) if self.options.lenient => {
-                    self.counts.read += 1;
-                    *self.counts.skipped.entry("malformed".into()).or_default() += 1;
-                }
-                Err(error) => return Err(self.trace.read_error(error)),
+                Err(skip) => *counts.skipped.entry(skip.reason(options)).or_default() += 1,
             }
         }
-    }
-
-    fn skip(&mut self, skip: Skip) {
-        let reason = match skip {
-            Skip::Dropped(filter) => self.options.drop[filter].to_string(),
-            Skip::NoSubmit => "no_submit_time".into(),
-            Skip::BeforeFrom => "before_from".into(),
-            Skip::AfterTo => "after_to".into(),
-            Skip::NoSize => "no_processors".into(),
-            Skip::TooWide => "too_wide".into(),
-            Skip::NoRuntime => "no_runtime".into(),
-        };
-        *self.counts.skipped.entry(reason).or_default() += 1;
+        Ok(None)
     }
 }
 
@@ -216,30 +197,63 @@ impl Iterator for Jobs<'_> {
     type Item = Result<Job, TraceError>;
 
     fn next(&mut self) -> Option<Result<Job, TraceError>> {
-        loop {
-            let record = match self.next_record() {
-                Ok(record) => record?,
-                Err(error) => return Some(Err(error)),
-            };
-            match job_of(record, &self.options) {
-                Ok(job) => {
-                    self.counts.used += 1;
-                    return Some(Ok(job));
-                }
-                Err(skip) => self.skip(skip),
+        self.next_job().transpose()
+    }
+}
+
+impl Lines<'_> {
+    /// The next well-formed line.
+    fn next(
+        &mut self,
+        trace: &Trace,
+        lenient: bool,
+        counts: &mut Counts,
+    ) -> Result<Option<&Record>, TraceError> {
+        let reader = match self {
+            Lines::Sorted(records, done) => {
+                *done += 1;
+                return Ok(records.get(*done - 1));
             }
+            Lines::Stream(reader) => reader,
+        };
+        loop {
+            match reader.advance() {
+                Ok(false) => return Ok(None),
+                Ok(true) => break,
+                Err(ReadError::Malformed { .. }) if lenient => {
+                    counts.read += 1;
+                    *counts.skipped.entry("malformed".into()).or_default() += 1;
+                }
+                Err(error) => return Err(trace.read_error(error)),
+            }
+        }
+        counts.read += 1;
+        Ok(Some(reader.record()))
+    }
+}
+
+impl Skip {
+    fn reason(self, options: &JobOptions) -> String {
+        match self {
+            Skip::Dropped(filter) => options.drop[filter].to_string(),
+            Skip::NoSubmit => "no_submit_time".into(),
+            Skip::BeforeFrom => "before_from".into(),
+            Skip::AfterTo => "after_to".into(),
+            Skip::NoSize => "no_processors".into(),
+            Skip::TooWide => "too_wide".into(),
+            Skip::NoRuntime => "no_runtime".into(),
         }
     }
 }
 
 /// A record as the run sees it, or why it has no place in the run.
-fn job_of(record: Record, options: &JobOptions) -> Result<Job, Skip> {
-    if let Some(filter) = options.drop.iter().position(|filter| filter.matches(&record)) {
+fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
+    if let Some(filter) = options.drop.iter().position(|filter| filter.matches(record)) {
         return Err(Skip::Dropped(filter));
     }
     let number = record.get(Field::Job);
-    let submit = submit_within(&record, options)?;
-    let procs = procs_of(&record, options)?;
+    let submit = submit_within(record, options)?;
+    let procs = procs_of(record, options)?;
     let runtime = record.known(Field::Runtime).ok_or(Skip::NoRuntime)?;
     let trace_estimate = record.positive(Field::Estimate).unwrap_or(runtime);
     let (runtime, trace_estimate, killed) = match options.overrun {
@@ -253,11 +267,11 @@ fn job_of(record: Record, options: &JobOptions) -> Result<Job, Skip> {
         number,
         submit,
         estimate,
-        demand: Resources::cpus(procs).with(Kind::Memory, memory_of(&record, procs)),
-        user: small(&record, Field::User),
-        queue: small(&record, Field::Queue),
+        demand: Resources::cpus(procs).with(Kind::Memory, memory_of(record, procs)),
+        user: small(record, Field::User),
+        queue: small(record, Field::Queue),
     };
-    let record = options.keep_records.then(|| Box::new(record));
+    let record = options.keep_records.then(|| Box::new(record.clone()));
     Ok(Job { request, runtime: ActualRuntime(runtime), killed, record })
 }
 

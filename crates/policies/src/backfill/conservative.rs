@@ -1,12 +1,13 @@
 //! Conservative backfilling: a reservation for every job, which never moves later.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use miserly_core::{Broken, Desk, Entry, Event, JobId, Ledger, Policy, Reason, Time, Violation};
 
 use super::running::Running;
 use super::{procs, start, waiting};
-use crate::shared::{Key, Order, QueueIndex, Staircase, Waiting};
+use crate::shared::{Key, Order, Profile, QueueIndex, Waiting};
 
 /// Conservative backfilling (Zotkin et al. §2).
 ///
@@ -29,10 +30,8 @@ pub struct Conservative {
     order: Order,
     /// Jobs with a reservation, in the order of compression.
     queue: QueueIndex,
-    /// The same jobs by their reserved starts, then in the order of the queue.
-    by_start: BTreeSet<(Time, Key, JobId)>,
-    /// The reserved start of each job in the queue, by the job's handle.
-    reserved: Vec<Time>,
+    /// Their reserved starts.
+    starts: Starts,
     /// Jobs that came since the last pass.
     arrived: Vec<JobId>,
     /// The running jobs and the reservations.
@@ -43,7 +42,48 @@ pub struct Conservative {
     freed_until: Time,
     /// The highest count of a stretch that rose while the last compression was already past some jobs.
     risen: u32,
-    stairs: Staircase,
+}
+
+/// The reserved starts of the jobs in the queue.
+#[derive(Debug, Default)]
+struct Starts {
+    /// By the job's handle; `None` for a job that is not in the queue.
+    of: Vec<Option<(Time, Key)>>,
+    /// The earliest first, then in the order of the queue. An entry that is not what `of` says is a former
+    /// one, and is dropped when it comes to the front.
+    heap: BinaryHeap<Reverse<(Time, Key, JobId)>>,
+}
+
+impl Starts {
+    /// Reserves a start for a job, in place of the one it had.
+    fn set(&mut self, held: &Waiting, at: Time) {
+        if self.of.len() <= held.job.index() {
+            self.of.resize(held.job.index() + 1, None);
+        }
+        self.of[held.job.index()] = Some((at, held.key));
+        self.heap.push(Reverse((at, held.key, held.job)));
+    }
+
+    /// The job's reserved start. It has one if it is in the queue.
+    fn get(&self, job: JobId) -> Time {
+        self.of[job.index()].map_or(Time::MAX, |(at, _)| at)
+    }
+
+    /// The job that is to start first.
+    fn first(&mut self) -> Option<(Time, Key, JobId)> {
+        while let Some(&Reverse((at, key, job))) = self.heap.peek() {
+            if self.of[job.index()] == Some((at, key)) {
+                return Some((at, key, job));
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    /// Forgets a job that starts.
+    fn remove(&mut self, job: JobId) {
+        self.of[job.index()] = None;
+    }
 }
 
 impl Conservative {
@@ -52,14 +92,12 @@ impl Conservative {
         Conservative {
             order,
             queue: QueueIndex::new(),
-            by_start: BTreeSet::new(),
-            reserved: Vec::new(),
+            starts: Starts::default(),
             arrived: Vec::new(),
             plan: Running::none(0),
             compress: false,
             freed_until: Time::ZERO,
             risen: u32::MAX,
-            stairs: Staircase::default(),
         }
     }
 
@@ -67,47 +105,30 @@ impl Conservative {
     fn keep(&mut self, job: JobId, entry: &Entry, at: Time) {
         let held = waiting(self.order, job, entry);
         self.queue.insert(held);
-        self.by_start.insert((at, held.key, job));
-        if self.reserved.len() <= job.index() {
-            self.reserved.resize(job.index() + 1, Time::MAX);
-        }
-        self.reserved[job.index()] = at;
+        self.starts.set(&held, at);
         self.plan.profile.take(at, at + held.span, held.procs);
-    }
-
-    /// Notes a job's new reserved start, and returns the old one. The plan is the caller's to change.
-    fn reindex(&mut self, held: &Waiting, to: Time) -> Time {
-        let from = std::mem::replace(&mut self.reserved[held.job.index()], to);
-        if from != to {
-            self.by_start.remove(&(from, held.key, held.job));
-            self.by_start.insert((to, held.key, held.job));
-        }
-        from
     }
 
     /// Lifts each job that may have room earlier and puts it back at its earliest hole, in queue order.
     fn compress(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        let mut highest = self.plan.profile.most_within(now, self.freed_until).max(self.risen);
-        self.risen = 0;
-        let mut last = None;
-        loop {
-            self.stairs.set_flat(highest);
-            let Some(next) = self.queue.next_admitted(last.as_ref(), &self.stairs) else { return Ok(()) };
-            last = Some(next.key);
-            let from = self.reserved[next.job.index()];
-            let Some(to) = self.plan.profile.earliest_before(now, from, next.span, next.procs) else {
-                continue;
+        let Conservative { queue, starts, plan, risen, freed_until, .. } = self;
+        let mut highest = plan.profile.most_within(now, *freed_until).max(*risen);
+        *risen = 0;
+        queue.visit_narrow(&mut highest, |job, highest| {
+            let from = starts.get(job.job);
+            let Some(to) = plan.profile.earliest_before(now, from, job.span, job.procs) else {
+                return Ok(());
             };
-            self.reindex(&next, to);
-            self.plan.profile.give(from, from + next.span, next.procs);
-            self.plan.profile.take(to, to + next.span, next.procs);
-            desk.promise(next.job, to)?;
+            starts.set(job, to);
+            shift(&mut plan.profile, job, from, to);
+            desk.promise(job.job, to)?;
             // What this job leaves behind is news for those behind it now, and for all at the next pass.
-            let left = self.plan.profile.most_within(from.max(to + next.span), from + next.span);
-            highest = highest.max(left);
-            self.risen = self.risen.max(left);
-        }
+            let left = plan.profile.most_within(from.max(to + job.span), from + job.span);
+            *highest = left.max(*highest);
+            *risen = left.max(*risen);
+            Ok(())
+        })
     }
 
     /// Reserves for the jobs that came, in the order in which they came.
@@ -124,9 +145,8 @@ impl Conservative {
 
     /// Starts every job whose reserved start is now.
     fn start_due(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let now = desk.now();
-        while let Some(&(at, key, job)) = self.by_start.first().filter(|(at, ..)| *at <= now) {
-            self.by_start.remove(&(at, key, job));
+        while let Some((_, key, job)) = self.starts.first().filter(|(at, ..)| *at <= desk.now()) {
+            self.starts.remove(job);
             self.queue.remove(&key);
             let reason = self.reason(desk, job);
             start(desk, job, reason)?;
@@ -136,30 +156,28 @@ impl Conservative {
 
     /// A job that starts as it comes has passed those who came before it and wait on, if there are any.
     fn reason(&self, desk: &Desk<'_>, job: JobId) -> Reason {
-        if desk.ledger().request(job).submit < desk.now() {
+        let now = desk.now();
+        let submit = |job: JobId| desk.ledger().request(job).submit;
+        if submit(job) < now {
             return Reason::Reserved;
         }
-        let now = desk.now();
-        let waits =
-            |&(at, _, other): &(Time, Key, JobId)| at > now && desk.ledger().request(other).submit < now;
-        if self.by_start.iter().rev().any(waits) { Reason::Backfilled } else { Reason::AtOnce }
+        let passed = |other: &Waiting| self.starts.get(other.job) > now && submit(other.job) < now;
+        if self.queue.iter().any(passed) { Reason::Backfilled } else { Reason::AtOnce }
     }
 
     /// Makes the plan possible again after a job did not end when it should have.
     fn repair(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
         self.risen = u32::MAX;
-        let mut held: Vec<Waiting> = self.queue.iter().copied().collect();
-        for job in &held {
-            let at = self.reserved[job.job.index()];
-            self.plan.profile.give(at, at + job.span, job.procs);
+        let mut held: Vec<(Time, Waiting)> =
+            self.queue.iter().map(|job| (self.starts.get(job.job), *job)).collect();
+        for (at, job) in &held {
+            self.plan.profile.give(*at, *at + job.span, job.procs);
         }
-        let arrival = |job: JobId| Order::Arrival.key(desk.ledger().entry(job));
-        held.sort_by_cached_key(|job| (self.reserved[job.job.index()], arrival(job.job)));
-        for job in held {
-            let from = self.reserved[job.job.index()];
+        held.sort_by_cached_key(|(at, job)| (*at, Order::Arrival.key(desk.ledger().entry(job.job))));
+        for (from, job) in held {
             let to = self.plan.profile.earliest(now.max(from), job.span, job.procs);
-            self.reindex(&job, to);
+            self.starts.set(&job, to);
             self.plan.profile.take(to, to + job.span, job.procs);
             if to > from {
                 desk.break_promise(job.job, to, Broken::Overdue)?;
@@ -170,7 +188,7 @@ impl Conservative {
 
     fn plan(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        if self.plan.any_overdue() || self.by_start.first().is_some_and(|(at, ..)| *at < now) {
+        if self.plan.any_overdue() || self.starts.first().is_some_and(|(at, ..)| at < now) {
             self.repair(desk)?;
         }
         if std::mem::take(&mut self.compress) {
@@ -183,14 +201,25 @@ impl Conservative {
     /// Asks to be called at the next reserved start that can be kept even if no overdue job ends until then.
     ///
     /// Where it could not be kept there is nothing to do before such an end, which is an event.
-    fn wake(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let overdue = self.plan.overdue_procs();
-        let kept = |at: &Time| overdue == 0 || self.plan.profile.free_at(*at) >= overdue;
-        match self.by_start.iter().map(|(at, ..)| *at).find(kept) {
+    fn wake(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let next = match self.plan.overdue_procs() {
+            0 => self.starts.first().map(|(at, ..)| at),
+            overdue => {
+                let starts = self.queue.iter().map(|job| self.starts.get(job.job));
+                starts.filter(|at| self.plan.profile.free_at(*at) >= overdue).min()
+            }
+        };
+        match next {
             Some(at) if at < Time::MAX => desk.wake_at(at),
             _ => Ok(()),
         }
     }
+}
+
+/// Moves a job's processors in the plan.
+fn shift(profile: &mut Profile, job: &Waiting, from: Time, to: Time) {
+    profile.give(from, from + job.span, job.procs);
+    profile.take(to, to + job.span, job.procs);
 }
 
 impl Policy for Conservative {

@@ -5,17 +5,22 @@ use miserly_core::{Span, Time};
 /// How many breakpoints a chunk holds before it is cut in two.
 const CHUNK: usize = 64;
 
+/// How many breakpoints of the past are let stand before they are cleared away together.
+const PAST: usize = 16;
+
 /// A run of breakpoints, each with the count from it to the next one.
 ///
 /// The true counts are `free[i] + lift`: what changes a whole chunk changes only `lift`.
 #[derive(Clone, Debug)]
 struct Chunk {
-    times: Vec<i64>,
-    free: Vec<i32>,
+    /// The first of `times`, beside the other chunks' firsts.
+    first: i64,
     lift: i32,
     /// The least and the most of `free`, without `lift`.
     least: i32,
     most: i32,
+    times: Vec<i64>,
+    free: Vec<i32>,
 }
 
 /// Free processors as a step function of time, from a moving now to for ever.
@@ -50,11 +55,13 @@ impl Profile {
     /// Forgets what was before `now`.
     pub fn advance(&mut self, now: Time) {
         let now = now.ticks();
-        let past = self.chunks.iter().skip(1).take_while(|chunk| chunk.times[0] <= now).count();
-        self.chunks.drain(..past);
+        let past = self.chunks.iter().skip(1).take_while(|chunk| chunk.first <= now).count();
+        if past > 0 {
+            self.chunks.drain(..past);
+        }
         let first = &mut self.chunks[0];
-        let done = first.times.partition_point(|&time| time <= now).saturating_sub(1);
-        if done > 0 {
+        if first.times.get(PAST).is_some_and(|&time| time <= now) {
+            let done = first.times.partition_point(|&time| time <= now) - 1;
             first.times.drain(..done);
             first.free.drain(..done);
             first.measure();
@@ -82,20 +89,22 @@ impl Profile {
         if to <= from {
             return 0;
         }
+        let to = to.ticks();
         let mut most = i32::MIN;
         let start = self.locate(from.ticks());
         let mut first = start.index;
-        for chunk in &self.chunks[start.chunk..] {
-            if chunk.times[first] >= to.ticks() {
+        for (index, chunk) in self.chunks.iter().enumerate().skip(start.chunk) {
+            if index > start.chunk && chunk.first >= to {
                 break;
             }
-            let end = chunk.times.partition_point(|&time| time < to.ticks());
+            let reaches_end = self.chunks.get(index + 1).is_none_or(|next| next.first > to);
+            let end = if reaches_end { chunk.before(to) } else { chunk.times.len() };
             let within = if first == 0 && end == chunk.times.len() {
                 chunk.most
             } else {
-                chunk.free[first..end].iter().copied().max().unwrap_or(i32::MIN)
+                chunk.free[first..end.max(first + 1)].iter().copied().fold(i32::MIN, i32::max)
             };
-            most = most.max(within.saturating_add(chunk.lift));
+            most = most.max(within + chunk.lift);
             first = 0;
         }
         u32::try_from(most).unwrap_or(0)
@@ -120,12 +129,12 @@ impl Profile {
         let mut at = self.locate(not_before.ticks());
         let mut not_before = not_before.ticks();
         loop {
-            at = self.next_where(at, |count| count >= signed(procs))?;
+            at = self.next_at_least(at, signed(procs))?;
             let start = self.time(at).max(not_before);
             if start >= limit {
                 return None;
             }
-            let Some(blocked) = self.next_where(at, |count| count < signed(procs)) else {
+            let Some(blocked) = self.next_below(at, signed(procs)) else {
                 return Some(Time::from_ticks(start));
             };
             let end = self.time(blocked);
@@ -136,14 +145,29 @@ impl Profile {
         }
     }
 
-    /// The first breakpoint from `at` on whose count meets the condition, which must be monotone: true from,
-    /// or up to, some count on.
-    fn next_where(&self, at: At, meets: impl Fn(i32) -> bool) -> Option<At> {
+    /// The first breakpoint from `at` on at which at least `procs` are free.
+    fn next_at_least(&self, at: At, procs: i32) -> Option<At> {
         let mut first = at.index;
         for (chunk, held) in self.chunks.iter().enumerate().skip(at.chunk) {
-            // A monotone condition that neither extreme meets, nothing in between meets.
-            if meets(held.least.saturating_add(held.lift)) || meets(held.most.saturating_add(held.lift)) {
-                let found = held.free[first..].iter().position(|&free| meets(free + held.lift));
+            let wanted = procs - held.lift;
+            if held.most >= wanted {
+                let found = first_where(&held.free[first..], |free| free >= wanted);
+                if let Some(found) = found {
+                    return Some(At { chunk, index: first + found });
+                }
+            }
+            first = 0;
+        }
+        None
+    }
+
+    /// The first breakpoint from `at` on at which fewer than `procs` are free.
+    fn next_below(&self, at: At, procs: i32) -> Option<At> {
+        let mut first = at.index;
+        for (chunk, held) in self.chunks.iter().enumerate().skip(at.chunk) {
+            let wanted = procs - held.lift;
+            if held.least < wanted {
+                let found = first_where(&held.free[first..], |free| free < wanted);
                 if let Some(found) = found {
                     return Some(At { chunk, index: first + found });
                 }
@@ -163,18 +187,25 @@ impl Profile {
 
     /// The last breakpoint at or before `time`; the first one, if there is none.
     fn locate(&self, time: i64) -> At {
-        let chunk = self.chunks.partition_point(|chunk| chunk.times[0] <= time).saturating_sub(1);
-        let index = self.chunks[chunk].times.partition_point(|&point| point <= time).saturating_sub(1);
-        At { chunk, index }
+        let chunk = match &self.chunks[..] {
+            [_] => 0,
+            chunks => chunks.partition_point(|chunk| chunk.first <= time).saturating_sub(1),
+        };
+        At { chunk, index: self.chunks[chunk].before(time.saturating_add(1)).saturating_sub(1) }
     }
 
     fn add(&mut self, from: Time, to: Time, delta: i32) {
-        if to <= from {
+        if to <= from || delta == 0 {
             return;
         }
-        self.ensure_breakpoint(from.ticks());
-        self.ensure_breakpoint(to.ticks());
-        let (start, end) = (self.locate(from.ticks()), self.locate(to.ticks()));
+        let (mut end, _) = self.breakpoint(to.ticks());
+        let chunks = self.chunks.len();
+        let (start, inserted) = self.breakpoint(from.ticks());
+        if self.chunks.len() != chunks {
+            end = self.locate(to.ticks());
+        } else if inserted && start.chunk == end.chunk {
+            end.index += 1;
+        }
         for chunk in start.chunk..=end.chunk {
             let first = if chunk == start.chunk { start.index } else { 0 };
             let held = &mut self.chunks[chunk];
@@ -185,19 +216,24 @@ impl Profile {
         self.merge(start);
     }
 
-    /// Cuts the segment around `time` in two, unless it starts there, or lies before all of the profile.
-    fn ensure_breakpoint(&mut self, time: i64) {
+    /// The breakpoint at `time`, made if it is not there, and whether it was made.
+    ///
+    /// A time before all of the profile has the first breakpoint: what was before now is not kept.
+    fn breakpoint(&mut self, time: i64) -> (At, bool) {
         let at = self.locate(time);
         if self.time(at) >= time {
-            return;
+            return (at, false);
         }
         let chunk = &mut self.chunks[at.chunk];
-        chunk.times.insert(at.index + 1, time);
-        chunk.free.insert(at.index + 1, chunk.free[at.index]);
-        if chunk.times.len() == CHUNK {
-            let upper = chunk.split();
-            self.chunks.insert(at.chunk + 1, upper);
+        let new = At { index: at.index + 1, ..at };
+        chunk.times.insert(new.index, time);
+        chunk.free.insert(new.index, chunk.free[at.index]);
+        if chunk.times.len() < CHUNK {
+            return (new, true);
         }
+        let upper = chunk.split();
+        self.chunks.insert(at.chunk + 1, upper);
+        (self.locate(time), true)
     }
 
     /// Drops a breakpoint at which nothing changes.
@@ -220,6 +256,7 @@ impl Profile {
             self.chunks.remove(at.chunk);
             return;
         }
+        chunk.first = chunk.times[0];
         if gone == chunk.least || gone == chunk.most {
             chunk.measure();
         }
@@ -233,16 +270,22 @@ impl Profile {
 
 impl Chunk {
     fn of(times: Vec<i64>, free: Vec<i32>) -> Chunk {
-        let mut chunk = Chunk { times, free, lift: 0, least: 0, most: 0 };
+        let mut chunk = Chunk { first: 0, lift: 0, least: 0, most: 0, times, free };
         chunk.times.reserve(CHUNK);
         chunk.free.reserve(CHUNK);
         chunk.measure();
         chunk
     }
 
+    /// How many breakpoints are before `time`.
+    fn before(&self, time: i64) -> usize {
+        self.times.partition_point(|&point| point < time)
+    }
+
     fn measure(&mut self) {
-        self.least = self.free.iter().copied().min().unwrap_or(0);
-        self.most = self.free.iter().copied().max().unwrap_or(0);
+        self.first = self.times[0];
+        self.least = self.free.iter().copied().fold(i32::MAX, i32::min);
+        self.most = self.free.iter().copied().fold(i32::MIN, i32::max);
     }
 
     fn lift_within(&mut self, first: usize, last: usize, delta: i32) {
@@ -272,6 +315,20 @@ impl Chunk {
         self.free.extend(next.free.iter().map(|free| free + shift));
         self.measure();
     }
+}
+
+/// The first count that meets the condition; looked for in strides that the compiler turns into vectors.
+fn first_where(free: &[i32], meets: impl Fn(i32) -> bool) -> Option<usize> {
+    const STRIDE: usize = 8;
+    let mut strides = free.chunks_exact(STRIDE);
+    let mut before = 0;
+    for stride in strides.by_ref() {
+        if stride.iter().fold(false, |any, &free| any | meets(free)) {
+            return stride.iter().position(|&free| meets(free)).map(|index| before + index);
+        }
+        before += STRIDE;
+    }
+    strides.remainder().iter().position(|&free| meets(free)).map(|index| before + index)
 }
 
 /// Two profiles are equal if the same is free at every instant.

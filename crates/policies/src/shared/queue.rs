@@ -71,6 +71,27 @@ impl QueueIndex {
         self.chunks.iter().flat_map(|chunk| &chunk.jobs)
     }
 
+    /// Visits, in order, each job that is no wider than `limit`, which `visit` gets to raise.
+    ///
+    /// Chunks of wider jobs are passed over in O(1).
+    pub fn visit_narrow<E>(
+        &self,
+        limit: &mut u32,
+        mut visit: impl FnMut(&Waiting, &mut u32) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for chunk in &self.chunks {
+            if chunk.least_procs > *limit {
+                continue;
+            }
+            for job in &chunk.jobs {
+                if job.procs <= *limit {
+                    visit(job, limit)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Puts a job in its place. Its key must not be in the queue.
     pub fn insert(&mut self, waiting: Waiting) {
         self.len += 1;

@@ -21,12 +21,6 @@ impl Staircase {
         self.steps.push((extra.min(free), Span::MAX));
     }
 
-    /// Makes this a single step: any job of at most `width` processors.
-    pub fn set_flat(&mut self, width: u32) {
-        self.steps.clear();
-        self.steps.push((width, Span::MAX));
-    }
-
     /// Whether a job of this width and span fits. Of several jobs, asked with the least width and the least
     /// span among them, `false` means that none fits.
     pub fn admits(&self, procs: u32, span: Span) -> bool {

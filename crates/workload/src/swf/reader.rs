@@ -91,13 +91,44 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// As [`next_line`](Reader::next_line).
     pub fn next_job(&mut self) -> Result<Option<&Record>, ReadError> {
-        loop {
+        Ok(if self.advance()? { Some(&self.record) } else { None })
+    }
+
+    /// Goes on to the next job; `false` at the end.
+    pub(crate) fn advance(&mut self) -> Result<bool, ReadError> {
+        while !self.parse_in_place()? {
             match self.next_line()? {
-                None => return Ok(None),
-                // Told apart above; asked again because a loop cannot return what it borrowed.
-                Some(Line::Job(_)) => return Ok(Some(&self.record)),
+                None => return Ok(false),
+                Some(Line::Job(_)) => break,
                 Some(Line::Comment(_) | Line::Blank) => {}
             }
+        }
+        Ok(true)
+    }
+
+    /// The job that [`advance`](Reader::advance) went on to.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Parses the next line where it stands, without a copy, if it is a job's and the input holds all of it.
+    ///
+    /// What says no here is left to [`next_line`](Reader::next_line), which also meets the input's errors.
+    fn parse_in_place(&mut self) -> Result<bool, ReadError> {
+        let Ok(available) = self.input.fill_buf() else { return Ok(false) };
+        let Some(end) = memchr::memchr(b'\n', available).filter(|&end| end <= LINE_MAX) else {
+            return Ok(false);
+        };
+        let line = &available[..end];
+        if line.iter().find(|&&byte| !is_blank(byte)).is_none_or(|&byte| byte == b';') {
+            return Ok(false);
+        }
+        let parsed = parse_line(line, &mut self.record);
+        self.input.consume(end + 1);
+        self.line += 1;
+        match parsed {
+            Ok(()) => Ok(true),
+            Err(error) => Err(ReadError::Malformed { line: self.line, error }),
         }
     }
 
