@@ -16,10 +16,11 @@ use crate::shared::{Key, Order, Profile, QueueIndex, Waiting};
 /// hole, never later than before. Every reservation is a promise.
 ///
 /// # What is not touched
-/// Since a job was last found unable to move, only a rise of the free count can have made room for it, and
-/// only if the count rose to its width. So compression asks the queue index for jobs no wider than the
-/// highest count among the stretches that have risen, and passes over all others. With n breakpoints and
-/// w waiting jobs in chunks of c: O(c + n/c + w/c) per event and per job that is looked at.
+/// Since a job was last found unable to move, only a rise of the free count can have made room for it: to its
+/// width at least, in a hole that starts before the rise ends. So compression asks the queue index for jobs no
+/// wider than the highest count among the stretches that have risen, passes over all others, and searches no
+/// further than those stretches. With n breakpoints and w waiting jobs in chunks of c: O(c + n/c + w/c) per
+/// event and per job that is looked at.
 ///
 /// # Overdue jobs
 /// While a running job is past its expected end, and as long as a reservation lies in the past, each pass
@@ -40,8 +41,30 @@ pub struct Conservative {
     compress: bool,
     /// Until when the jobs that ended since the last pass would have held processors.
     freed_until: Time,
-    /// The highest count of a stretch that rose while the last compression was already past some jobs.
-    risen: u32,
+    /// What rose while the last compression was already past some jobs.
+    risen: Risen,
+}
+
+/// Where the free count has risen: nowhere from `until` on, and nowhere above `highest`.
+///
+/// A job that could not move before can move now only to a hole that is no higher and starts no later.
+#[derive(Clone, Copy, Debug)]
+struct Risen {
+    until: Time,
+    highest: u32,
+}
+
+impl Risen {
+    const NOWHERE: Risen = Risen { until: Time::from_ticks(i64::MIN), highest: 0 };
+    const ANYWHERE: Risen = Risen { until: Time::MAX, highest: u32::MAX };
+
+    /// Adds that it may have risen in `from..until` of the profile as it is now.
+    fn add(&mut self, profile: &Profile, from: Time, until: Time) {
+        if from < until {
+            self.highest = self.highest.max(profile.most_within(from, until));
+            self.until = self.until.max(until);
+        }
+    }
 }
 
 /// The reserved starts of the jobs in the queue.
@@ -97,7 +120,7 @@ impl Conservative {
             plan: Running::none(0),
             compress: false,
             freed_until: Time::ZERO,
-            risen: u32::MAX,
+            risen: Risen::ANYWHERE,
         }
     }
 
@@ -113,21 +136,21 @@ impl Conservative {
     fn compress(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
         let Conservative { queue, starts, plan, risen, freed_until, .. } = self;
-        let mut highest = plan.profile.most_within(now, *freed_until).max(*risen);
-        *risen = 0;
-        queue.visit_narrow(&mut highest, |job, highest| {
+        let mut news = std::mem::replace(risen, Risen::NOWHERE);
+        news.add(&plan.profile, now, *freed_until);
+        let mut width = news.highest;
+        queue.visit_narrow(&mut width, |job, width| {
             let from = starts.get(job.job);
-            let Some(to) = plan.profile.earliest_before(now, from, job.span, job.procs) else {
-                return Ok(());
-            };
+            let place = plan.profile.earliest_within(now, news.until, from, job.span, job.procs);
+            let Some(to) = place else { return Ok(()) };
             starts.set(job, to);
             shift(&mut plan.profile, job, from, to);
-            desk.promise(job.job, to)?;
             // What this job leaves behind is news for those behind it now, and for all at the next pass.
-            let left = plan.profile.most_within(from.max(to + job.span), from + job.span);
-            *highest = left.max(*highest);
-            *risen = left.max(*risen);
-            Ok(())
+            let left = (from.max(to + job.span), from + job.span);
+            news.add(&plan.profile, left.0, left.1);
+            risen.add(&plan.profile, left.0, left.1);
+            *width = news.highest;
+            desk.promise(job.job, to)
         })
     }
 
@@ -168,7 +191,7 @@ impl Conservative {
     /// Makes the plan possible again after a job did not end when it should have.
     fn repair(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        self.risen = u32::MAX;
+        self.risen = Risen::ANYWHERE;
         let mut held: Vec<(Time, Waiting)> =
             self.queue.iter().map(|job| (self.starts.get(job.job), *job)).collect();
         for (at, job) in &held {

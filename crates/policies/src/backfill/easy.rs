@@ -4,7 +4,7 @@ use miserly_core::{Broken, Desk, Event, JobId, Ledger, Policy, Reason, Time, Vio
 
 use super::running::Running;
 use super::{free_now, in_turn, start, waiting};
-use crate::shared::{Order, QueueIndex, Staircase, Waiting};
+use crate::shared::{Key, Order, QueueIndex, Staircase, Waiting};
 
 /// EASY backfilling (Zotkin et al. §2, after Lifka 1995).
 ///
@@ -27,7 +27,7 @@ pub struct Easy {
     running: Running,
     stairs: Staircase,
     /// The head and its shadow time as they were told last.
-    told: Option<(JobId, Time)>,
+    told: Option<(Key, Time)>,
 }
 
 impl Easy {
@@ -74,7 +74,7 @@ impl Easy {
     fn backfill(&mut self, desk: &mut Desk<'_>, head: Waiting) -> Result<(), Violation> {
         let now = desk.now();
         let shadow = self.running.profile.earliest(now, head.span, head.procs);
-        self.tell(desk, head.job, shadow)?;
+        self.tell(desk, &head, shadow)?;
         let mut extra = self.running.profile.free_at(shadow).saturating_sub(head.procs);
         let mut last = None;
         loop {
@@ -91,11 +91,12 @@ impl Easy {
     }
 
     /// Tells the head's start, once for each value: a promise, where nobody can come in before the head.
-    fn tell(&mut self, desk: &mut Desk<'_>, head: JobId, shadow: Time) -> Result<(), Violation> {
-        if self.told == Some((head, shadow)) {
+    fn tell(&mut self, desk: &mut Desk<'_>, head: &Waiting, shadow: Time) -> Result<(), Violation> {
+        if self.told == Some((head.key, shadow)) {
             return Ok(());
         }
-        self.told = Some((head, shadow));
+        self.told = Some((head.key, shadow));
+        let head = head.job;
         if self.order != Order::Arrival {
             desk.plan(head, shadow);
             return Ok(());

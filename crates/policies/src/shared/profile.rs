@@ -125,13 +125,25 @@ impl Profile {
     /// From `limit` on the job stands in nobody's way but its own, so a hole need reach no further: this is
     /// the search for a better place than `limit` without lifting the job out first.
     pub fn earliest_before(&self, not_before: Time, limit: Time, span: Span, procs: u32) -> Option<Time> {
-        let limit = limit.ticks();
+        self.earliest_within(not_before, limit, limit, span, procs)
+    }
+
+    /// As [`earliest_before`](Profile::earliest_before), but the hole starts before `until` as well.
+    pub fn earliest_within(
+        &self,
+        not_before: Time,
+        until: Time,
+        limit: Time,
+        span: Span,
+        procs: u32,
+    ) -> Option<Time> {
+        let (until, limit) = (until.min(limit).ticks(), limit.ticks());
         let mut at = self.locate(not_before.ticks());
         let mut not_before = not_before.ticks();
         loop {
             at = self.next_at_least(at, signed(procs))?;
             let start = self.time(at).max(not_before);
-            if start >= limit {
+            if start >= until {
                 return None;
             }
             let Some(blocked) = self.next_below(at, signed(procs)) else {
@@ -140,6 +152,9 @@ impl Profile {
             let end = self.time(blocked);
             if end >= limit || end.saturating_sub(start) >= span.ticks() {
                 return Some(Time::from_ticks(start));
+            }
+            if end >= until {
+                return None;
             }
             (at, not_before) = (blocked, end);
         }
