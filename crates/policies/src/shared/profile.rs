@@ -137,59 +137,22 @@ impl Profile {
         span: Span,
         procs: u32,
     ) -> Option<Time> {
-        let (until, limit) = (until.min(limit).ticks(), limit.ticks());
-        let mut at = self.locate(not_before.ticks());
-        let mut not_before = not_before.ticks();
-        loop {
-            at = self.next_at_least(at, signed(procs))?;
-            let start = self.time(at).max(not_before);
-            if start >= until {
-                return None;
-            }
-            let Some(blocked) = self.next_below(at, signed(procs)) else {
-                return Some(Time::from_ticks(start));
-            };
-            let end = self.time(blocked);
-            if end >= limit || end.saturating_sub(start) >= span.ticks() {
-                return Some(Time::from_ticks(start));
-            }
-            if end >= until {
-                return None;
-            }
-            (at, not_before) = (blocked, end);
-        }
-    }
-
-    /// The first breakpoint from `at` on at which at least `procs` are free.
-    fn next_at_least(&self, at: At, procs: i32) -> Option<At> {
+        let mut search = Search {
+            until: until.min(limit).ticks(),
+            limit: limit.ticks(),
+            span: span.ticks(),
+            not_before: not_before.ticks(),
+            start: None,
+        };
+        let at = self.locate(not_before.ticks());
         let mut first = at.index;
-        for (chunk, held) in self.chunks.iter().enumerate().skip(at.chunk) {
-            let wanted = procs - held.lift;
-            if held.most >= wanted {
-                let found = first_where(&held.free[first..], |free| free >= wanted);
-                if let Some(found) = found {
-                    return Some(At { chunk, index: first + found });
-                }
+        for chunk in &self.chunks[at.chunk..] {
+            if let Some(result) = search.chunk(chunk, first, signed(procs) - chunk.lift) {
+                return result;
             }
             first = 0;
         }
-        None
-    }
-
-    /// The first breakpoint from `at` on at which fewer than `procs` are free.
-    fn next_below(&self, at: At, procs: i32) -> Option<At> {
-        let mut first = at.index;
-        for (chunk, held) in self.chunks.iter().enumerate().skip(at.chunk) {
-            let wanted = procs - held.lift;
-            if held.least < wanted {
-                let found = first_where(&held.free[first..], |free| free < wanted);
-                if let Some(found) = found {
-                    return Some(At { chunk, index: first + found });
-                }
-            }
-            first = 0;
-        }
-        None
+        search.start.map(Time::from_ticks)
     }
 
     fn time(&self, at: At) -> i64 {
@@ -332,18 +295,53 @@ impl Chunk {
     }
 }
 
-/// The first count that meets the condition; looked for in strides that the compiler turns into vectors.
-fn first_where(free: &[i32], meets: impl Fn(i32) -> bool) -> Option<usize> {
-    const STRIDE: usize = 8;
-    let mut strides = free.chunks_exact(STRIDE);
-    let mut before = 0;
-    for stride in strides.by_ref() {
-        if stride.iter().fold(false, |any, &free| any | meets(free)) {
-            return stride.iter().position(|&free| meets(free)).map(|index| before + index);
+/// A search for a hole, from chunk to chunk.
+struct Search {
+    /// The hole starts before this.
+    until: i64,
+    /// The hole need not reach beyond this.
+    limit: i64,
+    /// The hole is this long, or reaches the limit.
+    span: i64,
+    not_before: i64,
+    /// Where the stretch starts that is wide enough, as far as it has been followed.
+    start: Option<i64>,
+}
+
+impl Search {
+    /// Goes on through a chunk from its breakpoint `first`, in which `wanted` of `free` is enough.
+    ///
+    /// `None` if the search goes on behind the chunk; else its result.
+    fn chunk(&mut self, chunk: &Chunk, first: usize, wanted: i32) -> Option<Option<Time>> {
+        if self.start.is_none() && chunk.most < wanted {
+            return (chunk.first >= self.until).then_some(None);
         }
-        before += STRIDE;
+        if self.start.is_some() && chunk.least >= wanted {
+            return None;
+        }
+        for (&time, &free) in chunk.times[first..].iter().zip(&chunk.free[first..]) {
+            match self.start {
+                None if free >= wanted => {
+                    let start = time.max(self.not_before);
+                    if start >= self.until {
+                        return Some(None);
+                    }
+                    self.start = Some(start);
+                }
+                Some(start) if free < wanted => {
+                    if time >= self.limit || time.saturating_sub(start) >= self.span {
+                        return Some(Some(Time::from_ticks(start)));
+                    }
+                    if time >= self.until {
+                        return Some(None);
+                    }
+                    self.start = None;
+                }
+                _ => {}
+            }
+        }
+        None
     }
-    strides.remainder().iter().position(|&free| meets(free)).map(|index| before + index)
 }
 
 /// Two profiles are equal if the same is free at every instant.
