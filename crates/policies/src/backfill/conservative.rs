@@ -72,8 +72,10 @@ impl Risen {
 struct Starts {
     /// By the job's handle; `None` for a job that is not in the queue.
     of: Vec<Option<(Time, Key)>>,
+    /// How many jobs have one.
+    jobs: usize,
     /// The earliest first, then in the order of the queue. An entry that is not what `of` says is a former
-    /// one, and is dropped when it comes to the front.
+    /// one; it is dropped when it comes to the front, or when there are too many of its kind.
     heap: BinaryHeap<Reverse<(Time, Key, JobId)>>,
 }
 
@@ -83,8 +85,12 @@ impl Starts {
         if self.of.len() <= held.job.index() {
             self.of.resize(held.job.index() + 1, None);
         }
-        self.of[held.job.index()] = Some((at, held.key));
+        let before = self.of[held.job.index()].replace((at, held.key));
+        self.jobs += usize::from(before.is_none());
         self.heap.push(Reverse((at, held.key, held.job)));
+        if self.heap.len() > 4 * self.jobs + 64 {
+            self.heap.retain(|Reverse((at, key, job))| self.of[job.index()] == Some((*at, *key)));
+        }
     }
 
     /// The job's reserved start. It has one if it is in the queue.
@@ -106,6 +112,7 @@ impl Starts {
     /// Forgets a job that starts.
     fn remove(&mut self, job: JobId) {
         self.of[job.index()] = None;
+        self.jobs -= 1;
     }
 }
 
