@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -53,8 +54,9 @@ pub struct Trace {
 
 enum Source {
     File(PathBuf),
-    /// What came from a pipe, kept so that it can be read again; gone when this is dropped.
-    Spooled(tempfile::NamedTempFile),
+    /// What came from a pipe, kept so that it can be read again, in a file without a name: it goes with the
+    /// process, however that ends.
+    Spooled(File),
     Memory(Vec<u8>),
 }
 
@@ -170,7 +172,7 @@ impl Trace {
     fn raw(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
         Ok(match &self.source {
             Source::File(path) => Box::new(BufReader::with_capacity(CHUNK, File::open(path)?)),
-            Source::Spooled(file) => Box::new(BufReader::with_capacity(CHUNK, file.reopen()?)),
+            Source::Spooled(file) => Box::new(BufReader::with_capacity(CHUNK, FromStart { file, offset: 0 })),
             Source::Memory(text) => Box::new(&text[..]),
         })
     }
@@ -187,8 +189,8 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn spool(mut input: impl Read) -> io::Result<Source> {
-    let mut file = tempfile::NamedTempFile::new()?;
-    io::copy(&mut input, file.as_file_mut())?;
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut input, &mut file)?;
     Ok(Source::Spooled(file))
 }
 
@@ -202,6 +204,20 @@ impl<R: BufRead> Reader<R> {
                 [b';', ..] => survey.header.push(String::from_utf8_lossy(line.trim_ascii_end()).as_ref()),
                 job => {
                     survey.records += 1;
+/// A reader with an offset of its own, so that several can read one file.
+struct FromStart<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(buffer, self.offset)?;
+        self.offset += length as u64;
+        Ok(length)
+    }
+}
+
                     if let Some(submit) = second_number(job) {
                         survey.in_order &= submit >= latest;
                         latest = latest.max(submit);
