@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::swf::{Header, ReadError, Reader};
+use crate::swf::{Header, LineError, ReadError, Reader};
 
 /// How many bytes are read at a time.
 const CHUNK: usize = 1 << 18;
@@ -25,7 +25,7 @@ pub enum TraceError {
         error: io::Error,
     },
     /// A line cannot be used.
-    #[error("{name}: {error}")]
+    #[error("{name}:{}: {}{}", error.line(), error.problem(), way_out(error))]
     Read {
         /// The log.
         name: String,
@@ -44,6 +44,16 @@ pub enum TraceError {
         /// The log.
         name: String,
     },
+}
+
+/// What to do about a line that cannot be used, where there is something.
+fn way_out(error: &ReadError) -> &'static str {
+    match error {
+        ReadError::Malformed { error, .. } if *error != LineError::NoText => {
+            "; --lenient skips and counts such lines"
+        }
+        _ => "",
+    }
 }
 
 /// A log that can be read any number of times.
@@ -194,16 +204,6 @@ fn spool(mut input: impl Read) -> io::Result<Source> {
     Ok(Source::Spooled(file))
 }
 
-impl<R: BufRead> Reader<R> {
-    fn survey(&mut self) -> Result<Survey, ReadError> {
-        let mut survey = Survey { in_order: true, ..Survey::default() };
-        let mut latest = i64::MIN;
-        while let Some(line) = self.next_raw()? {
-            match line.trim_ascii_start() {
-                [] => {}
-                [b';', ..] => survey.header.push(String::from_utf8_lossy(line.trim_ascii_end()).as_ref()),
-                job => {
-                    survey.records += 1;
 /// A reader with an offset of its own, so that several can read one file.
 struct FromStart<'a> {
     file: &'a File,
@@ -218,6 +218,16 @@ impl Read for FromStart<'_> {
     }
 }
 
+impl<R: BufRead> Reader<R> {
+    fn survey(&mut self) -> Result<Survey, ReadError> {
+        let mut survey = Survey { in_order: true, ..Survey::default() };
+        let mut latest = i64::MIN;
+        while let Some(line) = self.next_raw()? {
+            match line.trim_ascii_start() {
+                [] => {}
+                [b';', ..] => survey.header.push(String::from_utf8_lossy(line.trim_ascii_end()).as_ref()),
+                job => {
+                    survey.records += 1;
                     if let Some(submit) = second_number(job) {
                         survey.in_order &= submit >= latest;
                         latest = latest.max(submit);
