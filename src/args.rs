@@ -119,6 +119,7 @@ pub(crate) struct CompareArgs {
     pub(crate) traces: Vec<PathBuf>,
 
     /// A policy to compare; repeatable; without one, a telling set
+    #[arg(value_name = "TRACE")]
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: Vec<Chosen>,
 
