@@ -1,5 +1,8 @@
 //! The command line.
 
+// What is said here is the help, where backticks would show.
+#![allow(clippy::doc_markdown)]
+
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
@@ -116,10 +119,10 @@ pub(crate) struct SimulateArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The job logs; without one, an embedded workload is generated
+    #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
 
     /// A policy to compare; repeatable; without one, a telling set
-    #[arg(value_name = "TRACE")]
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: Vec<Chosen>,
 
@@ -310,15 +313,15 @@ impl From<ProcsFieldArg> for ProcsField {
     }
 }
 
-/// Seconds, or a number with a unit: 90m, 12h, 7d, 2w.
-fn seconds(text: &str) -> Result<i64, String> {
-    const MOST: i64 = 10_000_000_000;
-    let (digits, unit) = match text.char_indices().last() {
 /// The number of a job.
 fn job_number(text: &str) -> Result<i64, &'static str> {
     text.parse().map_err(|_| "a job is asked for by its number, field 1 of its line")
 }
 
+/// Seconds, or a number with a unit: 90m, 12h, 7d, 2w.
+fn seconds(text: &str) -> Result<i64, String> {
+    const MOST: i64 = 10_000_000_000;
+    let (digits, unit) = match text.char_indices().last() {
         Some((at, 's')) => (&text[..at], 1),
         Some((at, 'm')) => (&text[..at], 60),
         Some((at, 'h')) => (&text[..at], 3_600),

@@ -20,10 +20,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     let mut simulation = prepared.simulation(&args.policy)?;
     let mut jobs = prepared.jobs()?.peekable();
     while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
-    let story = match watch.story {
-        Some(story) => story,
-        None => return Err(absent(&prepared, args.job)?),
-    };
+    let Some(story) = watch.story else { return Err(absent(&prepared, args.job)?) };
     if args.json {
         return print_json(&Document::of(&story, args.policy.to_string()));
     }
