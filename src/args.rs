@@ -173,8 +173,9 @@ pub(crate) struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The command, such as simulate; without it, the program itself
-    pub(crate) command: Option<String>,
+    /// The command, such as simulate or workload generate; without it, the program itself
+    #[arg(value_name = "COMMAND")]
+    pub(crate) commands: Vec<String>,
 }
 
 #[derive(Debug, Args)]
