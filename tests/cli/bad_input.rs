@@ -234,6 +234,7 @@ fn jobs_and_commands_that_there_are_not() {
     );
     check("simulat log.swf", "unrecognized subcommand 'simulat'");
     check("man simulat", "no command \"simulat\"; miserly --help lists them");
+    check("man workload make", "no command \"make\"; miserly workload --help lists them");
     check("completions csh", "invalid value 'csh' for '<SHELL>'");
     check("simulate log.swf", "the following required arguments were not provided:");
 }

@@ -7,7 +7,7 @@ use crate::support::{Lab, of_project};
 
 fn cases() -> TestCases {
     let cases = TestCases::new();
-    cases.register_bin("miserly", Bin::Path(env!("CARGO_BIN_EXE_miserly").into()));
+    cases.register_bin("miserly", Bin::Path(env!("CARGO_BIN_EXE_miserly").into())).env("COLUMNS", "100");
     cases
 }
 
@@ -43,5 +43,6 @@ fn manual_pages() {
         let page = lab.stdout(&format!("man {command}"));
         assert!(page.contains(&format!(".TH miserly-{command}")), "{page}");
     }
+    assert!(lab.stdout("man workload generate").contains(".TH miserly-workload-generate"));
     assert!(lab.stdout("man simulate").contains("procs\\-field"));
 }
