@@ -1,5 +1,8 @@
 //! The command line.
 
+// What is said here is the help, where backticks would show.
+#![allow(clippy::doc_markdown)]
+
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
@@ -76,15 +79,15 @@ pub(crate) struct RunArgs {
     pub(crate) lenient: bool,
 
     /// Only jobs submitted at T or later, in the log's seconds or as 90m, 12h, 7d, 2w
-    #[arg(long, value_name = "T", value_parser = seconds)]
+    #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) from: Option<i64>,
 
     /// Only jobs submitted before T
-    #[arg(long, value_name = "T", value_parser = seconds)]
+    #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) to: Option<i64>,
 
     /// Simulate, but do not measure, jobs submitted within D of the first one: seconds, or as 12h, 7d
-    #[arg(long, value_name = "D", value_parser = seconds, default_value = "0")]
+    #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true, default_value = "0")]
     pub(crate) warmup: i64,
 
     /// The seed of random draws
@@ -116,6 +119,7 @@ pub(crate) struct SimulateArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The job logs; without one, an embedded workload is generated
+    #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
 
     /// A policy to compare; repeatable; without one, a telling set
@@ -136,7 +140,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) trace: PathBuf,
 
     /// The job's number: field 1
-    #[arg(value_name = "JOB")]
+    #[arg(value_name = "JOB", value_parser = job_number)]
     pub(crate) job: i64,
 
     /// The policy, such as easy or 'easy(backfill=shortest)'
@@ -169,8 +173,9 @@ pub(crate) struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The command, such as simulate; without it, the program itself
-    pub(crate) command: Option<String>,
+    /// The command, such as simulate or workload generate; without it, the program itself
+    #[arg(value_name = "COMMAND")]
+    pub(crate) commands: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -234,7 +239,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "P", default_value_t = EMBEDDED.procs, value_parser = procs())]
     pub(crate) procs: u32,
     /// The offered load: the jobs' work over what the machine can do while they are submitted
-    #[arg(long, value_name = "L", default_value_t = EMBEDDED.load)]
+    #[arg(long, value_name = "L", default_value_t = EMBEDDED.load, allow_negative_numbers = true)]
     pub(crate) load: f64,
     /// The seed: the same one gives the same bytes
     #[arg(long, value_name = "S", default_value_t = EMBEDDED.seed)]
@@ -307,6 +312,11 @@ impl From<ProcsFieldArg> for ProcsField {
             ProcsFieldArg::Requested => ProcsField::Requested,
         }
     }
+}
+
+/// The number of a job.
+fn job_number(text: &str) -> Result<i64, &'static str> {
+    text.parse().map_err(|_| "a job is asked for by its number, field 1 of its line")
 }
 
 /// Seconds, or a number with a unit: 90m, 12h, 7d, 2w.

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use anyhow::bail;
 use miserly_core::{Machine, Span};
 use miserly_policies::Chosen;
 use miserly_report::{Outcome, Settings, TraceDoc};
 use miserly_sim::{Metrics, Observer, RunError, Simulation};
+use miserly_workload::swf::ReadError;
 use miserly_workload::{Counts, Estimates, JobOptions, Jobs, Survey, Trace, TraceError};
 
 use crate::args::RunArgs;
@@ -27,14 +29,18 @@ pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
 
 impl Prepared {
     /// Looks the log over once, and settles the machine.
-    pub(crate) fn new(trace: Trace, args: &RunArgs, estimates: Estimates) -> Result<Prepared, TraceError> {
+    pub(crate) fn new(trace: Trace, args: &RunArgs, estimates: Estimates) -> anyhow::Result<Prepared> {
+        if let (Some(from), Some(to)) = (args.from, args.to)
+            && from >= to
+        {
+            bail!("no job is submitted at {from} s or later and before {to} s: --to must be above --from");
+        }
         let survey = trace.survey()?;
         if survey.records == 0 {
-            return Err(TraceError::Empty { name: trace.name().into() });
+            bail!(TraceError::Empty { name: trace.name().into() });
         }
-        let procs = match args.procs.or_else(|| survey.header.procs()) {
-            Some(procs) => procs,
-            None => return Err(no_machine(&trace)),
+        let Some(procs) = args.procs.or_else(|| survey.header.procs()) else {
+            bail!(no_machine(&trace, args.lenient));
         };
         let options = JobOptions {
             procs,
@@ -129,10 +135,16 @@ impl Prepared {
 }
 
 /// What to say where no machine size is known: that the log is no log, if that is the reason.
-fn no_machine(trace: &Trace) -> TraceError {
-    match trace.reader().map(|mut reader| reader.next_job().map(|_| ())) {
-        Err(error) => error,
-        Ok(Err(error)) => trace.read_error(error),
-        Ok(Ok(())) => TraceError::NoMachine { name: trace.name().into() },
+fn no_machine(trace: &Trace, lenient: bool) -> TraceError {
+    let mut reader = match trace.reader() {
+        Ok(reader) => reader,
+        Err(error) => return error,
+    };
+    loop {
+        match reader.next_job() {
+            Err(ReadError::Malformed { .. }) if lenient => {}
+            Err(error) => return trace.read_error(error),
+            Ok(_) => return TraceError::NoMachine { name: trace.name().into() },
+        }
     }
 }

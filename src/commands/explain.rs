@@ -20,10 +20,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     let mut simulation = prepared.simulation(&args.policy)?;
     let mut jobs = prepared.jobs()?.peekable();
     while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
-    let story = match watch.story {
-        Some(story) => story,
-        None => return Err(absent(&prepared, args.job)?),
-    };
+    let Some(story) = watch.story else { return Err(absent(&prepared, args.job)?) };
     if args.json {
         return print_json(&Document::of(&story, args.policy.to_string()));
     }
@@ -199,10 +196,11 @@ impl Story {
         if self.passed_by.is_empty() {
             return "\nNo job that was submitted later started before it.\n".into();
         }
-        let mut text = format!(
-            "\nStarted before it, though submitted later: {} jobs\n",
-            count(self.passed_by.len() as u64)
-        );
+        let passers = match self.passed_by.len() {
+            1 => "1 job".to_owned(),
+            more => format!("{} jobs", count(more as u64)),
+        };
+        let mut text = format!("\nStarted before it, though submitted later: {passers}\n");
         for passer in self.passed_by.iter().take(NAMED) {
             text.push_str(&format!(
                 "{:>12}  job {}: {} processors, estimate {}, {}\n",

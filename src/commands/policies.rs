@@ -1,8 +1,8 @@
 //! `miserly policies`: what there is to choose from.
 
 use anyhow::anyhow;
-use miserly_policies::{Chosen, POLICIES, Registered, find};
-use serde_json::{Value, json};
+use miserly_policies::{Chosen, POLICIES, Param, Registered, find};
+use serde::Serialize;
 
 use crate::args::PoliciesArgs;
 use crate::output::{print, print_json};
@@ -10,7 +10,7 @@ use crate::output::{print, print_json};
 pub(crate) fn run(args: &PoliciesArgs) -> anyhow::Result<()> {
     let Some(name) = &args.name else {
         if args.json {
-            return print_json(&POLICIES.iter().map(document).collect::<Vec<_>>());
+            return print_json(&POLICIES.iter().map(Document::of).collect::<Vec<_>>());
         }
         let lines: Vec<String> =
             POLICIES.iter().map(|policy| format!("{:<14}{}\n", policy.name, policy.summary)).collect();
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &PoliciesArgs) -> anyhow::Result<()> {
         // Parsing says what is wrong with the name; a whole written form shows its policy.
         None => name.parse::<Chosen>().map_err(|error| anyhow!(error))?.policy(),
     };
-    if args.json { print_json(&document(policy)) } else { print(&page(policy)) }
+    if args.json { print_json(&Document::of(policy)) } else { print(&page(policy)) }
 }
 
 fn page(policy: &Registered) -> String {
@@ -38,30 +38,45 @@ fn page(policy: &Registered) -> String {
     text
 }
 
-fn document(policy: &Registered) -> Value {
-    let params: Vec<Value> = policy
-        .params
-        .iter()
-        .map(|param| {
-            let values: Vec<Value> = param
-                .domain
-                .values()
-                .iter()
-                .map(|(value, doc)| json!({"value": value, "doc": doc}))
-                .collect();
-            json!({
-                "name": param.name,
-                "doc": param.doc,
-                "default": param.default.to_string(),
-                "values": values,
-            })
-        })
-        .collect();
-    json!({
-        "name": policy.name,
-        "summary": policy.summary,
-        "promises": policy.promises,
-        "source": policy.source,
-        "params": params,
-    })
+/// A policy for programs.
+#[derive(Serialize)]
+struct Document {
+    name: &'static str,
+    summary: &'static str,
+    promises: &'static str,
+    source: &'static str,
+    params: Vec<ParamDoc>,
+}
+
+#[derive(Serialize)]
+struct ParamDoc {
+    name: &'static str,
+    doc: &'static str,
+    default: String,
+    values: Vec<ValueDoc>,
+}
+
+#[derive(Serialize)]
+struct ValueDoc {
+    value: &'static str,
+    doc: &'static str,
+}
+
+impl Document {
+    fn of(policy: &Registered) -> Document {
+        let Registered { name, summary, promises, source, .. } = *policy;
+        Document { name, summary, promises, source, params: policy.params.iter().map(ParamDoc::of).collect() }
+    }
+}
+
+impl ParamDoc {
+    fn of(param: &Param) -> ParamDoc {
+        let values = param.domain.values().into_iter();
+        ParamDoc {
+            name: param.name,
+            doc: param.doc,
+            default: param.default.to_string(),
+            values: values.map(|(value, doc)| ValueDoc { value, doc }).collect(),
+        }
+    }
 }

@@ -15,14 +15,14 @@ pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<()> {
     let mut program = Cli::command();
     program.build();
-    let command = match &args.command {
-        None => program,
-        Some(name) => match program.find_subcommand(name) {
-            Some(command) => command.clone(),
-            None => bail!("no command {name:?}; miserly --help lists them"),
-        },
-    };
+    let mut command = &program;
+    for name in &args.commands {
+        let Some(inner) = command.find_subcommand(name) else {
+            bail!("no command {name:?}; {} --help lists them", command.get_bin_name().unwrap_or("miserly"));
+        };
+        command = inner;
+    }
     let mut page = Vec::new();
-    clap_mangen::Man::new(command).render(&mut page)?;
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
     print(&String::from_utf8_lossy(&page))
 }

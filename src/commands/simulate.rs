@@ -22,10 +22,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     let mut watch = progress.watch();
     let outcome = match format {
         None => prepared.outcome(&args.policy, false, &mut [&mut watch])?,
-        Some((path, format)) => {
-            let written = with_jobs(&prepared, args, path, format, &mut watch);
-            written.with_context(|| format!("--jobs {}", path.display()))?
-        }
+        Some((path, format)) => with_jobs(&prepared, args, path, format, &mut watch)?,
     };
     drop(progress);
     if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome)) }
@@ -55,7 +52,8 @@ fn with_jobs(
     format: Format,
     watch: &mut dyn Observer,
 ) -> anyhow::Result<Outcome> {
-    let (file, output) = AtomicFile::create(path)?;
+    let of_output = || format!("--jobs {}", path.display());
+    let (file, output) = AtomicFile::create(path).with_context(of_output)?;
     let (outcome, output) = match format {
         Format::Csv => {
             let mut jobs = InOrder::new(CsvJobs::new(output, prepared.trace.stem())?);
@@ -69,7 +67,7 @@ fn with_jobs(
             (outcome, jobs.into_inner().into_inner())
         }
     };
-    file.commit(output)?;
+    file.commit(output).with_context(of_output)?;
     Ok(outcome)
 }
 

@@ -22,13 +22,24 @@ impl AtomicFile {
     /// Starts a file that will be `path`.
     ///
     /// # Errors
-    /// If its folder cannot be written to.
+    /// If its folder cannot be written to, or `path` is a folder itself.
     pub fn create(path: &Path) -> io::Result<(AtomicFile, BufWriter<File>)> {
+        if path.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
         // As open(2) would make it: the user's umask decides.
         builder.prefix(".miserly-").permissions(Permissions::from_mode(0o666));
-        let temporary = builder.tempfile_in(folder)?;
+        // Without the temporary name, which would tell the user nothing.
+        let temporary = builder.tempfile_in(folder).map_err(|error| {
+            let (kind, folder) = (error.kind(), folder.display());
+            let message = match kind {
+                io::ErrorKind::NotFound => format!("there is no folder {folder}"),
+                _ => format!("cannot write to the folder {folder}: {kind}"),
+            };
+            io::Error::new(kind, message)
+        })?;
         unfinished(|paths| paths.insert(temporary.path().to_owned()));
         let output = BufWriter::with_capacity(1 << 16, temporary.as_file().try_clone()?);
         Ok((AtomicFile { temporary, path: path.to_owned() }, output))

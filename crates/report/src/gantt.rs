@@ -14,7 +14,7 @@ pub fn gantt(procs: u32, jobs: &[Finished], from: i64, unit: i64) -> String {
         |time: Time| usize::try_from((time.secs() - from).div_euclid(unit)).unwrap_or(0).min(columns);
     for job in jobs {
         let letter = letter(job.request.number);
-        for &(low, high) in job.pes.iter().flat_map(|pes| pes.ranges()) {
+        for &(low, high) in job.pes.iter().flat_map(miserly_core::PeSet::ranges) {
             for row in &mut rows[low as usize..=high as usize] {
                 row[column(job.start)..column(job.end)].fill(letter);
             }

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::swf::{Header, ReadError, Reader};
+use crate::swf::{Header, LineError, ReadError, Reader};
 
 /// How many bytes are read at a time.
 const CHUNK: usize = 1 << 18;
@@ -24,7 +25,7 @@ pub enum TraceError {
         error: io::Error,
     },
     /// A line cannot be used.
-    #[error("{name}: {error}")]
+    #[error("{name}:{}: {}{}", error.line(), error.problem(), way_out(error))]
     Read {
         /// The log.
         name: String,
@@ -45,6 +46,16 @@ pub enum TraceError {
     },
 }
 
+/// What to do about a line that cannot be used, where there is something.
+fn way_out(error: &ReadError) -> &'static str {
+    match error {
+        ReadError::Malformed { error, .. } if *error != LineError::NoText => {
+            "; --lenient skips and counts such lines"
+        }
+        _ => "",
+    }
+}
+
 /// A log that can be read any number of times.
 pub struct Trace {
     name: String,
@@ -53,8 +64,9 @@ pub struct Trace {
 
 enum Source {
     File(PathBuf),
-    /// What came from a pipe, kept so that it can be read again; gone when this is dropped.
-    Spooled(tempfile::NamedTempFile),
+    /// What came from a pipe, kept so that it can be read again, in a file without a name: it goes with the
+    /// process, however that ends.
+    Spooled(File),
     Memory(Vec<u8>),
 }
 
@@ -170,7 +182,7 @@ impl Trace {
     fn raw(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
         Ok(match &self.source {
             Source::File(path) => Box::new(BufReader::with_capacity(CHUNK, File::open(path)?)),
-            Source::Spooled(file) => Box::new(BufReader::with_capacity(CHUNK, file.reopen()?)),
+            Source::Spooled(file) => Box::new(BufReader::with_capacity(CHUNK, FromStart { file, offset: 0 })),
             Source::Memory(text) => Box::new(&text[..]),
         })
     }
@@ -187,9 +199,23 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn spool(mut input: impl Read) -> io::Result<Source> {
-    let mut file = tempfile::NamedTempFile::new()?;
-    io::copy(&mut input, file.as_file_mut())?;
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut input, &mut file)?;
     Ok(Source::Spooled(file))
+}
+
+/// A reader with an offset of its own, so that several can read one file.
+struct FromStart<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(buffer, self.offset)?;
+        self.offset += length as u64;
+        Ok(length)
+    }
 }
 
 impl<R: BufRead> Reader<R> {

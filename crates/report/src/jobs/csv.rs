@@ -57,10 +57,8 @@ impl<W: Write> Sink for CsvJobs<W> {
     fn job(&mut self, job: &Finished) -> io::Result<()> {
         let request = &job.request;
         let execution = job.end - job.start;
-        let (success, state) = match job.killed {
-            false => (1, "COMPLETED_SUCCESSFULLY"),
-            true => (0, "COMPLETED_WALLTIME_REACHED"),
-        };
+        let (success, state) =
+            if job.killed { (0, "COMPLETED_WALLTIME_REACHED") } else { (1, "COMPLETED_SUCCESSFULLY") };
         let output = &mut self.output;
         write!(output, "{},{},{execution},{},", request.number, self.workload, request.submit)?;
         write!(output, "{},{},{success},{state},", request.procs(), request.estimate)?;

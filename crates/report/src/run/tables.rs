@@ -15,7 +15,7 @@ pub fn simulate_table(outcome: &Outcome) -> String {
         let row = [measure.mean, measure.median, measure.p95, measure.p99, measure.max].map(figure);
         table.add_row(std::iter::once(name.to_owned()).chain(row));
     }
-    align_numbers(&mut table, 1);
+    align(&mut table);
     text.push_str(&format!("\n{}\n\n", trimmed(&table)));
     let mut facts: Vec<(&str, String)> = vec![
         ("utilization", percent(outcome.utilization)),
@@ -73,7 +73,7 @@ pub fn compare_tables(outcomes: &[&Outcome]) -> String {
             made => format!("{} of {} ", count(promises.kept), count(made)),
         }
     })));
-    align_numbers(&mut table, 1);
+    align(&mut table);
     text.push_str(&format!("\n{}\n\n* best of the row\n", trimmed(&table)));
     text
 }
@@ -181,9 +181,14 @@ fn plain_table() -> Table {
     table
 }
 
-fn align_numbers(table: &mut Table, from: usize) {
-    for column in table.column_iter_mut().skip(from) {
-        column.set_cell_alignment(CellAlignment::Right);
+/// Names to the left, flush with the text above and below; numbers to the right.
+fn align(table: &mut Table) {
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if index == 0 {
+            column.set_padding((0, 1));
+        } else {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
 }
 

@@ -14,6 +14,9 @@ const PROCS_MAX: i64 = u32::MAX as i64;
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
+    /// Bytes that no text has.
+    #[error("binary data where text was expected; this is no log in the Standard Workload Format")]
+    NoText,
     /// Not eighteen fields.
     #[error("{found} fields where the format has 18")]
     FieldCount {
@@ -47,6 +50,10 @@ fn wanted(field: Field) -> &'static str {
 /// # Errors
 /// If there are not exactly eighteen fields, or one is no number, or out of range.
 pub fn parse_line(line: &[u8], record: &mut Record) -> Result<(), LineError> {
+    parse_fields(line, record).map_err(|error| if is_text(line) { error } else { LineError::NoText })
+}
+
+fn parse_fields(line: &[u8], record: &mut Record) -> Result<(), LineError> {
     let mut rest = line;
     for field in Field::ALL {
         let Some(token) = next_token(&mut rest) else {
@@ -58,6 +65,12 @@ pub fn parse_line(line: &[u8], record: &mut Record) -> Result<(), LineError> {
         0 => Ok(()),
         more => Err(LineError::FieldCount { found: 18 + more }),
     }
+}
+
+/// Whether there is nothing in the line that only binary files have.
+#[cold]
+fn is_text(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_ok() && line.iter().all(|&byte| is_blank(byte) || !byte.is_ascii_control())
 }
 
 /// The next run of non-blank bytes, which is cut off the front of `rest`.
@@ -199,6 +212,7 @@ mod tests {
             Err("field 6 (cpu_time) is 1000000000000000000.5, which is out of range"),
         );
         check(&format!("- 0 -1 1 1 -1 {TAIL} 1"), Err("field 1 (job) is \"-\", which is not a whole number"));
+        check("\x7fELF\x02\x01\x01\0\0\0 \x03", Err(&LineError::NoText.to_string()));
         check(
             &format!("+1 0 -1 1 1 -1 {TAIL} 1"),
             Err("field 1 (job) is \"+1\", which is not a whole number"),

@@ -1,5 +1,6 @@
 //! A log as a stream of lines.
 
+use std::fmt;
 use std::io::{self, BufRead};
 
 use super::parse::{LineError, is_blank, parse_line};
@@ -19,11 +20,10 @@ pub enum Line<'a> {
     Blank,
 }
 
-/// What stopped the reader.
+/// What stopped the reader, and where: `line 3: 17 fields where the format has 18`.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A job line that is not one.
-    #[error("line {line}: {error}")]
     Malformed {
         /// The line's number, from 1.
         line: u64,
@@ -31,19 +31,53 @@ pub enum ReadError {
         error: LineError,
     },
     /// A line too long to be text.
-    #[error("line {line}: over {LINE_MAX} bytes without a line end; this is no Standard Workload Format")]
     TooLong {
         /// The line's number, from 1.
         line: u64,
     },
     /// The bytes did not come.
-    #[error("after line {line}: {error}")]
     Io {
         /// The last whole line, from 1.
         line: u64,
         /// What went wrong.
         error: io::Error,
     },
+}
+
+impl ReadError {
+    /// The line at which it happened, from 1.
+    pub fn line(&self) -> u64 {
+        match self {
+            ReadError::Malformed { line, .. } | ReadError::TooLong { line } => *line,
+            ReadError::Io { line, .. } => line + 1,
+        }
+    }
+
+    /// What happened there.
+    pub fn problem(&self) -> String {
+        match self {
+            ReadError::Malformed { error, .. } => error.to_string(),
+            ReadError::TooLong { .. } => {
+                format!("over {LINE_MAX} bytes without a line end; this is no Standard Workload Format")
+            }
+            ReadError::Io { error, .. } => match error.kind() {
+                // Only what is packed knows that it should go on.
+                io::ErrorKind::UnexpectedEof => {
+                    "the gzipped data stops in the middle, so the file seems truncated; fetch it again".into()
+                }
+                io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+                    format!("the gzipped data is damaged ({error}); fetch the file again")
+                }
+                _ => format!("cannot read on: {error}"),
+            },
+        }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line(), self.problem())
+    }
 }
 
 /// Reads a log line by line. Holds one line at a time, whatever the length of the log.

@@ -1,0 +1,240 @@
+//! Bad input: one clear message on standard error, nothing on standard output, exit code 2.
+
+use crate::support::{Lab, gzipped, line, log, small_log};
+
+/// A folder with something wrong in every file but `log.swf`.
+fn lab() -> Lab {
+    let (lab, good) = (Lab::with_log(&small_log()), line((1, 0, 10, 1, 10)));
+    lab.write("empty.swf", "");
+    lab.write("header.swf", "; MaxProcs: 10\n; Note: nothing\n");
+    lab.write("nosize.swf", &good);
+    lab.write("f17.swf", format!("; MaxProcs: 10\n{good}{}", good.replacen("-1 ", "", 1)));
+    lab.write("f19.swf", format!("; MaxProcs: 10\n{good}{}", good.replacen("-1 ", "-1 -1 ", 1)));
+    lab.write("letters.swf", good.replace(" 10 ", " 1O "));
+    lab.write("huge.swf", good.replacen('0', "1000000000000000000", 1));
+    let packed =
+        gzipped(log(&(0..500).map(|job| (job, 7 * job, job * job, 1, 10)).collect::<Vec<_>>()).as_bytes());
+    lab.write("short.swf.gz", &packed[..packed.len() / 2]);
+    lab.write("shorter.swf.gz", &packed[..5]);
+    lab.write("hurt.swf.gz", [&packed[..50], &[0xff; 50], &packed[100..]].concat());
+    lab.write("elf.swf", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0\x01\0\n\0\0\n\x01");
+    lab.write("noise.swf", noise(4_000).as_slice());
+    lab.write("zeros.swf", vec![0; 200_000]);
+    std::fs::create_dir(lab.path("folder")).expect("a folder");
+    std::fs::create_dir(lab.path("folder.csv")).expect("a folder");
+    lab
+}
+
+/// Bytes as from a disk that is not a log: every value, no pattern.
+fn noise(count: usize) -> Vec<u8> {
+    let mut state: u32 = 12_345;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// One line that is refused, and the first line of what is said. What follows it, if anything, is the usage.
+#[track_caller]
+fn check(line: &str, expect: &str) {
+    let run = lab().run(line);
+    let mut said = run.stderr.lines();
+    assert_eq!(said.next(), Some(format!("error: {expect}").as_str()), "miserly {line}\n{}", run.stderr);
+    let rest: Vec<&str> = said.collect();
+    assert!(rest.is_empty() || rest.last() == Some(&"For more information, try '--help'."), "{}", run.stderr);
+    assert!(!run.stderr.contains("panicked") && rest.iter().all(|line| !line.starts_with("error")));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "miserly {line}");
+}
+
+#[test]
+fn files_that_are_no_logs() {
+    let nothing = "holds no jobs; a log in the Standard Workload Format has a line of 18 fields per job";
+    check("simulate empty.swf -p easy", &format!("empty.swf: {nothing}"));
+    check("simulate header.swf -p easy", &format!("header.swf: {nothing}"));
+    check("simulate - -p easy", &format!("standard input: {nothing}"));
+    check("compare empty.swf", &format!("empty.swf: {nothing}"));
+    check("workload describe header.swf", &format!("header.swf: {nothing}"));
+    check("simulate missing.swf -p easy", "cannot read missing.swf: No such file or directory (os error 2)");
+    check("compare log.swf missing.swf", "cannot read missing.swf: No such file or directory (os error 2)");
+    check("workload check missing.swf", "cannot read missing.swf: No such file or directory (os error 2)");
+    check("simulate folder -p easy", "cannot read folder: is a directory");
+    let size = "no machine size in the header (MaxProcs or MaxNodes); give it with --procs";
+    check("simulate nosize.swf -p easy", &format!("nosize.swf: {size}"));
+    check("simulate nosize.swf -p easy --lenient", &format!("nosize.swf: {size}"));
+}
+
+#[test]
+fn packed_files_that_are_damaged() {
+    let short = "the gzipped data stops in the middle, so the file seems truncated; fetch it again";
+    for command in ["simulate FILE -p easy", "compare FILE", "workload describe FILE", "workload check FILE"]
+    {
+        let said = lab().run(&command.replace("FILE", "short.swf.gz")).stderr;
+        assert!(
+            said.starts_with("error: short.swf.gz:") && said.ends_with(&format!(": {short}\n")),
+            "{said}"
+        );
+    }
+    check("simulate shorter.swf.gz -p easy", &format!("shorter.swf.gz:1: {short}"));
+    check(
+        "simulate hurt.swf.gz -p easy --lenient",
+        "hurt.swf.gz:1: the gzipped data is damaged (corrupt deflate stream); fetch the file again",
+    );
+}
+
+#[test]
+fn binary_files() {
+    let binary = "binary data where text was expected; this is no log in the Standard Workload Format";
+    check("simulate elf.swf -p easy", &format!("elf.swf:1: {binary}"));
+    check("compare elf.swf --procs 10", &format!("elf.swf:1: {binary}"));
+    check("simulate noise.swf -p easy", &format!("noise.swf:1: {binary}"));
+    let line = "over 65536 bytes without a line end; this is no Standard Workload Format";
+    check("simulate zeros.swf -p easy", &format!("zeros.swf:1: {line}"));
+    check("simulate zeros.swf -p easy --procs 10 --lenient", &format!("zeros.swf:1: {line}"));
+    check("workload check zeros.swf", &format!("zeros.swf:1: {line}"));
+}
+
+#[test]
+fn malformed_lines() {
+    let lenient = "--lenient skips and counts such lines";
+    check("simulate f17.swf -p easy", &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"));
+    check("simulate f19.swf -p easy", &format!("f19.swf:3: 19 fields where the format has 18; {lenient}"));
+    check("explain f19.swf 7 -p easy", &format!("f19.swf:3: 19 fields where the format has 18; {lenient}"));
+    check("compare log.swf f17.swf", &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"));
+    let letters = "field 4 (runtime) is \"1O\", which is not a whole number";
+    check("simulate letters.swf -p easy", &format!("letters.swf:1: {letters}; {lenient}"));
+    let huge = "field 2 (submit) is 1000000000000000000, which is out of range";
+    check("simulate huge.swf -p easy --procs 10", &format!("huge.swf:1: {huge}; {lenient}"));
+    check(
+        "simulate f17.swf -p easy --jobs out.csv",
+        &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"),
+    );
+}
+
+#[test]
+fn policies_that_there_are_not() {
+    let refused = |policy: &str, why: &str| {
+        check(
+            &format!("simulate log.swf --policy {policy}"),
+            &format!("invalid value '{policy}' for '--policy <POLICY>': {why}"),
+        );
+    };
+    refused("eazy", "no policy \"eazy\", did you mean \"easy\"; `miserly policies` lists them");
+    refused(
+        "Conservativ",
+        "no policy \"Conservativ\", did you mean \"conservative\"; `miserly policies` lists them",
+    );
+    refused("zzz", "no policy \"zzz\"; `miserly policies` lists them");
+    refused(
+        "easy(oder=widest)",
+        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill",
+    );
+    refused("fcfs(backfill=widest)", "policy fcfs has no parameter \"backfill\"; it has order");
+    refused(
+        "easy(order=short)",
+        "policy easy: order cannot be \"short\", did you mean \"shortest\"; it is one of arrival, shortest, longest, \
+         narrowest, widest",
+    );
+    let form = "write it like easy or easy(backfill=shortest)";
+    refused("easy(order=widest", &format!("policy \"easy(order=widest\": a bracket is not closed; {form}"));
+    refused("easy)", &format!("policy \"easy)\": a bracket closes that was never opened; {form}"));
+    refused("easy(order)", &format!("policy \"easy(order)\": \"order\" has no value; {form}"));
+    refused("easy(order=widest,order=widest)", "policy easy: parameter order is given twice");
+    check("policies eazy", "no policy \"eazy\", did you mean \"easy\"; `miserly policies` lists them");
+    check(
+        "compare --policy easy --policy eazy",
+        "invalid value 'eazy' for '--policy <POLICY>': no policy \"eazy\", did you mean \"easy\"; `miserly policies` \
+         lists them",
+    );
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    let refused = |option: &str, why: &str| check(&format!("simulate log.swf -p easy {option}"), why);
+    refused("--procs 0", "invalid value '0' for '--procs <N>': 0 is not in 1..=1073741824");
+    refused("--procs 10^9", "invalid value '10^9' for '--procs <N>': invalid digit found in string");
+    refused(
+        "--drop runtime",
+        "invalid value 'runtime' for '--drop <FILTER>': filter \"runtime\" has no comparison; write it like \
+         runtime<=0 (signs: <= < >= > = !=)",
+    );
+    refused(
+        "--drop runtme<=0",
+        "invalid value 'runtme<=0' for '--drop <FILTER>': filter \"runtme<=0\": no field \"runtme\"; the fields are \
+         job, submit, wait, runtime, allocated, cpu_time, used_memory, requested_procs, estimate, requested_memory, \
+         status, user, group, executable, queue, partition, preceding_job, think_time",
+    );
+    refused(
+        "--drop runtime<=1h",
+        "invalid value 'runtime<=1h' for '--drop <FILTER>': filter \"runtime<=1h\": \"1h\" is not a whole number",
+    );
+    refused(
+        "--estimates perfect",
+        "invalid value 'perfect' for '--estimates <MODEL>': no estimates \"perfect\"; they are trace, trace*F, exact, \
+         exact*R, uniform:R (drawn from T to 2RT) or uniform:R:mean (from T to (2R-1)T)",
+    );
+    refused(
+        "--estimates exact*0",
+        "invalid value 'exact*0' for '--estimates <MODEL>': factor \"0\": give a number above 0, with at most six \
+         digits before and after the point",
+    );
+    refused(
+        "--estimates uniform:0.5",
+        "invalid value 'uniform:0.5' for '--estimates <MODEL>': uniform:0.5: R must be 1 or more",
+    );
+    let time = "give seconds from 0 to 10000000000, or a number with a unit, such as 90m, 12h, 7d, 2w";
+    refused("--from monday", &format!("invalid value 'monday' for '--from <T>': {time}"));
+    refused("--to -5", &format!("invalid value '-5' for '--to <T>': {time}"));
+    refused("--warmup 1y", &format!("invalid value '1y' for '--warmup <D>': {time}"));
+    refused(
+        "--from 1h --to 5",
+        "no job is submitted at 3600 s or later and before 5 s: --to must be above --from",
+    );
+    refused("--overrun kil", "invalid value 'kil' for '--overrun <OVERRUN>'");
+    refused("--porcs 4", "unexpected argument '--porcs' found");
+    refused("other.swf", "unexpected argument 'other.swf' found");
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let ending = "the name must end in .csv or .swf, which says the format";
+    check("simulate log.swf -p easy --jobs out.txt", &format!("--jobs out.txt: {ending}"));
+    check("simulate missing.swf -p easy --jobs out", &format!("--jobs out: {ending}"));
+    check(
+        "simulate log.swf -p easy --jobs nowhere/out.csv",
+        "--jobs nowhere/out.csv: there is no folder nowhere",
+    );
+    check("simulate log.swf -p easy --jobs folder.csv", "--jobs folder.csv: is a directory");
+    check(
+        "workload generate --jobs 5 --output nowhere/out.swf",
+        "cannot write nowhere/out.swf: there is no folder nowhere",
+    );
+}
+
+#[test]
+fn models_that_make_no_log() {
+    check("workload generate --jobs 0", "feitelson96: jobs is 0; it must be between 1 and 100000000");
+    check("workload generate --load 0", "feitelson96: load is 0; it must be above 0, and finite");
+    check("workload generate --load -1", "feitelson96: load is -1; it must be above 0, and finite");
+    check("workload generate --load nan", "feitelson96: load is NaN; it must be above 0, and finite");
+    check("workload generate --load inf", "feitelson96: load is inf; it must be above 0, and finite");
+    check("workload generate --procs 0", "invalid value '0' for '--procs <P>': 0 is not in 1..=1073741824");
+    check("workload generate --model lublin99", "no model \"lublin99\"; there is feitelson96");
+}
+
+#[test]
+fn jobs_and_commands_that_there_are_not() {
+    check("explain log.swf 9 -p easy", "log.swf: no job 9; a job's number is field 1 of its line");
+    let skipped = "is left out of the run; miserly simulate shows what is skipped and why";
+    check("explain log.swf 4 -p easy", &format!("log.swf:5: job 4 {skipped}"));
+    check("explain log.swf 2 -p easy --drop job=2", &format!("log.swf:3: job 2 {skipped}"));
+    check(
+        "explain log.swf two -p easy",
+        "invalid value 'two' for '<JOB>': a job is asked for by its number, field 1 of its line",
+    );
+    check("simulat log.swf", "unrecognized subcommand 'simulat'");
+    check("man simulat", "no command \"simulat\"; miserly --help lists them");
+    check("man workload make", "no command \"make\"; miserly workload --help lists them");
+    check("completions csh", "invalid value 'csh' for '<SHELL>'");
+    check("simulate log.swf", "the following required arguments were not provided:");
+}

@@ -1,0 +1,48 @@
+//! What the help, the README and the pages of tests/cmd show is what the program prints.
+
+use trycmd::TestCases;
+use trycmd::schema::Bin;
+
+use crate::support::{Lab, of_project};
+
+fn cases() -> TestCases {
+    let cases = TestCases::new();
+    cases.register_bin("miserly", Bin::Path(env!("CARGO_BIN_EXE_miserly").into())).env("COLUMNS", "100");
+    cases
+}
+
+#[test]
+fn pages() {
+    cases().case("tests/cmd/*.md");
+}
+
+/// Blocks marked `console` run; what needs a log that is not in the project is marked `console,ignore`.
+#[test]
+fn readme() {
+    if of_project("README.md").exists() {
+        // Building the program is not tried again.
+        cases().register_bin("cargo", Bin::Ignore).register_bin("git", Bin::Ignore).case("README.md");
+    }
+}
+
+#[test]
+fn completions_for_every_shell() {
+    let lab = Lab::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = lab.stdout(&format!("completions {shell}"));
+        assert!(script.contains("simulate") && script.contains("procs-field"), "{shell}");
+    }
+}
+
+#[test]
+fn manual_pages() {
+    let lab = Lab::new();
+    let program = lab.stdout("man");
+    assert!(program.contains(".TH") && program.contains("simulate"), "{program}");
+    for command in ["simulate", "compare", "explain", "policies", "workload", "completions", "man"] {
+        let page = lab.stdout(&format!("man {command}"));
+        assert!(page.contains(&format!(".TH miserly-{command}")), "{page}");
+    }
+    assert!(lab.stdout("man workload generate").contains(".TH miserly-workload-generate"));
+    assert!(lab.stdout("man simulate").contains("procs\\-field"));
+}

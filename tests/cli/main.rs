@@ -1,0 +1,17 @@
+//! The command line's contracts, tried on the program itself.
+
+mod support;
+
+mod document;
+
+mod reading;
+
+mod jobs;
+
+mod interrupt;
+
+mod bad_input;
+
+mod examples;
+
+mod real;

@@ -1,0 +1,149 @@
+//! Somewhere to try the program: a folder of its own, logs written by hand, and what a run printed.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program in an empty folder, which goes with it.
+pub(crate) struct Lab {
+    folder: TempDir,
+}
+
+/// What a run of the program left.
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Lab {
+        Lab { folder: TempDir::new().expect("a temporary folder") }
+    }
+
+    /// A folder with one log in it, `log.swf`.
+    pub(crate) fn with_log(text: &str) -> Lab {
+        let lab = Lab::new();
+        lab.write("log.swf", text);
+        lab
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).expect("a file that can be written");
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("a file that can be read")
+    }
+
+    /// The names of the files in the folder.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    /// The program with the words of `line` as its arguments.
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
+        command.args(line.split_whitespace()).current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, line: &str) -> Run {
+        Run::of(&self.command(line).output().expect("a program that starts"))
+    }
+
+    /// What the program prints; it must succeed and be quiet otherwise.
+    #[track_caller]
+    pub(crate) fn stdout(&self, line: &str) -> String {
+        let run = self.run(line);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "miserly {line}");
+        run.stdout
+    }
+
+    /// The document that the program prints.
+    #[track_caller]
+    pub(crate) fn document(&self, line: &str) -> Value {
+        parsed(&self.stdout(line))
+    }
+
+    /// What the program prints of what it is fed.
+    #[track_caller]
+    pub(crate) fn fed(&self, line: &str, input: &[u8]) -> String {
+        let mut command = self.command(line);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("a program that starts");
+        child.stdin.take().expect("a pipe").write_all(input).expect("a program that reads");
+        let run = Run::of(&child.wait_with_output().expect("a program that ends"));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "miserly {line}");
+        run.stdout
+    }
+}
+
+impl Run {
+    fn of(output: &Output) -> Run {
+        Run {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+#[track_caller]
+pub(crate) fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// A log's line: (job, submit, runtime, processors, estimate).
+pub(crate) fn line((job, submit, runtime, procs, estimate): (i64, i64, i64, i64, i64)) -> String {
+    format!("{job} {submit} -1 {runtime} {procs} -1 -1 {procs} {estimate} -1 1 1 -1 -1 -1 -1 -1 -1\n")
+}
+
+/// A log of ten processors.
+pub(crate) fn log(jobs: &[(i64, i64, i64, i64, i64)]) -> String {
+    let lines: String = jobs.iter().map(|&job| line(job)).collect();
+    format!("; MaxProcs: 10\n{lines}")
+}
+
+/// Three jobs of which the third backfills, under EASY, and one that is too wide.
+pub(crate) fn small_log() -> String {
+    log(&[(1, 100, 100, 6, 100), (2, 101, 50, 10, 60), (3, 102, 98, 4, 98), (4, 103, 20, 11, 20)])
+}
+
+pub(crate) fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(bytes).expect("memory");
+    packer.finish().expect("memory")
+}
+
+/// A file of the project.
+pub(crate) fn of_project(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// A document without what differs from run to run.
+pub(crate) fn without_timing(text: &str) -> Value {
+    let mut document = parsed(text);
+    let runs = match document.get_mut("runs") {
+        Some(Value::Array(runs)) => runs.iter_mut().collect(),
+        _ => vec![&mut document],
+    };
+    for run in runs {
+        run.as_object_mut().and_then(|run| run.remove("timing")).expect("a timing");
+    }
+    document
+}
