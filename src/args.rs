@@ -1,7 +1,7 @@
 //! The command line.
 
-// What is said here is the help, where backticks would show.
-#![allow(clippy::doc_markdown)]
+// What is said here is the help, where backticks would show and brackets are no links.
+#![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
 use std::path::PathBuf;
 
