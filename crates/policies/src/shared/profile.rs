@@ -1,5 +1,7 @@
 //! The availability profile: how many processors are free, from now on.
 
+use std::ops::ControlFlow;
+
 use miserly_core::{Span, Time};
 
 /// How many breakpoints a chunk holds before it is cut in two.
@@ -147,8 +149,8 @@ impl Profile {
         let at = self.locate(not_before.ticks());
         let mut first = at.index;
         for chunk in &self.chunks[at.chunk..] {
-            if let Some(result) = search.chunk(chunk, first, signed(procs) - chunk.lift) {
-                return result;
+            if let ControlFlow::Break(found) = search.chunk(chunk, first, signed(procs) - chunk.lift) {
+                return found;
             }
             first = 0;
         }
@@ -311,36 +313,40 @@ struct Search {
 impl Search {
     /// Goes on through a chunk from its breakpoint `first`, in which `wanted` of `free` is enough.
     ///
-    /// `None` if the search goes on behind the chunk; else its result.
-    fn chunk(&mut self, chunk: &Chunk, first: usize, wanted: i32) -> Option<Option<Time>> {
+    /// Breaks off with the result, or goes on behind the chunk.
+    fn chunk(&mut self, chunk: &Chunk, first: usize, wanted: i32) -> ControlFlow<Option<Time>> {
         if self.start.is_none() && chunk.most < wanted {
-            return (chunk.first >= self.until).then_some(None);
+            return if chunk.first >= self.until {
+                ControlFlow::Break(None)
+            } else {
+                ControlFlow::Continue(())
+            };
         }
         if self.start.is_some() && chunk.least >= wanted {
-            return None;
+            return ControlFlow::Continue(());
         }
         for (&time, &free) in chunk.times[first..].iter().zip(&chunk.free[first..]) {
             match self.start {
                 None if free >= wanted => {
                     let start = time.max(self.not_before);
                     if start >= self.until {
-                        return Some(None);
+                        return ControlFlow::Break(None);
                     }
                     self.start = Some(start);
                 }
                 Some(start) if free < wanted => {
                     if time >= self.limit || time.saturating_sub(start) >= self.span {
-                        return Some(Some(Time::from_ticks(start)));
+                        return ControlFlow::Break(Some(Time::from_ticks(start)));
                     }
                     if time >= self.until {
-                        return Some(None);
+                        return ControlFlow::Break(None);
                     }
                     self.start = None;
                 }
                 _ => {}
             }
         }
-        None
+        ControlFlow::Continue(())
     }
 }
 

@@ -74,6 +74,9 @@ impl QueueIndex {
     /// Visits, in order, each job that is no wider than `limit`, which `visit` gets to raise.
     ///
     /// Chunks of wider jobs are passed over in O(1).
+    ///
+    /// # Errors
+    /// The first that `visit` returns; no further job is visited.
     pub fn visit_narrow<E>(
         &self,
         limit: &mut u32,

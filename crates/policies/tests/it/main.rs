@@ -1,4 +1,6 @@
 //! The shared structures against obvious slow versions.
 
+#![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
+
 mod profile;
 mod queue;

@@ -110,7 +110,9 @@ mod tests {
         let ratios: Vec<f64> = (1..200u32).map(|i| 1.0 / f64::from(i)).collect();
         let of = |ratios: &[f64]| {
             let mut all = Distribution::of_ratios();
-            ratios.iter().for_each(|&ratio| all.add_ratio(ratio));
+            for &ratio in ratios {
+                all.add_ratio(ratio);
+            }
             all
         };
         let (mut a, mut b) = (of(&ratios[..70]), of(&ratios[70..]));

@@ -131,7 +131,9 @@ mod tests {
     fn merged_sketches_are_one_sketch() {
         let of = |range: std::ops::Range<u32>| {
             let mut values = Percentiles::new();
-            range.for_each(|value| values.add(f64::from(value)));
+            for value in range {
+                values.add(f64::from(value));
+            }
             values
         };
         let mut halves = of(0..600_000);
