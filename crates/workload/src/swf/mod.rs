@@ -14,7 +14,7 @@ mod reader;
 mod writer;
 
 pub use header::Header;
-pub(crate) use parse::SECONDS_MAX;
+pub(crate) use parse::{SECONDS_MAX, is_blank};
 pub use parse::{LineError, parse_line};
 pub use reader::{Line, ReadError, Reader};
 pub use record::{Decimal, Field, Record};
