@@ -51,7 +51,7 @@ pub fn gantt(procs: u32, jobs: &[Finished], from: i64, unit: i64) -> String {
         }
         push_line(&mut text, &format!("{pe:>4} |{}", String::from_iter(row)));
     }
-    push_line(&mut text, &format!("     +{}", axis.marks(columns)));
+    push_line(&mut text, &format!("     +{}", marks(columns)));
     push_line(&mut text, &format!("      {}", axis.numbers(columns)));
     push_list(&mut text, jobs);
     text
@@ -72,11 +72,6 @@ impl Axis {
         usize::try_from((ticks + self.unit - 1).div_euclid(self.unit)).unwrap_or(0)
     }
 
-    fn marks(&self, columns: usize) -> String {
-        let mark = |column| if column > 0 && column % MARK == 0 { '+' } else { '-' };
-        (0..columns).map(mark).collect()
-    }
-
     /// The seconds at every second mark, as far as they do not run into each other.
     fn numbers(&self, columns: usize) -> String {
         let mut line = String::new();
@@ -91,9 +86,13 @@ impl Axis {
     }
 }
 
+fn marks(columns: usize) -> String {
+    let mark = |column| if column > 0 && column % MARK == 0 { '+' } else { '-' };
+    (0..columns).map(mark).collect()
+}
+
 fn holds(job: &Finished, pe: u32) -> bool {
-    let ranges = job.pes.iter().flat_map(|pes| pes.ranges());
-    ranges.into_iter().any(|&(low, high)| (low..=high).contains(&pe))
+    job.pes.as_ref().is_some_and(|pes| pes.ranges().iter().any(|&(low, high)| (low..=high).contains(&pe)))
 }
 
 fn letter(number: i64) -> char {
