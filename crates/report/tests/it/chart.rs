@@ -41,11 +41,13 @@ pub(crate) fn chart_as(
     let log: String = (1..).zip(jobs).map(line).collect();
     let trace = Trace::memory("chart", log.into());
     let options = JobOptions { procs, overrun, ..JobOptions::default() };
-    let mut jobs = Jobs::new(&trace, true, options).unwrap();
+    let mut jobs = Jobs::new(&trace, true, options).expect("a log in memory can be read");
     let machine = Machine::plain(procs.into());
-    let policy = policy.parse::<Chosen>().unwrap().build(&machine).unwrap();
+    let chosen: Chosen = policy.parse().expect("a policy");
+    let policy = chosen.build(&machine).expect("one that runs on a plain machine");
     let mut schedule = Schedule::default();
-    Simulation::new(machine, policy, instants).with_pes().run(&mut jobs, &mut [&mut schedule]).unwrap();
+    let mut simulation = Simulation::new(machine, policy, instants).with_pes();
+    simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
     schedule.0.sort_by_key(|job| job.request.number);
     gantt(procs, &schedule.0, 0, 1)
 }
