@@ -1,34 +1,139 @@
 //! A schedule as an ASCII Gantt chart: one row per processor, one column per unit of time.
 
+use std::fmt::Write as _;
+
 use miserly_core::Time;
 use miserly_sim::Finished;
 
-/// Draws jobs, whose processors are known, from `from` on, a column per `unit` seconds.
+/// A mark on the axis every so many columns, and a number at every second mark.
+const MARK: usize = 5;
+
+/// Draws jobs, whose processors are known, from `from` on, a column per `unit` seconds, and lists them below.
 ///
-/// A job is drawn with the last letter or digit of its number in base 36; a dot is an idle processor.
+/// A column shows who holds the processor at the column's first instant, by the last digit of the job's number
+/// in base 36; a dot is nobody. So a job of no length is only in the list.
+///
+/// ```
+/// # use miserly_core::{Instants, Machine, PeSet, Reason, Request, Resources, Span, Time};
+/// # use miserly_sim::Finished;
+/// let (start, end) = (Time::ZERO, Time::from_secs(4).unwrap());
+/// let job = Finished {
+///     request: Request::new(1, start, end - start, Resources::cpus(2)),
+///     runtime: end - start,
+///     killed: false,
+///     start,
+///     end,
+///     reason: Reason::AtOnce,
+///     promised: None,
+///     broken: false,
+///     pes: Some(PeSet::first(2)),
+///     record: None,
+/// };
+/// let chart = "   2 |....
+///    1 |1111
+///    0 |1111
+///      +----
+///       0
+/// job  procs  submit  estimate  start  end  reason   promised
+///   1      2       0         4      0    4  at_once         -
+/// ";
+/// assert_eq!(miserly_report::gantt(3, &[job], 0, 1), chart);
+/// ```
 pub fn gantt(procs: u32, jobs: &[Finished], from: i64, unit: i64) -> String {
-    let last = jobs.iter().map(|job| job.end.secs()).max().unwrap_or(from);
-    let columns = usize::try_from((last - from + unit - 1).max(0) / unit).unwrap_or(0);
-    let mut rows = vec![vec!['.'; columns]; procs as usize];
-    let column =
-        |time: Time| usize::try_from((time.secs() - from).div_euclid(unit)).unwrap_or(0).min(columns);
-    for job in jobs {
-        let letter = letter(job.request.number);
-        for &(low, high) in job.pes.iter().flat_map(miserly_core::PeSet::ranges) {
-            for row in &mut rows[low as usize..=high as usize] {
-                row[column(job.start)..column(job.end)].fill(letter);
+    let axis = Axis { from: i128::from(from) * SECOND, unit: i128::from(unit.max(1)) * SECOND };
+    let last = jobs.iter().map(|job| job.end).max().unwrap_or(Time::ZERO);
+    let columns = axis.column(last);
+    let mut text = String::new();
+    for pe in (0..procs).rev() {
+        let mut row = vec!['.'; columns];
+        for job in jobs.iter().filter(|job| holds(job, pe)) {
+            row[axis.column(job.start)..axis.column(job.end)].fill(letter(job.request.number));
+        }
+        push_line(&mut text, &format!("{pe:>4} |{}", String::from_iter(row)));
+    }
+    push_line(&mut text, &format!("     +{}", marks(columns)));
+    push_line(&mut text, &format!("      {}", axis.numbers(columns)));
+    push_list(&mut text, jobs);
+    text
+}
+
+const SECOND: i128 = 1_000_000;
+
+/// Where the chart begins and how long a column is, in ticks.
+struct Axis {
+    from: i128,
+    unit: i128,
+}
+
+impl Axis {
+    /// The first column that begins at `time` or later.
+    fn column(&self, time: Time) -> usize {
+        let ticks = i128::from(time.ticks()) - self.from;
+        usize::try_from((ticks + self.unit - 1).div_euclid(self.unit)).unwrap_or(0)
+    }
+
+    /// The seconds at every second mark, as far as they do not run into each other.
+    fn numbers(&self, columns: usize) -> String {
+        let mut line = String::new();
+        for column in (0..columns.max(1)).step_by(2 * MARK) {
+            if column == 0 || line.len() < column {
+                // No chart has so many columns that the product overflows.
+                let secs = (self.from + self.unit * column as i128) / SECOND;
+                let _ = write!(line, "{:column$}{secs}", "", column = column - line.len());
             }
         }
+        line
     }
-    let mut text = String::new();
-    for (pe, row) in rows.iter().enumerate().rev() {
-        text.push_str(&format!("{pe:>4} |{}\n", row.iter().collect::<String>()));
-    }
-    text.push_str(&format!("     +{}\n      {from}, {unit} s a column\n", "-".repeat(columns)));
-    text
+}
+
+fn marks(columns: usize) -> String {
+    let mark = |column| if column > 0 && column % MARK == 0 { '+' } else { '-' };
+    (0..columns).map(mark).collect()
+}
+
+fn holds(job: &Finished, pe: u32) -> bool {
+    job.pes.as_ref().is_some_and(|pes| pes.ranges().iter().any(|&(low, high)| (low..=high).contains(&pe)))
 }
 
 fn letter(number: i64) -> char {
     let digit = u32::try_from(number.rem_euclid(36)).unwrap_or(0);
     char::from_digit(digit, 36).unwrap_or('?').to_ascii_uppercase()
+}
+
+/// The list's columns. The last one has no name: it says what else there is to say.
+const HEAD: [&str; 9] = ["job", "procs", "submit", "estimate", "start", "end", "reason", "promised", ""];
+
+/// One line per job: what was asked for, and what came of it.
+fn push_list(text: &mut String, jobs: &[Finished]) {
+    let rows: Vec<_> = std::iter::once(HEAD.map(String::from)).chain(jobs.iter().map(row)).collect();
+    let widths: Vec<usize> =
+        (0..HEAD.len()).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
+    for row in &rows {
+        let cells = row.iter().zip(&widths).zip(HEAD).map(|((text, &width), head)| match head {
+            "reason" | "" => format!("{text:<width$}"),
+            _ => format!("{text:>width$}"),
+        });
+        push_line(text, &cells.collect::<Vec<_>>().join("  "));
+    }
+}
+
+fn row(job: &Finished) -> [String; 9] {
+    let notes = [(job.killed, "killed"), (job.broken, "promise broken")];
+    let notes: Vec<&str> = notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect();
+    [
+        job.request.number.to_string(),
+        job.request.procs().to_string(),
+        job.request.submit.to_string(),
+        job.request.estimate.to_string(),
+        job.start.to_string(),
+        job.end.to_string(),
+        job.reason.as_str().into(),
+        job.promised.map_or_else(|| "-".into(), |promised| promised.to_string()),
+        notes.join(", "),
+    ]
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(line.trim_end());
+    text.push('\n');
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::swf::{Header, LineError, ReadError, Reader};
+use crate::swf::{Header, LineError, ReadError, Reader, is_blank};
 
 /// How many bytes are read at a time.
 const CHUNK: usize = 1 << 18;
@@ -223,7 +223,9 @@ impl<R: BufRead> Reader<R> {
         let mut survey = Survey { in_order: true, ..Survey::default() };
         let mut latest = i64::MIN;
         while let Some(line) = self.next_raw()? {
-            match line.trim_ascii_start() {
+            // What the reader takes for blank, and no more, so that both count the same lines.
+            let start = line.iter().position(|&byte| !is_blank(byte)).unwrap_or(line.len());
+            match &line[start..] {
                 [] => {}
                 [b';', ..] => survey.header.push(String::from_utf8_lossy(line.trim_ascii_end()).as_ref()),
                 job => {

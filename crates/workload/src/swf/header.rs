@@ -20,7 +20,7 @@ impl Header {
     /// The value of the first `; Name: value` line, blanks trimmed; the case of the name does not matter.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.comments.iter().find_map(|comment| {
-            let (key, value) = comment.trim_start_matches(';').split_once(':')?;
+            let (key, value) = comment.trim_start().trim_start_matches(';').split_once(':')?;
             (key.trim().eq_ignore_ascii_case(name)).then(|| value.trim())
         })
     }
@@ -71,6 +71,7 @@ mod tests {
         assert_eq!(header("; MaxNodes: 12\n; MaxProcs: 100").procs(), Some(100));
         assert_eq!(header("; MaxProcs: -1\n; MaxNodes: 12").procs(), Some(12));
         assert_eq!(header(";maxprocs:7").procs(), Some(7));
+        assert_eq!(header("  ; MaxProcs: 7").procs(), Some(7));
         assert_eq!(header("; MaxProcs: 99999999999").procs(), None);
         assert_eq!(header("; Note: nothing").procs(), None);
     }

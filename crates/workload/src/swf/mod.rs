@@ -14,8 +14,8 @@ mod reader;
 mod writer;
 
 pub use header::Header;
-pub(crate) use parse::SECONDS_MAX;
 pub use parse::{LineError, parse_line};
+pub(crate) use parse::{SECONDS_MAX, is_blank};
 pub use reader::{Line, ReadError, Reader};
 pub use record::{Decimal, Field, Record};
 pub use writer::Writer;

@@ -197,9 +197,9 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// The buffer as text without a carriage return, bytes that are no UTF-8 replaced.
+/// The buffer as text without carriage returns at its end, bytes that are no UTF-8 replaced.
 fn make_text(buffer: &mut Vec<u8>) -> &str {
-    if buffer.last() == Some(&b'\r') {
+    while buffer.last() == Some(&b'\r') {
         buffer.pop();
     }
     if std::str::from_utf8(buffer).is_err() {

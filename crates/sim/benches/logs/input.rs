@@ -1,0 +1,63 @@
+//! The logs.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use miserly_workload::generate::{Feitelson96, Model};
+use miserly_workload::{Estimates, Job, JobOptions, Jobs, Survey, Trace};
+
+/// A log in memory, as plain text, and how it is read.
+pub(crate) struct Log {
+    pub(crate) name: String,
+    pub(crate) procs: u32,
+    trace: Trace,
+    estimates: Estimates,
+}
+
+impl Log {
+    pub(crate) fn survey(&self) -> Survey {
+        self.trace.survey().expect("the log can be read")
+    }
+
+    /// The jobs in the order of their submission.
+    pub(crate) fn jobs(&self, survey: &Survey) -> Jobs<'_> {
+        let options =
+            JobOptions { procs: self.procs, estimates: self.estimates, seed: 1, ..JobOptions::default() };
+        Jobs::new(&self.trace, survey.in_order, options).expect("the log can be read")
+    }
+
+    /// The first so many jobs.
+    pub(crate) fn first(&self, count: usize) -> Vec<Job> {
+        self.jobs(&self.survey()).take(count).map(|job| job.expect("the log is well-formed")).collect()
+    }
+}
+
+/// The generated logs, and the real ones that are at hand.
+pub(crate) fn logs() -> Vec<Log> {
+    let mut logs = vec![made("kth-sized", 28_489, 100, 0.69), made("ctc-sized", 77_222, 338, 0.84)];
+    if let Some(folder) = std::env::var_os("MISERLY_TRACES") {
+        let real = ["KTH-SP2-1996-2", "CTC-SP2-1996-3.1-cln"];
+        logs.extend(real.iter().filter_map(|name| read(folder.as_ref(), name)));
+    }
+    logs
+}
+
+/// With estimates up to ten times the runtime, where backfilling has something to do.
+fn made(name: &str, jobs: u64, procs: u32, load: f64) -> Log {
+    let model = Feitelson96 { jobs, procs, load, ..Feitelson96::default() };
+    let trace = model.generate().expect("the parameters make sense").into_trace(name);
+    let estimates = "uniform:5".parse().expect("a model of estimates");
+    Log { name: name.into(), procs, trace, estimates }
+}
+
+/// A real log, unpacked, with its users' estimates; `None` where it is missing.
+fn read(folder: &Path, name: &str) -> Option<Log> {
+    let mut text = Vec::new();
+    let file = File::open(folder.join(format!("{name}.swf.gz"))).ok()?;
+    MultiGzDecoder::new(file).read_to_end(&mut text).ok()?;
+    let trace = Trace::memory(name, text);
+    let procs = trace.survey().ok()?.header.procs()?;
+    Some(Log { name: name.into(), procs, trace, estimates: Estimates::default() })
+}

@@ -1,0 +1,37 @@
+//! A whole run: reading, scheduling, and the metrics.
+
+use criterion::{Criterion, SamplingMode, Throughput};
+use miserly_core::{Instants, Machine, Span};
+use miserly_policies::Chosen;
+use miserly_sim::{Metrics, Simulation};
+use miserly_workload::{Job, TraceError};
+
+use crate::input::Log;
+
+pub(crate) fn bench(criterion: &mut Criterion, logs: &[Log]) {
+    for policy in ["fcfs", "easy", "easy(backfill=shortest)", "conservative"] {
+        let mut group = criterion.benchmark_group(policy);
+        group.sampling_mode(SamplingMode::Flat);
+        for log in logs {
+            group.throughput(Throughput::Elements(log.survey().records));
+            group.bench_function(&log.name, |bencher| {
+                bencher.iter(|| run(log.procs, &mut log.jobs(&log.survey()), policy));
+            });
+        }
+    }
+}
+
+/// Runs a policy and measures the schedule.
+pub(crate) fn run(
+    procs: u32,
+    jobs: &mut dyn Iterator<Item = Result<Job, TraceError>>,
+    policy: &str,
+) -> Metrics {
+    let machine = Machine::plain(procs.into());
+    let chosen: Chosen = policy.parse().expect("a policy");
+    let policy = chosen.build(&machine).expect("one that runs on a plain machine");
+    let mut metrics = Metrics::new(procs.into(), Span::ZERO);
+    let mut simulation = Simulation::new(machine, policy, Instants::Batch);
+    simulation.run(jobs, &mut [&mut metrics]).expect("the run ends well");
+    metrics
+}

@@ -1,0 +1,120 @@
+//! What the fuzzer makes, and the case that it stands for.
+
+use arbitrary::Arbitrary;
+use miserly_core::{ActualRuntime, Instants, Request, Resources, Span, Time};
+use miserly_policies::{POLICIES, Registered};
+use miserly_workload::Job;
+
+/// More jobs only make a run slower.
+const JOBS_MOST: usize = 40;
+
+#[derive(Arbitrary, Debug)]
+pub(crate) struct Input {
+    procs: u8,
+    policy: u8,
+    sequential: bool,
+    replace_every: u8,
+    jobs: Vec<Small>,
+}
+
+#[derive(Arbitrary, Debug)]
+struct Small {
+    gap: Gap,
+    runtime: u8,
+    procs: u8,
+    told: Told,
+}
+
+/// The time since the submission before.
+#[derive(Arbitrary, Debug)]
+enum Gap {
+    None,
+    Short(u8),
+    Long(u16),
+}
+
+/// The estimate.
+#[derive(Arbitrary, Debug)]
+enum Told {
+    Exactly,
+    Longer(u8),
+    /// Whatever the runtime is, which may be longer.
+    Any(u8),
+    /// Years.
+    Years(u8),
+    /// As long as an estimate can be: what an absurd factor makes of any.
+    ForEver,
+}
+
+/// A run.
+#[derive(Debug)]
+pub(crate) struct Case {
+    pub(crate) procs: u64,
+    pub(crate) policy: String,
+    pub(crate) instants: Instants,
+    /// Throw the policy away after so many rounds, again and again.
+    pub(crate) replace_every: usize,
+    pub(crate) jobs: Vec<Job>,
+}
+
+impl Input {
+    pub(crate) fn case(self) -> Case {
+        let procs = u64::from(self.procs % 40) + 1;
+        let policies: Vec<String> = POLICIES.iter().flat_map(written_forms).collect();
+        let mut submit = 0;
+        let job = |(number, small): (i64, Small)| {
+            submit += small.gap.ticks();
+            small.job(number, submit, procs)
+        };
+        Case {
+            procs,
+            policy: policies[usize::from(self.policy) % policies.len()].clone(),
+            instants: if self.sequential { Instants::Sequential } else { Instants::Batch },
+            replace_every: usize::from(self.replace_every % 8) + 1,
+            jobs: (1..).zip(self.jobs.into_iter().take(JOBS_MOST)).map(job).collect(),
+        }
+    }
+}
+
+/// The policy with every combination of its parameters' values.
+fn written_forms(policy: &'static Registered) -> Vec<String> {
+    let mut all = vec![vec![]];
+    for param in policy.params {
+        let extend = |args: Vec<String>| {
+            let values = param.domain.values().into_iter();
+            values.map(move |(value, _)| [&args[..], &[format!("{}={value}", param.name)]].concat())
+        };
+        all = all.into_iter().flat_map(extend).collect();
+    }
+    all.into_iter().map(|args| format!("{}({})", policy.name, args.join(", "))).collect()
+}
+
+impl Gap {
+    fn ticks(&self) -> i64 {
+        match self {
+            Gap::None => 0,
+            Gap::Short(ticks) => i64::from(ticks % 8),
+            Gap::Long(ticks) => i64::from(*ticks),
+        }
+    }
+}
+
+impl Small {
+    fn job(&self, number: i64, submit: i64, procs: u64) -> Job {
+        let runtime = i64::from(self.runtime);
+        let estimate = match self.told {
+            Told::Exactly => runtime,
+            Told::Longer(more) => runtime + i64::from(more),
+            Told::Any(estimate) => i64::from(estimate),
+            Told::Years(years) => i64::from(years) << 45,
+            Told::ForEver => i64::MAX,
+        };
+        let demand = Resources::cpus(u64::from(self.procs) % procs + 1);
+        Job {
+            request: Request::new(number, Time::from_ticks(submit), Span::from_ticks(estimate), demand),
+            runtime: ActualRuntime(Span::from_ticks(runtime)),
+            killed: false,
+            record: None,
+        }
+    }
+}
