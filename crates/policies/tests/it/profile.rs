@@ -23,7 +23,9 @@ impl PerTick {
     }
 
     fn earliest(&self, not_before: i64, span: i64, procs: i64) -> i64 {
-        (not_before..).find(|&start| (start..start + span).all(|tick| self.at(tick) >= procs)).unwrap()
+        (not_before..not_before + 2 * END)
+            .find(|&start| (start..start + span).all(|tick| self.at(tick) >= procs))
+            .unwrap()
     }
 }
 
