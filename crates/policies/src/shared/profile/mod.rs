@@ -1,29 +1,18 @@
 //! The availability profile: how many processors are free, from now on.
 
+mod chunk;
+
+mod search;
+
 use std::ops::ControlFlow;
 
 use miserly_core::{Span, Time};
 
-/// How many breakpoints a chunk holds before it is cut in two.
-const CHUNK: usize = 64;
+use self::chunk::{CHUNK, Chunk};
+use self::search::Search;
 
 /// How many breakpoints of the past are let stand before they are cleared away together.
 const PAST: usize = 16;
-
-/// A run of breakpoints, each with the count from it to the next one.
-///
-/// The true counts are `free[i] + lift`: what changes a whole chunk changes only `lift`.
-#[derive(Clone, Debug)]
-struct Chunk {
-    /// The first of `times`, beside the other chunks' firsts.
-    first: i64,
-    lift: i32,
-    /// The least and the most of `free`, without `lift`.
-    least: i32,
-    most: i32,
-    times: Vec<i64>,
-    free: Vec<i32>,
-}
 
 /// Free processors as a step function of time, from a moving now to for ever.
 ///
@@ -245,108 +234,6 @@ impl Profile {
             let next = self.chunks.remove(at.chunk + 1);
             self.chunks[at.chunk].append(&next);
         }
-    }
-}
-
-impl Chunk {
-    fn of(times: Vec<i64>, free: Vec<i32>) -> Chunk {
-        let mut chunk = Chunk { first: 0, lift: 0, least: 0, most: 0, times, free };
-        chunk.times.reserve(CHUNK);
-        chunk.free.reserve(CHUNK);
-        chunk.measure();
-        chunk
-    }
-
-    /// How many breakpoints are before `time`.
-    fn before(&self, time: i64) -> usize {
-        self.times.partition_point(|&point| point < time)
-    }
-
-    fn measure(&mut self) {
-        self.first = self.times[0];
-        self.least = self.free.iter().copied().fold(i32::MAX, i32::min);
-        self.most = self.free.iter().copied().fold(i32::MIN, i32::max);
-    }
-
-    fn lift_within(&mut self, first: usize, last: usize, delta: i32) {
-        if first >= last {
-            return;
-        }
-        if first == 0 && last == self.free.len() {
-            self.lift += delta;
-            return;
-        }
-        for free in &mut self.free[first..last] {
-            *free += delta;
-        }
-        self.measure();
-    }
-
-    fn split(&mut self) -> Chunk {
-        let mut upper = Chunk::of(self.times.split_off(CHUNK / 2), self.free.split_off(CHUNK / 2));
-        upper.lift = self.lift;
-        self.measure();
-        upper
-    }
-
-    fn append(&mut self, next: &Chunk) {
-        let shift = next.lift - self.lift;
-        self.times.extend(&next.times);
-        self.free.extend(next.free.iter().map(|free| free + shift));
-        self.measure();
-    }
-}
-
-/// A search for a hole, from chunk to chunk.
-struct Search {
-    /// The hole starts before this.
-    until: i64,
-    /// The hole need not reach beyond this.
-    limit: i64,
-    /// The hole is this long, or reaches the limit.
-    span: i64,
-    not_before: i64,
-    /// Where the stretch starts that is wide enough, as far as it has been followed.
-    start: Option<i64>,
-}
-
-impl Search {
-    /// Goes on through a chunk from its breakpoint `first`, in which `wanted` of `free` is enough.
-    ///
-    /// Breaks off with the result, or goes on behind the chunk.
-    fn chunk(&mut self, chunk: &Chunk, first: usize, wanted: i32) -> ControlFlow<Option<Time>> {
-        if self.start.is_none() && chunk.most < wanted {
-            return if chunk.first >= self.until {
-                ControlFlow::Break(None)
-            } else {
-                ControlFlow::Continue(())
-            };
-        }
-        if self.start.is_some() && chunk.least >= wanted {
-            return ControlFlow::Continue(());
-        }
-        for (&time, &free) in chunk.times[first..].iter().zip(&chunk.free[first..]) {
-            match self.start {
-                None if free >= wanted => {
-                    let start = time.max(self.not_before);
-                    if start >= self.until {
-                        return ControlFlow::Break(None);
-                    }
-                    self.start = Some(start);
-                }
-                Some(start) if free < wanted => {
-                    if time >= self.limit || time.saturating_sub(start) >= self.span {
-                        return ControlFlow::Break(Some(Time::from_ticks(start)));
-                    }
-                    if time >= self.until {
-                        return ControlFlow::Break(None);
-                    }
-                    self.start = None;
-                }
-                _ => {}
-            }
-        }
-        ControlFlow::Continue(())
     }
 }
 

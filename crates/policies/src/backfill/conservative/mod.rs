@@ -1,13 +1,16 @@
 //! Conservative backfilling: a reservation for every job, which never moves later.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod risen;
+
+mod starts;
 
 use miserly_core::{Broken, Desk, Entry, Event, JobId, Ledger, Policy, Reason, Time, Violation};
 
+use self::risen::Risen;
+use self::starts::Starts;
 use super::running::Running;
 use super::{procs, start, waiting};
-use crate::shared::{Key, Order, Profile, QueueIndex, Waiting};
+use crate::shared::{Order, Profile, QueueIndex, Waiting};
 
 /// Conservative backfilling (Zotkin et al. §2).
 ///
@@ -43,77 +46,6 @@ pub struct Conservative {
     freed_until: Time,
     /// What rose while the last compression was already past some jobs.
     risen: Risen,
-}
-
-/// Where the free count has risen: nowhere from `until` on, and nowhere above `highest`.
-///
-/// A job that could not move before can move now only to a hole that is no higher and starts no later.
-#[derive(Clone, Copy, Debug)]
-struct Risen {
-    until: Time,
-    highest: u32,
-}
-
-impl Risen {
-    const NOWHERE: Risen = Risen { until: Time::from_ticks(i64::MIN), highest: 0 };
-    const ANYWHERE: Risen = Risen { until: Time::MAX, highest: u32::MAX };
-
-    /// Adds that it may have risen in `from..until` of the profile as it is now.
-    fn add(&mut self, profile: &Profile, from: Time, until: Time) {
-        if from < until {
-            self.highest = self.highest.max(profile.most_within(from, until));
-            self.until = self.until.max(until);
-        }
-    }
-}
-
-/// The reserved starts of the jobs in the queue.
-#[derive(Debug, Default)]
-struct Starts {
-    /// By the job's handle; `None` for a job that is not in the queue.
-    of: Vec<Option<(Time, Key)>>,
-    /// How many jobs have one.
-    jobs: usize,
-    /// The earliest first, then in the order of the queue. An entry that is not what `of` says is a former
-    /// one; it is dropped when it comes to the front, or when there are too many of its kind.
-    heap: BinaryHeap<Reverse<(Time, Key, JobId)>>,
-}
-
-impl Starts {
-    /// Reserves a start for a job, in place of the one it had.
-    fn set(&mut self, held: &Waiting, at: Time) {
-        if self.of.len() <= held.job.index() {
-            self.of.resize(held.job.index() + 1, None);
-        }
-        let before = self.of[held.job.index()].replace((at, held.key));
-        self.jobs += usize::from(before.is_none());
-        self.heap.push(Reverse((at, held.key, held.job)));
-        if self.heap.len() > 4 * self.jobs + 64 {
-            self.heap.retain(|Reverse((at, key, job))| self.of[job.index()] == Some((*at, *key)));
-        }
-    }
-
-    /// The job's reserved start. It has one if it is in the queue.
-    fn get(&self, job: JobId) -> Time {
-        self.of[job.index()].map_or(Time::MAX, |(at, _)| at)
-    }
-
-    /// The job that is to start first.
-    fn first(&mut self) -> Option<(Time, Key, JobId)> {
-        while let Some(&Reverse((at, key, job))) = self.heap.peek() {
-            if self.of[job.index()] == Some((at, key)) {
-                return Some((at, key, job));
-            }
-            self.heap.pop();
-        }
-        None
-    }
-
-    /// Forgets a job that starts.
-    fn remove(&mut self, job: JobId) {
-        self.of[job.index()] = None;
-        self.jobs -= 1;
-    }
 }
 
 impl Conservative {

@@ -1,0 +1,57 @@
+//! Which waiting job is to start when.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use miserly_core::{JobId, Time};
+
+use crate::shared::{Key, Waiting};
+
+/// The reserved starts of the jobs in the queue.
+#[derive(Debug, Default)]
+pub(super) struct Starts {
+    /// By the job's handle; `None` for a job that is not in the queue.
+    of: Vec<Option<(Time, Key)>>,
+    /// How many jobs have one.
+    jobs: usize,
+    /// The earliest first, then in the order of the queue. An entry that is not what `of` says is a former
+    /// one; it is dropped when it comes to the front, or when there are too many of its kind.
+    heap: BinaryHeap<Reverse<(Time, Key, JobId)>>,
+}
+
+impl Starts {
+    /// Reserves a start for a job, in place of the one it had.
+    pub(super) fn set(&mut self, held: &Waiting, at: Time) {
+        if self.of.len() <= held.job.index() {
+            self.of.resize(held.job.index() + 1, None);
+        }
+        let before = self.of[held.job.index()].replace((at, held.key));
+        self.jobs += usize::from(before.is_none());
+        self.heap.push(Reverse((at, held.key, held.job)));
+        if self.heap.len() > 4 * self.jobs + 64 {
+            self.heap.retain(|Reverse((at, key, job))| self.of[job.index()] == Some((*at, *key)));
+        }
+    }
+
+    /// The job's reserved start. It has one if it is in the queue.
+    pub(super) fn get(&self, job: JobId) -> Time {
+        self.of[job.index()].map_or(Time::MAX, |(at, _)| at)
+    }
+
+    /// The job that is to start first.
+    pub(super) fn first(&mut self) -> Option<(Time, Key, JobId)> {
+        while let Some(&Reverse((at, key, job))) = self.heap.peek() {
+            if self.of[job.index()] == Some((at, key)) {
+                return Some((at, key, job));
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    /// Forgets a job that starts.
+    pub(super) fn remove(&mut self, job: JobId) {
+        self.of[job.index()] = None;
+        self.jobs -= 1;
+    }
+}

@@ -1,0 +1,74 @@
+//! Why a policy cannot be had, and what was probably meant.
+
+use crate::shared::Profile;
+use crate::spec::SyntaxError;
+
+/// A policy that cannot be had as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// Not written as a policy.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// No such policy.
+    #[error("no policy {name:?}{}; `miserly policies` lists them", suggestion(*.nearest))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The name that looks most like it.
+        nearest: Option<&'static str>,
+    },
+    /// No such parameter.
+    #[error("policy {policy} has no parameter {name:?}{}; it has {}", suggestion(*.nearest), .has)]
+    UnknownParam {
+        /// The policy.
+        policy: &'static str,
+        /// What was asked for.
+        name: String,
+        /// The name that looks most like it.
+        nearest: Option<&'static str>,
+        /// Its parameters.
+        has: String,
+    },
+    /// A parameter given twice.
+    #[error("policy {policy}: parameter {name} is given twice")]
+    Twice {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: String,
+    },
+    /// A value that the parameter cannot have.
+    #[error("policy {policy}: {name} cannot be {value:?}{}; it is one of {}", suggestion(*.nearest), .allowed)]
+    BadValue {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// What was asked for.
+        value: String,
+        /// The value that looks most like it.
+        nearest: Option<&'static str>,
+        /// Every value.
+        allowed: String,
+    },
+    /// A machine that the policy does not know how to use.
+    #[error("policy {policy} runs on one host of at most {} processors", Profile::MOST)]
+    Machine {
+        /// The policy.
+        policy: &'static str,
+    },
+}
+
+fn suggestion(nearest: Option<&'static str>) -> String {
+    nearest.map_or_else(String::new, |name| format!(", did you mean {name:?}"))
+}
+
+/// The candidate that looks most like `wanted`, if one looks like it at all.
+pub(super) fn nearest<'a>(wanted: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const ALIKE: f64 = 0.7;
+    among
+        .map(|name| (strsim::jaro_winkler(&wanted.to_lowercase(), name), name))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}

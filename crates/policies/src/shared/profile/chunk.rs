@@ -1,0 +1,68 @@
+//! A run of breakpoints of the profile.
+
+/// How many breakpoints a chunk holds before it is cut in two.
+pub(super) const CHUNK: usize = 64;
+
+/// A run of breakpoints, each with the count from it to the next one.
+///
+/// The true counts are `free[i] + lift`: what changes a whole chunk changes only `lift`.
+#[derive(Clone, Debug)]
+pub(super) struct Chunk {
+    /// The first of `times`, beside the other chunks' firsts.
+    pub(super) first: i64,
+    pub(super) lift: i32,
+    /// The least and the most of `free`, without `lift`.
+    pub(super) least: i32,
+    pub(super) most: i32,
+    pub(super) times: Vec<i64>,
+    pub(super) free: Vec<i32>,
+}
+
+impl Chunk {
+    pub(super) fn of(times: Vec<i64>, free: Vec<i32>) -> Chunk {
+        let mut chunk = Chunk { first: 0, lift: 0, least: 0, most: 0, times, free };
+        chunk.times.reserve(CHUNK);
+        chunk.free.reserve(CHUNK);
+        chunk.measure();
+        chunk
+    }
+
+    /// How many breakpoints are before `time`.
+    pub(super) fn before(&self, time: i64) -> usize {
+        self.times.partition_point(|&point| point < time)
+    }
+
+    pub(super) fn measure(&mut self) {
+        self.first = self.times[0];
+        self.least = self.free.iter().copied().fold(i32::MAX, i32::min);
+        self.most = self.free.iter().copied().fold(i32::MIN, i32::max);
+    }
+
+    pub(super) fn lift_within(&mut self, first: usize, last: usize, delta: i32) {
+        if first >= last {
+            return;
+        }
+        if first == 0 && last == self.free.len() {
+            self.lift += delta;
+            return;
+        }
+        for free in &mut self.free[first..last] {
+            *free += delta;
+        }
+        self.measure();
+    }
+
+    pub(super) fn split(&mut self) -> Chunk {
+        let mut upper = Chunk::of(self.times.split_off(CHUNK / 2), self.free.split_off(CHUNK / 2));
+        upper.lift = self.lift;
+        self.measure();
+        upper
+    }
+
+    pub(super) fn append(&mut self, next: &Chunk) {
+        let shift = next.lift - self.lift;
+        self.times.extend(&next.times);
+        self.free.extend(next.free.iter().map(|free| free + shift));
+        self.measure();
+    }
+}

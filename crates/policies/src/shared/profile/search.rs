@@ -1,0 +1,60 @@
+//! The search for a hole in the profile.
+
+use std::ops::ControlFlow;
+
+use miserly_core::Time;
+
+use super::chunk::Chunk;
+
+/// A search for a hole, from chunk to chunk.
+pub(super) struct Search {
+    /// The hole starts before this.
+    pub(super) until: i64,
+    /// The hole need not reach beyond this.
+    pub(super) limit: i64,
+    /// The hole is this long, or reaches the limit.
+    pub(super) span: i64,
+    pub(super) not_before: i64,
+    /// Where the stretch starts that is wide enough, as far as it has been followed.
+    pub(super) start: Option<i64>,
+}
+
+impl Search {
+    /// Goes on through a chunk from its breakpoint `first`, in which `wanted` of `free` is enough.
+    ///
+    /// Breaks off with the result, or goes on behind the chunk.
+    pub(super) fn chunk(&mut self, chunk: &Chunk, first: usize, wanted: i32) -> ControlFlow<Option<Time>> {
+        if self.start.is_none() && chunk.most < wanted {
+            return if chunk.first >= self.until {
+                ControlFlow::Break(None)
+            } else {
+                ControlFlow::Continue(())
+            };
+        }
+        if self.start.is_some() && chunk.least >= wanted {
+            return ControlFlow::Continue(());
+        }
+        for (&time, &free) in chunk.times[first..].iter().zip(&chunk.free[first..]) {
+            match self.start {
+                None if free >= wanted => {
+                    let start = time.max(self.not_before);
+                    if start >= self.until {
+                        return ControlFlow::Break(None);
+                    }
+                    self.start = Some(start);
+                }
+                Some(start) if free < wanted => {
+                    if time >= self.limit || time.saturating_sub(start) >= self.span {
+                        return ControlFlow::Break(Some(Time::from_ticks(start)));
+                    }
+                    if time >= self.until {
+                        return ControlFlow::Break(None);
+                    }
+                    self.start = None;
+                }
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,50 @@
+//! `miserly explain`: the story of one job.
+
+mod document;
+
+mod story;
+
+mod watch;
+
+use miserly_core::JobNumber;
+use miserly_workload::Estimates;
+use miserly_workload::swf::{Field, Line, ReadError};
+
+use self::document::Document;
+use self::watch::Watch;
+
+use crate::args::ExplainArgs;
+use crate::output::{print, print_json};
+use crate::run::{Prepared, open};
+
+pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
+    let prepared = Prepared::new(open(&args.trace)?, &args.run, Estimates::default())?;
+    let mut watch = Watch::of(args.job);
+    let mut simulation = prepared.simulation(&args.policy)?;
+    let mut jobs = prepared.jobs()?.peekable();
+    while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
+    let Some(story) = watch.story else { return Err(absent(&prepared, args.job)?) };
+    if args.json {
+        return print_json(&Document::of(&story, args.policy.to_string()));
+    }
+    print(&story.told(&args.policy.to_string()))
+}
+
+/// Why there is no such job in the run.
+fn absent(prepared: &Prepared, job: JobNumber) -> anyhow::Result<anyhow::Error> {
+    let mut reader = prepared.trace.reader()?;
+    loop {
+        match reader.next_line() {
+            Ok(None) | Err(ReadError::TooLong { .. } | ReadError::Io { .. }) => break,
+            Ok(Some(Line::Job(record))) if record.get(Field::Job) == job => {
+                let line = reader.line();
+                return Ok(anyhow::anyhow!(
+                    "{}:{line}: job {job} is left out of the run; miserly simulate shows what is skipped and why",
+                    prepared.trace.name()
+                ));
+            }
+            Ok(Some(_)) | Err(_) => {}
+        }
+    }
+    Ok(anyhow::anyhow!("{}: no job {job}; a job's number is field 1 of its line", prepared.trace.name()))
+}
