@@ -52,7 +52,11 @@ impl EventQueue {
     /// Takes out the entry that is due first.
     pub fn pop(&mut self) -> Option<(Time, u64, JobId)> {
         let first = *self.heap.first()?;
-        self.cancel(first.2);
+        self.place[first.2.index()] = ABSENT;
+        self.heap.swap_remove(0);
+        if !self.heap.is_empty() {
+            self.sink(0);
+        }
         Some(first)
     }
 

@@ -9,9 +9,9 @@ use miserly_policies::shared::{Order, QueueIndex, Staircase, Waiting};
 const JOBS: [u32; 5] = [10, 100, 1000, 10_000, 100_000];
 
 pub(crate) fn bench(criterion: &mut Criterion) {
-    search(criterion, "search, nobody fits", |stairs| stairs.set_shadow(1, Span::from_ticks(9), 0));
-    search(criterion, "search, one in 2000 fits", |stairs| stairs.set_shadow(17, Span::from_ticks(89), 1));
-    search(criterion, "search, one in 20 fits", |stairs| stairs.set_shadow(65, Span::from_ticks(2000), 1));
+    search(criterion, "search, nobody fits", Staircase::of_shadow(1, Span::from_ticks(9), 0));
+    search(criterion, "search, one in 2000 fits", Staircase::of_shadow(17, Span::from_ticks(89), 1));
+    search(criterion, "search, one in 20 fits", Staircase::of_shadow(65, Span::from_ticks(2000), 1));
     let mut group = criterion.benchmark_group("queue: remove and insert");
     for size in JOBS {
         let mut queue = queue(size);
@@ -28,9 +28,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
 }
 
 /// The first job in the queue that fits under a staircase.
-fn search(criterion: &mut Criterion, name: &str, set: fn(&mut Staircase)) {
-    let mut stairs = Staircase::default();
-    set(&mut stairs);
+fn search(criterion: &mut Criterion, name: &str, stairs: Staircase) {
     let mut group = criterion.benchmark_group(format!("queue: {name}"));
     for size in JOBS {
         let queue = queue(size);

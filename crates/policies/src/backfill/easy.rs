@@ -25,7 +25,6 @@ pub struct Easy {
     /// All waiting jobs, in the order of the candidates, where that is another one.
     candidates: Option<QueueIndex>,
     running: Running,
-    stairs: Staircase,
     /// The head and its shadow time as they were told last.
     told: Option<(Key, Time)>,
 }
@@ -39,7 +38,6 @@ impl Easy {
             queue: QueueIndex::new(),
             candidates: (backfill != order).then(QueueIndex::new),
             running: Running::none(0),
-            stairs: Staircase::default(),
             told: None,
         }
     }
@@ -78,10 +76,10 @@ impl Easy {
         let mut extra = self.running.profile.free_at(shadow).saturating_sub(head.procs);
         let mut last = None;
         loop {
-            self.stairs.set_shadow(free_now(desk.ledger()), shadow - now, extra);
+            let stairs = Staircase::of_shadow(free_now(desk.ledger()), shadow - now, extra);
             // The head does not fit, so it is never among those that do.
             let candidates = self.candidates.as_ref().unwrap_or(&self.queue);
-            let Some(next) = candidates.next_admitted(last.as_ref(), &self.stairs) else { return Ok(()) };
+            let Some(next) = candidates.next_admitted(last.as_ref(), &stairs) else { return Ok(()) };
             if now + next.span > shadow {
                 extra -= next.procs;
             }

@@ -62,8 +62,8 @@ proptest! {
                 Step::Remove(_) => {}
                 Step::Search { free, until, extra, behind } => {
                     let until = Span::from_ticks(until);
-                    let mut stairs = Staircase::default();
-                    stairs.set_shadow(free, until, extra);
+
+                    let stairs = Staircase::of_shadow(free, until, extra);
                     let behind = behind.filter(|_| !list.is_empty()).map(|which| list[which % list.len()].key);
                     let fits = |job: &&Waiting| {
                         Some(job.key) > behind && job.procs <= free && (job.span <= until || job.procs <= extra)

@@ -83,13 +83,9 @@ impl Distribution {
         if self.count == 0 {
             return Summary::default();
         }
-        Summary {
-            mean: Some(self.sum as f64 / self.unit / self.count as f64),
-            median: self.values.percentile(50),
-            p95: self.values.percentile(95),
-            p99: self.values.percentile(99),
-            max: self.values.max(),
-        }
+        let mean = Some(self.sum as f64 / self.unit / self.count as f64);
+        let [median, p95, p99] = self.values.percentiles([50, 95, 99]);
+        Summary { mean, median, p95, p99, max: self.values.max() }
     }
 }
 

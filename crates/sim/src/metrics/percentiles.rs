@@ -65,16 +65,34 @@ impl Percentiles {
 
     /// The value of rank ceil(n * percent / 100); `None` without values.
     pub fn percentile(&mut self, percent: u64) -> Option<f64> {
+        let [value] = self.percentiles([percent]);
+        value
+    }
+
+    /// The values of several ranks, which must ascend: each is looked for only above the one before.
+    pub fn percentiles<const N: usize>(&mut self, percents: [u64; N]) -> [Option<f64>; N] {
+        let mut from = 0;
+        percents.map(|percent| {
+            let rank = self.rank(percent)?;
+            if !self.is_exact() {
+                return self.sketched(rank);
+            }
+            let index = usize::try_from(rank - 1).ok()?;
+            let above = self.exact.get_mut(from..).filter(|_| index >= from)?;
+            let value = *above.select_nth_unstable_by(index - from, f64::total_cmp).1;
+            from = index;
+            Some(value)
+        })
+    }
+
+    /// The rank of a percentile, from 1; `None` without values.
+    fn rank(&self, percent: u64) -> Option<u64> {
         let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100).max(1);
         // No larger than the count.
-        let rank = u64::try_from(rank).ok()?;
-        if self.count == 0 {
-            return None;
-        }
-        if self.is_exact() {
-            let index = usize::try_from(rank - 1).ok()?;
-            return Some(*self.exact.select_nth_unstable_by(index, f64::total_cmp).1);
-        }
+        u64::try_from(rank).ok().filter(|_| self.count > 0)
+    }
+
+    fn sketched(&self, rank: u64) -> Option<f64> {
         let mut below = 0;
         self.buckets.iter().find_map(|(&bucket, &count)| {
             below += count;

@@ -56,6 +56,10 @@ pub fn parse_line(line: &[u8], record: &mut Record) -> Result<(), LineError> {
 fn parse_fields(line: &[u8], record: &mut Record) -> Result<(), LineError> {
     let mut rest = line;
     for field in Field::ALL {
+        if let Some(value) = plain_number(&mut rest, field) {
+            record.fields[field as usize] = value;
+            continue;
+        }
         let Some(token) = next_token(&mut rest) else {
             return Err(LineError::FieldCount { found: field as usize });
         };
@@ -71,6 +75,36 @@ fn parse_fields(line: &[u8], record: &mut Record) -> Result<(), LineError> {
 #[cold]
 fn is_text(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok() && line.iter().all(|&byte| is_blank(byte) || !byte.is_ascii_control())
+}
+
+/// The next field in one go, if it is an ordinary whole number; `None`, and nothing cut off, if it wants a
+/// closer look.
+#[inline]
+fn plain_number(rest: &mut &[u8], field: Field) -> Option<i64> {
+    /// Any number of so few digits is in the range of every field.
+    const SHORT: usize = 9;
+    if field == Field::CpuTime {
+        return None;
+    }
+    let start = rest.iter().position(|&byte| byte != b' ')?;
+    let negative = rest[start] == b'-';
+    let digits = &rest[start + usize::from(negative)..];
+    let mut value = 0;
+    let mut length = 0;
+    while let Some(digit) = digits.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10)
+    {
+        value = value * 10 + i64::from(digit);
+        length += 1;
+        if length > SHORT {
+            return None;
+        }
+    }
+    let ends = digits.get(length).is_none_or(|&byte| is_blank(byte));
+    if length == 0 || !ends {
+        return None;
+    }
+    *rest = &digits[length..];
+    Some(if negative { -value } else { value })
 }
 
 /// The next run of non-blank bytes, which is cut off the front of `rest`.

@@ -23,6 +23,8 @@ const PAST: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Profile {
     chunks: Vec<Chunk>,
+    /// What is before this is past, and nobody's business.
+    now: i64,
 }
 
 /// A breakpoint: its chunk, and its place there.
@@ -40,12 +42,13 @@ impl Profile {
     pub fn new(procs: u32) -> Profile {
         // Below the limit that the registry checks.
         let free = i32::try_from(procs.min(Profile::MOST)).unwrap_or(i32::MAX);
-        Profile { chunks: vec![Chunk::of(vec![i64::MIN], vec![free])] }
+        Profile { chunks: vec![Chunk::of(vec![i64::MIN], vec![free])], now: i64::MIN }
     }
 
     /// Forgets what was before `now`.
     pub fn advance(&mut self, now: Time) {
         let now = now.ticks();
+        self.now = now;
         let past = self.chunks.iter().skip(1).take_while(|chunk| chunk.first <= now).count();
         if past > 0 {
             self.chunks.drain(..past);
@@ -169,7 +172,10 @@ impl Profile {
         }
         let (mut end, _) = self.breakpoint(to.ticks());
         let chunks = self.chunks.len();
-        let (start, inserted) = self.breakpoint(from.ticks());
+        // What holds now may change from whenever it began to hold: that is past.
+        let past = from.ticks() <= self.now;
+        let (start, inserted) =
+            if past { (self.locate(self.now), false) } else { self.breakpoint(from.ticks()) };
         if self.chunks.len() != chunks {
             end = self.locate(to.ticks());
         } else if inserted && start.chunk == end.chunk {
@@ -182,7 +188,9 @@ impl Profile {
             held.lift_within(first, last, delta);
         }
         self.merge(end);
-        self.merge(start);
+        if !past {
+            self.merge(start);
+        }
     }
 
     /// The breakpoint at `time`, made if it is not there, and whether it was made.
