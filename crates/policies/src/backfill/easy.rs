@@ -15,7 +15,9 @@ use crate::shared::{Key, Order, QueueIndex, Staircase, Waiting};
 ///
 /// Promises the head its shadow time, where nobody can come in before it: with the queue in arrival order.
 ///
-/// With r running and w waiting jobs in chunks of c: O(c + r/c + w/c) per event and per start.
+/// A pass after nothing but arrivals looks at these alone: whoever could not start beside the head's
+/// reservation cannot now. With r running and w waiting jobs in chunks of c: O(c + r/c + w/c) per event and
+/// per start.
 #[derive(Debug)]
 pub struct Easy {
     order: Order,
@@ -25,8 +27,22 @@ pub struct Easy {
     /// All waiting jobs, in the order of the candidates, where that is another one.
     candidates: Option<QueueIndex>,
     running: Running,
+    /// Jobs that came since the last pass.
+    arrived: Vec<JobId>,
+    /// The head's reservation, as long as no job has ended since it was made.
+    reserved: Option<Reservation>,
     /// The head and its shadow time as they were told last.
     told: Option<(Key, Time)>,
+}
+
+/// The head's place, and what is left beside it.
+#[derive(Clone, Copy, Debug)]
+struct Reservation {
+    head: Key,
+    shadow: Time,
+    extra: u32,
+    /// What was free when the last candidate had been looked at.
+    free: u32,
 }
 
 impl Easy {
@@ -38,6 +54,8 @@ impl Easy {
             queue: QueueIndex::new(),
             candidates: (backfill != order).then(QueueIndex::new),
             running: Running::none(0),
+            arrived: Vec::new(),
+            reserved: None,
             told: None,
         }
     }
@@ -62,6 +80,7 @@ impl Easy {
 
     fn start_heads(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         while let Some(&head) = self.queue.first().filter(|head| head.procs <= free_now(desk.ledger())) {
+            self.reserved = None;
             let reason = in_turn(desk, head.job);
             self.start(desk, head, reason)?;
         }
@@ -70,22 +89,59 @@ impl Easy {
 
     /// Reserves the head's place, and lets pass it whoever does not disturb that.
     fn backfill(&mut self, desk: &mut Desk<'_>, head: Waiting) -> Result<(), Violation> {
-        let now = desk.now();
-        let shadow = self.running.profile.earliest(now, head.span, head.procs);
+        let shadow = self.running.profile.earliest(desk.now(), head.span, head.procs);
         self.tell(desk, &head, shadow)?;
-        let mut extra = self.running.profile.free_at(shadow).saturating_sub(head.procs);
+        let extra = self.running.profile.free_at(shadow).saturating_sub(head.procs);
+        let mut place = Reservation { head: head.key, shadow, extra, free: free_now(desk.ledger()) };
         let mut last = None;
         loop {
-            let stairs = Staircase::of_shadow(free_now(desk.ledger()), shadow - now, extra);
             // The head does not fit, so it is never among those that do.
             let candidates = self.candidates.as_ref().unwrap_or(&self.queue);
-            let Some(next) = candidates.next_admitted(last.as_ref(), &stairs) else { return Ok(()) };
-            if now + next.span > shadow {
-                extra -= next.procs;
-            }
-            self.start(desk, next, Reason::Backfilled)?;
+            let Some(next) = candidates.next_admitted(last.as_ref(), &place.stairs(desk.now())) else {
+                break;
+            };
+            self.start_beside(desk, &mut place, next)?;
             last = Some(next.key);
         }
+        self.reserved = Some(place);
+        Ok(())
+    }
+
+    /// Lets those of the arrived jobs pass the head that do not disturb its place.
+    fn backfill_arrived(&mut self, desk: &mut Desk<'_>, mut place: Reservation) -> Result<(), Violation> {
+        let ledger = desk.ledger();
+        let mut arrived: Vec<Waiting> =
+            self.arrived.iter().map(|&job| waiting(self.backfill, job, ledger.entry(job))).collect();
+        arrived.sort_unstable_by_key(|job| job.key);
+        for next in arrived {
+            if place.stairs(desk.now()).admits(next.procs, next.span) {
+                self.start_beside(desk, &mut place, next)?;
+            }
+        }
+        self.reserved = Some(place);
+        Ok(())
+    }
+
+    fn start_beside(
+        &mut self,
+        desk: &mut Desk<'_>,
+        place: &mut Reservation,
+        next: Waiting,
+    ) -> Result<(), Violation> {
+        if desk.now() + next.span > place.shadow {
+            place.extra -= next.procs;
+        }
+        place.free -= next.procs;
+        self.start(desk, next, Reason::Backfilled)
+    }
+
+    /// The head's reservation, if it still is what a new one would be.
+    ///
+    /// Expected ends that have come since without an event free processors too (sequential instants), and while
+    /// a job is overdue the shadow time moves with now.
+    fn kept(&self, desk: &Desk<'_>, head: &Waiting) -> Option<Reservation> {
+        let same = |place: &Reservation| place.head == head.key && place.free == free_now(desk.ledger());
+        self.reserved.filter(same).filter(|_| !self.running.any_overdue())
     }
 
     /// Tells the head's start, once for each value: a promise, where nobody can come in before the head.
@@ -116,6 +172,8 @@ impl Policy for Easy {
         self.queue.clear();
         self.candidates = (self.backfill != self.order).then(QueueIndex::new);
         self.running = Running::rebuild(now, ledger);
+        self.arrived.clear();
+        self.reserved = None;
         self.told = None;
         for job in ledger.waiting() {
             self.enqueue(job, ledger);
@@ -124,10 +182,17 @@ impl Policy for Easy {
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         match event {
-            Event::Submitted(job) => self.enqueue(job, ledger),
-            Event::Overdue(job) => self.running.overdue(job, ledger),
+            Event::Submitted(job) => {
+                self.enqueue(job, ledger);
+                self.arrived.push(job);
+            }
+            Event::Overdue(job) => {
+                self.running.overdue(job, ledger);
+                self.reserved = None;
+            }
             Event::Ended(ended) => {
                 self.running.ended(now, ended.job, ledger);
+                self.reserved = None;
             }
             Event::Timer => {}
         }
@@ -137,10 +202,26 @@ impl Policy for Easy {
         let now = desk.now();
         self.running.profile.advance(now);
         self.start_heads(desk)?;
-        let Some(&head) = self.queue.first() else { return Ok(()) };
-        self.running.hold_overdue(now);
-        let result = self.backfill(desk, head);
-        self.running.drop_overdue(now);
+        let result = match self.queue.first().copied() {
+            None => Ok(()),
+            Some(head) => match self.kept(desk, &head) {
+                Some(place) => self.backfill_arrived(desk, place),
+                None => {
+                    self.running.hold_overdue(now);
+                    let result = self.backfill(desk, head);
+                    self.running.drop_overdue(now);
+                    result
+                }
+            },
+        };
+        self.arrived.clear();
         result
+    }
+}
+
+impl Reservation {
+    /// What fits beside it from `now` on.
+    fn stairs(&self, now: Time) -> Staircase {
+        Staircase::of_shadow(self.free, self.shadow - now, self.extra)
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use miserly_core::{ActualRuntime, Instants, JobNumber, Machine, Reason, Request, Resources, Span, Time};
+use miserly_core::{
+    ActualRuntime, Instants, JobNumber, Machine, Reason, Request, Resources, Span, Time, draw,
+};
 use miserly_policies::Chosen;
 use miserly_sim::{Finished, Observer, Simulation};
 use miserly_workload::{Job, TraceError};
@@ -104,9 +106,17 @@ pub(crate) fn workload(overruns: bool) -> impl Strategy<Value = (u64, Vec<Quad>)
 }
 
 /// Hundreds of jobs in the queue at once, so that every index holds several chunks.
-pub(crate) fn crowd() -> impl Strategy<Value = (u64, Vec<Quad>)> {
-    let job = (0i64..400, 0i64..200, 1u64..=40, 1i64..300);
-    prop::collection::vec(job, 180..220).prop_map(|quads| (40, quads))
+pub(crate) fn crowd(seed: u64) -> (u64, Vec<Quad>) {
+    let below = |number, which, limit| i64::try_from(draw(seed, number, which) % limit).unwrap();
+    let job = |number| {
+        (
+            below(number, 0, 400),
+            below(number, 1, 200),
+            1 + draw(seed, number, 2) % 40,
+            1 + below(number, 3, 300),
+        )
+    };
+    (40, (0..200).map(job).collect())
 }
 
 /// Both conventions.

@@ -54,18 +54,20 @@ pub fn parse_line(line: &[u8], record: &mut Record) -> Result<(), LineError> {
 }
 
 fn parse_fields(line: &[u8], record: &mut Record) -> Result<(), LineError> {
-    let mut rest = line;
+    let mut at = 0;
     for field in Field::ALL {
-        if let Some(value) = plain_number(&mut rest, field) {
+        if let Some(value) = plain_number(line, &mut at, field, record) {
             record.fields[field as usize] = value;
             continue;
         }
+        let mut rest = &line[at..];
         let Some(token) = next_token(&mut rest) else {
             return Err(LineError::FieldCount { found: field as usize });
         };
         record.fields[field as usize] = parse_field(field, token, record)?;
+        at = line.len() - rest.len();
     }
-    match count_tokens(rest) {
+    match count_tokens(&line[at..]) {
         0 => Ok(()),
         more => Err(LineError::FieldCount { found: 18 + more }),
     }
@@ -77,33 +79,45 @@ fn is_text(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok() && line.iter().all(|&byte| is_blank(byte) || !byte.is_ascii_control())
 }
 
-/// The next field in one go, if it is an ordinary whole number; `None`, and nothing cut off, if it wants a
-/// closer look.
+/// The next field in one go, if it is an ordinary number; `None`, and `at` as it was, if it wants a closer look.
 #[inline]
-fn plain_number(rest: &mut &[u8], field: Field) -> Option<i64> {
+fn plain_number(line: &[u8], at: &mut usize, field: Field, record: &mut Record) -> Option<i64> {
     /// Any number of so few digits is in the range of every field.
     const SHORT: usize = 9;
-    if field == Field::CpuTime {
-        return None;
+    let mut next = *at;
+    while *line.get(next)? == b' ' {
+        next += 1;
     }
-    let start = rest.iter().position(|&byte| byte != b' ')?;
-    let negative = rest[start] == b'-';
-    let digits = &rest[start + usize::from(negative)..];
+    let start = next;
+    let negative = line[start] == b'-';
+    next += usize::from(negative);
+    let first_digit = next;
     let mut value = 0;
-    let mut length = 0;
-    while let Some(digit) = digits.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10)
-    {
-        value = value * 10 + i64::from(digit);
-        length += 1;
-        if length > SHORT {
+    while let Some(&byte) = line.get(next) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        if next - first_digit == SHORT {
             return None;
         }
+        value = value * 10 + i64::from(digit);
+        next += 1;
     }
-    let ends = digits.get(length).is_none_or(|&byte| is_blank(byte));
-    if length == 0 || !ends {
+    if next == first_digit {
         return None;
     }
-    *rest = &digits[length..];
+    if field == Field::CpuTime {
+        if line.get(next) == Some(&b'.') {
+            next += 1;
+            next += line[next..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        }
+        record.cpu_time = Decimal::from_checked(&line[start..next])?;
+    }
+    if line.get(next).is_some_and(|&byte| !is_blank(byte)) {
+        return None;
+    }
+    *at = next;
     Some(if negative { -value } else { value })
 }
 

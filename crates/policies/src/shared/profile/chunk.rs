@@ -11,16 +11,19 @@ pub(super) struct Chunk {
     /// The first of `times`, beside the other chunks' firsts.
     pub(super) first: i64,
     pub(super) lift: i32,
-    /// The least and the most of `free`, without `lift`.
+    /// Bounds of `free`, without `lift`: nothing is below `least` or above `most`. Exact when measured, loose
+    /// after a change of a part.
     pub(super) least: i32,
     pub(super) most: i32,
+    /// How many changes of a part since the bounds were measured.
+    loose: u32,
     pub(super) times: Vec<i64>,
     pub(super) free: Vec<i32>,
 }
 
 impl Chunk {
     pub(super) fn of(times: Vec<i64>, free: Vec<i32>) -> Chunk {
-        let mut chunk = Chunk { first: 0, lift: 0, least: 0, most: 0, times, free };
+        let mut chunk = Chunk { first: 0, lift: 0, least: 0, most: 0, loose: 0, times, free };
         chunk.times.reserve(CHUNK);
         chunk.free.reserve(CHUNK);
         chunk.measure();
@@ -33,6 +36,7 @@ impl Chunk {
     }
 
     pub(super) fn measure(&mut self) {
+        self.loose = 0;
         self.first = self.times[0];
         self.least = self.free.iter().copied().fold(i32::MAX, i32::min);
         self.most = self.free.iter().copied().fold(i32::MIN, i32::max);
@@ -49,7 +53,19 @@ impl Chunk {
         for free in &mut self.free[first..last] {
             *free += delta;
         }
-        self.measure();
+        self.least = self.least.min(self.least + delta);
+        self.most = self.most.max(self.most + delta);
+        self.loosen();
+    }
+
+    /// Notes that the bounds may have become looser; measures them when that has happened often enough to
+    /// cost nothing on the average.
+    pub(super) fn loosen(&mut self) {
+        const OFTEN: u32 = 16;
+        self.loose += 1;
+        if self.loose == OFTEN {
+            self.measure();
+        }
     }
 
     pub(super) fn split(&mut self) -> Chunk {

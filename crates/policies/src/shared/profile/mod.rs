@@ -93,12 +93,10 @@ impl Profile {
             }
             let reaches_end = self.chunks.get(index + 1).is_none_or(|next| next.first > to);
             let end = if reaches_end { chunk.before(to) } else { chunk.times.len() };
-            let within = if first == 0 && end == chunk.times.len() {
-                chunk.most
-            } else {
-                chunk.free[first..end.max(first + 1)].iter().copied().fold(i32::MIN, i32::max)
-            };
-            most = most.max(within + chunk.lift);
+            if chunk.most + chunk.lift > most {
+                let within = chunk.free[first..end.max(first + 1)].iter().copied().fold(i32::MIN, i32::max);
+                most = most.max(within + chunk.lift);
+            }
             first = 0;
         }
         u32::try_from(most).unwrap_or(0)
@@ -228,15 +226,13 @@ impl Profile {
     fn remove(&mut self, at: At) {
         let chunk = &mut self.chunks[at.chunk];
         chunk.times.remove(at.index);
-        let gone = chunk.free.remove(at.index);
+        chunk.free.remove(at.index);
         if chunk.times.is_empty() {
             self.chunks.remove(at.chunk);
             return;
         }
         chunk.first = chunk.times[0];
-        if gone == chunk.least || gone == chunk.most {
-            chunk.measure();
-        }
+        chunk.loosen();
         let together = |next: &Chunk| self.chunks[at.chunk].times.len() + next.times.len();
         if self.chunks.get(at.chunk + 1).is_some_and(|next| together(next) <= CHUNK / 2) {
             let next = self.chunks.remove(at.chunk + 1);

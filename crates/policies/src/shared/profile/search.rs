@@ -34,26 +34,32 @@ impl Search {
         if self.start.is_some() && chunk.least >= wanted {
             return ControlFlow::Continue(());
         }
-        for (&time, &free) in chunk.times[first..].iter().zip(&chunk.free[first..]) {
-            match self.start {
-                None if free >= wanted => {
-                    let start = time.max(self.not_before);
+        let free = &chunk.free[..];
+        let mut at = first;
+        loop {
+            let start = match self.start {
+                Some(start) => start,
+                None => {
+                    let Some(ahead) = free[at..].iter().position(|&free| free >= wanted) else { break };
+                    at += ahead;
+                    let start = chunk.times[at].max(self.not_before);
                     if start >= self.until {
                         return ControlFlow::Break(None);
                     }
                     self.start = Some(start);
+                    start
                 }
-                Some(start) if free < wanted => {
-                    if time >= self.limit || time.saturating_sub(start) >= self.span {
-                        return ControlFlow::Break(Some(Time::from_ticks(start)));
-                    }
-                    if time >= self.until {
-                        return ControlFlow::Break(None);
-                    }
-                    self.start = None;
-                }
-                _ => {}
+            };
+            let Some(ahead) = free[at..].iter().position(|&free| free < wanted) else { break };
+            at += ahead;
+            let end = chunk.times[at];
+            if end >= self.limit || end.saturating_sub(start) >= self.span {
+                return ControlFlow::Break(Some(Time::from_ticks(start)));
             }
+            if end >= self.until {
+                return ControlFlow::Break(None);
+            }
+            self.start = None;
         }
         ControlFlow::Continue(())
     }
