@@ -87,6 +87,18 @@ impl Easy {
         Ok(())
     }
 
+    /// Lets jobs pass the head of the queue, if there is one, which does not fit.
+    fn fill(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let Some(&head) = self.queue.first() else { return Ok(()) };
+        if let Some(place) = self.kept(desk, &head) {
+            return self.backfill_arrived(desk, place);
+        }
+        self.running.hold_overdue(desk.now());
+        let result = self.backfill(desk, head);
+        self.running.drop_overdue(desk.now());
+        result
+    }
+
     /// Reserves the head's place, and lets pass it whoever does not disturb that.
     fn backfill(&mut self, desk: &mut Desk<'_>, head: Waiting) -> Result<(), Violation> {
         let shadow = self.running.profile.earliest(desk.now(), head.span, head.procs);
@@ -202,18 +214,7 @@ impl Policy for Easy {
         let now = desk.now();
         self.running.profile.advance(now);
         self.start_heads(desk)?;
-        let result = match self.queue.first().copied() {
-            None => Ok(()),
-            Some(head) => match self.kept(desk, &head) {
-                Some(place) => self.backfill_arrived(desk, place),
-                None => {
-                    self.running.hold_overdue(now);
-                    let result = self.backfill(desk, head);
-                    self.running.drop_overdue(now);
-                    result
-                }
-            },
-        };
+        let result = self.fill(desk);
         self.arrived.clear();
         result
     }

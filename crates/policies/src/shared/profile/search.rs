@@ -37,18 +37,17 @@ impl Search {
         let free = &chunk.free[..];
         let mut at = first;
         loop {
-            let start = match self.start {
-                Some(start) => start,
-                None => {
-                    let Some(ahead) = free[at..].iter().position(|&free| free >= wanted) else { break };
-                    at += ahead;
-                    let start = chunk.times[at].max(self.not_before);
-                    if start >= self.until {
-                        return ControlFlow::Break(None);
-                    }
-                    self.start = Some(start);
-                    start
+            let start = if let Some(start) = self.start {
+                start
+            } else {
+                let Some(ahead) = free[at..].iter().position(|&free| free >= wanted) else { break };
+                at += ahead;
+                let start = chunk.times[at].max(self.not_before);
+                if start >= self.until {
+                    return ControlFlow::Break(None);
                 }
+                self.start = Some(start);
+                start
             };
             let Some(ahead) = free[at..].iter().position(|&free| free < wanted) else { break };
             at += ahead;
