@@ -72,7 +72,7 @@ pub enum Event {
 /// Why a job started when it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// In the instant of its submission, without passing a job that waits.
+    /// In the instant of its submission, without passing a job that waits before it in the queue.
     AtOnce,
     /// In its turn: as the head of the queue, or at the start reserved for it.
     Reserved,

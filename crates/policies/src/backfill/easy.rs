@@ -140,7 +140,8 @@ impl Easy {
         place: &mut Reservation,
         next: Waiting,
     ) -> Result<(), Violation> {
-        if desk.now() + next.span > place.shadow {
+        // As the staircase sees it: a sum could saturate where a span does not.
+        if next.span > place.shadow - desk.now() {
             place.extra -= next.procs;
         }
         place.free -= next.procs;

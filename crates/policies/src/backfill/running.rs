@@ -60,6 +60,7 @@ impl Running {
         let entry = ledger.entry(job);
         match entry.state {
             State::Running { expected: Expected::At(end), .. } => {
+                self.profile.advance(now);
                 self.profile.give(now, end, procs(entry));
                 end
             }

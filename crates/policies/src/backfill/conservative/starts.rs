@@ -26,11 +26,22 @@ impl Starts {
             self.of.resize(held.job.index() + 1, None);
         }
         let before = self.of[held.job.index()].replace((at, held.key));
+        if before == Some((at, held.key)) {
+            return;
+        }
         self.jobs += usize::from(before.is_none());
         self.heap.push(Reverse((at, held.key, held.job)));
         if self.heap.len() > 4 * self.jobs + 64 {
-            self.heap.retain(|Reverse((at, key, job))| self.of[job.index()] == Some((*at, *key)));
+            self.forget_former();
         }
+    }
+
+    /// Makes the heap anew, of one entry per job. Former entries and doubles are as many as pushes since the last
+    /// time, so this costs nothing on the average.
+    fn forget_former(&mut self) {
+        let entry =
+            |(job, at): (u32, &Option<(Time, Key)>)| at.map(|(at, key)| Reverse((at, key, JobId(job))));
+        self.heap = (0..).zip(&self.of).filter_map(entry).collect();
     }
 
     /// The job's reserved start. It has one if it is in the queue.
