@@ -39,11 +39,13 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let progress = Progress::new(jobs * policies.len() as u64);
     let runs: Vec<(&Prepared, &Chosen)> =
         logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy))).collect();
-    let outcomes: Vec<Outcome> = runs
+    let finished: Vec<anyhow::Result<Outcome>> = runs
         .into_par_iter()
         .map(|(log, policy)| log.outcome(policy, false, &mut [&mut progress.watch()]))
-        .collect::<anyhow::Result<_>>()?;
+        .collect();
     drop(progress);
+    // The first error in the order of the runs, whichever came first in time.
+    let outcomes: Vec<Outcome> = finished.into_iter().collect::<anyhow::Result<_>>()?;
     if args.json {
         return print_json(&Comparison { version: env!("CARGO_PKG_VERSION"), runs: outcomes });
     }

@@ -15,6 +15,9 @@ use crate::run::{Prepared, open};
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     let format =
         args.jobs.as_deref().map(|path| Format::of(path).map(|format| (path, format))).transpose()?;
+    if let Some((path, _)) = format {
+        refuse_the_log_itself(&args.trace, path)?;
+    }
     let mut prepared =
         Prepared::new(open(&args.trace)?, &args.run, Estimates::default())?.with_checksum(args.json)?;
     prepared.options.keep_records = matches!(format, Some((_, Format::Swf)));
@@ -26,6 +29,16 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     };
     drop(progress);
     if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome)) }
+}
+
+/// The log is somebody's data: what is left of it after a run must not take its place.
+fn refuse_the_log_itself(trace: &Path, jobs: &Path) -> anyhow::Result<()> {
+    match (trace.canonicalize(), jobs.canonicalize()) {
+        (Ok(trace), Ok(jobs)) if trace == jobs => {
+            bail!("--jobs {}: that is the log itself; give another name", jobs.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

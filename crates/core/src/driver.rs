@@ -8,7 +8,7 @@ use crate::{Desk, Effect, Ended, Event, Expected, JobId, Ledger, Policy, Round, 
 /// How the events of one instant reach the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Instants {
-    /// Terminations, then submissions by job number, then timers; then exactly one pass.
+    /// Terminations, jobs found overdue, submissions by job number, timers; then exactly one pass.
     #[default]
     Batch,
     /// One event at a time, each followed by its own pass: submissions by job number, then terminations in

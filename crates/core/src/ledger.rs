@@ -15,16 +15,6 @@ pub enum Expected {
     },
 }
 
-impl Expected {
-    /// The instant until which a plan made at `now` has to leave the job its resources.
-    pub fn seen_from(self, now: Time) -> Time {
-        match self {
-            Expected::At(end) => end,
-            Expected::Overdue { .. } => now + Span::TICK,
-        }
-    }
-}
-
 /// Where a job stands; each state holds what only that state has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
@@ -101,11 +91,6 @@ impl Ledger {
             [only] => *only,
             hosts => hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(host)),
         }
-    }
-
-    /// What each host has free, in the machine's order.
-    pub fn free_by_host(&self) -> &[Resources] {
-        &self.free
     }
 
     /// The job, if it is in the system.
@@ -282,7 +267,7 @@ impl Ledger {
         let caused = match why {
             Broken::Overdue => overdue_seen,
         };
-        if !caused {
+        if !caused || latest <= promise.best {
             return Err(Rule::BrokenWithoutCause);
         }
         promise.best = latest;

@@ -25,6 +25,14 @@ pub enum RunError {
     /// An observer cannot write.
     #[error("cannot write the jobs: {0}")]
     Write(#[from] io::Error),
+    /// The schedule is longer than time can count.
+    #[error(
+        "job {job} would run beyond the end of time (some 290 000 years); its run time or those before it are damaged"
+    )]
+    TooLong {
+        /// The job.
+        job: i64,
+    },
     /// Nothing will ever happen again, and jobs still wait.
     #[error("the policy left {waiting} jobs waiting for ever (please report this with the trace)")]
     Stuck {
@@ -135,7 +143,7 @@ impl Simulation {
         self.collect_arrivals(now, jobs, observers)?;
         self.driver.round(now, &mut self.round, &mut self.effects)?;
         self.finish(now, observers)?;
-        self.apply(now, observers);
+        self.apply(now, observers)?;
         let ledger = self.driver.ledger();
         for observer in observers.iter_mut() {
             observer.instant(now, ledger.free().cpus_count(), ledger.waiting_count());
@@ -219,7 +227,7 @@ impl Simulation {
     }
 
     /// Plays the machine: what the scheduler started runs, and will end.
-    fn apply(&mut self, now: Time, observers: &mut [&mut dyn Observer]) {
+    fn apply(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> Result<(), RunError> {
         let mut effects = std::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
             let (Effect::Started { job, .. }
@@ -232,6 +240,9 @@ impl Simulation {
             }
             match effect {
                 Effect::Started { reason, planned, .. } => {
+                    if now + live.runtime == Time::MAX {
+                        return Err(RunError::TooLong { job: live.request.number });
+                    }
                     let outlives = live.runtime > planned;
                     let pes = self.pes.as_mut().and_then(|free| free.take_lowest(live.request.procs()));
                     self.due.push(job, now + live.runtime.min(planned), self.starts);
@@ -246,6 +257,7 @@ impl Simulation {
             }
         }
         self.effects = effects;
+        Ok(())
     }
 }
 

@@ -65,14 +65,24 @@ fn field_names() -> String {
 impl Filter {
     /// Whether the record meets the condition.
     pub fn matches(&self, record: &Record) -> bool {
-        let found = record.get(self.field);
-        match self.comparison {
-            Comparison::LessOrEqual => found <= self.value,
-            Comparison::GreaterOrEqual => found >= self.value,
-            Comparison::NotEqual => found != self.value,
-            Comparison::Equal => found == self.value,
-            Comparison::Less => found < self.value,
-            Comparison::Greater => found > self.value,
+        if self.field == Field::CpuTime {
+            // The one field with decimals; whole numbers of its size are exact in an f64.
+            let found = record.cpu_time().parse().unwrap_or(-1.0);
+            return self.comparison.holds(found, self.value as f64);
+        }
+        self.comparison.holds(record.get(self.field), self.value)
+    }
+}
+
+impl Comparison {
+    fn holds<T: PartialOrd + Copy>(self, found: T, value: T) -> bool {
+        match self {
+            Comparison::LessOrEqual => found <= value,
+            Comparison::GreaterOrEqual => found >= value,
+            Comparison::NotEqual => found != value,
+            Comparison::Equal => found == value,
+            Comparison::Less => found < value,
+            Comparison::Greater => found > value,
         }
     }
 }
@@ -132,6 +142,15 @@ mod tests {
         check("runtime", Err("no comparison"));
         check("runtme<=0", Err("no field \"runtme\""));
         check("runtime<=x", Err("\"x\" is not a whole number"));
+    }
+
+    #[test]
+    fn decimals_count() {
+        let mut record = Record::unknown();
+        let tail = "-1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1";
+        crate::swf::parse_line(format!("1 0 -1 1 1 0.50 {tail}").as_bytes(), &mut record).unwrap();
+        let matches = |filter: &str| filter.parse::<Filter>().unwrap().matches(&record);
+        assert!(matches("cpu_time>0") && matches("cpu_time<1") && !matches("cpu_time<=0"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::run::{Prepared, open};
 
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     let prepared = Prepared::new(open(&args.trace)?, &args.run, Estimates::default())?;
-    let mut watch = Watch::of(args.job);
+    let mut watch = Watch::of(args.job, prepared.options.procs.into());
     let mut simulation = prepared.simulation(&args.policy)?;
     let mut jobs = prepared.jobs()?.peekable();
     while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}

@@ -16,8 +16,9 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn of(job: JobNumber) -> Watch {
-        Watch { job, before: (0, 0), story: None, behind: Vec::new() }
+    /// Of a job on an idle machine of `procs` processors.
+    pub(super) fn of(job: JobNumber, procs: u64) -> Watch {
+        Watch { job, before: (procs, 0), story: None, behind: Vec::new() }
     }
 
     pub(super) fn over(&self) -> bool {
@@ -66,6 +67,13 @@ impl Observer for Watch {
             Effect::Planned { start, .. } => (start, MoveKind::Planned),
             Effect::PromiseBroken { latest, why, .. } => (latest, MoveKind::Broken(why)),
         };
+        // Under an overdue job a broken promise moves on with every event: the first and the last say enough.
+        if let (MoveKind::Broken(_), [.., before, last]) = (kind, &mut story.moves[..])
+            && matches!((before.kind, last.kind), (MoveKind::Broken(_), MoveKind::Broken(_)))
+        {
+            *last = Move { at: now, start, kind };
+            return;
+        }
         story.moves.push(Move { at: now, start, kind });
     }
 
@@ -74,6 +82,14 @@ impl Observer for Watch {
     }
 
     fn finished(&mut self, job: &Finished) -> std::io::Result<()> {
+        // What ended in the instant of the submission was free for the job, though told after it.
+        if let Some(story) = &mut self.story
+            && job.end == story.request.submit
+            && job.start < job.end
+            && story.start.is_none()
+        {
+            story.free += job.request.procs();
+        }
         if let Some(story) = self.story.as_mut().filter(|_| job.request.number == self.job) {
             story.end.get_or_insert((job.end, job.killed));
         }

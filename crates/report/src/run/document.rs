@@ -149,9 +149,10 @@ pub struct QueueLength {
 pub struct Promises {
     /// Jobs that were promised one.
     pub made: u64,
-    /// Jobs among them that started by then.
+    /// Jobs among them whose promise was never broken: they started by then.
     pub kept: u64,
-    /// The others; each for a cause outside the policy.
+    /// The others: at some time their promise had to be taken back, for a cause outside the policy. A job may
+    /// have started by what it was first told all the same.
     pub broken: u64,
 }
 

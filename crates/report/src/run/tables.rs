@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
-use super::document::{Measure, MetricsDoc, Outcome};
+use super::document::{Measure, MetricsDoc, Outcome, Settings};
 use crate::numbers::{count, duration, figure, percent};
 
 /// One run as a table, with what it was above it.
@@ -142,7 +142,25 @@ fn log_heading(outcome: &Outcome) -> String {
         "estimates {}, overrun {}, instants {}, size {}",
         settings.estimates, settings.overrun, settings.instants, settings.procs_field
     );
-    text.push_str(&format!("{:<24}{conventions}\n", "settings"));
+    text.push_str(&format!("{:<24}{conventions}{}\n", "settings", further(settings)));
+    text
+}
+
+/// The settings that are seldom other than they come.
+fn further(settings: &Settings) -> String {
+    let mut text = String::new();
+    if settings.estimates.starts_with("uniform") {
+        text.push_str(&format!(", seed {}", settings.seed));
+    }
+    for (name, value) in [("from", settings.from), ("to", settings.to)] {
+        text.push_str(&value.map_or_else(String::new, |secs| format!(", {name} {secs} s")));
+    }
+    if settings.warmup > 0 {
+        text.push_str(&format!(", warm-up {}", duration(settings.warmup)));
+    }
+    if settings.lenient {
+        text.push_str(", lenient");
+    }
     text
 }
 

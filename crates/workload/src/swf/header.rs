@@ -44,17 +44,15 @@ impl Header {
         // No zone is a day away from another; beyond that it is damage.
         (-86_400..=86_400).contains(&offset).then_some(offset)
     }
-
-    /// `MaxJobs`, or `MaxRecords`: how many jobs the log claims to hold.
-    pub fn claimed_jobs(&self) -> Option<u64> {
-        let number = |name| self.value(name).and_then(|value| value.parse().ok());
-        number("MaxRecords").or_else(|| number("MaxJobs"))
-    }
 }
 
 fn leading_integer(value: &str) -> Option<u32> {
     let digits = value.find(|c: char| !c.is_ascii_digit()).map_or(value, |end| &value[..end]);
-    digits.parse().ok()
+    // `1,024` is not 1: better to ask than to guess.
+    let grouped = value[digits.len()..]
+        .strip_prefix(',')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    if grouped { None } else { digits.parse().ok() }
 }
 
 #[cfg(test)]
@@ -73,6 +71,7 @@ mod tests {
         assert_eq!(header(";maxprocs:7").procs(), Some(7));
         assert_eq!(header("  ; MaxProcs: 7").procs(), Some(7));
         assert_eq!(header("; MaxProcs: 99999999999").procs(), None);
+        assert_eq!(header("; MaxProcs: 1,024").procs(), None);
         assert_eq!(header("; Note: nothing").procs(), None);
     }
 }

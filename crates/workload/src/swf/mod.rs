@@ -1,7 +1,7 @@
 //! The Standard Workload Format: a line of eighteen fields per job, comments after `;`.
 //!
 //! What is read and written again has the same fields and comments, line by line; only the white space
-//! between fields may change.
+//! between fields may change. Comments are text: bytes that are no UTF-8 come back as replacement characters.
 
 mod record;
 

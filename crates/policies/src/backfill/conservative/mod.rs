@@ -119,11 +119,14 @@ impl Conservative {
     /// A job that starts as it comes has passed those who came before it and wait on, if there are any.
     fn reason(&self, desk: &Desk<'_>, job: JobId) -> Reason {
         let now = desk.now();
-        let submit = |job: JobId| desk.ledger().request(job).submit;
-        if submit(job) < now {
+        let entry = |job: JobId| desk.ledger().entry(job);
+        if entry(job).request.submit < now {
             return Reason::Reserved;
         }
-        let passed = |other: &Waiting| self.starts.get(other.job) > now && submit(other.job) < now;
+        let arrival = Order::Arrival.key(entry(job));
+        let passed = |other: &Waiting| {
+            self.starts.get(other.job) > now && Order::Arrival.key(entry(other.job)) < arrival
+        };
         if self.queue.iter().any(passed) { Reason::Backfilled } else { Reason::AtOnce }
     }
 

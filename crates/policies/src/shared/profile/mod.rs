@@ -241,7 +241,8 @@ impl Profile {
     }
 }
 
-/// Two profiles are equal if the same is free at every instant.
+/// Two profiles that were never advanced are equal if the same is free at every instant; what is past is
+/// compared too.
 impl PartialEq for Profile {
     fn eq(&self, other: &Profile) -> bool {
         let points = |profile: &Profile| {
