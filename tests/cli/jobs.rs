@@ -114,7 +114,7 @@ fn the_log_with_simulated_fields() {
     let lab = Lab::with_log(RICH);
     lab.stdout("simulate log.swf --policy easy --jobs out.swf --procs-field requested");
     let out = lab.read("out.swf");
-    // Wait, runtime, allocated processors and status; job 2 is killed at its estimate.
+    // Wait, runtime, allocated processors and status; job 2 is killed at the log's estimate.
     let jobs: Vec<&str> = out.lines().filter(|line| !line.starts_with(';')).collect();
     let expect = [
         "1 100 0 100 5 98.50 1024 5 100 2048 1 3 4 5 6 7 -1 -1",

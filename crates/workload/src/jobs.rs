@@ -112,6 +112,8 @@ pub struct Counts {
     pub skipped: BTreeMap<String, u64>,
     /// Jobs submitted before one above them.
     pub out_of_order: u64,
+    /// Jobs handed out whose estimate the log does not know: their runtime stands for it.
+    pub without_estimate: u64,
 }
 
 /// Why a line gives no job.
@@ -184,6 +186,7 @@ impl<'a> Jobs<'a> {
             match job_of(record, options) {
                 Ok(job) => {
                     counts.used += 1;
+                    counts.without_estimate += u64::from(record.positive(Field::Estimate).is_none());
                     return Ok(Some(job));
                 }
                 Err(skip) => *counts.skipped.entry(skip.reason(options)).or_default() += 1,

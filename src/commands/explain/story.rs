@@ -67,7 +67,7 @@ impl Story {
             );
         }
         if let Some((end, killed)) = self.end {
-            line(end, if killed { "killed at its estimate".into() } else { "ended".to_owned() });
+            line(end, if killed { "killed at the log's estimate".into() } else { "ended".to_owned() });
         }
         text.push_str(&self.passers());
         text.push_str("\nTimes are seconds of the log.\n");

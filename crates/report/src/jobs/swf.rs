@@ -7,7 +7,7 @@ use miserly_workload::swf::{Field, Header, Record, Writer};
 
 /// Writes each job's line as it was, but for the wait, the runtime, the allocation and the status.
 ///
-/// The status is 1 for a job that ended by itself and 0 for one that was killed at its estimate. The format
+/// The status is 1 for a job that ended by itself and 0 for one that was killed at the log's estimate. The format
 /// knows whole seconds only: a wait or runtime with decimals is rounded down.
 pub struct SwfJobs<W> {
     writer: Writer<W>,

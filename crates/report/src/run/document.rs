@@ -86,10 +86,12 @@ pub struct Jobs {
     pub measured: u64,
     /// Lines left out, by reason: `read` = `simulated` + their sum.
     pub skipped: BTreeMap<String, u64>,
-    /// Jobs that were killed at their estimate.
+    /// Jobs that were killed at the log's estimate.
     pub killed_at_estimate: u64,
     /// Jobs submitted before one above them in the log; they were sorted.
     pub out_of_order: u64,
+    /// Jobs that ran whose estimate the log does not know: their runtime stands for it.
+    pub without_estimate: u64,
 }
 
 /// The measures of the jobs that were measured. Times in seconds.
@@ -190,6 +192,7 @@ impl Outcome {
                 skipped: counts.skipped.clone(),
                 killed_at_estimate: metrics.killed_at_estimate(),
                 out_of_order: counts.out_of_order,
+                without_estimate: counts.without_estimate,
             },
             metrics: MetricsDoc {
                 wait: Measure::of(metrics.wait.count(), metrics.wait.summary()),

@@ -134,8 +134,12 @@ fn log_heading(outcome: &Outcome) -> String {
     if jobs.out_of_order > 0 {
         said.push_str(&format!("; {} out of order, sorted", count(jobs.out_of_order)));
     }
+    if jobs.without_estimate > 0 {
+        let number = count(jobs.without_estimate);
+        said.push_str(&format!("; {number} without an estimate, the runtime stands for it"));
+    }
     if jobs.killed_at_estimate > 0 {
-        said.push_str(&format!("; {} killed at their estimate", count(jobs.killed_at_estimate)));
+        said.push_str(&format!("; {} killed at the log's estimate", count(jobs.killed_at_estimate)));
     }
     text.push_str(&format!("{:<24}{said}\n", "jobs"));
     let conventions = format!(
