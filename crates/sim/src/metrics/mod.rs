@@ -227,3 +227,56 @@ impl Observer for Metrics {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Reason, Resources};
+
+    use super::*;
+
+    fn job(number: i64) -> Finished {
+        let secs = |secs| Span::from_secs(secs).unwrap();
+        let submit = Time::ZERO + secs(7 * number);
+        let start = submit + secs(number * number % 50);
+        let runtime = secs(number % 20);
+        let procs = 1 + number.unsigned_abs() % 4;
+        Finished {
+            request: Request::new(number, submit, secs(60), Resources::cpus(procs)),
+            runtime,
+            killed: number % 5 == 0,
+            start,
+            end: start + runtime,
+            reason: Reason::Reserved,
+            promised: (number % 2 == 0).then_some(start),
+            broken: number % 4 == 0,
+            pes: None,
+            record: None,
+        }
+    }
+
+    fn measured(numbers: impl Iterator<Item = i64>) -> Metrics {
+        let mut metrics = Metrics::new(4, Span::ZERO);
+        for job in numbers.map(job) {
+            metrics.submitted(job.request.submit, &job.request);
+            metrics.finished(&job).unwrap();
+        }
+        metrics
+    }
+
+    #[test]
+    fn merged_in_any_order_the_parts_are_the_whole() {
+        let figures = |metrics: &mut Metrics| {
+            let summaries = metrics.distributions_mut().map(Distribution::summary);
+            let counts = (metrics.simulated(), metrics.measured(), metrics.killed_at_estimate());
+            (summaries, counts, metrics.promises(), metrics.makespan(), metrics.utilization())
+        };
+        let whole = figures(&mut measured(0..90));
+        let parts = [0..20, 20..50, 50..90];
+        for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
+            let mut merged = measured(parts[order[0]].clone());
+            merged.merge(&measured(parts[order[1]].clone()));
+            merged.merge(&measured(parts[order[2]].clone()));
+            assert_eq!(figures(&mut merged), whole);
+        }
+    }
+}

@@ -66,3 +66,32 @@ impl Starts {
         self.jobs -= 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Entry, Request, Resources, Span, State};
+
+    use super::*;
+    use crate::shared::Order;
+
+    #[test]
+    fn former_entries_and_doubles_do_not_pile_up() {
+        let waiting = |job: u32| {
+            let request = Request::new(job.into(), Time::ZERO, Span::TICK, Resources::cpus(1));
+            let entry = Entry { request, admitted: job.into(), state: State::Waiting, promise: None };
+            Waiting { key: Order::Arrival.key(&entry), job: JobId(job), procs: 1, span: Span::TICK }
+        };
+        let jobs: Vec<Waiting> = (0..10).map(waiting).collect();
+        let mut starts = Starts::default();
+        for round in 0..1000 {
+            for job in &jobs {
+                // There and back again, and where it was.
+                for at in [round % 2, round % 3, round % 3] {
+                    starts.set(job, Time::from_ticks(at));
+                }
+            }
+            assert!(starts.heap.len() <= 4 * jobs.len() + 64, "{} entries", starts.heap.len());
+        }
+        assert_eq!(starts.first().map(|(at, _, job)| (at.ticks(), job)), Some((0, JobId(0))));
+    }
+}
