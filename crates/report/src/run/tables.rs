@@ -57,9 +57,11 @@ pub fn compare_tables(outcomes: &[&Outcome]) -> String {
     table.set_header(
         std::iter::once(String::new()).chain(outcomes.iter().map(|outcome| headed(&outcome.policy))),
     );
+    let mut starred = false;
     for row in ROWS {
         let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (row.value)(outcome)).collect();
         let best = best(&values, row.lower_is_better);
+        starred |= best.is_some();
         let cells = values.iter().map(|&value| {
             let mark = if best.is_some() && value == best { "*" } else { " " };
             format!("{}{mark}", (row.show)(value))
@@ -74,7 +76,8 @@ pub fn compare_tables(outcomes: &[&Outcome]) -> String {
         }
     })));
     align(&mut table);
-    text.push_str(&format!("\n{}\n\n* best of the row\n", trimmed(&table)));
+    let legend = if starred { "\n* best of the row\n" } else { "" };
+    text.push_str(&format!("\n{}\n{legend}", trimmed(&table)));
     text
 }
 
