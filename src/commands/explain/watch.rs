@@ -11,7 +11,7 @@ pub(super) struct Watch {
     /// Free processors and waiting jobs after the last instant.
     before: (u64, usize),
     pub(super) story: Option<Story>,
-    /// When the jobs that wait or run were submitted, for those submitted after ours.
+    /// The jobs submitted after ours that have not started yet.
     behind: Vec<Request>,
 }
 

@@ -74,7 +74,7 @@ proptest! {
                     let (from, to) = (from.max(now), to.max(now));
                     profile.give(time(from), time(to), procs);
                     naive.add(from, to, i64::from(procs));
-                    let limited = profile.earliest_before(time(now), time(from), Span::from_ticks(to - from), procs);
+                    let limited = profile.earliest_within(time(now), time(from), time(from), Span::from_ticks(to - from), procs);
                     if to > from {
                         let hole = naive.earliest(now, to - from, i64::from(procs));
                         prop_assert_eq!(limited.map(Time::ticks), Some(hole).filter(|&hole| hole < from));
@@ -110,7 +110,7 @@ proptest! {
         let mut lifted = profile.clone();
         let late = profile.earliest(time(250), span, procs);
         profile.take(late, late + span, procs);
-        let found = profile.earliest_before(time(0), late, span, procs);
+        let found = profile.earliest_within(time(0), late, late, span, procs);
         let truth = Some(lifted.earliest(time(0), span, procs)).filter(|&start| start < late);
         prop_assert_eq!(found, truth);
         lifted.take(late, late + span, procs);

@@ -91,9 +91,8 @@ impl Profile {
             if index > start.chunk && chunk.first >= to {
                 break;
             }
-            let reaches_end = self.chunks.get(index + 1).is_none_or(|next| next.first > to);
-            let end = if reaches_end { chunk.before(to) } else { chunk.times.len() };
             if chunk.most + chunk.lift > most {
+                let end = chunk.before(to);
                 let within = chunk.free[first..end.max(first + 1)].iter().copied().fold(i32::MIN, i32::max);
                 most = most.max(within + chunk.lift);
             }
@@ -109,18 +108,14 @@ impl Profile {
     /// # Source
     /// The hole search of conservative backfilling, Zotkin et al. §2.
     pub fn earliest(&self, not_before: Time, span: Span, procs: u32) -> Time {
-        self.earliest_before(not_before, Time::MAX, span, procs).unwrap_or(Time::MAX)
+        self.earliest_within(not_before, Time::MAX, Time::MAX, span, procs).unwrap_or(Time::MAX)
     }
 
-    /// The earliest hole that starts before `limit`, for a job that holds `procs` from `limit` on itself.
+    /// The earliest hole that starts before `limit` and before `until`, for a job that holds `procs` from
+    /// `limit` on itself.
     ///
     /// From `limit` on the job stands in nobody's way but its own, so a hole need reach no further: this is
     /// the search for a better place than `limit` without lifting the job out first.
-    pub fn earliest_before(&self, not_before: Time, limit: Time, span: Span, procs: u32) -> Option<Time> {
-        self.earliest_within(not_before, limit, limit, span, procs)
-    }
-
-    /// As [`earliest_before`](Profile::earliest_before), but the hole starts before `until` as well.
     pub fn earliest_within(
         &self,
         not_before: Time,
