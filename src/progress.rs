@@ -3,9 +3,10 @@
 use std::io::{self, IsTerminal};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use miserly_lab::Stopwatch;
 use miserly_sim::{Finished, Observer};
 
 /// How many jobs end between two looks at the clock.
@@ -77,21 +78,5 @@ impl Observer for Watch<'_> {
             self.pending = 0;
         }
         Ok(())
-    }
-}
-
-/// How long something takes; never an input of a simulation.
-pub(crate) struct Stopwatch(Instant);
-
-impl Stopwatch {
-    /// Starts now.
-    #[allow(clippy::disallowed_methods)] // The command line measures its own run.
-    pub(crate) fn start() -> Stopwatch {
-        Stopwatch(Instant::now())
-    }
-
-    /// Since the start.
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.0.elapsed()
     }
 }

@@ -1,5 +1,6 @@
 //! `miserly compare`: several policies on the same logs.
 
+use miserly_lab::{PrepareError, Prepared};
 use miserly_policies::Chosen;
 use miserly_report::{Outcome, compare_tables};
 use miserly_workload::generate::{Feitelson96, Model};
@@ -10,7 +11,7 @@ use serde::Serialize;
 use crate::args::{CompareArgs, EMBEDDED};
 use crate::output::{print, print_json};
 use crate::progress::Progress;
-use crate::run::{Prepared, open};
+use crate::run::{open, prepare};
 
 /// What is compared where nobody says what.
 const TELLING: [&str; 6] = [
@@ -39,13 +40,13 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let progress = Progress::new(jobs * policies.len() as u64);
     let runs: Vec<(&Prepared, &Chosen)> =
         logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy))).collect();
-    let finished: Vec<anyhow::Result<Outcome>> = runs
+    let finished: Vec<Result<Outcome, PrepareError>> = runs
         .into_par_iter()
         .map(|(log, policy)| log.outcome(policy, false, &mut [&mut progress.watch()]))
         .collect();
     drop(progress);
     // The first error in the order of the runs, whichever came first in time.
-    let outcomes: Vec<Outcome> = finished.into_iter().collect::<anyhow::Result<_>>()?;
+    let outcomes: Vec<Outcome> = finished.into_iter().collect::<Result<_, _>>()?;
     if args.json {
         return print_json(&Comparison { version: env!("CARGO_PKG_VERSION"), runs: outcomes });
     }
@@ -63,11 +64,11 @@ fn policies(args: &CompareArgs) -> anyhow::Result<Vec<Chosen>> {
 
 fn logs(args: &CompareArgs) -> anyhow::Result<Vec<Prepared>> {
     if args.traces.is_empty() {
-        let log = Prepared::new(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;
+        let log = prepare(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;
         return Ok(vec![log.with_checksum(args.json)?]);
     }
     let prepare = |path: &std::path::PathBuf| -> anyhow::Result<Prepared> {
-        let log = Prepared::new(open(path)?, &args.run, Estimates::default())?;
+        let log = prepare(open(path)?, &args.run, Estimates::default())?;
         Ok(log.with_checksum(args.json)?)
     };
     args.traces.iter().map(prepare).collect()

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use miserly_lab::Prepared;
 use miserly_report::{AtomicFile, CsvJobs, Outcome, SwfJobs, simulate_table};
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
@@ -10,7 +11,7 @@ use miserly_workload::Estimates;
 use crate::args::SimulateArgs;
 use crate::output::{print, print_json};
 use crate::progress::Progress;
-use crate::run::{Prepared, open};
+use crate::run::{open, prepare};
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     let format =
@@ -19,8 +20,8 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         refuse_the_log_itself(&args.trace, path)?;
     }
     let mut prepared =
-        Prepared::new(open(&args.trace)?, &args.run, Estimates::default())?.with_checksum(args.json)?;
-    prepared.options.keep_records = matches!(format, Some((_, Format::Swf)));
+        prepare(open(&args.trace)?, &args.run, Estimates::default())?.with_checksum(args.json)?;
+    prepared.job_options.keep_records = matches!(format, Some((_, Format::Swf)));
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
     let outcome = match format {

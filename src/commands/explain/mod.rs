@@ -7,6 +7,7 @@ mod story;
 mod watch;
 
 use miserly_core::JobNumber;
+use miserly_lab::Prepared;
 use miserly_workload::Estimates;
 use miserly_workload::swf::{Field, Line, ReadError};
 
@@ -15,11 +16,11 @@ use self::watch::Watch;
 
 use crate::args::ExplainArgs;
 use crate::output::{print, print_json};
-use crate::run::{Prepared, open};
+use crate::run::{open, prepare};
 
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
-    let prepared = Prepared::new(open(&args.trace)?, &args.run, Estimates::default())?;
-    let mut watch = Watch::of(args.job, prepared.options.procs.into());
+    let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    let mut watch = Watch::of(args.job, prepared.job_options.procs.into());
     let mut simulation = prepared.simulation(&args.policy)?;
     let mut jobs = prepared.jobs()?.peekable();
     while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}

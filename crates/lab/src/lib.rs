@@ -1,0 +1,10 @@
+//! The laboratory: logs run under policies.
+//!
+//! [`Prepared`] is a log made ready to be run under any policy.
+
+mod prepared;
+
+mod stopwatch;
+
+pub use prepared::{PrepareError, Prepared, RunOptions};
+pub use stopwatch::Stopwatch;

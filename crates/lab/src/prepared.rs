@@ -1,0 +1,222 @@
+//! From a log and the options of a run to the run.
+
+use std::path::Path;
+
+use miserly_core::{Instants, Machine, Span};
+use miserly_policies::{Chosen, PolicyError};
+use miserly_report::{Outcome, Settings, TraceDoc};
+use miserly_sim::{Metrics, Observer, RunError, Simulation};
+use miserly_workload::swf::ReadError;
+use miserly_workload::{
+    Counts, Estimates, Filter, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, TraceError,
+};
+
+use crate::stopwatch::Stopwatch;
+
+/// How a log becomes a run.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// The machine's processors, in place of the log's MaxProcs or MaxNodes.
+    pub procs: Option<u32>,
+    /// What the policy is told of the runtimes.
+    pub estimates: Estimates,
+    /// What happens to a job that reaches the log's own estimate.
+    pub overrun: Overrun,
+    /// How the events of one instant reach the policy.
+    pub instants: Instants,
+    /// Which field is a job's size, where both are known.
+    pub procs_field: ProcsField,
+    /// Jobs to leave out: those that meet any of these.
+    pub drop: Vec<Filter>,
+    /// Skip and count malformed lines instead of stopping at the first.
+    pub lenient: bool,
+    /// Only jobs submitted then or later, in the log's seconds.
+    pub from: Option<i64>,
+    /// Only jobs submitted before then, in the log's seconds.
+    pub to: Option<i64>,
+    /// Simulate, but do not measure, jobs submitted within so many seconds of the first one.
+    pub warmup: i64,
+    /// The seed of random draws.
+    pub seed: u64,
+}
+
+/// Why a log cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// An empty slice.
+    #[error("no job is submitted at {from} s or later and before {to} s: --to must be above --from")]
+    EmptySlice {
+        /// The slice's begin, seconds.
+        from: i64,
+        /// Its end, seconds.
+        to: i64,
+    },
+    /// The log cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The policy does not run on the machine.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The run stopped.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// A log that is ready to be run, any number of times and from several threads.
+pub struct Prepared {
+    /// The log.
+    pub trace: Trace,
+    /// What a first look at it found.
+    pub survey: Survey,
+    /// How its lines become jobs.
+    pub job_options: JobOptions,
+    options: RunOptions,
+    sha256: Option<String>,
+}
+
+impl Prepared {
+    /// Looks the log over once, and settles the machine.
+    ///
+    /// # Errors
+    /// If the log cannot be read or has no jobs, if no machine size is known, or if the slice is empty.
+    pub fn new(trace: Trace, options: RunOptions) -> Result<Prepared, PrepareError> {
+        if let (Some(from), Some(to)) = (options.from, options.to)
+            && from >= to
+        {
+            return Err(PrepareError::EmptySlice { from, to });
+        }
+        let survey = trace.survey()?;
+        if survey.records == 0 {
+            return Err(TraceError::Empty { name: trace.name().into() }.into());
+        }
+        let Some(procs) = options.procs.or_else(|| survey.header.procs()) else {
+            return Err(no_machine(&trace, options.lenient).into());
+        };
+        let job_options = options.job_options(procs);
+        Ok(Prepared { trace, survey, job_options, options, sha256: None })
+    }
+
+    /// Also takes the checksum of the log, for documents.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn with_checksum(mut self, wanted: bool) -> Result<Prepared, TraceError> {
+        self.sha256 = wanted.then(|| self.trace.sha256()).transpose()?;
+        Ok(self)
+    }
+
+    /// A simulation of this log's machine under `policy`.
+    ///
+    /// # Errors
+    /// If the policy does not run on the machine.
+    pub fn simulation(&self, policy: &Chosen) -> Result<Simulation, PolicyError> {
+        let machine = Machine::plain(self.job_options.procs.into());
+        let policy = policy.build(&machine)?;
+        Ok(Simulation::new(machine, policy, self.options.instants))
+    }
+
+    /// The log's jobs.
+    ///
+    /// # Errors
+    /// If the log cannot be opened.
+    pub fn jobs(&self) -> Result<Jobs<'_>, TraceError> {
+        Jobs::new(&self.trace, self.survey.in_order, self.job_options.clone())
+    }
+
+    /// Runs the log to its end under the eyes of `observers`, and says what it came to.
+    ///
+    /// `pes` tells each job its processors by number.
+    ///
+    /// # Errors
+    /// If the log cannot be read, an observer cannot write, or the policy does not run.
+    pub fn outcome(
+        &self,
+        policy: &Chosen,
+        pes: bool,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<Outcome, PrepareError> {
+        let watch = Stopwatch::start();
+        let simulation = self.simulation(policy)?;
+        let mut simulation = if pes { simulation.with_pes() } else { simulation };
+        let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
+        let mut metrics = Metrics::new(self.job_options.procs.into(), warmup);
+        let counts = self.play(&mut simulation, &mut metrics, observers)?;
+        let seconds = watch.elapsed().as_secs_f64();
+        let trace =
+            TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() };
+        Ok(Outcome::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds))
+    }
+
+    fn play(
+        &self,
+        simulation: &mut Simulation,
+        metrics: &mut Metrics,
+        others: &mut [&mut dyn Observer],
+    ) -> Result<Counts, RunError> {
+        let mut observers: Vec<&mut dyn Observer> = vec![metrics];
+        for other in others.iter_mut() {
+            observers.push(&mut **other);
+        }
+        let mut jobs = self.jobs()?;
+        simulation.run(&mut jobs, &mut observers)?;
+        Ok(jobs.counts().clone())
+    }
+
+    /// The log's file name, without folders.
+    pub fn name(&self) -> &str {
+        let name = self.trace.name();
+        Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or(name)
+    }
+
+    /// How the run is set, as documents tell it.
+    pub fn settings(&self) -> Settings {
+        let RunOptions { instants, warmup, .. } = self.options;
+        let jobs = &self.job_options;
+        Settings {
+            procs: jobs.procs,
+            instants: instants.to_string(),
+            overrun: jobs.overrun.to_string(),
+            estimates: jobs.estimates.to_string(),
+            procs_field: jobs.procs_field.to_string(),
+            drop: jobs.drop.iter().map(ToString::to_string).collect(),
+            from: jobs.from,
+            to: jobs.to,
+            warmup,
+            seed: jobs.seed,
+            lenient: jobs.lenient,
+        }
+    }
+}
+
+impl RunOptions {
+    /// How the lines of a log become jobs of a machine of `procs` processors.
+    fn job_options(&self, procs: u32) -> JobOptions {
+        JobOptions {
+            procs,
+            procs_field: self.procs_field,
+            drop: self.drop.clone(),
+            overrun: self.overrun,
+            estimates: self.estimates,
+            seed: self.seed,
+            lenient: self.lenient,
+            from: self.from,
+            to: self.to,
+            keep_records: false,
+        }
+    }
+}
+
+/// What to say where no machine size is known: that the log is no log, if that is the reason.
+fn no_machine(trace: &Trace, lenient: bool) -> TraceError {
+    let mut reader = match trace.reader() {
+        Ok(reader) => reader,
+        Err(error) => return error,
+    };
+    loop {
+        match reader.next_job() {
+            Err(ReadError::Malformed { .. }) if lenient => {}
+            Err(error) => return trace.read_error(error),
+            Ok(_) => return TraceError::NoMachine { name: trace.name().into() },
+        }
+    }
+}
