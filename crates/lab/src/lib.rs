@@ -2,6 +2,8 @@
 //!
 //! [`Prepared`] is a log made ready to be run under any policy.
 
+pub mod experiment;
+
 mod prepared;
 
 mod stopwatch;

@@ -1,6 +1,8 @@
 //! From a log and the options of a run to the run.
 
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use miserly_core::{Instants, Machine, Span};
 use miserly_policies::{Chosen, PolicyError};
@@ -11,12 +13,13 @@ use miserly_workload::{
     Counts, Estimates, Filter, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, TraceError,
 };
 
+use crate::experiment::Log;
 use crate::stopwatch::Stopwatch;
 
 /// How a log becomes a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// The machine's processors, in place of the log's MaxProcs or MaxNodes.
+    /// The machine's processors, in place of what the log's header says.
     pub procs: Option<u32>,
     /// What the policy is told of the runtimes.
     pub estimates: Estimates,
@@ -60,14 +63,17 @@ pub enum PrepareError {
     /// The run stopped.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The file of the jobs cannot be written.
+    #[error("cannot write the jobs: {0}")]
+    Write(#[from] io::Error),
 }
 
 /// A log that is ready to be run, any number of times and from several threads.
 pub struct Prepared {
     /// The log.
-    pub trace: Trace,
+    pub trace: Arc<Trace>,
     /// What a first look at it found.
-    pub survey: Survey,
+    pub survey: Arc<Survey>,
     /// How its lines become jobs.
     pub job_options: JobOptions,
     options: RunOptions,
@@ -80,12 +86,26 @@ impl Prepared {
     /// # Errors
     /// If the log cannot be read or has no jobs, if no machine size is known, or if the slice is empty.
     pub fn new(trace: Trace, options: RunOptions) -> Result<Prepared, PrepareError> {
-        if let (Some(from), Some(to)) = (options.from, options.to)
-            && from >= to
-        {
-            return Err(PrepareError::EmptySlice { from, to });
-        }
+        options.check()?;
         let survey = trace.survey()?;
+        Prepared::surveyed(Arc::new(trace), Arc::new(survey), options)
+    }
+
+    /// A log that many runs share.
+    ///
+    /// # Errors
+    /// As [`new`](Prepared::new).
+    pub fn of(log: &Log, options: RunOptions) -> Result<Prepared, PrepareError> {
+        options.check()?;
+        let prepared = Prepared::surveyed(Arc::clone(&log.trace), Arc::clone(&log.survey), options)?;
+        Ok(Prepared { sha256: Some(log.sha256.clone()), ..prepared })
+    }
+
+    fn surveyed(
+        trace: Arc<Trace>,
+        survey: Arc<Survey>,
+        options: RunOptions,
+    ) -> Result<Prepared, PrepareError> {
         if survey.records == 0 {
             return Err(TraceError::Empty { name: trace.name().into() }.into());
         }
@@ -189,6 +209,13 @@ impl Prepared {
 }
 
 impl RunOptions {
+    fn check(&self) -> Result<(), PrepareError> {
+        match (self.from, self.to) {
+            (Some(from), Some(to)) if from >= to => Err(PrepareError::EmptySlice { from, to }),
+            _ => Ok(()),
+        }
+    }
+
     /// How the lines of a log become jobs of a machine of `procs` processors.
     fn job_options(&self, procs: u32) -> JobOptions {
         JobOptions {

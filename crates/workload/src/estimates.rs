@@ -74,6 +74,30 @@ impl Default for Estimates {
 }
 
 impl Estimates {
+    /// Whether anything is drawn at random.
+    pub fn draws(self) -> bool {
+        matches!(self, Estimates::Uniform(factor) | Estimates::UniformMean(factor) if factor != Factor::ONE)
+    }
+
+    /// The name of the model, without its factor.
+    pub const fn model(self) -> &'static str {
+        match self {
+            Estimates::Trace(_) => "trace",
+            Estimates::Exact(_) => "exact",
+            Estimates::Uniform(_) => "uniform",
+            Estimates::UniformMean(_) => "uniform:mean",
+        }
+    }
+
+    /// The model's factor: R, or F.
+    pub const fn factor(self) -> Factor {
+        let (Estimates::Trace(factor)
+        | Estimates::Exact(factor)
+        | Estimates::Uniform(factor)
+        | Estimates::UniformMean(factor)) = self;
+        factor
+    }
+
     /// What the scheduler is told of job `number`, whose log says `estimate` and which runs for `runtime`.
     pub fn estimate(self, estimate: Span, runtime: Span, seed: u64, number: i64) -> Span {
         match self {

@@ -118,6 +118,19 @@ impl Trace {
         Trace { name: name.into(), source: Source::Memory(text) }
     }
 
+    /// The same log in memory, unpacked: for a log that is read many times.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn into_memory(self) -> Result<Trace, TraceError> {
+        let mut text = Vec::new();
+        let read = self.unpacked().and_then(|mut lines| lines.read_to_end(&mut text));
+        match read {
+            Ok(_) => Ok(Trace { name: self.name, source: Source::Memory(text) }),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
     /// The name for messages: the path as it was given.
     pub fn name(&self) -> &str {
         &self.name
@@ -135,13 +148,17 @@ impl Trace {
     /// # Errors
     /// If the file cannot be opened.
     pub fn reader(&self) -> Result<Reader<Box<dyn BufRead + Send + '_>>, TraceError> {
-        let mut raw = self.raw().map_err(|error| self.failed(error))?;
-        let start = raw.fill_buf().map_err(|error| self.failed(error))?;
-        Ok(Reader::new(if start.starts_with(&[0x1f, 0x8b]) {
+        Ok(Reader::new(self.unpacked().map_err(|error| self.failed(error))?))
+    }
+
+    /// The log's bytes, unpacked if they are gzipped.
+    fn unpacked(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
+        let mut raw = self.raw()?;
+        Ok(if raw.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
             Box::new(BufReader::with_capacity(CHUNK, MultiGzDecoder::new(raw)))
         } else {
             raw
-        }))
+        })
     }
 
     /// The SHA-256 of the log's bytes as they are stored, in hexadecimal.

@@ -1,0 +1,156 @@
+//! An experiment file, checked.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use miserly_policies::Chosen;
+use miserly_workload::Estimates;
+use toml::Spanned;
+
+use super::error::ExperimentError;
+use super::file::{File, RunsFile, Selector};
+use super::logs::Logs;
+use super::plan::AXES;
+
+/// An experiment: its file, and that all names in it mean something.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The file's name, for messages.
+    pub name: String,
+    /// The file as it is written.
+    pub text: String,
+    /// What it says.
+    pub file: File,
+}
+
+impl Experiment {
+    /// Reads an experiment.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Experiment, ExperimentError> {
+        let (name, text) = (name.into(), text.into());
+        let file: File = toml::from_str(&text)
+            .map_err(|error| ExperimentError::Toml { file: name.clone(), problem: error.to_string() })?;
+        let experiment = Experiment { name, text, file };
+        experiment.check_traces()?;
+        experiment.check_policies()?;
+        experiment.check_runs()?;
+        experiment.check_selectors()?;
+        Ok(experiment)
+    }
+
+    /// Finds the logs: in `folders`, in their order.
+    ///
+    /// # Errors
+    /// If a log is missing that is not optional, or one that is there cannot be read.
+    pub fn open_logs(&self, folders: &[PathBuf]) -> Result<Logs, ExperimentError> {
+        let mut logs = Vec::new();
+        for trace in &self.file.traces {
+            let log = trace.get_ref().open(folders).map_err(|problem| self.wrong(trace, problem))?;
+            if let (Err(problem), false) = (&log, trace.get_ref().optional) {
+                let (file, name) = (self.name.clone(), trace.get_ref().name.clone());
+                return Err(ExperimentError::MissingLog { file, name, problem: problem.clone() });
+            }
+            logs.push(log);
+        }
+        Ok(Logs(logs))
+    }
+
+    /// An error about something of the file.
+    pub(crate) fn wrong<T>(&self, at: &Spanned<T>, problem: impl Into<String>) -> ExperimentError {
+        let before = &self.text.as_bytes()[..at.span().start.min(self.text.len())];
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        ExperimentError::File { file: self.name.clone(), line, problem: problem.into() }
+    }
+
+    /// The policy of that short name, or of that written form.
+    pub(super) fn policy(&self, label: &Spanned<String>) -> Result<Chosen, ExperimentError> {
+        let written = self.file.policies.get(label.get_ref()).unwrap_or(label);
+        written
+            .get_ref()
+            .parse()
+            .map_err(|error: miserly_policies::PolicyError| self.wrong(written, error.to_string()))
+    }
+
+    pub(super) fn estimates(&self, model: &Spanned<String>) -> Result<Estimates, ExperimentError> {
+        model
+            .get_ref()
+            .parse()
+            .map_err(|error: miserly_workload::EstimatesError| self.wrong(model, error.to_string()))
+    }
+
+    /// The positions of the logs of a block.
+    pub(super) fn traces_of(&self, block: &RunsFile) -> Vec<usize> {
+        let of_block =
+            |name: &String| block.traces.is_empty() || block.traces.iter().any(|at| at.get_ref() == name);
+        let traces = self.file.traces.iter().enumerate();
+        traces.filter(|(_, trace)| of_block(&trace.get_ref().name)).map(|(at, _)| at).collect()
+    }
+
+    fn check_traces(&self) -> Result<(), ExperimentError> {
+        let mut names = BTreeSet::new();
+        for trace in &self.file.traces {
+            if !names.insert(&trace.get_ref().name) {
+                return Err(self.wrong(trace, format!("a second trace {:?}", trace.get_ref().name)));
+            }
+            trace.get_ref().options.run_options().map_err(|problem| self.wrong(trace, problem))?;
+        }
+        Ok(())
+    }
+
+    fn check_policies(&self) -> Result<(), ExperimentError> {
+        self.file.policies.values().try_for_each(|written| self.policy(written).map(drop))
+    }
+
+    fn check_runs(&self) -> Result<(), ExperimentError> {
+        let mut names = BTreeSet::new();
+        for runs in &self.file.runs {
+            let block = runs.get_ref();
+            if !names.insert(&block.name) {
+                return Err(self.wrong(runs, format!("a second block of runs {:?}", block.name)));
+            }
+            block.options.run_options().map_err(|problem| self.wrong(runs, problem))?;
+            block.policies.iter().try_for_each(|label| self.policy(label).map(drop))?;
+            block.estimates.iter().try_for_each(|model| self.estimates(model).map(drop))?;
+            let known = |name: &&Spanned<String>| {
+                self.file.traces.iter().any(|at| &at.get_ref().name == name.get_ref())
+            };
+            if let Some(name) = block.traces.iter().find(|name| !known(name)) {
+                return Err(
+                    self.wrong(name, format!("no trace {:?}; [[trace]] entries give them", name.get_ref()))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// That every selector names axes; that it finds runs is seen when it is used.
+    fn check_selectors(&self) -> Result<(), ExperimentError> {
+        for table in &self.file.tables {
+            let lines = table.get_ref().rows.iter().chain(&table.get_ref().columns).map(|line| &line.select);
+            for select in lines.chain([&table.get_ref().common]) {
+                known_axes(select).map_err(|problem| self.wrong(table, problem))?;
+            }
+        }
+        for chart in &self.file.charts {
+            let lines = chart.get_ref().lines.iter().map(|line| &line.select);
+            for select in lines.chain([&chart.get_ref().common]) {
+                known_axes(select).map_err(|problem| self.wrong(chart, problem))?;
+            }
+        }
+        for claim in &self.file.claims {
+            for figure in claim.get_ref().figures.values() {
+                known_axes(&figure.select).map_err(|problem| self.wrong(claim, problem))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn known_axes(select: &Selector) -> Result<(), String> {
+    match select.keys().find(|key| !AXES.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) => Err(format!("{key:?} tells no runs apart; these do: {}", AXES.join(", "))),
+    }
+}

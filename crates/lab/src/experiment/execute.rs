@@ -1,0 +1,169 @@
+//! Runs the plan of an experiment on all cores, and keeps each run when it is done.
+
+use std::io;
+
+use miserly_core::{Span, Time};
+use miserly_report::{AtomicFile, CsvJobs, Outcome};
+use miserly_sim::{Finished, InOrder, Observer};
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::error::ExperimentError;
+use super::plan::{Axes, Plan, PlannedRun};
+use super::store::Store;
+use crate::prepared::{PrepareError, Prepared};
+
+/// Somebody who is told how far the runs are.
+pub trait Watcher: Sync {
+    /// Somebody who watches one run.
+    fn observer(&self) -> Box<dyn Observer + '_>;
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// Runs that were made.
+    pub made: usize,
+    /// Runs that were kept from before.
+    pub kept: usize,
+}
+
+/// A run as it is kept.
+#[derive(Serialize)]
+struct Kept<'a> {
+    key: &'a str,
+    axes: &'a Axes,
+    run: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gantt: Option<Vec<GanttRow>>,
+}
+
+/// A job of the window of a Gantt chart. Times in seconds after the first submission.
+#[derive(Serialize)]
+struct GanttRow {
+    job: i64,
+    user: Option<u32>,
+    submit: f64,
+    start: f64,
+    end: f64,
+    /// First and last processor of each range.
+    pes: Vec<(u32, u32)>,
+}
+
+/// Makes the runs of the plan that are not in the store yet.
+///
+/// What is kept does not depend on the number of threads, nor on what was kept before.
+///
+/// # Errors
+/// The first failure in the order of the plan. The runs that were done are kept.
+pub fn execute(plan: &Plan, store: &Store, watcher: &dyn Watcher) -> Result<Executed, ExperimentError> {
+    let distinct = plan.distinct();
+    let all = distinct.len();
+    let open: Vec<&PlannedRun> =
+        distinct.into_iter().filter(|run| !store.has(&run.key, run.record.jobs)).collect();
+    let done: Vec<Result<(), ExperimentError>> =
+        open.par_iter().map(|run| make(run, store, watcher)).collect();
+    done.into_iter().collect::<Result<Vec<()>, _>>()?;
+    Ok(Executed { made: open.len(), kept: all - open.len() })
+}
+
+/// Runs which are not in the store yet, as jobs to simulate: what progress is measured in.
+pub fn open_jobs(plan: &Plan, store: &Store) -> u64 {
+    let open = plan.distinct().into_iter().filter(|run| !store.has(&run.key, run.record.jobs));
+    open.filter_map(|run| run.prepared.as_ref()).map(|prepared| prepared.survey.records).sum()
+}
+
+fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), ExperimentError> {
+    let Some(prepared) = &run.prepared else { return Ok(()) };
+    let mut progress = watcher.observer();
+    let mut window = run.record.gantt.map(|[from, to]| Window::new(from, to));
+    let mut observers: Vec<&mut dyn Observer> = vec![&mut *progress];
+    if let Some(window) = &mut window {
+        observers.push(window);
+    }
+    let outcome = match run.record.jobs {
+        false => prepared.outcome(&run.policy, run.record.gantt.is_some(), &mut observers),
+        true => with_jobs(run, prepared, store, &mut observers),
+    };
+    let outcome = outcome.map_err(|error| ExperimentError::Run { run: told(&run.axes), error })?;
+    let gantt = window.map(|window| window.rows);
+    store.write_json(
+        Store::run(&run.key),
+        &Kept { key: &run.key, axes: &run.axes, run: document(&outcome), gantt },
+    )
+}
+
+/// What the run is, for messages.
+fn told(axes: &Axes) -> String {
+    let of = |name: &str| axes.get(name).map_or("", String::as_str);
+    format!("{} under {}, estimates {}, seed {}", of("trace"), of("policy"), of("estimates"), of("seed"))
+}
+
+/// The document of the run without what differs from run to run.
+fn document(outcome: &Outcome) -> Value {
+    // Plain data: it has a JSON form.
+    let mut document = serde_json::to_value(outcome).unwrap_or_default();
+    if let Some(fields) = document.as_object_mut() {
+        fields.remove("timing");
+    }
+    document
+}
+
+/// Makes a run, and writes one row per job.
+fn with_jobs(
+    run: &PlannedRun,
+    prepared: &Prepared,
+    store: &Store,
+    others: &mut [&mut dyn Observer],
+) -> Result<Outcome, PrepareError> {
+    let path = store.path(Store::jobs(&run.key));
+    std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+    let (file, output) = AtomicFile::create(&path)?;
+    let mut jobs = InOrder::new(CsvJobs::new(output, prepared.trace.stem())?);
+    let mut observers: Vec<&mut dyn Observer> = vec![&mut jobs];
+    for other in others.iter_mut() {
+        observers.push(&mut **other);
+    }
+    let outcome = prepared.outcome(&run.policy, true, &mut observers)?;
+    file.commit(jobs.into_inner().into_inner())?;
+    Ok(outcome)
+}
+
+/// Collects the jobs that run in a window of time.
+struct Window {
+    from: Span,
+    to: Span,
+    origin: Option<Time>,
+    rows: Vec<GanttRow>,
+}
+
+impl Window {
+    /// From and to in seconds after the first submission.
+    fn new(from: i64, to: i64) -> Window {
+        let span = |secs| Span::from_secs(secs).unwrap_or(Span::MAX);
+        Window { from: span(from), to: span(to), origin: None, rows: Vec::new() }
+    }
+}
+
+impl Observer for Window {
+    fn submitted(&mut self, now: Time, _request: &miserly_core::Request) {
+        self.origin.get_or_insert(now);
+    }
+
+    fn finished(&mut self, job: &Finished) -> io::Result<()> {
+        let origin = self.origin.unwrap_or(job.request.submit);
+        if job.start < origin + self.to && job.end > origin + self.from {
+            let secs = |time: Time| (time - origin).as_secs_f64();
+            self.rows.push(GanttRow {
+                job: job.request.number,
+                user: job.request.user,
+                submit: secs(job.request.submit),
+                start: secs(job.start),
+                end: secs(job.end),
+                pes: job.pes.iter().flat_map(|pes| pes.ranges()).copied().collect(),
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,339 @@
+//! What an experiment file says, as it is written.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+/// An experiment: logs, policies, the runs to make of them, and what to show.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct File {
+    /// Its title.
+    pub title: String,
+    /// What it is about: paragraphs.
+    #[serde(default)]
+    pub about: String,
+    /// The logs.
+    #[serde(rename = "trace", default)]
+    pub traces: Vec<Spanned<TraceFile>>,
+    /// Short names of policies: the name, and the written form.
+    #[serde(default)]
+    pub policies: BTreeMap<String, Spanned<String>>,
+    /// What to run.
+    #[serde(default)]
+    pub runs: Vec<Spanned<RunsFile>>,
+    /// Tables, in the order in which they are shown.
+    #[serde(rename = "table", default)]
+    pub tables: Vec<Spanned<TableFile>>,
+    /// Charts.
+    #[serde(rename = "chart", default)]
+    pub charts: Vec<Spanned<ChartFile>>,
+    /// Claims that hold or do not.
+    #[serde(rename = "claim", default)]
+    pub claims: Vec<Spanned<ClaimFile>>,
+}
+
+/// A log: a file, or a model that makes one.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TraceFile {
+    /// The name that runs and tables use.
+    pub name: String,
+    /// The file's name; it is looked for in the folder of logs, then beside the experiment file.
+    pub file: Option<String>,
+    /// A model of `workload generate`, in place of a file.
+    pub model: Option<String>,
+    /// The model's number of jobs.
+    pub jobs: Option<u64>,
+    /// The model's offered load.
+    pub load: Option<f64>,
+    /// The model's seed.
+    pub seed: Option<u64>,
+    /// Where the log is to be had, or what to know of it; said where it is missing, and beside its results.
+    pub note: Option<String>,
+    /// Whether the experiment goes on without it.
+    #[serde(default)]
+    pub optional: bool,
+    /// How its runs are set.
+    #[serde(default)]
+    pub options: Options,
+    /// Estimates, in seconds, whose runtimes are studied apart.
+    #[serde(default)]
+    pub study: Vec<u64>,
+}
+
+/// The options of a run, as `miserly simulate` has them.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// The machine's processors.
+    pub procs: Option<u32>,
+    /// kill, extend or run.
+    pub overrun: Option<String>,
+    /// batch or sequential.
+    pub instants: Option<String>,
+    /// allocated or requested.
+    pub procs_field: Option<String>,
+    /// Jobs to leave out.
+    pub drop: Option<Vec<String>>,
+    /// Skip malformed lines.
+    pub lenient: Option<bool>,
+    /// Only jobs submitted then or later, seconds.
+    pub from: Option<i64>,
+    /// Only jobs submitted before then, seconds.
+    pub to: Option<i64>,
+    /// The warm-up, seconds.
+    pub warmup: Option<i64>,
+}
+
+/// A block of runs: every log under every policy with every model of the estimates and every seed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RunsFile {
+    /// The block's name, by which tables may ask for it.
+    pub name: String,
+    /// The logs; all of the experiment where none is named.
+    #[serde(default)]
+    pub traces: Vec<Spanned<String>>,
+    /// The policies: short names, or written forms.
+    pub policies: Vec<Spanned<String>>,
+    /// Models of the estimates.
+    #[serde(default = "log_estimates")]
+    pub estimates: Vec<Spanned<String>>,
+    /// The seeds of random draws.
+    #[serde(default)]
+    pub seeds: Vec<u64>,
+    /// Seeds 1 to this, in place of `seeds`.
+    pub repetitions: Option<u64>,
+    /// How the runs are set; goes before what the log says.
+    #[serde(default)]
+    pub options: Options,
+    /// What is recorded beyond the measures.
+    #[serde(default)]
+    pub record: Record,
+}
+
+fn log_estimates() -> Vec<Spanned<String>> {
+    vec![Spanned::new(0..0, "trace".into())]
+}
+
+/// What is recorded of a run beyond the measures.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Record {
+    /// Distributions, and the machine and the queue over time.
+    #[serde(default)]
+    pub details: bool,
+    /// Measures by category, user, queue or runtime-bin.
+    #[serde(default)]
+    pub by: Vec<String>,
+    /// One row per job, in a file of its own.
+    #[serde(default)]
+    pub jobs: bool,
+    /// The jobs of a window, for a Gantt chart: from and to in seconds after the first submission.
+    pub gantt: Option<[i64; 2]>,
+}
+
+/// Which runs: names of what varies, and values.
+pub type Selector = BTreeMap<String, Scalar>;
+
+/// A value in a selector.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// A text.
+    Text(String),
+    /// A whole number.
+    Whole(i64),
+    /// A number.
+    Number(f64),
+    /// A yes or no.
+    Flag(bool),
+}
+
+impl Scalar {
+    /// As the axes write it.
+    pub fn text(&self) -> String {
+        match self {
+            Scalar::Text(text) => text.clone(),
+            Scalar::Whole(number) => number.to_string(),
+            Scalar::Number(number) => number.to_string(),
+            Scalar::Flag(flag) => flag.to_string(),
+        }
+    }
+}
+
+/// A table of one figure of many runs, beside the paper's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TableFile {
+    /// Its title.
+    pub title: String,
+    /// What to know of it.
+    pub note: Option<String>,
+    /// Which figure: a path into the document of a run, such as `metrics.wait.mean`.
+    pub value: String,
+    /// What the figure is divided by before it is shown.
+    #[serde(default = "one")]
+    pub unit: f64,
+    /// Decimals.
+    #[serde(default = "two")]
+    pub digits: usize,
+    /// What every cell has in common.
+    #[serde(default, rename = "where")]
+    pub common: Selector,
+    /// The rows.
+    pub rows: Vec<Line>,
+    /// The columns.
+    pub columns: Vec<Line>,
+    /// The paper's figures, row by row, in the table's unit; NaN where it has none.
+    #[serde(default)]
+    pub paper: Vec<Vec<f64>>,
+}
+
+/// A row or a column of a table, or a line of a chart.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Line {
+    /// What stands beside it.
+    pub label: String,
+    /// Its runs.
+    #[serde(flatten)]
+    pub select: Selector,
+}
+
+/// A chart.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ChartFile {
+    /// Its title.
+    pub title: String,
+    /// What to know of it.
+    pub note: Option<String>,
+    /// What is drawn.
+    pub kind: ChartKind,
+    /// What is on the x axis of a line chart: something that varies, such as factor.
+    pub x: Option<String>,
+    /// Which figure: a path into the document of a run, or of a log.
+    pub value: String,
+    /// What the figure is divided by before it is drawn.
+    #[serde(default = "one")]
+    pub unit: f64,
+    /// What stands at the axes.
+    #[serde(default)]
+    pub x_label: String,
+    /// What stands at the axes.
+    #[serde(default)]
+    pub y_label: String,
+    /// How the axes are spaced.
+    #[serde(default)]
+    pub x_scale: Scale,
+    /// How the axes are spaced.
+    #[serde(default)]
+    pub y_scale: Scale,
+    /// What every line has in common.
+    #[serde(default, rename = "where")]
+    pub common: Selector,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+/// What a chart draws.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChartKind {
+    /// A figure of runs against what varies among them.
+    Line,
+    /// Pairs of a document, as a step function: distributions.
+    Steps,
+    /// Pairs or bins of a document, as bars.
+    Bars,
+    /// A figure over time, of `details.series`.
+    Series,
+    /// A measure by the groups of a breakdown, as lines.
+    Groups,
+    /// A measure by category, as a heat map.
+    Heat,
+    /// The jobs of a window.
+    Gantt,
+}
+
+/// How an axis is spaced.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// By ratio.
+    Log,
+    /// Evenly, in seconds that are shown as minutes, hours or days.
+    Time,
+    /// By ratio, likewise.
+    LogTime,
+}
+
+/// A claim about the results, decided by a formula.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ClaimFile {
+    /// The claim, in words.
+    pub text: String,
+    /// Figures of runs, by name.
+    #[serde(rename = "let", default)]
+    pub figures: BTreeMap<String, FigureFile>,
+    /// The formula over these names: holds unless it is 0.
+    pub holds: String,
+    /// Further figures to show: a label, and a formula.
+    #[serde(default)]
+    pub show: Vec<ShowFile>,
+}
+
+/// A figure of runs.
+#[derive(Clone, Debug, Deserialize)]
+pub struct FigureFile {
+    /// Which figure: a path into the document of a run, or of a log.
+    pub value: String,
+    /// Of several runs that differ in `over`: which of them.
+    pub take: Option<Take>,
+    /// What varies among the runs, where `take` is given.
+    pub over: Option<String>,
+    /// The runs.
+    #[serde(flatten)]
+    pub select: Selector,
+}
+
+/// A figure of several runs.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Take {
+    /// The least figure.
+    Min,
+    /// The largest figure.
+    Max,
+    /// Where the least figure is.
+    Argmin,
+    /// Where the largest figure is.
+    Argmax,
+}
+
+/// A figure to show beside a claim.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShowFile {
+    /// What it is.
+    pub label: String,
+    /// How it comes from the claim's figures.
+    pub formula: String,
+    /// Decimals.
+    #[serde(default = "two")]
+    pub digits: usize,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn two() -> usize {
+    2
+}

@@ -1,0 +1,44 @@
+//! What determines a run, and its key.
+
+use miserly_report::Settings;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::file::Record;
+
+/// The layout of what is kept of a run. Raised when it changes.
+const FORMAT: u32 = 1;
+
+/// Everything that determines what a run comes to.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Determined<'a> {
+    format: u32,
+    /// The version of the program, and the checksum of the sources that a run goes through.
+    version: &'static str,
+    sources: &'static str,
+    /// The log.
+    name: &'a str,
+    sha256: &'a str,
+    policy: String,
+    settings: &'a Settings,
+    record: &'a Record,
+}
+
+impl<'a> Determined<'a> {
+    pub(super) fn new(
+        (name, sha256): (&'a str, &'a str),
+        policy: String,
+        settings: &'a Settings,
+        record: &'a Record,
+    ) -> Determined<'a> {
+        let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("MISERLY_SOURCES"));
+        Determined { format: FORMAT, version, sources, name, sha256, policy, settings, record }
+    }
+
+    /// The key under which the run is kept: the first half of the SHA-256 of all this, in hexadecimal.
+    pub(super) fn key(&self) -> String {
+        // Plain data: it has a JSON form.
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! The logs of an experiment: found, read once, and shared by its runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use miserly_workload::generate::{Shape, find_model};
+use miserly_workload::{Survey, Trace, TraceError};
+
+use super::file::TraceFile;
+
+/// A log that many runs share: unpacked in memory, looked over, with its checksum.
+#[derive(Clone)]
+pub struct Log {
+    /// Its lines.
+    pub trace: Arc<Trace>,
+    /// What a first look found.
+    pub survey: Arc<Survey>,
+    /// The SHA-256 of the log as it is stored.
+    pub sha256: String,
+}
+
+/// The logs of an experiment, in the order of its file: each found, or why not.
+pub struct Logs(pub Vec<Result<Log, String>>);
+
+impl Log {
+    /// Reads a log into memory.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn load(trace: Trace) -> Result<Log, TraceError> {
+        let sha256 = trace.sha256()?;
+        let trace = trace.into_memory()?;
+        let survey = Arc::new(trace.survey()?);
+        Ok(Log { trace: Arc::new(trace), survey, sha256 })
+    }
+}
+
+impl TraceFile {
+    /// Finds the log: makes it, or looks for its file in `folders`, in their order.
+    ///
+    /// The inner error says where it was looked for; the outer one, why a log that is there cannot be used.
+    pub(super) fn open(&self, folders: &[PathBuf]) -> Result<Result<Log, String>, String> {
+        let trace = match (&self.file, &self.model) {
+            (None, Some(model)) => self.make(model)?,
+            (Some(file), _) => match find(file, folders) {
+                Some(path) => Trace::open(&path).map_err(|error| error.to_string())?,
+                None => return Ok(Err(self.missing(file, folders))),
+            },
+            (None, None) => return Err(format!("trace {:?} has neither file nor model", self.name)),
+        };
+        Log::load(trace).map(Ok).map_err(|error| error.to_string())
+    }
+
+    fn make(&self, model: &str) -> Result<Trace, String> {
+        let entry = find_model(model).map_err(|error| error.to_string())?;
+        let shape = Shape {
+            jobs: self.jobs.unwrap_or(10_000),
+            procs: self.options.procs.unwrap_or(128),
+            load: self.load.unwrap_or(0.85),
+            seed: self.seed.unwrap_or(1),
+        };
+        let made = (entry.build)(shape).generate().map_err(|error| error.to_string())?;
+        Ok(made.into_trace(&self.name))
+    }
+
+    fn missing(&self, file: &str, folders: &[PathBuf]) -> String {
+        let looked: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        let note = self.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+        let looked = if looked.is_empty() { "no folder was given".into() } else { looked.join(", ") };
+        format!("{file}{note}; looked for in: {looked}; name the folder with --traces or MISERLY_TRACES")
+    }
+}
+
+fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+    if Path::new(file).is_absolute() {
+        return Path::new(file).exists().then(|| file.into());
+    }
+    folders.iter().map(|folder| folder.join(file)).find(|path| path.exists())
+}

@@ -1,0 +1,66 @@
+//! The options of a run as an experiment file writes them.
+
+use miserly_core::Instants;
+use miserly_workload::{Overrun, ProcsField};
+
+use super::file::Options;
+use crate::prepared::RunOptions;
+
+impl Options {
+    /// These options where they are given, else those of `below`.
+    pub(super) fn over(&self, below: &Options) -> Options {
+        Options {
+            procs: self.procs.or(below.procs),
+            overrun: self.overrun.clone().or_else(|| below.overrun.clone()),
+            instants: self.instants.clone().or_else(|| below.instants.clone()),
+            procs_field: self.procs_field.clone().or_else(|| below.procs_field.clone()),
+            drop: self.drop.clone().or_else(|| below.drop.clone()),
+            lenient: self.lenient.or(below.lenient),
+            from: self.from.or(below.from),
+            to: self.to.or(below.to),
+            warmup: self.warmup.or(below.warmup),
+        }
+    }
+
+    /// The options of a run.
+    ///
+    /// # Errors
+    /// What is not understood.
+    pub(super) fn run_options(&self) -> Result<RunOptions, String> {
+        let drop = self
+            .drop
+            .iter()
+            .flatten()
+            .map(|filter| filter.parse().map_err(text))
+            .collect::<Result<_, _>>()?;
+        Ok(RunOptions {
+            procs: self.procs,
+            overrun: word(self.overrun.as_deref(), "overrun", &OVERRUN)?,
+            instants: word(self.instants.as_deref(), "instants", &INSTANTS)?,
+            procs_field: word(self.procs_field.as_deref(), "procs-field", &PROCS_FIELD)?,
+            drop,
+            lenient: self.lenient.unwrap_or_default(),
+            from: self.from,
+            to: self.to,
+            warmup: self.warmup.unwrap_or_default(),
+            ..RunOptions::default()
+        })
+    }
+}
+
+const OVERRUN: [Overrun; 3] = [Overrun::Kill, Overrun::Extend, Overrun::Run];
+const INSTANTS: [Instants; 2] = [Instants::Batch, Instants::Sequential];
+const PROCS_FIELD: [ProcsField; 2] = [ProcsField::Allocated, ProcsField::Requested];
+
+/// The value that is written so; the default where nothing is written.
+fn word<T: Copy + Default + ToString>(written: Option<&str>, name: &str, all: &[T]) -> Result<T, String> {
+    let Some(written) = written else { return Ok(T::default()) };
+    all.iter().copied().find(|value| value.to_string() == written).ok_or_else(|| {
+        let words: Vec<_> = all.iter().map(ToString::to_string).collect();
+        format!("{name} = {written:?}: it is one of {}", words.join(", "))
+    })
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}

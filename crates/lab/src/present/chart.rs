@@ -1,0 +1,235 @@
+//! Charts of an experiment's results.
+
+use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, Ramp, Series, Style};
+use miserly_report::page::Block;
+use serde_json::Value;
+
+use crate::experiment::file::{ChartFile, ChartKind, Line, Scale, Selector};
+use crate::present::lines::{joined, of_found, part, shown};
+use crate::results::{Results, at};
+
+/// The chart, and what to know of it.
+pub(super) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>, String> {
+    let (body, missing) = match chart.kind {
+        ChartKind::Line => lines(chart, results, line)?,
+        ChartKind::Steps => lines(chart, results, steps)?,
+        ChartKind::Series => lines(chart, results, over_time)?,
+        ChartKind::Groups => lines(chart, results, groups)?,
+        ChartKind::Bars => one(chart, results, bars)?,
+        ChartKind::Heat => heat(chart, results)?,
+        ChartKind::Gantt => one(chart, results, gantt)?,
+    };
+    let mut texts: Vec<String> = chart.note.iter().cloned().collect();
+    if !missing.is_empty() {
+        texts.push(format!("Without a log, and not drawn: {}.", missing.join(", ")));
+    }
+    let Some(body) = body else { return Ok(texts.into_iter().map(Block::Text).collect()) };
+    let (x, y) = axes(chart, &body);
+    let caption = (!texts.is_empty()).then(|| texts.join(" "));
+    Ok(vec![Block::Chart(Chart { id: id(&chart.title), title: chart.title.clone(), caption, x, y, body: body.body })])
+}
+
+/// What is drawn, with the names of categories if an axis has such.
+struct Drawn {
+    body: Body,
+    columns: Vec<String>,
+    rows: Vec<String>,
+}
+
+impl From<Body> for Drawn {
+    fn from(body: Body) -> Drawn {
+        Drawn { body, columns: Vec::new(), rows: Vec::new() }
+    }
+}
+
+/// What is drawn, and the lines whose log is missing.
+type Outcome = Result<(Option<Drawn>, Vec<String>), String>;
+
+fn axes(chart: &ChartFile, drawn: &Drawn) -> (Axis, Axis) {
+    let axis = |label: &str, scale: Scale, names: &[String]| match scale {
+        _ if !names.is_empty() => Axis::category(label, names.to_vec()),
+        Scale::Linear => Axis::linear(label),
+        Scale::Log => Axis::log(label),
+        Scale::Time => Axis::seconds(label),
+        Scale::LogTime => Axis::log_seconds(label),
+    };
+    let x = axis(&chart.x_label, chart.x_scale, &drawn.columns);
+    (x, axis(&chart.y_label, chart.y_scale, &drawn.rows))
+}
+
+/// A name for files and links.
+fn id(title: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let text: String = title.chars().map(plain).collect();
+    text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+/// One series per line of the chart.
+fn lines(
+    chart: &ChartFile,
+    results: &Results,
+    series: fn(&ChartFile, &Selector, &Results) -> Result<Option<Series>, String>,
+) -> Outcome {
+    let (mut drawn, mut missing) = (Vec::new(), Vec::new());
+    for line in &chart.lines {
+        match series(chart, &joined(&[&chart.common, &line.select]), results).map_err(|problem| of_line(line, &problem))? {
+            Some(series) => drawn.push(Series { name: line.label.clone(), ..series }),
+            None => missing.push(line.label.clone()),
+        }
+    }
+    let body = (!drawn.is_empty()).then(|| Drawn::from(Body::Lines { series: drawn }));
+    Ok((body, missing))
+}
+
+/// A chart of one line.
+fn one(
+    chart: &ChartFile,
+    results: &Results,
+    draw: fn(&ChartFile, &Selector, &Results) -> Result<Option<Drawn>, String>,
+) -> Outcome {
+    let [line] = &chart.lines[..] else {
+        return Err(format!("a chart of this kind has one line, not {}", chart.lines.len()));
+    };
+    let drawn = draw(chart, &joined(&[&chart.common, &line.select]), results).map_err(|problem| of_line(line, &problem))?;
+    let missing = if drawn.is_none() { vec![line.label.clone()] } else { vec![] };
+    Ok((drawn, missing))
+}
+
+fn of_line(line: &Line, problem: &str) -> String {
+    format!("line {:?}: {problem}", line.label)
+}
+
+/// A figure against what varies among the runs, with its confidence interval over the seeds.
+fn line(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
+    let axis = chart.x.as_deref().ok_or("a line chart needs x, such as x = \"factor\"")?;
+    let (mut points, mut band) = (Vec::new(), Vec::new());
+    for (x, found) in results.along(select, axis)? {
+        let x: f64 = x.parse().map_err(|_| format!("{axis} = {x:?} is no number"))?;
+        let Some(figure) = of_found(&found, &chart.value)? else { return Ok(None) };
+        let y = figure.mean / chart.unit;
+        points.push((x, y));
+        if let Some(width) = figure.half_width {
+            band.push((x, y - width / chart.unit, y + width / chart.unit));
+        }
+    }
+    Ok(Some(Series::line("", points).with_band(band)))
+}
+
+/// Pairs of a document as steps.
+fn steps(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
+    let Some(value) = part(results, select, &chart.value)? else { return Ok(None) };
+    let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", chart.value))?;
+    Ok(Some(Series::steps("", pairs.into_iter().map(|(x, y)| (x / chart.unit, y)).collect())))
+}
+
+/// A figure of `details.series`, by time in seconds after the first submission.
+fn over_time(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
+    let Some(series) = part(results, select, "details.series")? else { return Ok(None) };
+    let number = |field: &str| series.get(field).and_then(Value::as_f64);
+    let step = number("step").ok_or("the results have no series over time")?;
+    let values = series.get(&chart.value).and_then(Value::as_array);
+    let values = values.ok_or_else(|| format!("the series over time has no {:?}", chart.value))?;
+    let point = |(at, value): (usize, &Value)| Some((at as f64 * step, value.as_f64()? / chart.unit));
+    Ok(Some(Series::steps("", values.iter().enumerate().filter_map(point).collect())))
+}
+
+/// A measure by the groups of a breakdown, at the middle of each group: `by.runtime-bin:metrics.wait.mean`.
+fn groups(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
+    let Some((groups, measure)) = breakdown(chart, select, results)? else { return Ok(None) };
+    let middle = |group: &Value| {
+        let (from, to) = (group.get("from")?.as_f64()?, group.get("to")?.as_f64()?);
+        Some(if from > 0.0 { (from * to).sqrt() } else { to / 2.0 })
+    };
+    let point = |group: &Value| Some((middle(group)?, at(group, measure)?.as_f64()? / chart.unit));
+    Ok(Some(Series { style: Style::Line, ..Series::line("", groups.iter().filter_map(point).collect()) }))
+}
+
+/// The groups of a breakdown, and the measure to take of each.
+fn breakdown<'a>(
+    chart: &'a ChartFile,
+    select: &Selector,
+    results: &'a Results,
+) -> Result<Option<(&'a Vec<Value>, &'a str)>, String> {
+    let (path, measure) = chart
+        .value
+        .split_once(':')
+        .ok_or_else(|| format!("{:?}: write it as by.category:metrics.wait.mean", chart.value))?;
+    let Some(value) = part(results, select, path)? else { return Ok(None) };
+    let groups = value.as_array().ok_or_else(|| format!("{path:?} is no breakdown"))?;
+    Ok(Some((groups, measure)))
+}
+
+/// A measure by group and line.
+fn heat(chart: &ChartFile, results: &Results) -> Outcome {
+    let (mut rows, mut columns, mut cells, mut missing) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for line in &chart.lines {
+        let select = joined(&[&chart.common, &line.select]);
+        let Some((groups, measure)) = breakdown(chart, &select, results).map_err(|problem| of_line(line, &problem))? else {
+            missing.push(line.label.clone());
+            continue;
+        };
+        let name = |group: &Value| group.get("group").and_then(Value::as_str).unwrap_or("?").to_owned();
+        columns = groups.iter().map(name).collect();
+        let cell = |group: &Value| at(group, measure).and_then(Value::as_f64).map(|value| value / chart.unit);
+        cells.push(groups.iter().map(cell).collect());
+        rows.push(line.label.clone());
+    }
+    let body = Body::Heat { cells, ramp: Ramp::Log, decimals: 1 };
+    let drawn = (!rows.is_empty()).then(|| Drawn { body, columns, rows });
+    Ok((drawn, missing))
+}
+
+/// Bins or pairs of a document as bars.
+fn bars(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Drawn>, String> {
+    let Some(value) = part(results, select, &chart.value)? else { return Ok(None) };
+    if let Some(pairs) = pairs(value) {
+        let bin = |(at, &(_, value)): (usize, &(f64, f64))| Bin { from: at as f64 - 0.4, to: at as f64 + 0.4, value };
+        let bins = pairs.iter().enumerate().map(bin).collect();
+        let columns = pairs.iter().map(|(x, _)| shown(x / chart.unit, 0)).collect();
+        return Ok(Some(Drawn { body: Body::Bars { bins }, columns, rows: vec![] }));
+    }
+    let bin = |bin: &Value| {
+        let field = |name: &str| bin.get(name).and_then(Value::as_f64);
+        Some(Bin { from: field("from")? / chart.unit, to: field("to")? / chart.unit, value: field("jobs")? })
+    };
+    let bins = value.as_array().and_then(|bins| bins.iter().map(bin).collect::<Option<Vec<_>>>());
+    let bins = bins.ok_or_else(|| format!("{:?} is no list of bins or pairs", chart.value))?;
+    Ok(Some(Drawn::from(Body::Bars { bins })))
+}
+
+fn pairs(value: &Value) -> Option<Vec<(f64, f64)>> {
+    let pair = |pair: &Value| Some((pair.get(0)?.as_f64()?, pair.get(1)?.as_f64()?));
+    value.as_array()?.iter().map(pair).collect()
+}
+
+/// The jobs of the window that was recorded.
+fn gantt(_chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Drawn>, String> {
+    let Some(rows) = part(results, select, "gantt")? else { return Ok(None) };
+    let procs = part(results, select, "settings.procs")?.and_then(Value::as_u64).unwrap_or_default();
+    let rows = rows.as_array().ok_or("no window was recorded; add gantt = [from, to] to the runs' record")?;
+    let window = part(results, select, "gantt_window")?;
+    let bound = |at: usize| window.and_then(|window| window.get(at)).and_then(Value::as_f64).unwrap_or_default();
+    let body = Body::Gantt {
+        procs: u32::try_from(procs).unwrap_or(u32::MAX),
+        from: bound(0),
+        to: bound(1),
+        jobs: rows.iter().filter_map(gantt_job).collect(),
+    };
+    Ok(Some(Drawn::from(body)))
+}
+
+fn gantt_job(row: &Value) -> Option<GanttJob> {
+    let secs = |field: &str| row.get(field)?.as_f64();
+    let end = |pair: &Value, at: usize| pair.get(at)?.as_u64().and_then(|pe| u32::try_from(pe).ok());
+    let pes = row.get("pes")?.as_array()?.iter().filter_map(|pair| Some((end(pair, 0)?, end(pair, 1)?))).collect();
+    let user = row.get("user")?.as_u64().map(|user| user.to_string());
+    Some(GanttJob {
+        number: row.get("job")?.as_i64()?,
+        pes,
+        submit: secs("submit")?,
+        start: secs("start")?,
+        end: secs("end")?,
+        user,
+        key: row.get("reason")?.as_str()?.to_owned(),
+    })
+}

@@ -1,0 +1,61 @@
+//! What tables, charts and claims have in common.
+
+use crate::experiment::file::Selector;
+use crate::results::{Figure, Found, Results, at, figure};
+use serde_json::Value;
+
+/// Several selectors as one; the later goes before the earlier.
+pub(super) fn joined(selectors: &[&Selector]) -> Selector {
+    selectors.iter().flat_map(|select| select.iter()).map(|(axis, value)| (axis.clone(), value.clone())).collect()
+}
+
+/// The figure of what was found; `None` where the log is missing or there is nothing to measure.
+pub(super) fn of_found(found: &Found<'_>, path: &str) -> Result<Option<Figure>, String> {
+    match found {
+        Found::NoLog => Ok(None),
+        Found::Runs(documents) => figure(documents, &in_run(path)),
+    }
+}
+
+/// What stands at `path` of the document that `select` finds: of the log where the path starts with `log.`, else
+/// of the run with its first seed; `None` where the log is missing.
+pub(super) fn part<'a>(results: &'a Results, select: &Selector, path: &str) -> Result<Option<&'a Value>, String> {
+    let (document, inner) = match path.strip_prefix("log.") {
+        Some(inner) => (log(results, select)?, inner.to_owned()),
+        None => match results.find(select)? {
+            Found::NoLog => (None, String::new()),
+            Found::Runs(documents) => (documents.first().copied(), in_run(path)),
+        },
+    };
+    let Some(document) = document else { return Ok(None) };
+    at(document, &inner).map(Some).ok_or_else(|| format!("there is no {path:?} in the results"))
+}
+
+fn log<'a>(results: &'a Results, select: &Selector) -> Result<Option<&'a Value>, String> {
+    let name = select.get("trace").ok_or("a figure of a log needs trace = ...")?.text();
+    if !results.index.traces.iter().any(|trace| trace.name == name) {
+        return Err(format!("no trace {name:?}"));
+    }
+    Ok(results.trace(&name))
+}
+
+/// A path into a run's document as it is kept.
+fn in_run(path: &str) -> String {
+    if path.starts_with("gantt") { path.to_owned() } else { format!("run.{path}") }
+}
+
+/// A number with so many decimals, its thousands apart.
+pub(super) fn shown(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |text| ("-", text));
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let mut grouped = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at) % 3 == 0 {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    let point = if decimals.is_empty() { "" } else { "." };
+    format!("{sign}{grouped}{point}{decimals}")
+}

@@ -1,0 +1,81 @@
+//! From an experiment's results to what people see: tables, charts and claims, in the order of its file.
+
+mod chart;
+
+mod claim;
+
+mod table;
+
+mod lines;
+
+use miserly_report::page::{Block, Page, Section};
+use toml::Spanned;
+
+use crate::experiment::{Experiment, ExperimentError};
+use crate::results::Results;
+
+/// The page of an experiment.
+///
+/// # Errors
+/// If a table, chart or claim asks for runs or figures that there are not; the message names its line.
+pub fn page(experiment: &Experiment, results: &Results) -> Result<Page, ExperimentError> {
+    let about = experiment.file.about.trim();
+    Ok(Page {
+        title: experiment.file.title.clone(),
+        lead: (!about.is_empty()).then(|| about.to_owned()),
+        sections: sections(experiment, results)?,
+        provenance: provenance(results),
+    })
+}
+
+/// The parts of the page by where they stand in the file.
+fn sections(experiment: &Experiment, results: &Results) -> Result<Vec<Section>, ExperimentError> {
+    let file = &experiment.file;
+    let mut placed: Vec<(usize, Section)> = Vec::new();
+    for entry in &file.tables {
+        let blocks = shown(experiment, entry, |table| table::blocks(table, results))?;
+        placed.push((entry.span().start, Section { heading: entry.get_ref().title.clone(), blocks }));
+    }
+    for entry in &file.charts {
+        let blocks = shown(experiment, entry, |chart| chart::blocks(chart, results))?;
+        placed.push((entry.span().start, Section { heading: entry.get_ref().title.clone(), blocks }));
+    }
+    let mut claims = Vec::new();
+    for entry in &file.claims {
+        claims.push(shown(experiment, entry, |claim| claim::decide(claim, results))?);
+    }
+    if let Some(first) = file.claims.first() {
+        let blocks = vec![Block::Claims(claims)];
+        placed.push((first.span().start, Section { heading: "Claims".into(), blocks }));
+    }
+    placed.sort_by_key(|(at, _)| *at);
+    Ok(placed.into_iter().map(|(_, section)| section).collect())
+}
+
+/// What `show` makes of an entry of the file; what is wrong with it, with its line.
+fn shown<T, S>(
+    experiment: &Experiment,
+    entry: &Spanned<T>,
+    show: impl Fn(&T) -> Result<S, String>,
+) -> Result<S, ExperimentError> {
+    show(entry.get_ref()).map_err(|problem| experiment.wrong(entry, problem))
+}
+
+fn provenance(results: &Results) -> Vec<(String, String)> {
+    let index = &results.index;
+    let mut lines = vec![
+        ("command".to_owned(), index.command.clone()),
+        ("program".to_owned(), format!("miserly {}, sources {}", index.version, index.sources)),
+        ("experiment".to_owned(), index.file.clone()),
+        ("runs".to_owned(), results.count().to_string()),
+    ];
+    for trace in &index.traces {
+        let what = match (&trace.sha256, &trace.missing) {
+            (Some(sha256), _) => format!("SHA-256 {sha256}"),
+            (None, missing) => format!("missing: {}", missing.as_deref().unwrap_or("unknown")),
+        };
+        lines.push((format!("log {}", trace.name), what));
+    }
+    lines.push(("seeds".to_owned(), results.seeds().join(", ")));
+    lines
+}

@@ -1,0 +1,181 @@
+//! The results of an experiment: what is in its folder, and how tables, charts and claims find their figures in it.
+
+mod flat;
+
+mod rows;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::experiment::file::Selector;
+use crate::experiment::{Axes, ExperimentError, Index, Store};
+
+pub use rows::csv;
+
+/// The results of an experiment, read.
+pub struct Results {
+    /// What the folder says it holds.
+    pub index: Index,
+    runs: Vec<Run>,
+    documents: BTreeMap<String, Value>,
+    traces: BTreeMap<String, Value>,
+}
+
+/// A run of the results.
+struct Run {
+    axes: Axes,
+    key: String,
+}
+
+/// What a selector finds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found<'a> {
+    /// The documents of runs that differ in nothing but the seed.
+    Runs(Vec<&'a Value>),
+    /// The log is missing.
+    NoLog,
+}
+
+/// A figure over the seeds of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The mean over the seeds.
+    pub mean: f64,
+    /// Half the width of its 95 % confidence interval; `None` with one seed.
+    pub half_width: Option<f64>,
+}
+
+impl Results {
+    /// Reads a folder of results.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged.
+    pub fn read(store: &Store) -> Result<Results, ExperimentError> {
+        let index: Index = store.read_json("index.json")?;
+        let mut documents = BTreeMap::new();
+        for run in index.runs.iter().filter(|run| !run.key.is_empty()) {
+            if !documents.contains_key(&run.key) {
+                documents.insert(run.key.clone(), store.read_json(Store::run(&run.key))?);
+            }
+        }
+        let mut traces = BTreeMap::new();
+        for trace in index.traces.iter().filter(|trace| trace.missing.is_none()) {
+            traces.insert(trace.name.clone(), store.read_json(Store::trace(&trace.name))?);
+        }
+        let runs = index.runs.iter().map(|run| Run { axes: run.axes.clone(), key: run.key.clone() }).collect();
+        Ok(Results { index, runs, documents, traces })
+    }
+
+    /// The documents of the runs that `select` asks for.
+    ///
+    /// # Errors
+    /// If there is no such run, or if they differ in more than the seed.
+    pub fn find(&self, select: &Selector) -> Result<Found<'_>, String> {
+        let runs = self.matching(select)?;
+        if let Some(axis) = ambiguous(&runs, &["runs", "seed"]) {
+            return Err(format!("{}: the runs differ in {axis}; say which", told(select)));
+        }
+        Ok(self.documents_of(&runs))
+    }
+
+    /// The runs that `select` asks for, by their values of `axis`, in numerical order where they are numbers.
+    ///
+    /// # Errors
+    /// If there is no such run, or if those of one value differ in more than the seed.
+    pub fn along(&self, select: &Selector, axis: &str) -> Result<Vec<(String, Found<'_>)>, String> {
+        let runs = self.matching(select)?;
+        // The written form of the estimates goes with the model and the factor.
+        if let Some(other) = ambiguous(&runs, &["runs", "seed", "estimates", axis]) {
+            return Err(format!("{}: the runs differ in {other} too; say which", told(select)));
+        }
+        let mut values: Vec<&String> = runs.iter().filter_map(|run| run.axes.get(axis)).collect();
+        values.sort_by(|a, b| numbers(a, b));
+        values.dedup();
+        let of = |value: &String| {
+            let runs: Vec<&Run> = runs.iter().copied().filter(|run| run.axes.get(axis) == Some(value)).collect();
+            (value.clone(), self.documents_of(&runs))
+        };
+        Ok(values.into_iter().map(of).collect())
+    }
+
+    /// What is known of a log; `None` if it is missing.
+    pub fn trace(&self, name: &str) -> Option<&Value> {
+        self.traces.get(name)
+    }
+
+    fn matching(&self, select: &Selector) -> Result<Vec<&Run>, String> {
+        let fits = |run: &&Run| select.iter().all(|(axis, value)| run.axes.get(axis) == Some(&value.text()));
+        let runs: Vec<&Run> = self.runs.iter().filter(fits).collect();
+        if runs.is_empty() { Err(format!("no run has {}", told(select))) } else { Ok(runs) }
+    }
+
+    fn documents_of(&self, runs: &[&Run]) -> Found<'_> {
+        let keys: BTreeSet<&String> = runs.iter().map(|run| &run.key).filter(|key| !key.is_empty()).collect();
+        // In the order of the experiment, so that the same figures are summed in the same order.
+        let mut seen = BTreeSet::new();
+        let ordered = runs.iter().map(|run| &run.key).filter(|key| keys.contains(key) && seen.insert(*key));
+        let documents: Vec<&Value> = ordered.filter_map(|key| self.documents.get(key)).collect();
+        if documents.is_empty() { Found::NoLog } else { Found::Runs(documents) }
+    }
+}
+
+/// The first axis in which the runs differ, but for those named.
+fn ambiguous(runs: &[&Run], but: &[&str]) -> Option<String> {
+    let first = runs.first()?;
+    let differs = |axis: &&String| runs.iter().any(|run| run.axes.get(*axis) != first.axes.get(*axis));
+    first.axes.keys().filter(|axis| !but.contains(&axis.as_str())).find(differs).cloned()
+}
+
+/// Numbers by value, before texts.
+fn numbers(a: &str, b: &str) -> std::cmp::Ordering {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a.total_cmp(&b),
+        (Ok(_), Err(_)) => std::cmp::Ordering::Less,
+        (Err(_), Ok(_)) => std::cmp::Ordering::Greater,
+        (Err(_), Err(_)) => a.cmp(b),
+    }
+}
+
+fn told(select: &Selector) -> String {
+    let parts: Vec<_> = select.iter().map(|(axis, value)| format!("{axis} = {}", value.text())).collect();
+    parts.join(", ")
+}
+
+/// What stands at a path of a document: names of fields, with points between them.
+pub fn at<'a>(document: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(document, |value, field| match value {
+        Value::Array(items) => field.parse::<usize>().ok().and_then(|at| items.get(at)),
+        _ => value.get(field),
+    })
+}
+
+/// The figure at a path, over the documents of several seeds.
+///
+/// # Errors
+/// If there is no number there.
+pub fn figure(documents: &[&Value], path: &str) -> Result<Option<Figure>, String> {
+    let mut values = Vec::new();
+    for document in documents {
+        match at(document, path) {
+            Some(Value::Null) => return Ok(None),
+            Some(Value::Number(number)) => values.extend(number.as_f64()),
+            _ => return Err(format!("{path:?} is no number of a run's document (docs/simulate.schema.json)")),
+        }
+    }
+    Ok(Some(Figure::of(&values)))
+}
+
+impl Figure {
+    /// The mean of values that were drawn alike, with its confidence interval.
+    fn of(values: &[f64]) -> Figure {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let half_width = (values.len() > 1).then(|| {
+            let deviation = (squares / (n - 1.0)).sqrt();
+            miserly_sim::student_t_95(values.len() - 1) * deviation / n.sqrt()
+        });
+        Figure { mean, half_width }
+    }
+}
