@@ -10,6 +10,10 @@ mod workload;
 
 mod gantt;
 
+pub mod chart;
+
+pub mod page;
+
 mod atomic;
 
 mod numbers;

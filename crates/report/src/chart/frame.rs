@@ -1,0 +1,176 @@
+//! The axes: where the plot lies on the drawing, its grid, its ticks and its labels.
+
+use maud::{Markup, html};
+
+use super::data::{Axis, Chart, Scale};
+use super::ink::{LETTERS, Px, fitted, text_width};
+use super::scale::{Extent, Map};
+use super::ticks::{Tick, ticks};
+
+/// How wide every drawing is. Text is made for this width; on a narrower screen the page lets the reader scroll.
+pub(super) const WIDTH: f64 = 640.0;
+
+/// Room on the right, for half of the last label of x.
+const RIGHT: f64 = 24.0;
+
+/// What a label of an axis and its distance from the ticks' labels take.
+const LABEL: f64 = LETTERS * 1.8;
+
+/// What a tick and its distance from its label take.
+const TICK: f64 = 8.0;
+
+/// The longest labels that an axis of names has room for.
+const NAMES: f64 = 130.0;
+
+/// The plot between the axes.
+pub(super) struct Frame<'a> {
+    chart: &'a Chart,
+    pub(super) x: Map,
+    pub(super) y: Map,
+    x_ticks: Vec<Tick>,
+    y_ticks: Vec<Tick>,
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    /// What the labels below take.
+    foot: f64,
+}
+
+impl<'a> Frame<'a> {
+    /// Lays the plot out, `tall` high and below `top`, for values of those extents.
+    pub(super) fn new(chart: &'a Chart, top: f64, tall: f64, extents: [Option<Extent>; 2]) -> Frame<'a> {
+        let (x_bounds, y_bounds) = (chart.x.bounds(extents[0]), chart.y.bounds(extents[1]));
+        let (top, bottom) = (top + LETTERS, top + LETTERS + tall);
+        let y_ticks = labelled(&chart.y, y_bounds, 6);
+        let left = LABEL + TICK + widest(&y_ticks).min(NAMES);
+        let right = WIDTH - RIGHT;
+        let x = Map::new(&chart.x.scale, x_bounds, (left, right));
+        let y_places = match chart.y.scale {
+            // Names read from the top down.
+            Scale::Category(_) => (top, bottom),
+            _ => (bottom, top),
+        };
+        let y = Map::new(&chart.y.scale, y_bounds, y_places);
+        let mut x_ticks = labelled(&chart.x, x_bounds, 7);
+        let foot = if is_slanted(&chart.x, &x_ticks, right - left) {
+            widest(&x_ticks).min(NAMES) * SLANT.0 + LETTERS
+        } else {
+            thin_out(&mut x_ticks, &x);
+            LETTERS
+        };
+        Frame { chart, x, y, x_ticks, y_ticks, left, right, top, bottom, foot: TICK + foot + LABEL }
+    }
+
+    /// Where the labels below end.
+    pub(super) fn foot(&self) -> f64 {
+        self.bottom + self.foot
+    }
+
+    /// What lies behind the data: the grid.
+    pub(super) fn behind(&self) -> Markup {
+        html! {
+            g class="grid" {
+                @for x in self.lines(&self.chart.x, &self.x, &self.x_ticks) {
+                    line x1=(Px(x)) y1=(Px(self.top)) x2=(Px(x)) y2=(Px(self.bottom)) {}
+                }
+                @for y in self.lines(&self.chart.y, &self.y, &self.y_ticks) {
+                    line x1=(Px(self.left)) y1=(Px(y)) x2=(Px(self.right)) y2=(Px(y)) {}
+                }
+            }
+        }
+    }
+
+    /// What lies over the data: the axes with their ticks and labels.
+    pub(super) fn before(&self) -> Markup {
+        let middle = f64::midpoint(self.top, self.bottom);
+        let x_room = self.right - self.left;
+        html! {
+            path class="axis" d=(format!("M{l} {t}V{b}H{r}", l = Px(self.left), t = Px(self.top), b = Px(self.bottom), r = Px(self.right))) {}
+            g class="ticks x" { @for tick in &self.x_ticks { (self.x_tick(tick)) } }
+            g class="ticks y" { @for tick in &self.y_ticks { (self.y_tick(tick)) } }
+            text class="label" text-anchor="middle" x=(Px(f64::midpoint(self.left, self.right))) y=(Px(self.foot() - 4.0)) {
+                (fitted(&self.chart.x.label, x_room))
+            }
+            text class="label" text-anchor="middle" transform=(format!("translate({} {}) rotate(-90)", Px(LETTERS), Px(middle))) {
+                (fitted(&self.chart.y.label, self.bottom - self.top + 2.0 * LETTERS))
+            }
+        }
+    }
+
+    /// The frame without ticks, for a chart that has nothing to show.
+    pub(super) fn empty(&self) -> Markup {
+        html! {
+            path class="axis" d=(format!("M{l} {t}V{b}H{r}", l = Px(self.left), t = Px(self.top), b = Px(self.bottom), r = Px(self.right))) {}
+            text class="nothing" text-anchor="middle" x=(Px(f64::midpoint(self.left, self.right))) y=(Px(f64::midpoint(self.top, self.bottom))) { "no data" }
+        }
+    }
+
+    /// Where the grid has lines: at the labelled ticks. Names have no grid.
+    fn lines(&self, axis: &Axis, map: &Map, ticks: &[Tick]) -> Vec<f64> {
+        let shown =
+            ticks.iter().filter(|tick| tick.label.is_some() && !matches!(axis.scale, Scale::Category(_)));
+        let places = shown.filter_map(|tick| map.place(tick.at));
+        // On the axes themselves a line would only make them uneven.
+        places.filter(|&place| (place - self.left).abs() > 0.5 && (place - self.bottom).abs() > 0.5).collect()
+    }
+
+    fn x_tick(&self, tick: &Tick) -> Markup {
+        let x = self.x.place(tick.at).unwrap_or(self.left);
+        let long = if tick.label.is_some() { 5.0 } else { 3.0 };
+        let slanted = self.foot > TICK + LETTERS + LABEL;
+        let y = self.bottom + TICK + LETTERS * if slanted { 0.5 } else { 0.9 };
+        html! {
+            line x1=(Px(x)) y1=(Px(self.bottom)) x2=(Px(x)) y2=(Px(self.bottom + long)) {}
+            @if let Some(label) = &tick.label {
+                @if slanted {
+                    text text-anchor="end" transform=(format!("translate({} {}) rotate(-{})", Px(x + 4.0), Px(y), SLANT.1)) { (fitted(label, NAMES)) }
+                } @else {
+                    text text-anchor="middle" x=(Px(x)) y=(Px(y)) { (label) }
+                }
+            }
+        }
+    }
+
+    fn y_tick(&self, tick: &Tick) -> Markup {
+        let y = self.y.place(tick.at).unwrap_or(self.bottom);
+        let long = if tick.label.is_some() { 5.0 } else { 3.0 };
+        html! {
+            line x1=(Px(self.left - long)) y1=(Px(y)) x2=(Px(self.left)) y2=(Px(y)) {}
+            @if let Some(label) = &tick.label {
+                text text-anchor="end" x=(Px(self.left - TICK)) y=(Px(y + LETTERS * 0.35)) { (fitted(label, NAMES)) }
+            }
+        }
+    }
+}
+
+/// The sine of the angle of slanted labels, and the angle in degrees.
+const SLANT: (f64, u32) = (0.574, 35);
+
+/// Whether names below are too long to stand side by side.
+fn is_slanted(axis: &Axis, ticks: &[Tick], room: f64) -> bool {
+    matches!(axis.scale, Scale::Category(_)) && widest(ticks) > room / ticks.len().max(1) as f64 - 4.0
+}
+
+fn labelled(axis: &Axis, bounds: (f64, f64), count: usize) -> Vec<Tick> {
+    ticks(&axis.scale, bounds, count)
+}
+
+fn widest(ticks: &[Tick]) -> f64 {
+    let widths = ticks.iter().filter_map(|tick| tick.label.as_deref()).map(text_width);
+    widths.fold(0.0, f64::max)
+}
+
+/// Takes away labels that would run into the one before.
+fn thin_out(ticks: &mut [Tick], x: &Map) {
+    let mut free = f64::NEG_INFINITY;
+    for tick in ticks {
+        let (Some(label), Some(place)) = (&tick.label, x.place(tick.at)) else { continue };
+        let half = text_width(label) / 2.0;
+        if place - half < free {
+            tick.label = None;
+        } else {
+            free = place + half + 6.0;
+        }
+    }
+}

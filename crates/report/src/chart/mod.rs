@@ -1,0 +1,28 @@
+//! Charts as SVG: plain data in, the same bytes out on every machine.
+//!
+//! One drawing serves the page and the file. It needs no script and no font of its own, is light or dark as the reader's
+//! system is, and reads in black and white: what colours tell apart, dashes and marks tell apart too.
+
+mod data;
+
+mod ticks;
+
+mod scale;
+
+mod frame;
+
+mod draw;
+
+mod lines;
+
+mod legend;
+
+mod colours;
+
+mod ink;
+
+pub use data::{Axis, Bin, Body, Chart, GanttJob, Ramp, Scale, Series, Style};
+pub use draw::svg;
+
+pub(crate) use colours::page as page_style;
+pub(crate) use draw::inline;

@@ -1,0 +1,136 @@
+//! From values to places: the bounds of an axis, and where a value lies between them.
+
+use super::data::{Axis, Scale};
+use super::ticks;
+
+/// Values beyond it are drawn as if they were it, so that differences stay finite.
+const HUGE: f64 = 1e300;
+
+/// The least and the greatest of the values that an axis can show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Extent {
+    low: f64,
+    high: f64,
+}
+
+impl Extent {
+    /// The extent of `values`, or none if no value has a place on the axis.
+    pub(super) fn of(axis: &Axis, values: impl Iterator<Item = f64>) -> Option<Extent> {
+        let shown = values.filter(|&value| axis.scale.has(value)).map(|value| value.clamp(-HUGE, HUGE));
+        shown.fold(None, |extent: Option<Extent>, value| {
+            let extent = extent.unwrap_or(Extent { low: value, high: value });
+            Some(Extent { low: extent.low.min(value), high: extent.high.max(value) })
+        })
+    }
+}
+
+impl Scale {
+    /// Whether a value has a place on such an axis.
+    pub(super) fn has(&self, value: f64) -> bool {
+        value.is_finite() && (value > 1e-300 || !self.is_log())
+    }
+
+    pub(super) fn is_log(&self) -> bool {
+        matches!(self, Scale::Log | Scale::LogSeconds)
+    }
+}
+
+impl Axis {
+    /// Where the axis begins and ends: at its own bounds, else at round numbers around the data.
+    pub(super) fn bounds(&self, extent: Option<Extent>) -> (f64, f64) {
+        if let Scale::Category(names) = &self.scale {
+            return (-0.5, names.len().max(1) as f64 - 0.5);
+        }
+        let data = extent.unwrap_or(Extent { low: 1.0, high: 1.0 });
+        let pinned =
+            |end: Option<f64>| end.filter(|&end| self.scale.has(end)).map(|end| end.clamp(-HUGE, HUGE));
+        let (from, to) = (pinned(self.from), pinned(self.to));
+        let (low, high) = apart(from.unwrap_or(data.low), to.unwrap_or(data.high), self.scale.is_log());
+        let (below, above) = ticks::round_out(&self.scale, low, high);
+        (from.filter(|&from| from <= low).unwrap_or(below), to.filter(|&to| to >= high).unwrap_or(above))
+    }
+}
+
+/// The same bounds in order, and apart from each other.
+fn apart(low: f64, high: f64, log: bool) -> (f64, f64) {
+    let (low, high) = (low.min(high), low.max(high));
+    match (log, low == 0.0) {
+        _ if high - low > high.abs().max(low.abs()) * 1e-9 => (low, high),
+        (true, _) => (low / 2.0, high * 2.0),
+        (false, true) => (0.0, 1.0),
+        (false, false) => (low - low.abs() / 2.0, high + high.abs() / 2.0),
+    }
+}
+
+/// Maps the values of an axis to places on the drawing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Map {
+    low: f64,
+    high: f64,
+    log: bool,
+    /// Where `low` and `high` lie.
+    places: (f64, f64),
+}
+
+impl Map {
+    pub(super) fn new(scale: &Scale, (low, high): (f64, f64), places: (f64, f64)) -> Map {
+        Map { low, high, log: scale.is_log(), places }
+    }
+
+    /// Where `value` lies; beyond the ends, at the end. `None` if it has no place on the axis.
+    pub(super) fn place(&self, value: f64) -> Option<f64> {
+        let known = value.is_finite() && (!self.log || value > 0.0);
+        known.then(|| {
+            let along = |value: f64| if self.log { value.ln() } else { value };
+            let (low, high) = (along(self.low), along(self.high));
+            let share = ((along(value) - low) / (high - low)).clamp(0.0, 1.0);
+            self.places.0 + share * (self.places.1 - self.places.0)
+        })
+    }
+
+    /// Whether `value` lies between the ends.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    pub(super) fn bounds(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
+    /// The place of the axis' lower end.
+    pub(super) fn start(&self) -> f64 {
+        self.places.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(axis: Axis, values: &[f64], expect: (f64, f64)) {
+        let (low, high) = axis.bounds(Extent::of(&axis, values.iter().copied()));
+        assert!((low - expect.0).abs() < 1e-9 && (high - expect.1).abs() < 1e-9, "{low} to {high}");
+    }
+
+    #[test]
+    fn bounds_are_round_and_around_the_data() {
+        check(Axis::linear(""), &[1.3, 18.2], (0.0, 20.0));
+        check(Axis::linear(""), &[-0.7, 0.4, f64::NAN, f64::INFINITY], (-0.8, 0.4));
+        check(Axis::linear("").from_zero(), &[80.0, 97.0], (0.0, 100.0));
+        check(Axis::linear("").between(0.0, 1.0), &[0.3, 0.4], (0.0, 1.0));
+        check(Axis::linear(""), &[5.0], (2.0, 8.0));
+        check(Axis::linear(""), &[0.0], (0.0, 1.0));
+        check(Axis::linear(""), &[], (0.4, 1.6));
+        check(Axis::log(""), &[3.0, 700.0, 0.0, -4.0], (2.0, 1000.0));
+        check(Axis::log(""), &[10.0], (5.0, 20.0));
+        check(Axis::category("", vec!["a".into(), "b".into()]), &[7.0], (-0.5, 1.5));
+    }
+
+    #[test]
+    fn values_beyond_the_ends_are_at_the_end() {
+        let map = Map::new(&Scale::Log, (1.0, 100.0), (0.0, 200.0));
+        assert_eq!([1.0, 10.0, 1e9, 0.1].map(|value| map.place(value)), [0.0, 100.0, 200.0, 0.0].map(Some));
+        assert_eq!([0.0, -1.0, f64::NAN].map(|value| map.place(value)), [None; 3]);
+    }
+}

@@ -1,0 +1,338 @@
+//! Where an axis is marked, and what is written there.
+
+use super::data::Scale;
+
+/// A mark on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tick {
+    /// The value it stands at.
+    pub(super) at: f64,
+    /// What is written there; nothing at minor ticks.
+    pub(super) label: Option<String>,
+}
+
+const MINUTE: f64 = 60.0;
+const HOUR: f64 = 3_600.0;
+const DAY: f64 = 86_400.0;
+
+/// Steps of time that people count in; longer ones are days by 1, 2, 5.
+const STEPS: [f64; 19] = [
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    15.0,
+    30.0,
+    MINUTE,
+    2.0 * MINUTE,
+    5.0 * MINUTE,
+    10.0 * MINUTE,
+    15.0 * MINUTE,
+    30.0 * MINUTE,
+    HOUR,
+    2.0 * HOUR,
+    3.0 * HOUR,
+    6.0 * HOUR,
+    12.0 * HOUR,
+    DAY,
+    2.0 * DAY,
+];
+
+/// The lengths of time that a logarithmic axis names; longer and shorter ones are decades of days and seconds.
+const LENGTHS: [f64; 7] = [1.0, 10.0, MINUTE, 10.0 * MINUTE, HOUR, 6.0 * HOUR, DAY];
+
+/// The ticks of an axis from `low` to `high`, about `count` of them with labels; ascending.
+pub(super) fn ticks(scale: &Scale, (low, high): (f64, f64), count: usize) -> Vec<Tick> {
+    match scale {
+        Scale::Linear => regular(low, high, decimal_step(high - low, count), number),
+        Scale::Seconds => regular(low, high, time_step(high - low, count), |at, _| time(at)),
+        Scale::Log => decades(low, high, count),
+        Scale::LogSeconds => lengths(low, high, count),
+        Scale::Category(names) => names
+            .iter()
+            .enumerate()
+            .map(|(n, name)| Tick { at: n as f64, label: Some(name.clone()) })
+            .collect(),
+    }
+}
+
+/// Round numbers around `low` and `high` for an axis to begin and end at.
+pub(super) fn round_out(scale: &Scale, low: f64, high: f64) -> (f64, f64) {
+    let step = match scale {
+        Scale::Log | Scale::LogSeconds => return (round_below(low), round_above(high)),
+        Scale::Seconds => time_step(high - low, 6),
+        Scale::Linear | Scale::Category(_) => decimal_step(high - low, 6),
+    };
+    ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step)
+}
+
+/// The least of 1, 2, 5 times a power of ten that cuts `span` into at most `count` parts.
+fn decimal_step(span: f64, count: usize) -> f64 {
+    round_above(span / count.max(1) as f64)
+}
+
+fn round_above(value: f64) -> f64 {
+    let decade = decade_below(value);
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * decade >= value * (1.0 - 1e-9));
+    factor.unwrap_or(10.0) * decade
+}
+
+fn round_below(value: f64) -> f64 {
+    let decade = decade_below(value);
+    let factor = [5.0, 2.0].into_iter().find(|factor| factor * decade <= value * (1.0 + 1e-9));
+    factor.unwrap_or(1.0) * decade
+}
+
+fn decade_below(value: f64) -> f64 {
+    10_f64.powf((value.max(1e-300).log10() + 1e-12).floor())
+}
+
+fn time_step(span: f64, count: usize) -> f64 {
+    let least = span / count.max(1) as f64;
+    match STEPS.into_iter().find(|&step| step >= least) {
+        Some(_) if least <= 0.5 => decimal_step(span, count),
+        Some(step) => step,
+        None => DAY * round_above(least / DAY),
+    }
+}
+
+/// Ticks at the multiples of `step`, labelled with the value and the step.
+fn regular(low: f64, high: f64, step: f64, label: impl Fn(f64, f64) -> String) -> Vec<Tick> {
+    let first = (low / step - 1e-9).ceil();
+    // By number, not by adding up: a step may be too small to change a large value.
+    let ats = (0..100).map(|n| (first + f64::from(n)) * step).take_while(|&at| at <= high + step * 1e-9);
+    ats.map(|at| Tick { at, label: Some(label(at, step)) }).collect()
+}
+
+/// Ticks at the powers of ten, with minor ones between them where there is room.
+fn decades(low: f64, high: f64, count: usize) -> Vec<Tick> {
+    let exponents = exponents(low, high);
+    let span = (high / low).log10();
+    // Each, or each second, third...
+    let every = exponents.clone().count().div_ceil(count.max(1)).max(1);
+    let within = |at: f64| (low * (1.0 - 1e-9)..=high * (1.0 + 1e-9)).contains(&at);
+    let mut ticks = Vec::new();
+    for exponent in exponents {
+        for factor in 1..=9 {
+            let at = f64::from(factor) * 10_f64.powi(exponent);
+            let named = match factor {
+                1 => exponent.rem_euclid(i32::try_from(every).unwrap_or(1)) == 0,
+                2 | 5 => span <= 2.0,
+                _ => span <= 0.5,
+            };
+            if within(at) && (factor == 1 || span <= 12.0) {
+                ticks.push(Tick { at, label: named.then(|| decade(factor, exponent)) });
+            }
+        }
+    }
+    ticks
+}
+
+/// Exponents are between -300 and 300.
+#[allow(clippy::cast_possible_truncation)]
+fn exponents(low: f64, high: f64) -> std::ops::RangeInclusive<i32> {
+    (low.log10() + 1e-12).floor() as i32..=(high.log10() + 1e-12).floor() as i32
+}
+
+fn decade(factor: i32, exponent: i32) -> String {
+    match exponent {
+        -4..=5 => {
+            let at = f64::from(factor) * 10_f64.powi(exponent);
+            number(at, at)
+        }
+        _ if factor == 1 => format!("10{}", superscript(exponent)),
+        _ => format!("{factor}·10{}", superscript(exponent)),
+    }
+}
+
+fn superscript(exponent: i32) -> String {
+    let raise = |c| match c {
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        '4' => '⁴',
+        '5' => '⁵',
+        '6' => '⁶',
+        '7' => '⁷',
+        '8' => '⁸',
+        '9' => '⁹',
+        '0' => '⁰',
+        _ => '⁻',
+    };
+    exponent.to_string().chars().map(raise).collect()
+}
+
+/// Ticks at the lengths of time that people know, with the multiples in between as minor ones.
+fn lengths(low: f64, high: f64, count: usize) -> Vec<Tick> {
+    let long = (1..=8).map(|exponent| DAY * 10_f64.powi(exponent));
+    let short = (1..=9).rev().map(|exponent| 10_f64.powi(-exponent));
+    let majors: Vec<f64> = short.chain(LENGTHS).chain(long).collect();
+    let within = |at: f64| (low * (1.0 - 1e-9)..=high * (1.0 + 1e-9)).contains(&at);
+    let shown = majors.iter().filter(|&&at| within(at)).count();
+    if shown < 2 {
+        return regular(low, high, time_step(high - low, count), |at, _| time(at))
+            .into_iter()
+            .filter(|tick| tick.at > 0.0)
+            .collect();
+    }
+    let every = shown.div_ceil(count.max(1));
+    let mut ticks = Vec::new();
+    for (n, pair) in majors.windows(2).enumerate() {
+        let label = (n % every == 0).then(|| time(pair[0]));
+        ticks.push(Tick { at: pair[0], label });
+        let multiples =
+            (2..10).map(|factor| pair[0] * f64::from(factor)).filter(|&at| at < pair[1] * (1.0 - 1e-9));
+        ticks.extend(multiples.map(|at| Tick { at, label: None }));
+    }
+    ticks.retain(|tick| within(tick.at));
+    ticks
+}
+
+/// A number with as many decimals as `step` needs, thousands apart by a thin space; very large and very small ones as powers of ten.
+pub(super) fn number(value: f64, step: f64) -> String {
+    let size = value.abs().max(step.abs());
+    if value != 0.0 && !(1e-6..1e12).contains(&size) {
+        return scientific(value);
+    }
+    // Steps are between 10^-6 and 10^12 here.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let decimals = (-(step.abs().max(1e-9).log10() + 1e-9).floor()).clamp(0.0, 9.0) as usize;
+    with_decimals(value, decimals)
+}
+
+/// A number with `decimals` decimals, thousands apart by a thin space.
+pub(super) fn with_decimals(value: f64, decimals: usize) -> String {
+    if value.abs() >= 1e15 {
+        return scientific(value);
+    }
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let nothing = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    let sign = if value < 0.0 && !nothing { "−" } else { "" };
+    // Four digits stand together, as in a year.
+    let grouped = if whole.len() > 4 { grouped(whole) } else { whole.to_owned() };
+    format!("{sign}{grouped}{rest}")
+}
+
+fn grouped(digits: &str) -> String {
+    let mut shown = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push('\u{2009}');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+fn scientific(value: f64) -> String {
+    let text = format!("{value:.2e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let digits = digits.trim_end_matches('0').trim_end_matches('.').replace('-', "−");
+    format!("{digits}·10{}", superscript(exponent.parse().unwrap_or(0)))
+}
+
+/// A time or a length of time in at most two units: 30 min, 2 h 30 min, 3 d 12 h; with three, the clock helps: 3 d 12:30.
+pub(super) fn time(secs: f64) -> String {
+    if secs.abs() >= 1e12 {
+        return format!("{} d", scientific(secs / DAY));
+    }
+    if secs != 0.0 && secs.abs() < 1.0 || secs.fract().abs() > 1e-6 && secs.abs() < MINUTE {
+        return format!("{} s", number(secs, secs / 10.0));
+    }
+    let sign = if secs < 0.0 { "−" } else { "" };
+    // Below 10^12, so it fits.
+    #[allow(clippy::cast_possible_truncation)]
+    let secs = secs.abs().round() as i64;
+    let parts = [(secs / 86_400, "d"), (secs / 3_600 % 24, "h"), (secs / 60 % 60, "min"), (secs % 60, "s")];
+    let shown: Vec<String> = parts
+        .iter()
+        .filter(|part| part.0 > 0)
+        .map(|(value, unit)| format!("{} {unit}", grouped(&value.to_string())))
+        .collect();
+    let [(days, _), (hours, _), (minutes, _), (seconds, _)] = parts;
+    match (shown.len(), days, seconds) {
+        (0, ..) => "0".into(),
+        (1 | 2, ..) => format!("{sign}{}", shown.join(" ")),
+        (_, 0, _) => format!("{sign}{hours}:{minutes:02}:{seconds:02}"),
+        (_, _, 0) => format!("{sign}{days} d {hours}:{minutes:02}"),
+        _ => format!("{sign}{days} d {hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The labels, with a dot for each minor tick.
+    #[track_caller]
+    fn check(scale: &Scale, low: f64, high: f64, expect: &str) {
+        let shown: Vec<String> = ticks(scale, (low, high), 6)
+            .into_iter()
+            .map(|tick| tick.label.unwrap_or_else(|| ".".into()))
+            .collect();
+        assert_eq!(shown.join("|").replace('\u{2009}', "_"), expect);
+    }
+
+    #[test]
+    fn linear() {
+        check(&Scale::Linear, 0.0, 1.0, "0.0|0.2|0.4|0.6|0.8|1.0");
+        check(&Scale::Linear, 0.0, 20.0, "0|5|10|15|20");
+        check(&Scale::Linear, -0.8, 0.4, "−0.8|−0.6|−0.4|−0.2|0.0|0.2|0.4");
+        check(&Scale::Linear, 0.0, 30_000.0, "0|5000|10_000|15_000|20_000|25_000|30_000");
+        check(&Scale::Linear, 0.0, 3e15, "0|5·10¹⁴|1·10¹⁵|1.5·10¹⁵|2·10¹⁵|2.5·10¹⁵|3·10¹⁵");
+    }
+
+    #[test]
+    fn logarithmic() {
+        check(
+            &Scale::Log,
+            1.0,
+            10_000.0,
+            "1|.|.|.|.|.|.|.|.|10|.|.|.|.|.|.|.|.|100|.|.|.|.|.|.|.|.|1000|.|.|.|.|.|.|.|.|10_000",
+        );
+        check(&Scale::Log, 1.0, 10.0, "1|2|.|.|5|.|.|.|.|10");
+        check(&Scale::Log, 2.0, 5.0, "2|3|4|5");
+        check(
+            &Scale::Log,
+            1e-12,
+            1e12,
+            ".|.|10⁻¹⁰|.|.|.|.|10⁻⁵|.|.|.|.|1|.|.|.|.|100_000|.|.|.|.|10¹⁰|.|.",
+        );
+    }
+
+    #[test]
+    fn seconds() {
+        check(&Scale::Seconds, 0.0, 3_600.0, "0|10 min|20 min|30 min|40 min|50 min|1 h");
+        check(&Scale::Seconds, 0.0, 100_000.0, "0|6 h|12 h|18 h|1 d");
+        check(&Scale::Seconds, 0.0, 28.0e6, "0|100 d|200 d|300 d");
+        check(
+            &Scale::Seconds,
+            10_368_000.0,
+            10_371_600.0,
+            "120 d|120 d 10 min|120 d 20 min|120 d 30 min|120 d 40 min|120 d 50 min|120 d 1 h",
+        );
+        check(&Scale::Seconds, 0.0, 2.0, "0|0.5 s|1 s|1.5 s|2 s");
+    }
+
+    #[test]
+    fn lengths_of_time() {
+        check(&Scale::LogSeconds, 1.0, 60.0, "1 s|.|.|.|.|.|.|.|.|10 s|.|.|.|.|1 min");
+        check(
+            &Scale::LogSeconds,
+            60.0,
+            86_400.0,
+            "1 min|.|.|.|.|.|.|.|.|10 min|.|.|.|.|1 h|.|.|.|.|6 h|.|.|1 d",
+        );
+        check(&Scale::LogSeconds, 2.0, 5.0, "2 s|3 s|4 s|5 s");
+    }
+
+    #[test]
+    fn times() {
+        let shown = [0.0, 59.0, 90.0, 9_000.0, 12_345.0, 90_000.0, 304_200.0, -60.0].map(time);
+        assert_eq!(
+            shown,
+            ["0", "59 s", "1 min 30 s", "2 h 30 min", "3:25:45", "1 d 1 h", "3 d 12:30", "−1 min"]
+        );
+    }
+}

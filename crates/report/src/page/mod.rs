@@ -1,0 +1,8 @@
+//! A page of HTML in one file: it loads nothing, and everything but the comfort works without its script.
+
+mod data;
+
+mod html;
+
+pub use data::{Block, Cell, Claim, Emphasis, Page, Section, TableData, Verdict};
+pub use html::html;
