@@ -4,9 +4,18 @@
 
 pub mod experiment;
 
+pub mod results;
+
+pub mod present;
+
+mod session;
+
+pub mod papers;
+
 mod prepared;
 
 mod stopwatch;
 
 pub use prepared::{PrepareError, Prepared, RunOptions};
+pub use session::{Session, page, write_page};
 pub use stopwatch::Stopwatch;

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::error::ExperimentError;
 use super::file::{File, RunsFile, Selector};
-use super::logs::Logs;
+use super::logs::{Logs, looked_in};
 use super::plan::AXES;
 
 /// An experiment: its file, and that all names in it mean something.
@@ -50,7 +50,11 @@ impl Experiment {
             let log = trace.get_ref().open(folders).map_err(|problem| self.wrong(trace, problem))?;
             if let (Err(problem), false) = (&log, trace.get_ref().optional) {
                 let (file, name) = (self.name.clone(), trace.get_ref().name.clone());
-                return Err(ExperimentError::MissingLog { file, name, problem: problem.clone() });
+                return Err(ExperimentError::MissingLog {
+                    file,
+                    name,
+                    problem: format!("{problem}; {}", looked_in(folders)),
+                });
             }
             logs.push(log);
         }

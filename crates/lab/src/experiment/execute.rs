@@ -33,8 +33,10 @@ pub struct Executed {
 #[derive(Serialize)]
 struct Kept<'a> {
     key: &'a str,
-    axes: &'a Axes,
     run: Value,
+    /// The window of the Gantt chart, and the jobs in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gantt_window: Option<[i64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gantt: Option<Vec<GanttRow>>,
 }
@@ -47,6 +49,7 @@ struct GanttRow {
     submit: f64,
     start: f64,
     end: f64,
+    reason: String,
     /// First and last processor of each range.
     pes: Vec<(u32, u32)>,
 }
@@ -88,10 +91,8 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
     };
     let outcome = outcome.map_err(|error| ExperimentError::Run { run: told(&run.axes), error })?;
     let gantt = window.map(|window| window.rows);
-    store.write_json(
-        Store::run(&run.key),
-        &Kept { key: &run.key, axes: &run.axes, run: document(&outcome), gantt },
-    )
+    let kept = Kept { key: &run.key, run: document(&outcome), gantt_window: run.record.gantt, gantt };
+    store.write_json(Store::run(&run.key), &kept)
 }
 
 /// What the run is, for messages.
@@ -161,6 +162,7 @@ impl Observer for Window {
                 submit: secs(job.request.submit),
                 start: secs(job.start),
                 end: secs(job.end),
+                reason: job.reason.as_str().to_owned(),
                 pes: job.pes.iter().flat_map(|pes| pes.ranges()).copied().collect(),
             });
         }

@@ -197,6 +197,8 @@ pub struct TableFile {
 pub struct Line {
     /// What stands beside it.
     pub label: String,
+    /// Another figure than the chart's, for this line.
+    pub value: Option<String>,
     /// Its runs.
     #[serde(flatten)]
     pub select: Selector,

@@ -44,7 +44,7 @@ impl TraceFile {
             (None, Some(model)) => self.make(model)?,
             (Some(file), _) => match find(file, folders) {
                 Some(path) => Trace::open(&path).map_err(|error| error.to_string())?,
-                None => return Ok(Err(self.missing(file, folders))),
+                None => return Ok(Err(self.missing(file))),
             },
             (None, None) => return Err(format!("trace {:?} has neither file nor model", self.name)),
         };
@@ -63,12 +63,17 @@ impl TraceFile {
         Ok(made.into_trace(&self.name))
     }
 
-    fn missing(&self, file: &str, folders: &[PathBuf]) -> String {
-        let looked: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    fn missing(&self, file: &str) -> String {
         let note = self.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
-        let looked = if looked.is_empty() { "no folder was given".into() } else { looked.join(", ") };
-        format!("{file}{note}; looked for in: {looked}; name the folder with --traces or MISERLY_TRACES")
+        format!("{file}{note}")
     }
+}
+
+/// Where a missing log was looked for, and what to do.
+pub fn looked_in(folders: &[PathBuf]) -> String {
+    let looked: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let looked = if looked.is_empty() { "no folder was given".into() } else { looked.join(", ") };
+    format!("looked for in: {looked}; name the folder of logs with --traces or MISERLY_TRACES")
 }
 
 fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {

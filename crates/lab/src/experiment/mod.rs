@@ -20,7 +20,7 @@ mod execute;
 
 pub use checked::Experiment;
 pub use error::ExperimentError;
-pub use execute::{Executed, Watcher, execute};
-pub use logs::{Log, Logs};
-pub use plan::{Axes, Plan, PlannedRun};
+pub use execute::{Executed, Watcher, execute, open_jobs};
+pub use logs::{Log, Logs, looked_in};
+pub use plan::{AXES, Axes, Plan, PlannedRun};
 pub use store::{Index, IndexedRun, IndexedTrace, Store};

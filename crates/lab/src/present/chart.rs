@@ -26,7 +26,14 @@ pub(super) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>,
     let Some(body) = body else { return Ok(texts.into_iter().map(Block::Text).collect()) };
     let (x, y) = axes(chart, &body);
     let caption = (!texts.is_empty()).then(|| texts.join(" "));
-    Ok(vec![Block::Chart(Chart { id: id(&chart.title), title: chart.title.clone(), caption, x, y, body: body.body })])
+    Ok(vec![Block::Chart(Chart {
+        id: id(&chart.title),
+        title: chart.title.clone(),
+        caption,
+        x,
+        y,
+        body: body.body,
+    })])
 }
 
 /// What is drawn, with the names of categories if an axis has such.
@@ -72,7 +79,8 @@ fn lines(
 ) -> Outcome {
     let (mut drawn, mut missing) = (Vec::new(), Vec::new());
     for line in &chart.lines {
-        match series(chart, &joined(&[&chart.common, &line.select]), results).map_err(|problem| of_line(line, &problem))? {
+        let drawn_line = series(&of_line(chart, line), &joined(&[&chart.common, &line.select]), results);
+        match drawn_line.map_err(|problem| in_line(line, &problem))? {
             Some(series) => drawn.push(Series { name: line.label.clone(), ..series }),
             None => missing.push(line.label.clone()),
         }
@@ -90,12 +98,18 @@ fn one(
     let [line] = &chart.lines[..] else {
         return Err(format!("a chart of this kind has one line, not {}", chart.lines.len()));
     };
-    let drawn = draw(chart, &joined(&[&chart.common, &line.select]), results).map_err(|problem| of_line(line, &problem))?;
+    let drawn = draw(&of_line(chart, line), &joined(&[&chart.common, &line.select]), results)
+        .map_err(|problem| in_line(line, &problem))?;
     let missing = if drawn.is_none() { vec![line.label.clone()] } else { vec![] };
     Ok((drawn, missing))
 }
 
-fn of_line(line: &Line, problem: &str) -> String {
+/// The chart with the line's own figure.
+fn of_line(chart: &ChartFile, line: &Line) -> ChartFile {
+    ChartFile { value: line.value.clone().unwrap_or_else(|| chart.value.clone()), ..chart.clone() }
+}
+
+fn in_line(line: &Line, problem: &str) -> String {
     format!("line {:?}: {problem}", line.label)
 }
 
@@ -164,7 +178,8 @@ fn heat(chart: &ChartFile, results: &Results) -> Outcome {
     let (mut rows, mut columns, mut cells, mut missing) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for line in &chart.lines {
         let select = joined(&[&chart.common, &line.select]);
-        let Some((groups, measure)) = breakdown(chart, &select, results).map_err(|problem| of_line(line, &problem))? else {
+        let found = breakdown(chart, &select, results).map_err(|problem| in_line(line, &problem))?;
+        let Some((groups, measure)) = found else {
             missing.push(line.label.clone());
             continue;
         };
@@ -183,7 +198,11 @@ fn heat(chart: &ChartFile, results: &Results) -> Outcome {
 fn bars(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Drawn>, String> {
     let Some(value) = part(results, select, &chart.value)? else { return Ok(None) };
     if let Some(pairs) = pairs(value) {
-        let bin = |(at, &(_, value)): (usize, &(f64, f64))| Bin { from: at as f64 - 0.4, to: at as f64 + 0.4, value };
+        let bin = |(at, &(_, value)): (usize, &(f64, f64))| Bin {
+            from: at as f64 - 0.4,
+            to: at as f64 + 0.4,
+            value,
+        };
         let bins = pairs.iter().enumerate().map(bin).collect();
         let columns = pairs.iter().map(|(x, _)| shown(x / chart.unit, 0)).collect();
         return Ok(Some(Drawn { body: Body::Bars { bins }, columns, rows: vec![] }));
@@ -208,7 +227,8 @@ fn gantt(_chart: &ChartFile, select: &Selector, results: &Results) -> Result<Opt
     let procs = part(results, select, "settings.procs")?.and_then(Value::as_u64).unwrap_or_default();
     let rows = rows.as_array().ok_or("no window was recorded; add gantt = [from, to] to the runs' record")?;
     let window = part(results, select, "gantt_window")?;
-    let bound = |at: usize| window.and_then(|window| window.get(at)).and_then(Value::as_f64).unwrap_or_default();
+    let bound =
+        |at: usize| window.and_then(|window| window.get(at)).and_then(Value::as_f64).unwrap_or_default();
     let body = Body::Gantt {
         procs: u32::try_from(procs).unwrap_or(u32::MAX),
         from: bound(0),
@@ -221,7 +241,8 @@ fn gantt(_chart: &ChartFile, select: &Selector, results: &Results) -> Result<Opt
 fn gantt_job(row: &Value) -> Option<GanttJob> {
     let secs = |field: &str| row.get(field)?.as_f64();
     let end = |pair: &Value, at: usize| pair.get(at)?.as_u64().and_then(|pe| u32::try_from(pe).ok());
-    let pes = row.get("pes")?.as_array()?.iter().filter_map(|pair| Some((end(pair, 0)?, end(pair, 1)?))).collect();
+    let pes =
+        row.get("pes")?.as_array()?.iter().filter_map(|pair| Some((end(pair, 0)?, end(pair, 1)?))).collect();
     let user = row.get("user")?.as_u64().map(|user| user.to_string());
     Some(GanttJob {
         number: row.get("job")?.as_i64()?,

@@ -22,7 +22,9 @@ pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, Stri
     }
     let verdict = if holds.eval(&values) == 0.0 { Verdict::DoesNotHold } else { Verdict::Holds };
     let named = names.iter().zip(&values).map(|(name, value)| format!("{name} {}", short(*value)));
-    let derived = shows.iter().map(|(show, formula)| format!("{} {}", show.label, shown(formula.eval(&values), show.digits)));
+    let derived = shows
+        .iter()
+        .map(|(show, formula)| format!("{} {}", show.label, shown(formula.eval(&values), show.digits)));
     let figures: Vec<String> = if shows.is_empty() { named.collect() } else { derived.collect() };
     Ok(Claim { text: claim.text.clone(), verdict, figures: figures.join("; ") })
 }
@@ -44,10 +46,14 @@ fn short(value: f64) -> String {
 fn value(figure: &FigureFile, results: &Results) -> Result<Option<f64>, String> {
     if figure.value.starts_with("log.") {
         let found = part(results, &figure.select, &figure.value)?;
-        return found.map(|value| value.as_f64().ok_or_else(|| format!("{:?} is no number", figure.value))).transpose();
+        return found
+            .map(|value| value.as_f64().ok_or_else(|| format!("{:?} is no number", figure.value)))
+            .transpose();
     }
     match (figure.take, &figure.over) {
-        (None, None) => Ok(of_found(&results.find(&figure.select)?, &figure.value)?.map(|figure| figure.mean)),
+        (None, None) => {
+            Ok(of_found(&results.find(&figure.select)?, &figure.value)?.map(|figure| figure.mean))
+        }
         (Some(take), Some(over)) => taken(figure, take, over, results),
         _ => Err("take and over go together".into()),
     }
@@ -62,7 +68,8 @@ fn taken(figure: &FigureFile, take: Take, over: &str, results: &Results) -> Resu
     }
     let least = points.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let most = points.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    let x = |point: &(String, f64)| point.0.parse().map_err(|_| format!("{over} = {:?} is no number", point.0));
+    let x =
+        |point: &(String, f64)| point.0.parse().map_err(|_| format!("{over} = {:?} is no number", point.0));
     match take {
         Take::Min => Ok(least.map(|point| point.1)),
         Take::Max => Ok(most.map(|point| point.1)),

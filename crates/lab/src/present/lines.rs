@@ -6,7 +6,11 @@ use serde_json::Value;
 
 /// Several selectors as one; the later goes before the earlier.
 pub(super) fn joined(selectors: &[&Selector]) -> Selector {
-    selectors.iter().flat_map(|select| select.iter()).map(|(axis, value)| (axis.clone(), value.clone())).collect()
+    selectors
+        .iter()
+        .flat_map(|select| select.iter())
+        .map(|(axis, value)| (axis.clone(), value.clone()))
+        .collect()
 }
 
 /// The figure of what was found; `None` where the log is missing or there is nothing to measure.
@@ -19,7 +23,11 @@ pub(super) fn of_found(found: &Found<'_>, path: &str) -> Result<Option<Figure>, 
 
 /// What stands at `path` of the document that `select` finds: of the log where the path starts with `log.`, else
 /// of the run with its first seed; `None` where the log is missing.
-pub(super) fn part<'a>(results: &'a Results, select: &Selector, path: &str) -> Result<Option<&'a Value>, String> {
+pub(super) fn part<'a>(
+    results: &'a Results,
+    select: &Selector,
+    path: &str,
+) -> Result<Option<&'a Value>, String> {
     let (document, inner) = match path.strip_prefix("log.") {
         Some(inner) => (log(results, select)?, inner.to_owned()),
         None => match results.find(select)? {

@@ -64,7 +64,10 @@ fn header(table: &TableFile) -> Vec<Vec<String>> {
 }
 
 fn cells_of(table: &TableFile, ours: Option<Figure>, paper: Option<f64>) -> Vec<Cell> {
-    let shown_ours = ours.map_or_else(|| Cell::number("-").with(Emphasis::Muted), |ours| Cell::number(with_width(table, ours)));
+    let shown_ours = ours.map_or_else(
+        || Cell::number("-").with(Emphasis::Muted),
+        |ours| Cell::number(with_width(table, ours)),
+    );
     let Some(paper) = paper else { return vec![shown_ours] };
     let shown_paper = if paper.is_nan() { "-".into() } else { shown(paper, table.digits) };
     let off = ours.map(|ours| off(ours.mean / table.unit, paper)).filter(|off| off.is_finite());
@@ -80,7 +83,9 @@ fn with_width(table: &TableFile, ours: Figure) -> String {
 
 fn figure(table: &TableFile, row: &Line, column: &Line, results: &Results) -> Result<Option<Figure>, String> {
     let select: Selector = joined(&[&table.common, &column.select, &row.select]);
-    let found = results.find(&select).map_err(|problem| format!("row {:?}, column {:?}: {problem}", row.label, column.label))?;
+    let found = results
+        .find(&select)
+        .map_err(|problem| format!("row {:?}, column {:?}: {problem}", row.label, column.label))?;
     of_found(&found, &table.value)
 }
 

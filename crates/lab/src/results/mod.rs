@@ -63,7 +63,8 @@ impl Results {
         for trace in index.traces.iter().filter(|trace| trace.missing.is_none()) {
             traces.insert(trace.name.clone(), store.read_json(Store::trace(&trace.name))?);
         }
-        let runs = index.runs.iter().map(|run| Run { axes: run.axes.clone(), key: run.key.clone() }).collect();
+        let runs =
+            index.runs.iter().map(|run| Run { axes: run.axes.clone(), key: run.key.clone() }).collect();
         Ok(Results { index, runs, documents, traces })
     }
 
@@ -93,7 +94,8 @@ impl Results {
         values.sort_by(|a, b| numbers(a, b));
         values.dedup();
         let of = |value: &String| {
-            let runs: Vec<&Run> = runs.iter().copied().filter(|run| run.axes.get(axis) == Some(value)).collect();
+            let runs: Vec<&Run> =
+                runs.iter().copied().filter(|run| run.axes.get(axis) == Some(value)).collect();
             (value.clone(), self.documents_of(&runs))
         };
         Ok(values.into_iter().map(of).collect())
@@ -102,6 +104,20 @@ impl Results {
     /// What is known of a log; `None` if it is missing.
     pub fn trace(&self, name: &str) -> Option<&Value> {
         self.traces.get(name)
+    }
+
+    /// How many different runs there are.
+    pub fn count(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// The seeds of the runs.
+    pub fn seeds(&self) -> Vec<String> {
+        let mut seeds: Vec<String> =
+            self.runs.iter().filter_map(|run| run.axes.get("seed").cloned()).collect();
+        seeds.sort_by(|a, b| numbers(a, b));
+        seeds.dedup();
+        seeds
     }
 
     fn matching(&self, select: &Selector) -> Result<Vec<&Run>, String> {
@@ -160,7 +176,9 @@ pub fn figure(documents: &[&Value], path: &str) -> Result<Option<Figure>, String
         match at(document, path) {
             Some(Value::Null) => return Ok(None),
             Some(Value::Number(number)) => values.extend(number.as_f64()),
-            _ => return Err(format!("{path:?} is no number of a run's document (docs/simulate.schema.json)")),
+            _ => {
+                return Err(format!("{path:?} is no number of a run's document (docs/simulate.schema.json)"));
+            }
         }
     }
     Ok(Some(Figure::of(&values)))
@@ -174,8 +192,14 @@ impl Figure {
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let half_width = (values.len() > 1).then(|| {
             let deviation = (squares / (n - 1.0)).sqrt();
-            miserly_sim::student_t_95(values.len() - 1) * deviation / n.sqrt()
+            student_t_95(values.len() - 1) * deviation / n.sqrt()
         });
         Figure { mean, half_width }
     }
+}
+
+/// Student's t, 95 % two-sided (to be replaced by the measures' own).
+fn student_t_95(freedom: usize) -> f64 {
+    const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+    T.get(freedom.saturating_sub(1)).copied().unwrap_or(2.0)
 }

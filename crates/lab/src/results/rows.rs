@@ -19,13 +19,17 @@ impl Rows {
     pub(super) fn of(results: &Results) -> Rows {
         let axes: Vec<String> = crate::experiment::AXES.iter().map(ToString::to_string).collect();
         let mut columns = [axes.clone(), vec!["key".into(), "written".into()]].concat();
-        let runs: Vec<_> = results.runs.iter().filter(|run| results.documents.contains_key(&run.key)).collect();
+        let runs: Vec<_> =
+            results.runs.iter().filter(|run| results.documents.contains_key(&run.key)).collect();
         let mut rows = Vec::new();
         for run in runs {
             let document = &results.documents[&run.key]["run"];
-            let mut row: Vec<Option<Value>> = axes.iter().map(|axis| run.axes.get(axis).map(|v| v.clone().into())).collect();
+            let mut row: Vec<Option<Value>> =
+                axes.iter().map(|axis| run.axes.get(axis).map(|v| v.clone().into())).collect();
             row.extend([Some(run.key.clone().into()), document.get("policy").cloned()]);
-            for (path, value) in flatten(document).into_iter().filter(|(path, _)| !NOT_COLUMNS.contains(&path.as_str())) {
+            for (path, value) in
+                flatten(document).into_iter().filter(|(path, _)| !NOT_COLUMNS.contains(&path.as_str()))
+            {
                 let at = columns.iter().position(|column| *column == path).unwrap_or_else(|| {
                     columns.push(path);
                     columns.len() - 1

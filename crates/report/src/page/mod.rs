@@ -4,5 +4,8 @@ mod data;
 
 mod html;
 
+mod markdown;
+
 pub use data::{Block, Cell, Claim, Emphasis, Page, Section, TableData, Verdict};
 pub use html::html;
+pub use markdown::markdown;

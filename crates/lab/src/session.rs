@@ -1,0 +1,132 @@
+//! From an experiment file to a folder of results, and from the folder to what people see.
+
+use std::path::{Path, PathBuf};
+
+use miserly_report::chart::svg;
+use miserly_report::page::{Block, Page, html, markdown};
+use miserly_workload::{ProcsField, describe};
+
+use crate::experiment::{
+    Executed, Experiment, ExperimentError, Index, IndexedRun, IndexedTrace, Logs, Plan, Store, Watcher,
+    execute,
+};
+use crate::present;
+use crate::results::{self, Results};
+
+/// An experiment whose logs are at hand, with its folder: ready to run.
+pub struct Session {
+    experiment: Experiment,
+    logs: Logs,
+    plan: Plan,
+    store: Store,
+    command: String,
+}
+
+impl Session {
+    /// Finds the logs in `folders`, plans the runs, and makes the folder.
+    ///
+    /// `command` is what makes the results again; it is told with them.
+    ///
+    /// # Errors
+    /// If a log is missing or unfit, or the folder cannot be made.
+    pub fn new(
+        experiment: Experiment,
+        folders: &[PathBuf],
+        folder: &Path,
+        command: &str,
+    ) -> Result<Session, ExperimentError> {
+        let logs = experiment.open_logs(folders)?;
+        let plan = Plan::new(&experiment, &logs)?;
+        let store = Store::create(folder)?;
+        Ok(Session { experiment, logs, plan, store, command: command.to_owned() })
+    }
+
+    /// The logs that are missing, and where they were looked for.
+    pub fn missing(&self) -> Vec<String> {
+        self.logs.0.iter().filter_map(|log| log.as_ref().err().cloned()).collect()
+    }
+
+    /// Jobs to simulate in the runs that are still to be made.
+    pub fn open_jobs(&self) -> u64 {
+        crate::experiment::open_jobs(&self.plan, &self.store)
+    }
+
+    /// Makes the runs that are not in the folder yet, and writes down what the folder holds.
+    ///
+    /// # Errors
+    /// The first run that failed, or a file that cannot be written. What was done is kept.
+    pub fn run(&self, watcher: &dyn Watcher) -> Result<Executed, ExperimentError> {
+        let executed = execute(&self.plan, &self.store, watcher)?;
+        self.describe_logs()?;
+        self.store.write("experiment.toml", self.experiment.text.as_bytes())?;
+        self.store.write_json("index.json", &self.index())?;
+        let results = Results::read(&self.store)?;
+        let rows = results::csv(&results).map_err(|error| ExperimentError::Io {
+            path: self.store.path("results.csv"),
+            error: error.into(),
+        })?;
+        self.store.write("results.csv", &rows)?;
+        Ok(executed)
+    }
+
+    fn describe_logs(&self) -> Result<(), ExperimentError> {
+        for (entry, log) in self.experiment.file.traces.iter().zip(&self.logs.0) {
+            let (trace, Ok(log)) = (entry.get_ref(), log) else { continue };
+            let name = Store::trace(&trace.name);
+            let described = describe(&log.trace, trace.options.procs, ProcsField::default())
+                .map_err(|error| self.experiment.wrong(entry, error.to_string()))?;
+            self.store.write_json(name, &miserly_report::describe_json(&described))?;
+        }
+        Ok(())
+    }
+
+    fn index(&self) -> Index {
+        let traces = self.experiment.file.traces.iter().zip(&self.logs.0);
+        let trace =
+            |(entry, log): (&toml::Spanned<crate::experiment::file::TraceFile>, &Result<_, String>)| {
+                let log: &Result<crate::experiment::Log, String> = log;
+                IndexedTrace {
+                    name: entry.get_ref().name.clone(),
+                    sha256: log.as_ref().ok().map(|log| log.sha256.clone()),
+                    missing: log.as_ref().err().cloned(),
+                }
+            };
+        let run =
+            |run: &crate::experiment::PlannedRun| IndexedRun { axes: run.axes.clone(), key: run.key.clone() };
+        Index {
+            version: env!("CARGO_PKG_VERSION").into(),
+            sources: env!("MISERLY_SOURCES").into(),
+            command: self.command.clone(),
+            file: self.experiment.name.clone(),
+            traces: traces.map(trace).collect(),
+            runs: self.plan.runs.iter().map(run).collect(),
+        }
+    }
+}
+
+/// The page of the results in a folder.
+///
+/// # Errors
+/// If the folder holds no results, or its tables and charts ask for what they do not have.
+pub fn page(folder: &Path) -> Result<Page, ExperimentError> {
+    let store = Store::open(folder);
+    let text = store.read("experiment.toml")?;
+    let results = Results::read(&store)?;
+    let experiment = Experiment::parse(results.index.file.clone(), text)?;
+    present::page(&experiment, &results)
+}
+
+/// Writes a page into a folder: `report.html`, `report.md`, and each chart as SVG.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write_page(folder: &Path, page: &Page) -> Result<(), ExperimentError> {
+    let store = Store::open(folder);
+    for block in page.sections.iter().flat_map(|section| &section.blocks) {
+        if let Block::Chart(chart) = block {
+            store.write(Path::new("charts").join(format!("{}.svg", chart.id)), svg(chart).as_bytes())?;
+        }
+    }
+    store.write("report.md", markdown(page).as_bytes())?;
+    store.write("report.html", html(page).as_bytes())
+}

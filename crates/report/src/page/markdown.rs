@@ -1,0 +1,80 @@
+//! A page as Markdown that also reads well on a terminal.
+
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, Table};
+
+use super::data::{Block, Claim, Page, Section, TableData, Verdict};
+
+/// The page as text: headings, tables with aligned columns, claims as lists; charts by the names of their files.
+pub fn markdown(page: &Page) -> String {
+    let mut text = format!("# {}\n", page.title);
+    if let Some(lead) = &page.lead {
+        text.push_str(&format!("\n{lead}\n"));
+    }
+    for part in &page.sections {
+        text.push_str(&section(part));
+    }
+    if !page.provenance.is_empty() {
+        text.push_str("\n## What made this\n\n");
+        for (name, value) in &page.provenance {
+            text.push_str(&format!("- {name}: {value}\n"));
+        }
+    }
+    text
+}
+
+fn section(section: &Section) -> String {
+    let mut text =
+        if section.heading.is_empty() { String::new() } else { format!("\n## {}\n", section.heading) };
+    for block in &section.blocks {
+        text.push('\n');
+        match block {
+            Block::Text(words) => text.push_str(&format!("{words}\n")),
+            Block::Table(data) => text.push_str(&table(data)),
+            Block::Chart(chart) => {
+                text.push_str(&format!("![{}](charts/{}.svg)\n", chart.title, chart.id));
+                if let Some(caption) = &chart.caption {
+                    text.push_str(&format!("\n{caption}\n"));
+                }
+            }
+            Block::Claims(claims) => claims.iter().for_each(|claim| text.push_str(&line(claim))),
+        }
+    }
+    text
+}
+
+fn table(data: &TableData) -> String {
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN);
+    table.set_header(header(&data.header));
+    for row in &data.rows {
+        table.add_row(row.iter().map(|cell| cell.text.replace('|', "\\|")));
+    }
+    for (at, column) in table.column_iter_mut().enumerate() {
+        if data.rows.first().and_then(|row| row.get(at)).is_some_and(|cell| cell.numeric) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let caption = data.caption.as_ref().map_or_else(String::new, |caption| format!("{caption}\n\n"));
+    let lines: Vec<String> = table.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
+    format!("{caption}{}\n", lines.join("\n"))
+}
+
+/// The rows of the head as one, which is all that Markdown has: what spans columns is said in the first of them.
+fn header(rows: &[Vec<String>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let of = |column: usize| {
+        let parts = rows.iter().filter_map(|row| row.get(column)).filter(|text| !text.is_empty());
+        parts.cloned().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+    };
+    (0..columns).map(of).collect()
+}
+
+fn line(claim: &Claim) -> String {
+    let verdict = match claim.verdict {
+        Verdict::Holds => "holds",
+        Verdict::DoesNotHold => "does not hold",
+        Verdict::Unknown => "unknown",
+    };
+    format!("- **{verdict}**: {}. {}\n", claim.text, claim.figures)
+}
