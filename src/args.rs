@@ -33,6 +33,12 @@ pub(crate) enum Command {
     Policies(PoliciesArgs),
     /// Look at, check and generate job logs
     Workload(WorkloadArgs),
+    /// Run an experiment: a file says which logs, policies and estimates, and which tables and charts to make
+    Experiment(ExperimentArgs),
+    /// Run a paper's experiments and show its tables: ours, the paper's, the difference
+    Reproduce(ReproduceArgs),
+    /// Make the page of an experiment's results
+    Report(ReportArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, of the program or of a command
@@ -163,6 +169,51 @@ pub(crate) struct PoliciesArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentArgs {
+    #[command(subcommand)]
+    pub(crate) command: ExperimentCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExperimentCommand {
+    /// Make the runs of an experiment file that are not in its folder yet, on all cores, and show what came out
+    Run(RunExperimentArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunExperimentArgs {
+    /// The experiment, a TOML file (docs/experiments.md)
+    pub(crate) file: PathBuf,
+    /// The folder of the results; runs that are there are kept. Without it, FILE-results
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// The folder of the logs, in place of MISERLY_TRACES; the file's own folder comes after it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) traces: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// The paper; without it, lists those that there are
+    pub(crate) paper: Option<String>,
+    /// The folder of the results; runs that are there are kept. Without it, PAPER-results
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// The folder of the logs, in place of MISERLY_TRACES
+    #[arg(long, value_name = "DIR")]
+    pub(crate) traces: Option<PathBuf>,
+    /// Only this part of the paper
+    #[arg(long, value_name = "PART")]
+    pub(crate) only: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The folder of an experiment's results
+    pub(crate) folder: PathBuf,
 }
 
 #[derive(Debug, Args)]

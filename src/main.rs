@@ -29,6 +29,9 @@ fn main() -> ExitCode {
         Command::Explain(args) => commands::explain::run(args),
         Command::Policies(args) => commands::policies::run(args),
         Command::Workload(args) => commands::workload::run(args),
+        Command::Experiment(args) => commands::experiment::run(args),
+        Command::Reproduce(args) => commands::experiment::reproduce(args),
+        Command::Report(args) => commands::experiment::report(args),
         Command::Completions(args) => commands::shell::completions(args),
         Command::Man(args) => commands::shell::man(args),
     };

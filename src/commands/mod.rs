@@ -11,3 +11,5 @@ pub(crate) mod policies;
 pub(crate) mod workload;
 
 pub(crate) mod shell;
+
+pub(crate) mod experiment;

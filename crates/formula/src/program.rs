@@ -1,0 +1,56 @@
+//! What is run: the steps with their constant parts worked out.
+
+use crate::formula::Formula;
+use crate::op::{Op, choose};
+
+/// Steps that give a value, on a stack of fixed size.
+#[derive(Clone, Debug)]
+pub(crate) struct Program(Box<[Op]>);
+
+impl Program {
+    /// Works out what depends on no name. The same functions do it as do it later, so it changes no result.
+    pub(crate) fn of(written: &[Op]) -> Program {
+        let mut steps: Vec<Op> = Vec::new();
+        for &op in written {
+            steps.push(op);
+            fold(&mut steps);
+        }
+        Program(steps.into())
+    }
+
+    /// The value for these values of the names.
+    pub(crate) fn run(&self, values: &[f64]) -> f64 {
+        let mut stack = [0.0; Formula::MOST_WAITING];
+        run(&self.0, values, &mut stack)
+    }
+}
+
+/// Replaces the last step and the numbers that it takes by a number, if it takes nothing else.
+fn fold(steps: &mut Vec<Op>) {
+    let Some(takes) = steps.last().map(|op| op.takes()).filter(|&takes| takes > 0) else { return };
+    let start = steps.len() - 1 - takes;
+    if steps[start..].iter().rev().skip(1).all(|op| matches!(op, Op::Number(_))) {
+        let value = run(&steps[start..], &[], &mut [0.0; 3]);
+        steps.truncate(start);
+        steps.push(Op::Number(value));
+    }
+}
+
+/// Runs the steps. What is written by the parser never takes a value that is not there, nor leaves more than the stack holds.
+#[inline]
+fn run(steps: &[Op], values: &[f64], stack: &mut [f64]) -> f64 {
+    let mut top = 0;
+    for &op in steps {
+        let value = match op {
+            Op::Number(value) => value,
+            Op::Name(index) => values[index],
+            Op::Unary(unary) => unary.apply(stack[top - 1]),
+            Op::Binary(binary) => binary.apply(stack[top - 2], stack[top - 1]),
+            Op::Choose => choose(stack[top - 3], stack[top - 2], stack[top - 1]),
+        };
+        top -= op.takes();
+        stack[top] = value;
+        top += 1;
+    }
+    stack[0]
+}

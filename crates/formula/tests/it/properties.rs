@@ -1,0 +1,75 @@
+//! What holds of every formula, and of every text.
+
+use miserly_formula::{Formula, ordered_key};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::naive::{NAMES, tree};
+
+/// Values of a name, with those that are awkward.
+fn value() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        0.0..1e7,
+        (-3i8..20).prop_map(f64::from),
+        select(vec![-0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324]),
+    ]
+}
+
+/// The same, but for which NaN it is.
+fn same(x: f64, y: f64) -> bool {
+    x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
+}
+
+/// Pieces of formulas in any order.
+fn soup() -> impl Strategy<Value = String> {
+    const PIECES: [&str; 24] = [
+        "wait", "procs", "(", ")", "+", "-", "*", "/", "^", "<", "==", "!", "=", ",", "min(", "if(", "log2(",
+        "not", "and", "or", "1", "2.5e3", ".", "é",
+    ];
+    proptest::collection::vec(select(&PIECES[..]), 0..30).prop_map(|pieces| pieces.join(" "))
+}
+
+/// Refused with a message, or written back to the same.
+fn understood_or_refused(text: &str) {
+    match Formula::parse(text, &NAMES) {
+        Ok(formula) => {
+            formula.eval(&[0.0, 1.0, -1.0]);
+            assert_eq!(Formula::parse(&formula.to_string(), &NAMES), Ok(formula));
+        }
+        Err(error) => {
+            assert!((1..=text.chars().count() + 1).contains(&error.character()), "{error}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn evaluation_is_that_of_the_naive_walk(tree in tree(), values in [value(), value(), value()]) {
+        let formula = Formula::parse(&tree.text(), &NAMES).unwrap();
+        let (value, expected) = (formula.eval(&values), tree.value(&values));
+        prop_assert!(same(value, expected), "{formula} is {value}, not {expected}");
+    }
+
+    #[test]
+    fn what_is_displayed_parses_to_the_same(tree in tree()) {
+        let formula = Formula::parse(&tree.text(), &NAMES).unwrap();
+        let written = formula.to_string();
+        prop_assert_eq!(&Formula::parse(&written, &NAMES).unwrap(), &formula);
+        prop_assert!(written.matches('(').count() <= tree.text().matches('(').count());
+    }
+
+    #[test]
+    fn any_text_is_understood_or_refused(text in any::<String>()) {
+        understood_or_refused(&text);
+    }
+
+    #[test]
+    fn any_soup_is_understood_or_refused(text in soup()) {
+        understood_or_refused(&text);
+    }
+
+    #[test]
+    fn keys_are_ordered_as_their_values(x in any::<f64>(), y in any::<f64>()) {
+        prop_assert_eq!(x.partial_cmp(&y), Some(ordered_key(x).cmp(&ordered_key(y))));
+    }
+}

@@ -1,0 +1,138 @@
+//! `miserly experiment`, `miserly reproduce` and `miserly report`: runs by the hundred, and what they come to.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use miserly_lab::experiment::{Executed, Experiment, Watcher, looked_in};
+use miserly_lab::papers::{self, PAPERS, Paper};
+use miserly_lab::{Session, page, write_page};
+use miserly_report::page::{Page, Section, markdown};
+use miserly_sim::Observer;
+
+use crate::args::{ExperimentArgs, ExperimentCommand, ReportArgs, ReproduceArgs, RunExperimentArgs};
+use crate::output::print;
+use crate::progress::Progress;
+
+pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
+    match &args.command {
+        ExperimentCommand::Run(args) => run_file(args),
+    }
+}
+
+fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
+    let name = args.file.file_name().map_or_else(|| args.file.display().to_string(), |name| name.to_string_lossy().into());
+    let experiment = Experiment::parse(name.clone(), text)?;
+    let folder = args.output.clone().unwrap_or_else(|| results_of(&args.file));
+    let mut folders = logs(args.traces.as_deref());
+    folders.extend(args.file.parent().map(Path::to_owned));
+    let command = format!("miserly experiment run {name}");
+    conduct(experiment, &folders, &folder, &command)?;
+    shown(&folder, &page(&folder)?)
+}
+
+/// `slowdown.toml` gives `slowdown-results`.
+fn results_of(file: &Path) -> PathBuf {
+    let stem = file.file_stem().map_or_else(|| "experiment".into(), |stem| stem.to_string_lossy());
+    PathBuf::from(format!("{stem}-results"))
+}
+
+/// Where logs are looked for: the folder that was given, or the one of the environment.
+fn logs(given: Option<&Path>) -> Vec<PathBuf> {
+    given.map(Path::to_owned).or_else(|| env::var_os("MISERLY_TRACES").map(PathBuf::from)).into_iter().collect()
+}
+
+/// Makes the runs of an experiment that are still to be made.
+fn conduct(experiment: Experiment, folders: &[PathBuf], folder: &Path, command: &str) -> anyhow::Result<()> {
+    let name = experiment.name.clone();
+    let session = Session::new(experiment, folders, folder, command)?;
+    for missing in session.missing() {
+        eprintln!("{name}: goes on without {missing}; {}", looked_in(folders));
+    }
+    let progress = Progress::new(session.open_jobs());
+    let Executed { made, kept } = session.run(&Watch(&progress))?;
+    drop(progress);
+    let before = if kept > 0 { format!(", {kept} kept from before") } else { String::new() };
+    eprintln!("{name}: {made} runs made{before}");
+    Ok(())
+}
+
+/// Shows a page on standard output, and leaves it in the folder.
+fn shown(folder: &Path, page: &Page) -> anyhow::Result<()> {
+    write_page(folder, page)?;
+    print(&markdown(page))?;
+    eprintln!("report: {}", folder.join("report.html").display());
+    Ok(())
+}
+
+pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
+    let Some(name) = &args.paper else { return list() };
+    let Some(paper) = papers::find(name) else {
+        let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).collect();
+        bail!("no paper {name:?}; there is {}", known.join(", "));
+    };
+    let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-results")));
+    let folders = logs(args.traces.as_deref());
+    let command = format!("miserly reproduce {name}");
+    let mut pages = Vec::new();
+    for (part, text) in paper.experiments {
+        if args.only.as_ref().is_some_and(|only| only != part) {
+            continue;
+        }
+        let part_folder = folder.join(part);
+        let experiment = Experiment::parse(format!("{part}.toml"), *text)?;
+        conduct(experiment, &folders, &part_folder, &command)?;
+        let page = page(&part_folder)?;
+        write_page(&part_folder, &page)?;
+        pages.push(page);
+    }
+    if pages.is_empty() {
+        let parts: Vec<_> = paper.experiments.iter().map(|(part, _)| *part).collect();
+        bail!("no such part; {name} has {}", parts.join(", "));
+    }
+    shown(&folder, &whole(paper, pages))
+}
+
+/// The pages of a paper's experiments as one.
+fn whole(paper: &Paper, pages: Vec<Page>) -> Page {
+    let mut whole = Page { title: paper.title.to_owned(), ..Page::default() };
+    for page in pages {
+        let lead = page.lead.into_iter().map(miserly_report::page::Block::Text).collect();
+        whole.sections.push(Section { heading: page.title, blocks: lead });
+        whole.sections.extend(page.sections);
+        for line in page.provenance {
+            if !whole.provenance.contains(&line) {
+                whole.provenance.push(line);
+            }
+        }
+    }
+    whole
+}
+
+fn list() -> anyhow::Result<()> {
+    let mut text = String::new();
+    for paper in PAPERS {
+        text.push_str(&format!("{:<16}{}\n", paper.name, paper.title));
+        for (part, _) in paper.experiments {
+            text.push_str(&format!("{:<16}  {part}\n", ""));
+        }
+    }
+    print(&text)
+}
+
+pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<()> {
+    let page = page(&args.folder)?;
+    write_page(&args.folder, &page)?;
+    eprintln!("report: {}", args.folder.join("report.html").display());
+    Ok(())
+}
+
+/// Counts the jobs of all runs.
+struct Watch<'a>(&'a Progress);
+
+impl Watcher for Watch<'_> {
+    fn observer(&self) -> Box<dyn Observer + '_> {
+        Box::new(self.0.watch())
+    }
+}
