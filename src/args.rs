@@ -11,7 +11,7 @@ use miserly_core::Instants;
 use miserly_policies::Chosen;
 use miserly_policies::shared::Profile;
 use miserly_workload::generate::Shape;
-use miserly_workload::{Estimates, Filter, Overrun, ProcsField};
+use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
 
 /// A scheduler for parallel batch jobs: simulate a job log and see what each policy would have made of it
 #[derive(Debug, Parser)]
@@ -91,6 +91,22 @@ pub(crate) struct RunArgs {
     /// Only jobs submitted before T
     #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) to: Option<i64>,
+
+    /// Only the jobs of these users: numbers, with commas between them; repeatable
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) user: Vec<u32>,
+
+    /// Only the jobs of these queues
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) queue: Vec<u32>,
+
+    /// Raise the load F times: the time since the first submission is divided by F
+    #[arg(long, value_name = "F", conflicts_with = "offline")]
+    pub(crate) scale_load: Option<Factor>,
+
+    /// Submit all jobs at time 0, in the order of their numbers
+    #[arg(long)]
+    pub(crate) offline: bool,
 
     /// Simulate, but do not measure, jobs submitted within D of the first one: seconds, or as 12h, 7d
     #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true, default_value = "0")]
@@ -319,6 +335,17 @@ pub(crate) enum OverrunArg {
     Extend,
     /// It runs on, overdue
     Run,
+}
+
+impl RunArgs {
+    /// What becomes of the submit times.
+    pub(crate) fn arrivals(&self) -> Arrivals {
+        match self.scale_load {
+            _ if self.offline => Arrivals::Offline,
+            Some(factor) => Arrivals::Scaled(factor),
+            None => Arrivals::Logged,
+        }
+    }
 }
 
 impl From<OverrunArg> for Overrun {

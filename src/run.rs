@@ -29,6 +29,9 @@ impl RunArgs {
             lenient: self.lenient,
             from: self.from,
             to: self.to,
+            users: self.user.clone(),
+            queues: self.queue.clone(),
+            arrivals: self.arrivals(),
             warmup: self.warmup,
             seed: self.seed,
         }

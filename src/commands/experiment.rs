@@ -21,8 +21,12 @@ pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
 }
 
 fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
-    let name = args.file.file_name().map_or_else(|| args.file.display().to_string(), |name| name.to_string_lossy().into());
+    let text = std::fs::read_to_string(&args.file)
+        .with_context(|| format!("cannot read {}", args.file.display()))?;
+    let name = args
+        .file
+        .file_name()
+        .map_or_else(|| args.file.display().to_string(), |name| name.to_string_lossy().into());
     let experiment = Experiment::parse(name.clone(), text)?;
     let folder = args.output.clone().unwrap_or_else(|| results_of(&args.file));
     let mut folders = logs(args.traces.as_deref());
@@ -40,7 +44,11 @@ fn results_of(file: &Path) -> PathBuf {
 
 /// Where logs are looked for: the folder that was given, or the one of the environment.
 fn logs(given: Option<&Path>) -> Vec<PathBuf> {
-    given.map(Path::to_owned).or_else(|| env::var_os("MISERLY_TRACES").map(PathBuf::from)).into_iter().collect()
+    given
+        .map(Path::to_owned)
+        .or_else(|| env::var_os("MISERLY_TRACES").map(PathBuf::from))
+        .into_iter()
+        .collect()
 }
 
 /// Makes the runs of an experiment that are still to be made.

@@ -10,7 +10,7 @@ use miserly_report::{Outcome, Settings, TraceDoc};
 use miserly_sim::{Metrics, Observer, RunError, Simulation};
 use miserly_workload::swf::ReadError;
 use miserly_workload::{
-    Counts, Estimates, Filter, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, TraceError,
+    Arrivals, Counts, Estimates, Filter, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, TraceError,
 };
 
 use crate::experiment::Log;
@@ -37,6 +37,12 @@ pub struct RunOptions {
     pub from: Option<i64>,
     /// Only jobs submitted before then, in the log's seconds.
     pub to: Option<i64>,
+    /// Only the jobs of these users, if any is named.
+    pub users: Vec<u32>,
+    /// Only the jobs of these queues, if any is named.
+    pub queues: Vec<u32>,
+    /// What becomes of the submit times.
+    pub arrivals: Arrivals,
     /// Simulate, but do not measure, jobs submitted within so many seconds of the first one.
     pub warmup: i64,
     /// The seed of random draws.
@@ -201,6 +207,10 @@ impl Prepared {
             drop: jobs.drop.iter().map(ToString::to_string).collect(),
             from: jobs.from,
             to: jobs.to,
+            users: jobs.users.clone(),
+            queues: jobs.queues.clone(),
+            scale_load: if let Arrivals::Scaled(factor) = jobs.arrivals { factor.as_f64() } else { 1.0 },
+            offline: jobs.arrivals == Arrivals::Offline,
             warmup,
             seed: jobs.seed,
             lenient: jobs.lenient,
@@ -228,6 +238,9 @@ impl RunOptions {
             lenient: self.lenient,
             from: self.from,
             to: self.to,
+            users: self.users.clone(),
+            queues: self.queues.clone(),
+            arrivals: self.arrivals,
             keep_records: false,
         }
     }

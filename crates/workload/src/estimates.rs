@@ -19,6 +19,17 @@ impl Factor {
         let product = i128::from(span.ticks()) * i128::from(self.0) / i128::from(Factor::UNIT);
         Span::from_ticks(i64::try_from(product).unwrap_or(i64::MAX))
     }
+
+    /// `span` divided by this factor, rounded down to a tick, saturating.
+    pub fn divide(self, span: Span) -> Span {
+        let quotient = i128::from(span.ticks()) * i128::from(Factor::UNIT) / i128::from(self.0);
+        Span::from_ticks(i64::try_from(quotient).unwrap_or(i64::MAX))
+    }
+
+    /// The factor as a number.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / Factor::UNIT as f64
+    }
 }
 
 impl FromStr for Factor {

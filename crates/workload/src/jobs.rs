@@ -6,7 +6,7 @@ use std::io::BufRead;
 
 use miserly_core::{ActualRuntime, Kind, Request, Resources, Span, Time};
 
-use crate::estimates::Estimates;
+use crate::estimates::{Estimates, Factor};
 use crate::filter::Filter;
 use crate::swf::{Field, ReadError, Reader, Record};
 use crate::trace::{Trace, TraceError};
@@ -84,8 +84,38 @@ pub struct JobOptions {
     pub from: Option<i64>,
     /// Only jobs submitted before then, in the log's seconds.
     pub to: Option<i64>,
+    /// Only the jobs of these users, if any is named.
+    pub users: Vec<u32>,
+    /// Only the jobs of these queues, if any is named.
+    pub queues: Vec<u32>,
+    /// What becomes of the submit times.
+    pub arrivals: Arrivals,
     /// Keep each job's line, for writing it again.
     pub keep_records: bool,
+}
+
+/// What becomes of the submit times of the jobs that are left when all others are out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arrivals {
+    /// They stay as they are.
+    #[default]
+    Logged,
+    /// The load becomes so many times as high: the time since the first submission is divided by this.
+    Scaled(Factor),
+    /// All jobs are submitted at time 0 (Zotkin et al. §4, the off-line variant). A policy that goes by arrival takes
+    /// them by their numbers, which in the archive's logs is the order of their submission.
+    Offline,
+}
+
+impl Arrivals {
+    /// Where a submission at `submit` goes, of a log whose first is at `first`. The order stays.
+    fn of(self, submit: Time, first: Time) -> Time {
+        match self {
+            Arrivals::Logged => submit,
+            Arrivals::Scaled(factor) => first + factor.divide(submit - first),
+            Arrivals::Offline => Time::ZERO,
+        }
+    }
 }
 
 /// A job of a run.
@@ -123,6 +153,8 @@ enum Skip {
     NoSubmit,
     BeforeFrom,
     AfterTo,
+    OtherUser,
+    OtherQueue,
     NoSize,
     TooWide,
     NoRuntime,
@@ -136,6 +168,8 @@ pub struct Jobs<'a> {
     options: JobOptions,
     counts: Counts,
     source: Lines<'a>,
+    /// The first submission.
+    first: Option<Time>,
 }
 
 /// Where the records come from.
@@ -152,7 +186,7 @@ impl<'a> Jobs<'a> {
     /// If the log cannot be opened or, where it has to be sorted, read.
     pub fn new(trace: &'a Trace, in_order: bool, options: JobOptions) -> Result<Jobs<'a>, TraceError> {
         let source = Lines::Stream(trace.reader()?);
-        let mut jobs = Jobs { trace, options, counts: Counts::default(), source };
+        let mut jobs = Jobs { trace, options, counts: Counts::default(), source, first: None };
         if !in_order {
             jobs.sort()?;
         }
@@ -166,7 +200,7 @@ impl<'a> Jobs<'a> {
 
     /// Reads all that is left and puts it in order.
     fn sort(&mut self) -> Result<(), TraceError> {
-        let Jobs { trace, options, counts, source } = self;
+        let Jobs { trace, options, counts, source, .. } = self;
         let mut records = Vec::new();
         let mut latest = i64::MIN;
         while let Some(record) = source.next(trace, options.lenient, counts)? {
@@ -181,10 +215,12 @@ impl<'a> Jobs<'a> {
     }
 
     fn next_job(&mut self) -> Result<Option<Job>, TraceError> {
-        let Jobs { trace, options, counts, source } = self;
+        let Jobs { trace, options, counts, source, first } = self;
         while let Some(record) = source.next(trace, options.lenient, counts)? {
             match job_of(record, options) {
-                Ok(job) => {
+                Ok(mut job) => {
+                    let submit = job.request.submit;
+                    job.request.submit = options.arrivals.of(submit, *first.get_or_insert(submit));
                     counts.used += 1;
                     counts.without_estimate += u64::from(record.positive(Field::Estimate).is_none());
                     return Ok(Some(job));
@@ -242,6 +278,8 @@ impl Skip {
             Skip::NoSubmit => "no_submit_time".into(),
             Skip::BeforeFrom => "before_from".into(),
             Skip::AfterTo => "after_to".into(),
+            Skip::OtherUser => "other_user".into(),
+            Skip::OtherQueue => "other_queue".into(),
             Skip::NoSize => "no_processors".into(),
             Skip::TooWide => "too_wide".into(),
             Skip::NoRuntime => "no_runtime".into(),
@@ -256,6 +294,13 @@ fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
     }
     let number = record.get(Field::Job);
     let submit = submit_within(record, options)?;
+    let (user, queue) = (small(record, Field::User), small(record, Field::Queue));
+    if !named(&options.users, user) {
+        return Err(Skip::OtherUser);
+    }
+    if !named(&options.queues, queue) {
+        return Err(Skip::OtherQueue);
+    }
     let procs = procs_of(record, options)?;
     let runtime = record.known(Field::Runtime).ok_or(Skip::NoRuntime)?;
     let trace_estimate = record.positive(Field::Estimate).unwrap_or(runtime);
@@ -271,11 +316,16 @@ fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
         submit,
         estimate,
         demand: Resources::cpus(procs).with(Kind::Memory, memory_of(record, procs)),
-        user: small(record, Field::User),
-        queue: small(record, Field::Queue),
+        user,
+        queue,
     };
     let record = options.keep_records.then(|| Box::new(record.clone()));
     Ok(Job { request, runtime: ActualRuntime(runtime), killed, record })
+}
+
+/// Whether nobody is named, or this one.
+fn named(names: &[u32], name: Option<u32>) -> bool {
+    names.is_empty() || name.is_some_and(|name| names.contains(&name))
 }
 
 fn submit_within(record: &Record, options: &JobOptions) -> Result<Time, Skip> {

@@ -34,5 +34,5 @@ pub use check::{CheckReport, check};
 pub use describe::{Description, describe};
 pub use estimates::{Estimates, EstimatesError, Factor};
 pub use filter::{Filter, FilterError};
-pub use jobs::{Counts, Job, JobOptions, Jobs, Overrun, ProcsField};
+pub use jobs::{Arrivals, Counts, Job, JobOptions, Jobs, Overrun, ProcsField};
 pub use trace::{Survey, Trace, TraceError};

@@ -83,6 +83,14 @@ pub struct Options {
     pub from: Option<i64>,
     /// Only jobs submitted before then, seconds.
     pub to: Option<i64>,
+    /// Only the jobs of these users.
+    pub users: Option<Vec<u32>>,
+    /// Only the jobs of these queues.
+    pub queues: Option<Vec<u32>>,
+    /// By how much the load is raised.
+    pub scale_load: Option<f64>,
+    /// Whether all jobs are submitted at time 0.
+    pub offline: Option<bool>,
     /// The warm-up, seconds.
     pub warmup: Option<i64>,
 }

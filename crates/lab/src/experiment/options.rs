@@ -1,7 +1,7 @@
 //! The options of a run as an experiment file writes them.
 
 use miserly_core::Instants;
-use miserly_workload::{Overrun, ProcsField};
+use miserly_workload::{Arrivals, Overrun, ProcsField};
 
 use super::file::Options;
 use crate::prepared::RunOptions;
@@ -18,6 +18,10 @@ impl Options {
             lenient: self.lenient.or(below.lenient),
             from: self.from.or(below.from),
             to: self.to.or(below.to),
+            users: self.users.clone().or_else(|| below.users.clone()),
+            queues: self.queues.clone().or_else(|| below.queues.clone()),
+            scale_load: self.scale_load.or(below.scale_load),
+            offline: self.offline.or(below.offline),
             warmup: self.warmup.or(below.warmup),
         }
     }
@@ -42,9 +46,23 @@ impl Options {
             lenient: self.lenient.unwrap_or_default(),
             from: self.from,
             to: self.to,
+            users: self.users.clone().unwrap_or_default(),
+            queues: self.queues.clone().unwrap_or_default(),
+            arrivals: self.arrivals()?,
             warmup: self.warmup.unwrap_or_default(),
             ..RunOptions::default()
         })
+    }
+}
+
+impl Options {
+    fn arrivals(&self) -> Result<Arrivals, String> {
+        match (self.offline.unwrap_or_default(), self.scale_load) {
+            (true, None) => Ok(Arrivals::Offline),
+            (true, Some(_)) => Err("offline and scale-load exclude each other".into()),
+            (false, None) => Ok(Arrivals::Logged),
+            (false, Some(factor)) => factor.to_string().parse().map(Arrivals::Scaled).map_err(text),
+        }
     }
 }
 

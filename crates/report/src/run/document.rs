@@ -58,6 +58,14 @@ pub struct Settings {
     pub from: Option<i64>,
     /// Only jobs submitted before then, seconds.
     pub to: Option<i64>,
+    /// Only the jobs of these users, if any is named.
+    pub users: Vec<u32>,
+    /// Only the jobs of these queues, if any is named.
+    pub queues: Vec<u32>,
+    /// By how much the load was raised.
+    pub scale_load: f64,
+    /// Whether all jobs were submitted at time 0.
+    pub offline: bool,
     /// The warm-up, seconds.
     pub warmup: i64,
     /// The seed of random draws.

@@ -162,6 +162,17 @@ fn further(settings: &Settings) -> String {
     for (name, value) in [("from", settings.from), ("to", settings.to)] {
         text.push_str(&value.map_or_else(String::new, |secs| format!(", {name} {secs} s")));
     }
+    for (name, list) in [("users", &settings.users), ("queues", &settings.queues)] {
+        if !list.is_empty() {
+            let numbers: Vec<_> = list.iter().map(ToString::to_string).collect();
+            text.push_str(&format!(", {name} {}", numbers.join(" ")));
+        }
+    }
+    if settings.offline {
+        text.push_str(", off-line");
+    } else if (settings.scale_load - 1.0).abs() > 0.0 {
+        text.push_str(&format!(", load x {}", settings.scale_load));
+    }
     if settings.warmup > 0 {
         text.push_str(&format!(", warm-up {}", duration(settings.warmup)));
     }
