@@ -61,7 +61,7 @@
 //! library's.
 //!
 //! # Limits
-//! [`Formula::MOST_WAITING`] and [`Formula::MOST_STEPS`] bound a formula, so that no text overflows the stack or takes long.
+//! [`Formula::MOST_NESTED`], [`Formula::MOST_WAITING`] and [`Formula::MOST_STEPS`] bound a formula, so that no text overflows the stack or takes long.
 
 mod display;
 mod error;
