@@ -72,7 +72,11 @@ pub enum Problem {
     #[error("`not` binds less tightly than what stands before it: put it in parentheses")]
     NotInside,
     /// Nested too deeply.
-    #[error("nested too deeply; at most {} values may wait for their operation", Formula::MOST_WAITING)]
+    #[error(
+        "nested too deeply; at most {} levels, and {} values that wait for their operation",
+        Formula::MOST_NESTED,
+        Formula::MOST_WAITING
+    )]
     TooDeep,
     /// Too many operations.
     #[error("too long; a formula has at most {} numbers, names and operations", Formula::MOST_STEPS)]

@@ -21,6 +21,9 @@ impl Formula {
     /// How many values may wait for their operation at once: `a + (b + (c + ...` has one more waiting at each step.
     pub const MOST_WAITING: usize = 32;
 
+    /// How deep a text may nest: each parenthesis, call, prefix and right-hand side is a level, until it ends.
+    pub const MOST_NESTED: usize = 200;
+
     /// How many numbers, names and operations a formula may have.
     pub const MOST_STEPS: usize = 1000;
 

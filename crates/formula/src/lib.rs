@@ -34,21 +34,34 @@
 //! [`Direction::rank`] and [`ordered_key`] turn a value into an integer for a queue, NaN having its place too.
 //!
 //! # The same bits everywhere
-//! The standard library leaves logarithms, `exp` and `pow` to the platform, whose results differ in the last bit; a job's place
-//! in a queue could turn on that bit. Here they come from the `libm` crate, which computes them with IEEE 754 basic operations
+//! The standard library leaves logarithms, `exp` and `pow` to the platform, whose results may differ in the last bit; a
+//! job's place in a queue could turn on that bit. Here they come from the `libm` crate, which computes them with IEEE 754 basic operations
 //! only. The four operations, `sqrt`, `floor` and `ceil` are exact by that standard. (32-bit x86 without SSE2 has no such
 //! arithmetic and is not supported.) Constant parts are worked out when the formula is parsed, by the same functions.
 //!
 //! # Why not a crate that exists
-//! Nanoseconds per evaluation (`cargo bench --manifest-path crates/formula/benches/rivals/Cargo.toml -- --quick`; on a
+//! Nanoseconds per evaluation on a virtual machine with two cores and other work on it, so only to be compared within a line:
 //!
-//! None gives the same bits on every platform: all take the platform's logarithms. `evalexpr` is under the AGPL from version 12 on,
-//! `fasteval` and `meval` have had no release for years, and know neither `log2` nor `log10` by name. `exmex` is alive and well
-//! kept; it takes functions of one's own, but orders the names by the alphabet and brings a regular-expression engine. The language
-//! is small; the part that is hard, the logarithms, is a library's.
+//! | | by hand | this | exmex 0.21 | fasteval 0.2 | meval 0.2 | evalexpr 11.3 |
+//! |---|--:|--:|--:|--:|--:|--:|
+//! | `wait / estimate` | 2 | 12 | 45 | 25 | 47 | 359 |
+//! | `(wait / estimate)^3 * procs` | 2 | 20 | 61 | 76 | 85 | 556 |
+//! | `wait / (log2(procs) * estimate)` | 10 | 35 | 51 | 53 | 84 | 567 |
+//! | `log10(estimate) * procs + 870 * log10(submit)` | 20 | 45 | 54 | 73 | 117 | 803 |
+//!
+//! ```sh
+//! cargo bench --manifest-path crates/formula/benches/rivals/Cargo.toml -- --quick
+//! ```
+//!
+//! Speed would not decide it; the bits do: all of them take the platform's logarithms and powers. (`ln(3)` by libm and by
+//! a common C library differ in the last bit.) Besides, `evalexpr` is under the AGPL from version 12 on; `fasteval` has had no
+//! release since January 2020, and like `meval`, which is on the first version of its parser library, has neither `log2` nor
+//! `log10`. `exmex` is kept up and takes functions of one's own, but it orders the names by the alphabet and takes 13 s to
+//! compile here with its regular expressions, against 1 s for libm. The language is small; its hard part, the logarithms, is a
+//! library's.
 //!
 //! # Limits
-//! [`Formula::MOST_WAITING`] and [`Formula::MOST_STEPS`] bound a formula, so that no text overflows the stack or takes long.
+//! [`Formula::MOST_NESTED`], [`Formula::MOST_WAITING`] and [`Formula::MOST_STEPS`] bound a formula, so that no text overflows the stack or takes long.
 
 mod display;
 mod error;

@@ -5,10 +5,6 @@ use crate::formula::Formula;
 use crate::lexer::{Kind, Token, tokens};
 use crate::op::{Binary, FUNCTIONS, Level, Op, Unary};
 
-/// How deep the parser may call itself; the deepest text that [`Formula::MOST_WAITING`] admits without redundant parentheses
-/// stays far below.
-const MOST_NESTED: usize = 200;
-
 /// The steps of a text, every name in it being an index into `names`.
 pub(crate) fn parse(text: &str, names: &[&str]) -> Result<Vec<Op>, FormulaError> {
     let mut parser =
@@ -34,7 +30,7 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     /// A value and what follows it, as long as that binds at least as tightly as `least`.
     fn expression(&mut self, least: Level) -> Result<(), FormulaError> {
-        if self.nested == MOST_NESTED {
+        if self.nested == Formula::MOST_NESTED {
             return Err(self.wrong(Problem::TooDeep));
         }
         self.nested += 1;
@@ -99,6 +95,7 @@ impl<'a> Parser<'a> {
         let name = self.take();
         self.take();
         let mut has = 0;
+        // A parenthesis may close at once, but not after a comma.
         while self.peek().kind != Kind::Close || has > 0 {
             self.expression(Level::Or)?;
             has += 1;
@@ -117,8 +114,8 @@ impl<'a> Parser<'a> {
 
     /// The next step of the formula, which stands at this token.
     fn emit(&mut self, op: Op, token: Token<'a>) -> Result<(), FormulaError> {
-        // A call with too many values is refused before this.
-        self.waiting = (self.waiting + 1).saturating_sub(op.takes());
+        // A call with the wrong number of values is refused before this, so what is taken is there.
+        self.waiting = self.waiting + 1 - op.takes();
         self.steps.push(op);
         let problem = if self.waiting > Formula::MOST_WAITING {
             Problem::TooDeep

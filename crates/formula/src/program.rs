@@ -41,15 +41,22 @@ fn fold(steps: &mut Vec<Op>) {
 fn run(steps: &[Op], values: &[f64], stack: &mut [f64]) -> f64 {
     let mut top = 0;
     for &op in steps {
-        let value = match op {
-            Op::Number(value) => value,
-            Op::Name(index) => values[index],
-            Op::Unary(unary) => unary.apply(stack[top - 1]),
-            Op::Binary(binary) => binary.apply(stack[top - 2], stack[top - 1]),
-            Op::Choose => choose(stack[top - 3], stack[top - 2], stack[top - 1]),
-        };
-        top -= op.takes();
-        stack[top] = value;
+        match op {
+            Op::Number(value) => stack[top] = value,
+            Op::Name(index) => stack[top] = values[index],
+            Op::Unary(unary) => {
+                top -= 1;
+                stack[top] = unary.apply(stack[top]);
+            }
+            Op::Binary(binary) => {
+                top -= 2;
+                stack[top] = binary.apply(stack[top], stack[top + 1]);
+            }
+            Op::Choose => {
+                top -= 3;
+                stack[top] = choose(stack[top], stack[top + 1], stack[top + 2]);
+            }
+        }
         top += 1;
     }
     stack[0]

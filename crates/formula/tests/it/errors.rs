@@ -93,7 +93,7 @@ fn limits() {
     let nested =
         format!("{}1{}", "1+(".repeat(Formula::MOST_WAITING - 1), ")".repeat(Formula::MOST_WAITING - 1));
     assert!((Formula::parse(&nested, &NAMES).unwrap().eval(&[1.0; 3]) - 32.0).abs() < 0.5);
-    assert!(error(&format!("1+({nested})")).contains("at most 32 values may wait"));
+    assert!(error(&format!("1+({nested})")).contains("and 32 values that wait"));
     // Too many values for a function are counted before they are refused.
-    assert!(error(&format!("min({}1)", "1,".repeat(50))).contains("at most 32 values may wait"));
+    assert!(error(&format!("min({}1)", "1,".repeat(50))).contains("and 32 values that wait"));
 }
