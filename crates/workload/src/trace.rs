@@ -135,13 +135,21 @@ impl Trace {
     /// # Errors
     /// If the file cannot be opened.
     pub fn reader(&self) -> Result<Reader<Box<dyn BufRead + Send + '_>>, TraceError> {
+        self.unpacked().map(Reader::new)
+    }
+
+    /// The log's bytes from the top, unpacked if they are gzipped.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn unpacked(&self) -> Result<Box<dyn BufRead + Send + '_>, TraceError> {
         let mut raw = self.raw().map_err(|error| self.failed(error))?;
         let start = raw.fill_buf().map_err(|error| self.failed(error))?;
-        Ok(Reader::new(if start.starts_with(&[0x1f, 0x8b]) {
+        Ok(if start.starts_with(&[0x1f, 0x8b]) {
             Box::new(BufReader::with_capacity(CHUNK, MultiGzDecoder::new(raw)))
         } else {
             raw
-        }))
+        })
     }
 
     /// The SHA-256 of the log's bytes as they are stored, in hexadecimal.
