@@ -74,7 +74,7 @@ pub enum ImportError {
         error: FieldError,
     },
     /// There is no job in it that can be written.
-    #[error("{name}: none of {read} jobs is {wanted}, so there is nothing to write")]
+    #[error("{name}: {}", nothing(*read, wanted))]
     Empty {
         /// The input.
         name: String,
@@ -83,6 +83,14 @@ pub enum ImportError {
         /// What a job has to be.
         wanted: &'static str,
     },
+}
+
+/// Why there is nothing to write.
+fn nothing(read: u64, wanted: &str) -> String {
+    match read {
+        0 => "holds no jobs".to_owned(),
+        _ => format!("none of {read} jobs is {wanted}, so there is nothing to write"),
+    }
 }
 
 /// A value that is not what its field holds.

@@ -30,6 +30,8 @@ mod remark;
 mod error;
 
 pub use batsim::{BatsimOptions, batsim};
+pub use jiff::tz::TimeZone;
+
 pub use error::{FieldError, ImportError};
 pub use log::{Imported, Report};
 pub use remark::{Remark, Remarks, Sort, Tally};

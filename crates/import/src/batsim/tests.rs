@@ -1,4 +1,8 @@
+use miserly_workload::{ProcsField, check as check_log};
+use proptest::prelude::*;
+
 use super::*;
+use crate::remark::Sort;
 
 const PROFILES: &str = r#"{
     "short": {"type": "delay", "delay": 20.5},
@@ -91,4 +95,33 @@ fn sequences_that_explode_are_refused() {
     );
     let error = batsim(&Trace::memory("w", text.into()), &BatsimOptions::default()).unwrap_err();
     assert!(error.to_string().contains("profile is \"14\""), "{error}");
+}
+
+proptest! {
+    /// Whatever the numbers, every job is accounted for, and what is written is a log that can be read.
+    #[test]
+    fn nothing_is_lost_and_the_log_can_be_read(
+        jobs in proptest::collection::vec((0..9_u64, 0.0..1.1e10_f64, 0.0..1.1e10_f64, 0..4_usize), 1..20),
+    ) {
+        let profiles = ["short", "long", "both", "flops"];
+        let job = |&(id, subtime, walltime, profile): &(u64, f64, f64, usize)| {
+            let profile = profiles[profile];
+            format!(r#"{{"id": {id}, "subtime": {subtime}, "res": 1, "walltime": {walltime}, "profile": "{profile}"}}"#)
+        };
+        let text = jobs.iter().map(job).collect::<Vec<_>>().join(",");
+        let Ok(log) = import(&text) else { return Ok(()) };
+        let left_out: u64 = log.report.remarks.of(Sort::LeftOut).map(|(_, tally)| tally.count).sum();
+        prop_assert_eq!(log.report.read, log.report.written + left_out);
+        let mut text = Vec::new();
+        log.write(&mut text).unwrap();
+        let found = check_log(&Trace::memory("made", text), None, ProcsField::Allocated).unwrap();
+        prop_assert_eq!(found.read, log.report.written);
+        prop_assert!(found.findings.keys().all(|anomaly| anomaly.name() != "malformed"));
+    }
+
+    #[test]
+    fn any_text_is_refused(text: String) {
+        let trace = Trace::memory("w.json", text.into());
+        prop_assert!(batsim(&trace, &BatsimOptions::default()).is_err());
+    }
 }

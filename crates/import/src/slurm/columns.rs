@@ -61,7 +61,7 @@ const NEEDED: [(&str, &[Column]); 6] = [
 pub fn command() -> String {
     let columns: Vec<_> = Column::ALL[..ASKED].iter().map(|column| column.names()[0]).collect();
     format!(
-        "SLURM_TIME_FORMAT=%s sacct -X -D -P -a -S 2024-03-01 -E 2024-04-01 \\\n  -o {} > march.sacct\n",
+        "SLURM_TIME_FORMAT=%s sacct -X -D -P -a -S 2024-03-01 -E 2024-04-01 -o {} > march.sacct\n",
         columns.join(",")
     )
 }

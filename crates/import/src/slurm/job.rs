@@ -11,6 +11,9 @@ use crate::error::FieldError;
 use crate::numbering::Numbering;
 use crate::remark::Remark;
 
+/// The most memory that the log's reader admits, in kB: fifteen digits.
+const MOST_MEMORY: i64 = 999_999_999_999_999;
+
 /// What a line comes to.
 pub(super) struct Entry {
     /// The job, its submission in seconds of the Unix epoch; `None` if it is left out.
@@ -33,7 +36,8 @@ impl Numbers {
         record.set(Field::User, self.users.number(row.value(Column::User)));
         record.set(Field::Group, self.groups.number(row.value(Column::Group)));
         record.set(Field::Queue, self.queues.number(row.value(Column::Partition)));
-        record.set(Field::Partition, self.qos.number(row.value(Column::Qos)));
+        let qos = row.value(Column::Qos).map(|qos| format!("QOS {qos}"));
+        record.set(Field::Partition, self.qos.number(qos.as_deref()));
     }
 }
 
@@ -201,9 +205,10 @@ impl Sizes {
     }
 }
 
-/// What each of `procs` has, rounded up.
+/// What each of `procs` has, rounded up; `None` if that is beyond what the format holds.
 fn share(kilobytes: i64, procs: i64) -> Option<i64> {
-    kilobytes.checked_add(procs - 1).map(|sum| sum / procs)
+    let each = kilobytes.checked_add(procs - 1)? / procs;
+    (each <= MOST_MEMORY).then_some(each)
 }
 
 /// The processor time of each processor, in whole seconds, rounded half up.

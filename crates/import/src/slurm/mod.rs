@@ -208,7 +208,7 @@ impl Accounting<'_> {
         };
         let mut notes = vec![
             format!("made of Slurm's accounting {name}: {written} jobs of {read} lines"),
-            "queues are Slurm's partitions; partitions are Slurm's QOS, by their ids".into(),
+            "queues are Slurm's partitions; partitions are Slurm's QOS".into(),
             "a job that was requeued is a job for each of its runs; the runtime is without suspension".into(),
             submission.into(),
             ids.into(),

@@ -41,7 +41,7 @@ pub(super) fn span(text: &str) -> Option<i64> {
         _ => return None,
     };
     let seconds = (days >= 0).then(|| days * 86_400)?.checked_add(seconds)?;
-    within(seconds).map(|seconds| seconds * 1000 + millis)
+    within(seconds).map(|seconds| seconds * 1000 + millis).filter(|&millis| millis <= SECONDS_MAX * 1000)
 }
 
 /// How long a job may run.
