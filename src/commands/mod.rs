@@ -10,4 +10,6 @@ pub(crate) mod policies;
 
 pub(crate) mod workload;
 
+mod import;
+
 pub(crate) mod shell;
