@@ -3,6 +3,8 @@
 // What is said here is the help, where backticks would show and brackets are no links.
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
+mod import;
+
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
@@ -12,6 +14,8 @@ use miserly_policies::Chosen;
 use miserly_policies::shared::Profile;
 use miserly_workload::generate::Shape;
 use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
+
+pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 
 /// A scheduler for parallel batch jobs: simulate a job log and see what each policy would have made of it
 #[derive(Debug, Parser)]
@@ -31,7 +35,7 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// List the policies, or show one with its parameters
     Policies(PoliciesArgs),
-    /// Look at, check and generate job logs
+    /// Look at, check, generate and import job logs
     Workload(WorkloadArgs),
     /// Run an experiment: a file says which logs, policies and estimates, and which tables and charts to make
     Experiment(ExperimentArgs),
@@ -259,6 +263,8 @@ pub(crate) enum WorkloadCommand {
     Check(CheckArgs),
     /// Generate a log from a model
     Generate(GenerateArgs),
+    /// Make a log of another format: Slurm's accounting, Batsim's workloads (docs/import.md)
+    Import(ImportArgs),
 }
 
 #[derive(Debug, Args)]

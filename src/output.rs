@@ -1,8 +1,9 @@
-//! Standard output that may be a pipe somebody has closed.
+//! Standard output that may be a pipe somebody has closed, and files that must not take the place of a log.
 
 use std::io::{self, Write};
+use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 /// Prints text.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
@@ -12,9 +13,22 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 
 /// Prints a JSON document and a line end.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    let mut text = serde_json::to_string_pretty(value)?;
-    text.push('\n');
-    print(&text)
+    print(&as_json(value)?)
+}
+
+/// A JSON document and a line end.
+pub(crate) fn as_json(value: &impl serde::Serialize) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// A log is somebody's data: what is made of it must not take its place.
+pub(crate) fn refuse_the_input_itself(input: &Path, option: &str, output: &Path) -> anyhow::Result<()> {
+    match (input.canonicalize(), output.canonicalize()) {
+        (Ok(input), Ok(same)) if input == same => {
+            bail!("{option} {}: that is the log itself; give another name", output.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether whoever read our output has gone: no error of ours.

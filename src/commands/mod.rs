@@ -10,6 +10,8 @@ pub(crate) mod policies;
 
 pub(crate) mod workload;
 
+mod import;
+
 pub(crate) mod shell;
 
 pub(crate) mod experiment;

@@ -9,7 +9,7 @@ use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 
 use crate::args::SimulateArgs;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     let format =
         args.jobs.as_deref().map(|path| Format::of(path).map(|format| (path, format))).transpose()?;
     if let Some((path, _)) = format {
-        refuse_the_log_itself(&args.trace, path)?;
+        refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
     let mut prepared =
         prepare(open(&args.trace)?, &args.run, Estimates::default())?.with_checksum(args.json)?;
@@ -30,16 +30,6 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     };
     drop(progress);
     if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome)) }
-}
-
-/// The log is somebody's data: what is left of it after a run must not take its place.
-fn refuse_the_log_itself(trace: &Path, jobs: &Path) -> anyhow::Result<()> {
-    match (trace.canonicalize(), jobs.canonicalize()) {
-        (Ok(trace), Ok(jobs)) if trace == jobs => {
-            bail!("--jobs {}: that is the log itself; give another name", jobs.display())
-        }
-        _ => Ok(()),
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

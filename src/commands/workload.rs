@@ -1,4 +1,4 @@
-//! `miserly workload`: what is in a log, what is wrong with it, and logs from a model.
+//! `miserly workload`: what is in a log, what is wrong with it, and logs from a model or another format.
 
 use anyhow::Context;
 use miserly_report::{AtomicFile, check_json, check_text, describe_json, describe_text};
@@ -6,6 +6,7 @@ use miserly_workload::generate::{Feitelson96, MadeLog, Model, Shape, find_model}
 use miserly_workload::{check, describe};
 
 use crate::args::{CheckArgs, DescribeArgs, GenerateArgs, WorkloadArgs, WorkloadCommand};
+use crate::commands::import;
 use crate::output::{print, print_json};
 use crate::run::open;
 
@@ -14,6 +15,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<()> {
         WorkloadCommand::Describe(args) => describe_log(args),
         WorkloadCommand::Check(args) => check_log(args),
         WorkloadCommand::Generate(args) => generate_log(args),
+        WorkloadCommand::Import(args) => import::run(args),
     }
 }
 

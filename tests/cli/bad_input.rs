@@ -7,6 +7,7 @@ fn lab() -> Lab {
     let (lab, good) = (Lab::with_log(&small_log()), line((1, 0, 10, 1, 10)));
     lab.write("empty.swf", "");
     lab.write("header.swf", "; MaxProcs: 10\n; Note: nothing\n");
+    lab.write("columns.txt", "JobIDRaw|Start|End|AllocCPUS|State\n");
     lab.write("nosize.swf", &good);
     lab.write("f17.swf", format!("; MaxProcs: 10\n{good}{}", good.replacen("-1 ", "", 1)));
     lab.write("f19.swf", format!("; MaxProcs: 10\n{good}{}", good.replacen("-1 ", "-1 -1 ", 1)));
@@ -109,6 +110,41 @@ fn malformed_lines() {
         "simulate f17.swf -p easy --jobs out.csv",
         &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"),
     );
+}
+
+#[test]
+fn what_is_no_other_format_either() {
+    let command = "`miserly workload import slurm --command` prints";
+    check(
+        "workload import slurm log.swf",
+        "log.swf:1: 1 columns and no header line; without one they must be the 18 of the command that \
+         `miserly workload import slurm --command` prints",
+    );
+    check(
+        "workload import slurm columns.txt",
+        &format!("columns.txt:1: no column Submit; {command} what to ask for"),
+    );
+    check("workload import slurm empty.swf", "empty.swf: holds no jobs");
+    check(
+        "workload import slurm zeros.swf",
+        "zeros.swf:1: a line too long to be text; this is no output of sacct",
+    );
+    let json = "expected value at line 1 column 1; a Batsim workload is one JSON object with nb_res, jobs and profiles";
+    check("workload import batsim log.swf", &format!("log.swf: {json}"));
+    let gone = "cannot read missing.txt: No such file or directory (os error 2)";
+    check("workload import slurm missing.txt", gone);
+    check("workload import batsim missing.txt", gone);
+    let short = "the gzipped data stops in the middle, so the file seems truncated; fetch it again";
+    check("workload import slurm shorter.swf.gz", &format!("shorter.swf.gz:1: {short}"));
+    check("workload import batsim shorter.swf.gz", &format!("shorter.swf.gz:1: {short}"));
+    let own = "--output log.swf: that is the log itself; give another name";
+    check("workload import slurm log.swf -o log.swf", own);
+    check("workload import batsim log.swf -o log.swf", own);
+    check(
+        "workload import slurm log.swf --time-zone Mars/Base",
+        "invalid value 'Mars/Base' for '--time-zone <ZONE>': no such time zone; they are called like Europe/Berlin or UTC",
+    );
+    check("workload import slurm", "the following required arguments were not provided:");
 }
 
 #[test]

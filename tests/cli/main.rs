@@ -8,6 +8,8 @@ mod reading;
 
 mod jobs;
 
+mod import;
+
 mod interrupt;
 
 mod bad_input;

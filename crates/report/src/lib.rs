@@ -26,4 +26,4 @@ pub use run::{
     Jobs, Measure, MetricsDoc, Outcome, PercentileDoc, Promises, QueueLength, Settings, Timing, TraceDoc,
     compare_tables, simulate_table,
 };
-pub use workload::{check_json, check_text, describe_json, describe_text};
+pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

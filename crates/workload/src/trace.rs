@@ -124,11 +124,8 @@ impl Trace {
     /// If it cannot be read.
     pub fn into_memory(self) -> Result<Trace, TraceError> {
         let mut text = Vec::new();
-        let read = self.unpacked().and_then(|mut lines| lines.read_to_end(&mut text));
-        match read {
-            Ok(_) => Ok(Trace { name: self.name, source: Source::Memory(text) }),
-            Err(error) => Err(self.failed(error)),
-        }
+        self.unpacked()?.read_to_end(&mut text).map_err(|error| self.failed(error))?;
+        Ok(Trace { name: self.name, source: Source::Memory(text) })
     }
 
     /// The name for messages: the path as it was given.
@@ -148,13 +145,17 @@ impl Trace {
     /// # Errors
     /// If the file cannot be opened.
     pub fn reader(&self) -> Result<Reader<Box<dyn BufRead + Send + '_>>, TraceError> {
-        Ok(Reader::new(self.unpacked().map_err(|error| self.failed(error))?))
+        self.unpacked().map(Reader::new)
     }
 
-    /// The log's bytes, unpacked if they are gzipped.
-    fn unpacked(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
-        let mut raw = self.raw()?;
-        Ok(if raw.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+    /// The log's bytes from the top, unpacked if they are gzipped.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn unpacked(&self) -> Result<Box<dyn BufRead + Send + '_>, TraceError> {
+        let mut raw = self.raw().map_err(|error| self.failed(error))?;
+        let start = raw.fill_buf().map_err(|error| self.failed(error))?;
+        Ok(if start.starts_with(&[0x1f, 0x8b]) {
             Box::new(BufReader::with_capacity(CHUNK, MultiGzDecoder::new(raw)))
         } else {
             raw

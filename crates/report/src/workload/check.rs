@@ -3,10 +3,7 @@
 use miserly_workload::CheckReport;
 use miserly_workload::check::{Anomaly, Finding, Severity};
 
-use super::text::{with_commas, wrapped};
-
-/// Where what is said of a finding begins.
-const INDENT: usize = 4;
+use super::text::{INDENT, counted, with_commas, wrapped};
 
 /// The findings of a check as plain text of up to 96 columns, the severest first; of each kind the first
 /// `lines_shown` lines, or runs of lines one after the other.
@@ -51,9 +48,7 @@ fn title(severity: Severity) -> &'static str {
 }
 
 fn one(kind: Anomaly, finding: &Finding, lines_shown: usize) -> String {
-    let start = format!("  {}: {} - ", kind.name(), finding.count);
-    let about: Vec<_> = kind.about().split(' ').map(str::to_owned).collect();
-    let about = wrapped(&start, &about, INDENT);
+    let about = counted(kind.name(), finding.count, kind.about());
     let details = finding.details.iter().take(lines_shown);
     let told = details.fold(about, |text, told| text + &format!("{:INDENT$}{told}\n", ""));
     // What is told in words names its lines.

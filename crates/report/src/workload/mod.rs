@@ -4,10 +4,13 @@ mod describe;
 
 mod check;
 
+mod import;
+
 mod json;
 
 mod text;
 
 pub use check::check_text;
 pub use describe::describe_text;
+pub use import::{import_json, import_text};
 pub use json::{check_json, describe_json};

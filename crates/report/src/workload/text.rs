@@ -5,6 +5,9 @@ use miserly_workload::describe::{Common, Share};
 /// No line of the texts is longer, unless a name in it is.
 pub(super) const WIDTH: usize = 96;
 
+/// Where what is said of a finding begins.
+pub(super) const INDENT: usize = 4;
+
 /// Where the text of a labelled line begins.
 pub(super) const LABEL: usize = 13;
 
@@ -70,6 +73,12 @@ pub(super) fn wrapped(start: &str, items: &[String], indent: usize) -> String {
     }
     text.truncate(text.trim_end().len());
     text + "\n"
+}
+
+/// A kind of finding, how often it was met, and what it is about.
+pub(super) fn counted(name: &str, count: u64, about: &str) -> String {
+    let about: Vec<_> = about.split(' ').map(str::to_owned).collect();
+    wrapped(&format!("  {name}: {count} - "), &about, INDENT)
 }
 
 /// Items with a comma after each but the last.

@@ -166,8 +166,11 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The next line as it stands, without its line end; `None` at the end.
-    pub(crate) fn next_raw(&mut self) -> Result<Option<&[u8]>, ReadError> {
+    /// The next line as it stands, without its line end, whatever is in it; `None` at the end.
+    ///
+    /// # Errors
+    /// [`ReadError::TooLong`], [`ReadError::Io`].
+    pub fn next_raw(&mut self) -> Result<Option<&[u8]>, ReadError> {
         Ok(if self.fill()? { Some(&self.buffer) } else { None })
     }
 

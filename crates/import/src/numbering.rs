@@ -1,0 +1,54 @@
+//! Names and ids as the small numbers that the format has for them.
+
+use std::collections::BTreeMap;
+
+/// Numbers from 1 in the order of appearance.
+#[derive(Debug, Default)]
+pub(crate) struct Numbering {
+    keep: bool,
+    numbers: BTreeMap<String, i64>,
+    names: Vec<String>,
+}
+
+impl Numbering {
+    /// With `keep`, what is a number already stays it.
+    pub(crate) fn new(keep: bool) -> Numbering {
+        Numbering { keep, ..Numbering::default() }
+    }
+
+    /// The number of a name; -1 for none.
+    pub(crate) fn number(&mut self, name: Option<&str>) -> i64 {
+        let Some(name) = name else { return -1 };
+        if let Some(kept) = name.parse::<u32>().ok().filter(|_| self.keep) {
+            return kept.into();
+        }
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        self.names.push(name.to_owned());
+        let number = i64::try_from(self.names.len()).unwrap_or(i64::MAX);
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+
+    /// The names, in the order of their numbers.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_appearance_or_as_they_are() {
+        let number = |keep| {
+            let mut numbering = Numbering::new(keep);
+            ["1000", "ann", "1000", "0"].map(|name| numbering.number(Some(name)))
+        };
+        assert_eq!(number(false), [1, 2, 1, 3]);
+        assert_eq!(number(true), [1000, 1, 1000, 0]);
+        assert_eq!(Numbering::new(true).number(None), -1);
+    }
+}

@@ -1,0 +1,221 @@
+//! Slurm's accounting, as `sacct` prints it.
+//!
+//! Every line of a finished run becomes a job. With `-D`, a job that was requeued has a line for each of its runs, each
+//! with the submission that Slurm gave it when it put the job back.
+
+mod columns;
+
+mod job;
+
+mod state;
+
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use jiff::tz::TimeZone;
+use miserly_workload::Trace;
+use miserly_workload::swf::{Field, ReadError, Record};
+
+pub use columns::command;
+
+use self::columns::Layout;
+use self::job::{Entry, Numbers, entry};
+use crate::error::{FieldError, ImportError};
+use crate::log::{Head, Imported, Report, busiest, number, sort};
+use crate::numbering::Numbering;
+use crate::remark::{Remark, Remarks};
+
+/// Which time counts as a job's submission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SubmitAt {
+    /// When the user submitted it.
+    #[default]
+    Submit,
+    /// When nothing but the machine kept it waiting: no dependency, begin time, hold.
+    Eligible,
+}
+
+/// How accounting becomes a log.
+#[derive(Clone, Debug, Default)]
+pub struct SlurmOptions {
+    /// The machine's processors, which the accounting does not tell.
+    pub procs: Option<u32>,
+    /// The machine's nodes.
+    pub nodes: Option<u32>,
+    /// The cluster's time zone: for the header, and for times that are no seconds of the epoch.
+    pub time_zone: Option<TimeZone>,
+    /// Which time counts as a job's submission.
+    pub submit_at: SubmitAt,
+    /// Whether jobs, users and groups keep their ids instead of numbers in the order of appearance.
+    pub keep_ids: bool,
+    /// Whether lines that cannot be jobs are skipped and counted.
+    pub lenient: bool,
+}
+
+/// The log of what `sacct -P` printed, with its header line or, in the columns of [`command`], without.
+///
+/// Reads line by line and keeps the jobs, some 200 bytes each, to sort them.
+///
+/// # Errors
+/// If the input cannot be read, has not the columns, or holds no finished job; unless it is to be lenient, if a line cannot
+/// be a job.
+pub fn slurm(trace: &Trace, options: &SlurmOptions) -> Result<Imported, ImportError> {
+    let mut accounting = Accounting::new(options);
+    let mut lines = trace.reader()?;
+    let mut layout = None;
+    loop {
+        let read = lines.next_raw().map_err(|error| unreadable(trace, error))?;
+        let Some(line) = read else { break };
+        let text = String::from_utf8_lossy(line).trim_end().to_owned();
+        if text.is_empty() {
+            continue;
+        }
+        if layout.is_none() {
+            layout = Some(Layout::of(&text, trace.name(), lines.line())?);
+        }
+        if let Some(layout) = layout.as_ref().filter(|layout| !layout.is_header(&text)) {
+            accounting.line(layout, &text, lines.line()).map_err(|error| ImportError::Line {
+                name: trace.name().into(),
+                line: lines.line(),
+                error,
+            })?;
+        }
+    }
+    accounting.unused = layout.map(|layout| layout.unused).unwrap_or_default();
+    accounting.finish(trace.name())
+}
+
+fn unreadable(trace: &Trace, error: ReadError) -> ImportError {
+    match error {
+        ReadError::TooLong { line } => ImportError::TooLong { name: trace.name().into(), line },
+        error => trace.read_error(error).into(),
+    }
+}
+
+/// What has been read so far.
+struct Accounting<'a> {
+    options: &'a SlurmOptions,
+    records: Vec<Record>,
+    numbers: Numbers,
+    remarks: Remarks,
+    unused: Vec<String>,
+    read: u64,
+}
+
+impl Accounting<'_> {
+    fn new(options: &SlurmOptions) -> Accounting<'_> {
+        let kept = || Numbering::new(options.keep_ids);
+        let numbers = Numbers {
+            users: kept(),
+            groups: kept(),
+            queues: Numbering::new(false),
+            qos: Numbering::new(false),
+        };
+        let (records, remarks, unused) = (vec![], Remarks::default(), vec![]);
+        Accounting { options, records, numbers, remarks, unused, read: 0 }
+    }
+
+    fn line(&mut self, layout: &Layout, text: &str, line: u64) -> Result<(), FieldError> {
+        self.read += 1;
+        let found = layout.row(text).and_then(|row| entry(&row, self.options, &mut self.numbers));
+        let Entry { record, remarks } = match found {
+            Ok(entry) => entry,
+            Err(error) if self.options.lenient => {
+                self.remarks.add(Remark::Malformed, || format!("line {line}: {error}"));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        for remark in remarks {
+            self.remarks.add(remark, || format!("line {line}"));
+        }
+        self.records.extend(record);
+        Ok(())
+    }
+
+    fn finish(mut self, name: &str) -> Result<Imported, ImportError> {
+        sort(&mut self.records);
+        self.settle_repetitions();
+        let Some(first) = self.records.first().map(|record| record.get(Field::Submit)) else {
+            return Err(ImportError::Empty { name: name.into(), read: self.read, wanted: "over" });
+        };
+        for record in &mut self.records {
+            record.set(Field::Submit, record.get(Field::Submit) - first);
+        }
+        if !self.options.keep_ids {
+            number(&mut self.records);
+        }
+        let report = Report {
+            name: name.into(),
+            format: "Slurm accounting",
+            read: self.read,
+            written: self.records.len() as u64,
+            procs: self.options.procs,
+            busiest: busiest(&self.records),
+            unused: std::mem::take(&mut self.unused),
+            remarks: std::mem::take(&mut self.remarks),
+        };
+        let comments = self.head(first, &report).comments(self.records.len());
+        Ok(Imported { comments, records: self.records, report })
+    }
+
+    /// Leaves out runs that are there twice, and counts jobs that ran again.
+    fn settle_repetitions(&mut self) {
+        let remarks = &mut self.remarks;
+        self.records.dedup_by(|later, earlier| {
+            let same = later == earlier;
+            if same {
+                remarks.add(Remark::Repeated, || format!("job {}", later.get(Field::Job)));
+            }
+            same
+        });
+        let mut jobs: Vec<i64> = self.records.iter().map(|record| record.get(Field::Job)).collect();
+        jobs.sort_unstable();
+        for pair in jobs.windows(2).filter(|pair| pair[0] == pair[1]) {
+            remarks.add(Remark::RunAgain, || format!("job {}", pair[0]));
+        }
+    }
+
+    fn head(&self, first: i64, report: &Report) -> Head<'_> {
+        let local = report.remarks.count(Remark::LocalTime) > 0;
+        let zone = self.options.time_zone.as_ref().and_then(|zone| zone.iana_name());
+        let zone = zone.map(|zone| format!("TimeZoneString: {zone}"));
+        Head {
+            computer: "a cluster under Slurm",
+            unix_start: Some(first),
+            zone: zone.or_else(|| local.then(|| "TimeZone: 0".into())),
+            nodes: self.options.nodes,
+            procs: self.options.procs,
+            queues: Some(&self.numbers.queues),
+            partitions: Some(&self.numbers.qos),
+            notes: self.notes(local, report),
+        }
+    }
+
+    fn notes(&self, local: bool, report: &Report) -> Vec<String> {
+        let Report { name, read, written, .. } = report;
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let submission = match self.options.submit_at {
+            SubmitAt::Submit => "the submission is when the user submitted the job",
+            SubmitAt::Eligible => "the submission is when the job became eligible",
+        };
+        let ids = if self.options.keep_ids {
+            "jobs, users and groups have the ids that they had on the cluster"
+        } else {
+            "jobs are numbered by submission, users and groups by appearance"
+        };
+        let mut notes = vec![
+            format!("made of Slurm's accounting {name}: {written} jobs of {read} lines"),
+            "queues are Slurm's partitions; partitions are Slurm's QOS".into(),
+            "a job that was requeued is a job for each of its runs; the runtime is without suspension".into(),
+            submission.into(),
+            ids.into(),
+        ];
+        if local {
+            notes.push("the times are the cluster's local time, taken as if it were UTC".into());
+        }
+        notes
+    }
+}

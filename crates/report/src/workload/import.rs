@@ -1,0 +1,139 @@
+//! What became of an imported log, as text and as JSON.
+
+use miserly_import::{Remark, Report, Sort, Tally};
+use serde_json::{Value, json};
+
+use super::text::{INDENT, counted, with_commas, wrapped};
+
+/// The report of an import as plain text of up to 96 columns.
+///
+/// ```
+/// use miserly_import::{SlurmOptions, slurm};
+/// use miserly_workload::Trace;
+///
+/// let accounting = "JobIDRaw|Submit|Start|End|AllocCPUS|State\n77|60|90|120|4|COMPLETED\n78|90|None|Unknown|4|PENDING\n";
+/// let log = slurm(&Trace::memory("march", accounting.into()), &SlurmOptions::default())?;
+/// let text = miserly_report::import_text(&log.report);
+/// assert!(text.contains("1 jobs written of 2 read"));
+/// # Ok::<(), miserly_import::ImportError>(())
+/// ```
+pub fn import_text(report: &Report) -> String {
+    let parts = Sort::ALL.map(|sort| part(report, sort));
+    head(report) + &parts.concat() + &unused(report)
+}
+
+/// The report of an import as JSON.
+pub fn import_json(report: &Report) -> Value {
+    let remarks = Sort::ALL.into_iter().flat_map(|sort| report.remarks.of(sort));
+    let remarks: Vec<_> = remarks.map(|(remark, tally)| remark_json(remark, tally)).collect();
+    json!({
+        "name": report.name,
+        "format": report.format,
+        "read": report.read,
+        "written": report.written,
+        "procs": report.procs,
+        "busiest": report.busiest,
+        "unused": report.unused,
+        "remarks": remarks,
+    })
+}
+
+fn remark_json(remark: Remark, tally: &Tally) -> Value {
+    json!({
+        "kind": remark.name(),
+        "sort": remark.sort().name(),
+        "about": remark.about(),
+        "count": tally.count,
+        "examples": tally.examples,
+    })
+}
+
+fn head(report: &Report) -> String {
+    let Report { name, format, read, written, .. } = report;
+    let machine = match report.procs {
+        Some(procs) => format!("{procs} processors"),
+        None => "unknown, so a simulation has to be told with --procs".to_owned(),
+    };
+    let busiest = match report.busiest {
+        Some(busiest) => format!("; {busiest} processors in use at the busiest instant"),
+        None => String::new(),
+    };
+    format!("{name}: {format}\n{written} jobs written of {read} read{busiest}\nmachine: {machine}\n")
+}
+
+/// The remarks of a sort; nothing, if there are none.
+fn part(report: &Report, sort: Sort) -> String {
+    let these: String = report.remarks.of(sort).map(|(remark, tally)| one(remark, tally)).collect();
+    let title = match sort {
+        Sort::LeftOut => "Left out: these are not in the log",
+        Sort::Changed => "Not carried over: these are in the log, without something that they had",
+    };
+    if these.is_empty() { these } else { format!("\n{title}\n{these}") }
+}
+
+fn one(remark: Remark, tally: &Tally) -> String {
+    let more = tally.count - tally.examples.len() as u64;
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let told: Vec<_> = tally.examples.iter().cloned().chain(more).collect();
+    counted(remark.name(), tally.count, remark.about())
+        + &wrapped(&format!("{:INDENT$}", ""), &with_commas(&told), INDENT)
+}
+
+fn unused(report: &Report) -> String {
+    if report.unused.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", wrapped("Fields that nothing was made of: ", &with_commas(&report.unused), INDENT))
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_import::{SlurmOptions, slurm};
+    use miserly_workload::Trace;
+
+    use super::*;
+
+    const ACCOUNTING: &str = "JobIDRaw|Submit|Start|End|AllocCPUS|State|Account\n\
+        7|100|100|160|4|COMPLETED|a\n\
+        8|110|None|Unknown|4|PENDING|a\n\
+        8.batch|110|110|120|4|COMPLETED|a\n\
+        9|110|120|130|6|CANCELLED by 0|a\n\
+        9|140|None|150|6|CANCELLED by 0|a\n";
+
+    fn report() -> Report {
+        slurm(&Trace::memory("toy", ACCOUNTING.into()), &SlurmOptions::default()).unwrap().report
+    }
+
+    #[test]
+    fn by_sort() {
+        assert_eq!(
+            import_text(&report()),
+            "toy: Slurm accounting\n\
+             3 jobs written of 5 read; 10 processors in use at the busiest instant\n\
+             machine: unknown, so a simulation has to be told with --procs\n\
+             \nLeft out: these are not in the log\n\
+             \x20 step: 1 - a step of a job, not a job; sacct -X does not print them\n\
+             \x20   line 4\n\
+             \x20 unfinished: 1 - pending, running or suspended when the accounting was read\n\
+             \x20   line 3\n\
+             \nNot carried over: these are in the log, without something that they had\n\
+             \x20 never_started: 1 - ended before it started: written without a runtime, with the wait until its\n\
+             \x20   end; a simulation leaves it out\n\
+             \x20   line 6\n\
+             \x20 run_again: 1 - a further run of the same job, requeued or resized; each run is a job,\n\
+             \x20   submitted when Slurm put it back\n\
+             \x20   job 9\n\
+             \nFields that nothing was made of: Account\n",
+        );
+    }
+
+    #[test]
+    fn for_programs() {
+        let json = import_json(&report());
+        assert_eq!((&json["read"], &json["written"], &json["busiest"]), (&json!(5), &json!(3), &json!(10)));
+        assert_eq!(json["procs"], Value::Null);
+        assert_eq!(json["remarks"][0]["kind"], "step");
+        assert_eq!(json["remarks"][0]["sort"], "left_out");
+        assert_eq!(json["remarks"][3]["examples"], json!(["job 9"]));
+    }
+}

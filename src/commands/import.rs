@@ -1,0 +1,51 @@
+//! `miserly workload import`: other people's job logs as the Standard Workload Format.
+
+use anyhow::Context;
+use miserly_import::{Imported, batsim, command, slurm};
+use miserly_report::{AtomicFile, import_json, import_text};
+
+use crate::args::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
+use crate::output::{as_json, print, refuse_the_input_itself};
+use crate::run::open;
+
+pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
+    match &args.command {
+        ImportCommand::Slurm(args) => import_slurm(args),
+        ImportCommand::Batsim(args) => {
+            args.written.refuse(&args.input)?;
+            write(&batsim(&open(&args.input)?, &args.options())?, &args.written)
+        }
+    }
+}
+
+fn import_slurm(args: &SlurmArgs) -> anyhow::Result<()> {
+    // Without an input, the parser sees to it that the command is asked for.
+    let Some(input) = &args.input else { return print(&command()) };
+    args.written.refuse(input)?;
+    write(&slurm(&open(input)?, &args.options())?, &args.written)
+}
+
+/// The log to its file and the report to standard output, or the log there and the report beside it.
+fn write(log: &Imported, args: &WrittenArgs) -> anyhow::Result<()> {
+    let report = if args.json { as_json(&import_json(&log.report))? } else { import_text(&log.report) };
+    match &args.output {
+        None => {
+            eprint!("{report}");
+            log.write(std::io::stdout().lock()).context("cannot write to standard output")
+        }
+        Some(path) => {
+            let written = AtomicFile::create(path).and_then(|(file, mut output)| {
+                log.write(&mut output)?;
+                file.commit(output)
+            });
+            written.with_context(|| format!("cannot write {}", path.display()))?;
+            print(&report)
+        }
+    }
+}
+
+impl WrittenArgs {
+    fn refuse(&self, input: &std::path::Path) -> anyhow::Result<()> {
+        self.output.as_deref().map_or(Ok(()), |output| refuse_the_input_itself(input, "--output", output))
+    }
+}
