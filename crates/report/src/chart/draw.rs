@@ -5,8 +5,9 @@ use maud::{Markup, PreEscaped, html};
 use super::colours;
 use super::data::{Body, Chart};
 use super::frame::WIDTH;
+use super::gantt::Window;
 use super::ink::{LETTERS, Px, allowed};
-use super::lines;
+use super::{bars, gantt, heat, lines};
 
 /// What a kind of chart has drawn.
 pub(super) struct Drawn {
@@ -56,6 +57,10 @@ fn element(chart: &Chart, name: &Markup, label: Markup) -> Markup {
 fn body(chart: &Chart) -> Drawn {
     match &chart.body {
         Body::Lines { series } => lines::draw(chart, series),
-        Body::Bars { .. } | Body::Heat { .. } | Body::Gantt { .. } => lines::draw(chart, &[]),
+        Body::Bars { bins } => bars::draw(chart, bins),
+        Body::Heat { cells, ramp, decimals } => heat::draw(chart, cells, *ramp, *decimals),
+        Body::Gantt { procs, from, to, jobs } => {
+            gantt::draw(chart, &Window { procs: *procs, from: *from, to: *to }, jobs)
+        }
     }
 }

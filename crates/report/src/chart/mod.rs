@@ -15,6 +15,12 @@ mod draw;
 
 mod lines;
 
+mod bars;
+
+mod heat;
+
+mod gantt;
+
 mod legend;
 
 mod colours;
