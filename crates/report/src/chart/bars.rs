@@ -26,7 +26,7 @@ pub(super) fn draw(chart: &Chart, bins: &[Bin]) -> Drawn {
             (frame.before())
         }
     };
-    Drawn { marks, foot: frame.foot(), notes: notes(chart, bins) }
+    Drawn { marks, foot: frame.foot(), notes: notes(chart, bins), readout: None }
 }
 
 /// What has no place on the axes. An empty bin on a logarithmic axis is none of it: no bar is what it should be.
@@ -70,17 +70,12 @@ fn bar(chart: &Chart, frame: &Frame, bin: &Bin) -> Markup {
 /// What a reader is told who points at the bar.
 fn title(chart: &Chart, bin: &Bin) -> String {
     let value = number(bin.value, bin.value / 1000.0);
-    let named = |at: f64| match &chart.x.scale {
+    let end = |at: f64| match &chart.x.scale {
         Scale::Seconds | Scale::LogSeconds => time(at),
         _ => number(at, (bin.to - bin.from) / 10.0),
     };
-    match &chart.x.scale {
-        Scale::Category(names) => {
-            let middle = f64::midpoint(bin.from, bin.to).round();
-            let name =
-                names.iter().enumerate().find(|(n, _)| *n as f64 >= middle).map_or("", |(_, name)| name);
-            format!("{name}: {value}")
-        }
-        _ => format!("{} to {}: {value}", named(bin.from), named(bin.to)),
+    match chart.x.scale.name(f64::midpoint(bin.from, bin.to)) {
+        Some(name) => format!("{name}: {value}"),
+        None => format!("{} to {}: {value}", end(bin.from), end(bin.to)),
     }
 }

@@ -67,6 +67,7 @@ const SHAPES: &str = "\
 .chart .dots.big{stroke-width:6;stroke-opacity:1}\
 .chart .band{stroke:none;fill-opacity:.16}\
 .chart .bars rect,.chart .cell rect,.chart .marks{stroke:none}\
+.chart .ring{fill:none;stroke-width:2}\
 .chart .job{stroke-width:.75}.chart .thin{stroke:none}\
 ";
 
@@ -106,7 +107,7 @@ pub(crate) fn page() -> String {
 fn rules(theme: &Theme, scope: &str) -> String {
     let Theme { paper, ink, muted, grid, series, .. } = theme;
     let mut css = format!(
-        "{scope}.chart .paper{{fill:{paper}}}{scope}.chart text{{fill:{ink}}}{scope}.chart .axis{{stroke:{ink}}}\
+        "{scope}.chart .paper{{fill:{paper}}}{scope}.chart text{{fill:{ink}}}{scope}.chart .axis,{scope}.chart .ring{{stroke:{ink}}}\
          {scope}.chart .ticks line{{stroke:{muted}}}{scope}.chart .grid line{{stroke:{grid}}}\
          {scope}.chart .note,{scope}.chart .nothing{{fill:{muted}}}"
     );

@@ -10,6 +10,7 @@ use super::draw::Drawn;
 use super::frame::Frame;
 use super::ink::{LETTERS, Path, Px, text_width};
 use super::legend::{Entry, Legend};
+use super::readout::{JobReadout, Plot, Readout};
 use super::scale::Extent;
 
 /// The least and the greatest height of the plot, and what a processor would like to have.
@@ -45,7 +46,14 @@ pub(super) fn draw(chart: &Chart, window: &Window, jobs: &[GanttJob]) -> Drawn {
             (frame.empty())
         }
     };
-    Drawn { marks, foot: frame.foot(), notes: Vec::new() }
+    let readout = drawable.then(|| Readout::Gantt {
+        plot: Plot::of(&frame),
+        procs: window.procs,
+        from: window.from,
+        to: window.to,
+        jobs: shown.iter().map(|job| JobReadout::of(job, keys.colour(&job.key))).collect(),
+    });
+    Drawn { marks, foot: frame.foot(), notes: Vec::new(), readout }
 }
 
 /// The chart with the axes that every Gantt chart has: the window, and the machine.

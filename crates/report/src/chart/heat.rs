@@ -42,7 +42,7 @@ pub(super) fn draw(chart: &Chart, cells: &[Vec<Option<f64>>], ramp: Ramp, decima
             }
         }
     };
-    Drawn { marks, foot: frame.foot(), notes: Vec::new() }
+    Drawn { marks, foot: frame.foot(), notes: Vec::new(), readout: None }
 }
 
 /// The names on an axis. One that has none has no rows or columns to show.
@@ -114,10 +114,10 @@ impl Shades {
     fn class(&self, value: f64) -> &'static str {
         let value = if self.log { value.max(f64::MIN_POSITIVE).ln() } else { value };
         let span = self.high - self.low;
-        let share = if span > 0.0 { ((value - self.low) / span).clamp(0.0, 1.0) } else { 0.5 };
-        // A share between 0 and 1 of a handful of shades.
+        let along = if span > 0.0 { ((value - self.low) / span).clamp(0.0, 1.0) } else { 0.5 };
+        // A number between 0 and 1 of a handful of shades.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let shade = (share * SHADES as f64) as usize;
+        let shade = (along * SHADES as f64) as usize;
         (self.class)(shade.min(SHADES - 1))
     }
 }

@@ -4,5 +4,11 @@ mod data;
 
 mod html;
 
+mod figures;
+
+mod table;
+
+mod assets;
+
 pub use data::{Block, Cell, Claim, Emphasis, Page, Section, TableData, Verdict};
 pub use html::html;
