@@ -14,7 +14,19 @@ struct Theme {
     grid: &'static str,
     /// Of the series; their order is that of blue, vermillion, green, purple, amber, sky, grey, olive.
     series: [&'static str; 8],
+    /// From little to much.
+    shades: [&'static str; SHADES],
+    /// From less to more than the middle.
+    diverging: [&'static str; SHADES],
+    /// What is written on the shades of the ends, where they are far from the paper.
+    on_shade: &'static str,
 }
+
+/// How many shades a heat map has. The value stands in the cell, so they need only lead the eye.
+pub(super) const SHADES: usize = 9;
+
+/// From this shade on, the paper's colour is easier to read than the ink's; of diverging ones, so far from the middle.
+const FAR: (usize, usize) = (5, 3);
 
 const LIGHT: Theme = Theme {
     paper: "#fff",
@@ -22,6 +34,13 @@ const LIGHT: Theme = Theme {
     muted: "#5a636e",
     grid: "#e3e6ea",
     series: ["#0072b2", "#d55e00", "#008f68", "#b0568a", "#a87400", "#2f93cc", "#555b63", "#857a00"],
+    shades: [
+        "#f1f6fb", "#deebf7", "#c6dbef", "#a3cbe5", "#7ab2d9", "#4a8fc4", "#2a72b2", "#12569c", "#08386f",
+    ],
+    diverging: [
+        "#12569c", "#3d82bd", "#86b6db", "#c9def0", "#f4f4f2", "#f9dcc2", "#f0ae78", "#cf6a1f", "#9c4200",
+    ],
+    on_shade: "#fff",
 };
 
 const DARK: Theme = Theme {
@@ -30,6 +49,13 @@ const DARK: Theme = Theme {
     muted: "#a3abb5",
     grid: "#2c3238",
     series: ["#56b4e9", "#ff8b47", "#2cc99b", "#e596c0", "#f0b429", "#a5dcff", "#b9c0c8", "#e3d94b"],
+    shades: [
+        "#182029", "#1b2c3d", "#1d3a53", "#1f4a6c", "#235c87", "#4f8dbd", "#76aad3", "#9dc6e6", "#c8e1f5",
+    ],
+    diverging: [
+        "#8cc4ee", "#5a9bcf", "#2f6796", "#21425e", "#22262a", "#54341b", "#91521d", "#dd8a45", "#ffb681",
+    ],
+    on_shade: "#0d1013",
 };
 
 /// What does not depend on the theme.
@@ -40,12 +66,27 @@ const SHAPES: &str = "\
 .chart .dots{fill:none;stroke-width:2;stroke-linecap:round;stroke-opacity:.6}\
 .chart .dots.big{stroke-width:6;stroke-opacity:1}\
 .chart .band{stroke:none;fill-opacity:.16}\
+.chart .bars rect,.chart .cell rect,.chart .marks{stroke:none}\
+.chart .ring{fill:none;stroke-width:2}\
+.chart .job{stroke-width:.75}.chart .thin{stroke:none}\
 ";
 
 /// The class of the n-th series.
 pub(super) fn series(n: usize) -> &'static str {
     const CLASSES: [&str; Body::SERIES] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s0", "s1"];
     CLASSES[n % CLASSES.len()]
+}
+
+/// The class of the n-th shade from little to much.
+pub(super) fn shade(n: usize) -> &'static str {
+    const CLASSES: [&str; SHADES] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"];
+    CLASSES[n.min(SHADES - 1)]
+}
+
+/// The class of the n-th shade from less to more.
+pub(super) fn diverging(n: usize) -> &'static str {
+    const CLASSES: [&str; SHADES] = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"];
+    CLASSES[n.min(SHADES - 1)]
 }
 
 /// The style of a file of its own.
@@ -64,14 +105,27 @@ pub(crate) fn page() -> String {
 }
 
 fn rules(theme: &Theme, scope: &str) -> String {
-    let Theme { paper, ink, muted, grid, series } = theme;
+    let Theme { paper, ink, muted, grid, series, .. } = theme;
     let mut css = format!(
-        "{scope}.chart .paper{{fill:{paper}}}{scope}.chart text{{fill:{ink}}}{scope}.chart .axis{{stroke:{ink}}}\
+        "{scope}.chart .paper{{fill:{paper}}}{scope}.chart text{{fill:{ink}}}{scope}.chart .axis,{scope}.chart .ring{{stroke:{ink}}}\
          {scope}.chart .ticks line{{stroke:{muted}}}{scope}.chart .grid line{{stroke:{grid}}}\
          {scope}.chart .note,{scope}.chart .nothing{{fill:{muted}}}"
     );
     for (n, colour) in series.iter().enumerate() {
         css.push_str(&format!("{scope}.chart .s{n}{{stroke:{colour};fill:{colour}}}"));
     }
+    css.push_str(&format!("{scope}.chart .job{{stroke:{paper}}}{scope}.chart .numbers text{{fill:{paper}}}"));
+    css.push_str(&format!("{scope}.chart .q rect{{fill:{grid}}}"));
+    for (n, colour) in theme.shades.iter().enumerate() {
+        css.push_str(&cell(scope, "q", n, colour, if n >= FAR.0 { theme.on_shade } else { ink }));
+    }
+    for (n, colour) in theme.diverging.iter().enumerate() {
+        let far = n.abs_diff(SHADES / 2) >= FAR.1;
+        css.push_str(&cell(scope, "d", n, colour, if far { theme.on_shade } else { ink }));
+    }
     css
+}
+
+fn cell(scope: &str, class: &str, n: usize, fill: &str, text: &str) -> String {
+    format!("{scope}.chart .{class}{n} rect{{fill:{fill}}}{scope}.chart .{class}{n} text{{fill:{text}}}")
 }

@@ -197,11 +197,13 @@ impl Axis {
     }
 
     /// The same axis, from `from` to `to` whatever the data are.
+    #[must_use]
     pub fn between(self, from: f64, to: f64) -> Axis {
         Axis { from: Some(from), to: Some(to), ..self }
     }
 
     /// The same axis, from zero on.
+    #[must_use]
     pub fn from_zero(self) -> Axis {
         Axis { from: Some(0.0), ..self }
     }
@@ -242,6 +244,7 @@ impl Series {
     }
 
     /// The same series, with a band around it: x, low, high.
+    #[must_use]
     pub fn with_band(self, band: Vec<(f64, f64, f64)>) -> Series {
         Series { band, ..self }
     }

@@ -5,8 +5,10 @@ use maud::{Markup, PreEscaped, html};
 use super::colours;
 use super::data::{Body, Chart};
 use super::frame::WIDTH;
+use super::gantt::Window;
 use super::ink::{LETTERS, Px, allowed};
-use super::lines;
+use super::readout::Readout;
+use super::{bars, gantt, heat, lines};
 
 /// What a kind of chart has drawn.
 pub(super) struct Drawn {
@@ -15,6 +17,8 @@ pub(super) struct Drawn {
     pub(super) foot: f64,
     /// What a reader must know: what was left out, and why.
     pub(super) notes: Vec<String>,
+    /// What the page's script says and does on it.
+    pub(super) readout: Option<Readout>,
 }
 
 /// The chart as an SVG file of its own, light or dark as the reader's system is.
@@ -27,35 +31,48 @@ pub fn svg(chart: &Chart) -> String {
         @if let Some(caption) = &chart.caption { desc { (caption) } }
         style { (PreEscaped(colours::file())) }
     };
-    allowed(&element(chart, &name, html! {}).into_string())
+    allowed(&element(&body(chart), &name, None).into_string())
 }
 
-/// The chart within a page, which brings the style and names the chart by the element `label`.
-pub(crate) fn inline(chart: &Chart, label: &str) -> String {
-    let name = html! { @if let Some(caption) = &chart.caption { desc { (caption) } } };
-    allowed(&element(chart, &name, html! { (label) }).into_string())
+/// A chart within a page: the drawing, and what the page's script needs.
+pub(crate) struct Inline {
+    pub(crate) svg: String,
+    pub(crate) readout: Option<Readout>,
 }
 
-fn element(chart: &Chart, name: &Markup, label: Markup) -> Markup {
+/// The chart within a page, which brings the style and names the chart in the element `label`.
+pub(crate) fn inline(chart: &Chart, label: &str) -> Inline {
     let drawn = body(chart);
-    let tall = drawn.foot + drawn.notes.len() as f64 * LETTERS * 1.4 + 4.0;
-    let label = label.into_string();
-    let label = (!label.is_empty()).then_some(label);
+    let svg = allowed(&element(&drawn, &html! {}, Some(label)).into_string());
+    Inline { svg, readout: drawn.readout }
+}
+
+fn element(drawn: &Drawn, name: &Markup, label: Option<&str>) -> Markup {
+    let tall = drawn.foot + drawn.notes.len() as f64 * NOTE + 4.0;
+    let view = format!("0 0 {} {}", Px(WIDTH), Px(tall));
     html! {
-        svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox=(format!("0 0 {} {}", Px(WIDTH), Px(tall))) width=(Px(WIDTH)) height=(Px(tall)) role="img" aria-labelledby=[label] {
+        svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox=(view) width=(Px(WIDTH)) height=(Px(tall))
+            role="img" aria-labelledby=[label] {
             (name)
             rect class="paper" width=(Px(WIDTH)) height=(Px(tall)) {}
             (drawn.marks)
             @for (n, note) in drawn.notes.iter().enumerate() {
-                text class="note" x="8" y=(Px(drawn.foot + (n + 1) as f64 * LETTERS * 1.4)) { (note) }
+                text class="note" x="8" y=(Px(drawn.foot + (n as f64 + 0.8) * NOTE)) { (note) }
             }
         }
     }
 }
 
+/// How high a line of the notes is.
+const NOTE: f64 = LETTERS * 1.4;
+
 fn body(chart: &Chart) -> Drawn {
     match &chart.body {
         Body::Lines { series } => lines::draw(chart, series),
-        Body::Bars { .. } | Body::Heat { .. } | Body::Gantt { .. } => lines::draw(chart, &[]),
+        Body::Bars { bins } => bars::draw(chart, bins),
+        Body::Heat { cells, ramp, decimals } => heat::draw(chart, cells, *ramp, *decimals),
+        Body::Gantt { procs, from, to, jobs } => {
+            gantt::draw(chart, &Window { procs: *procs, from: *from, to: *to }, jobs)
+        }
     }
 }

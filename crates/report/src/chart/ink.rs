@@ -22,6 +22,15 @@ impl fmt::Display for Px {
 pub(super) struct Path(String);
 
 impl Path {
+    /// Straight lines from each place to the next.
+    pub(super) fn along(places: &[(f64, f64)]) -> Path {
+        let mut path = Path::default();
+        for (n, &(x, y)) in places.iter().enumerate() {
+            if n == 0 { path.go(x, y) } else { path.line(x, y) }
+        }
+        path
+    }
+
     pub(super) fn go(&mut self, x: f64, y: f64) {
         self.push('M', x, y);
     }
@@ -34,10 +43,6 @@ impl Path {
     pub(super) fn dot(&mut self, x: f64, y: f64) {
         self.push('M', x, y);
         self.0.push_str("h0");
-    }
-
-    pub(super) fn close(&mut self) {
-        self.0.push('Z');
     }
 
     pub(super) fn rect(&mut self, left: f64, top: f64, width: f64, height: f64) {
@@ -77,7 +82,7 @@ pub(super) fn fitted(text: &str, width: f64) -> String {
 }
 
 /// `text` without the characters that XML forbids, which escaping does not help against.
-pub(super) fn allowed(text: &str) -> String {
+pub(crate) fn allowed(text: &str) -> String {
     let fine = |c: &char| {
         matches!(c, '\t' | '\n' | '\r')
             || (*c >= ' ' && !matches!(c, '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}'))

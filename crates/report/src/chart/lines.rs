@@ -2,11 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::data::{Axis, Body, Chart, Series, Style};
+use super::colours;
+use super::data::{Body, Chart, Series, Style};
 use super::draw::Drawn;
 use super::frame::Frame;
 use super::ink::{Path, Px};
 use super::legend::{Entry, Legend};
+use super::readout::{Plot, Readout, SeriesReadout, hundredths, shown};
 use super::scale::Extent;
 
 const TALL: f64 = 300.0;
@@ -18,20 +20,20 @@ const MARKED: usize = 40;
 const DASHES: [&str; 5] = ["none", "7 3", "2 3", "9 3 2 3", "4 2"];
 
 pub(super) fn draw(chart: &Chart, series: &[Series]) -> Drawn {
-    let shown = &series[..series.len().min(Body::SERIES)];
-    let legend = Legend::new(entries(shown));
-    let frame = Frame::new(chart, legend.tall, TALL, extents(chart, shown));
-    let has_data = shown.iter().any(|series| series.points.iter().any(|&point| has_place(chart, point)));
+    let drawn = &series[..series.len().min(Body::SERIES)];
+    let legend = Legend::new(entries(drawn));
+    let frame = Frame::new(chart, legend.tall, TALL, extents(chart, drawn));
+    let has_data = drawn.iter().any(|series| series.points.iter().any(|&point| has_place(chart, point)));
     let mut notes = Vec::new();
-    if series.len() > shown.len() {
+    if series.len() > drawn.len() {
         notes.push(format!(
             "{} more series are not drawn: more than {} cannot be told apart",
-            series.len() - shown.len(),
+            series.len() - drawn.len(),
             Body::SERIES
         ));
     }
     let lost =
-        shown.iter().flat_map(|series| &series.points).filter(|&&point| !has_place(chart, point)).count();
+        drawn.iter().flat_map(|series| &series.points).filter(|&&point| !has_place(chart, point)).count();
     if lost > 0 && has_data {
         notes.push(format!(
             "{} points have no place on these axes (not above zero, or not a number)",
@@ -42,14 +44,16 @@ pub(super) fn draw(chart: &Chart, series: &[Series]) -> Drawn {
         (legend.draw())
         @if has_data {
             (frame.behind())
-            @for (n, series) in shown.iter().enumerate() { (band(&frame, n, series)) }
-            @for (n, series) in shown.iter().enumerate() { (curve(&frame, n, series)) }
+            @for (n, series) in drawn.iter().enumerate() { (band(&frame, n, series)) }
+            @for (n, series) in drawn.iter().enumerate() { (curve(&frame, n, series)) }
             (frame.before())
         } @else {
             (frame.empty())
         }
     };
-    Drawn { marks, foot: frame.foot(), notes }
+    let readout =
+        has_data.then(|| Readout::Points { plot: Plot::of(&frame), series: readouts(chart, &frame, drawn) });
+    Drawn { marks, foot: frame.foot(), notes, readout }
 }
 
 fn has_place(chart: &Chart, (x, y): (f64, f64)) -> bool {
@@ -61,26 +65,37 @@ fn extents(chart: &Chart, series: &[Series]) -> [Option<Extent>; 2] {
     let bands = || series.iter().flat_map(|series| &series.band);
     let xs = points().map(|point| point.0).chain(bands().map(|band| band.0));
     let ys = points().map(|point| point.1).chain(bands().flat_map(|band| [band.1, band.2]));
-    let extent = |axis: &Axis, values: &mut dyn Iterator<Item = f64>| Extent::of(axis, values);
-    [extent(&chart.x, &mut { xs }), extent(&chart.y, &mut { ys })]
+    [Extent::of(&chart.x, xs), Extent::of(&chart.y, ys)]
 }
 
-/// The places of the points that have one and lie between the ends of x.
-fn places(frame: &Frame, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let inside = points.iter().filter(|(x, _)| frame.x.holds(*x));
-    inside.filter_map(|&(x, y)| Some((frame.x.place(x)?, frame.y.place(y)?))).collect()
+/// A point: where it lies, and what it is.
+#[derive(Clone, Copy)]
+struct Spot {
+    place: (f64, f64),
+    value: (f64, f64),
+}
+
+/// The points that have a place and lie between the ends of x; of those that a screen cannot tell apart, a few.
+fn spots(frame: &Frame, series: &Series) -> Vec<Spot> {
+    let inside = series.points.iter().filter(|(x, _)| frame.x.holds(*x));
+    let spots = inside
+        .filter_map(|&(x, y)| Some(Spot { place: (frame.x.place(x)?, frame.y.place(y)?), value: (x, y) }));
+    match series.style {
+        Style::Points => apart(spots.collect()),
+        Style::Line | Style::Steps => thinned(&spots.collect::<Vec<_>>()),
+    }
 }
 
 fn curve(frame: &Frame, n: usize, series: &Series) -> Markup {
-    let colour = super::colours::series(n);
-    let places = places(frame, &series.points);
+    let colour = colours::series(n);
+    let places: Vec<(f64, f64)> = spots(frame, series).into_iter().map(|spot| spot.place).collect();
     match series.style {
         Style::Points => html! { path class={ "dots " (colour) } d=(dots(&places)) {} },
         Style::Steps => {
             html! { path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(steps(&places)) {} }
         }
         Style::Line => html! {
-            path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(straight(&places)) {}
+            path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(Path::along(&places)) {}
             @if places.len() <= MARKED {
                 g class={ "marks " (colour) } { @for &(x, y) in &places { (mark(n, x, y)) } }
             }
@@ -88,18 +103,10 @@ fn curve(frame: &Frame, n: usize, series: &Series) -> Markup {
     }
 }
 
-fn straight(places: &[(f64, f64)]) -> Path {
-    let mut path = Path::default();
-    for (n, &(x, y)) in thinned(places).iter().enumerate() {
-        if n == 0 { path.go(x, y) } else { path.line(x, y) }
-    }
-    path
-}
-
 fn steps(places: &[(f64, f64)]) -> Path {
     let mut path = Path::default();
     let mut before = None;
-    for &(x, y) in &thinned(places) {
+    for &(x, y) in places {
         match before {
             None => path.go(x, y),
             Some(level) => {
@@ -112,58 +119,77 @@ fn steps(places: &[(f64, f64)]) -> Path {
     path
 }
 
-/// One dot for all points that lie on the same half unit.
 fn dots(places: &[(f64, f64)]) -> Path {
-    // Places are small numbers.
-    #[allow(clippy::cast_possible_truncation)]
-    let mut halves: Vec<(i32, i32)> =
-        places.iter().map(|(x, y)| ((x * 2.0).round() as i32, (y * 2.0).round() as i32)).collect();
-    halves.sort_unstable();
-    halves.dedup();
     let mut path = Path::default();
-    for (x, y) in halves {
-        path.dot(f64::from(x) / 2.0, f64::from(y) / 2.0);
+    for &(x, y) in places {
+        path.dot(x, y);
     }
     path
 }
 
-/// The same curve with at most four points on a half unit of x: the first, the last, the lowest and the highest.
-fn thinned(places: &[(f64, f64)]) -> Vec<(f64, f64)> {
+/// One of all points that lie on the same unit square.
+fn apart(mut spots: Vec<Spot>) -> Vec<Spot> {
+    // Places are small numbers.
     #[allow(clippy::cast_possible_truncation)]
-    let column = |place: &(f64, f64)| (place.0 * 2.0).floor() as i32;
+    let square = |spot: &Spot| (spot.place.0.round() as i32, spot.place.1.round() as i32);
+    spots.sort_by_key(square);
+    spots.dedup_by_key(|spot| square(spot));
+    spots
+}
+
+/// The same curve with at most four points on a half unit of x: the first, the last, the lowest and the highest.
+fn thinned(spots: &[Spot]) -> Vec<Spot> {
+    #[allow(clippy::cast_possible_truncation)]
+    let column = |spot: &Spot| (spot.place.0 * 2.0).floor() as i32;
     let mut kept = Vec::new();
-    for run in places.chunk_by(|left, right| column(left) == column(right)) {
+    for run in spots.chunk_by(|left, right| column(left) == column(right)) {
         if run.len() <= 4 {
             kept.extend_from_slice(run);
             continue;
         }
-        let by_y = |pick: fn(f64, f64) -> bool| {
-            (1..run.len() - 1)
-                .reduce(|best, n| if pick(run[n].1, run[best].1) { n } else { best })
-                .unwrap_or(0)
-        };
-        let mut picked = [0, by_y(|new, best| new < best), by_y(|new, best| new > best), run.len() - 1];
+        let height = |&n: &usize| run[n].place.1;
+        let by_height = |left: &usize, right: &usize| height(left).total_cmp(&height(right));
+        let (low, high) = ((0..run.len()).min_by(by_height), (0..run.len()).max_by(by_height));
+        let mut picked = [0, low.unwrap_or(0), high.unwrap_or(0), run.len() - 1];
         picked.sort_unstable();
         kept.extend(picked.map(|n| run[n]));
     }
     kept
 }
 
+/// Of dense curves, one point for each unit of x is enough to point at.
+fn readouts(chart: &Chart, frame: &Frame, series: &[Series]) -> Vec<SeriesReadout> {
+    let one = |series: &Series| {
+        let mut spots = spots(frame, series);
+        if series.style != Style::Points {
+            #[allow(clippy::cast_possible_truncation)]
+            spots.dedup_by_key(|spot| spot.place.0.round() as i32);
+        } else if spots.len() > POINTED {
+            spots.clear();
+        }
+        let point = |Spot { place, value }: &Spot| {
+            let texts = (shown(&chart.x.scale, value.0), shown(&chart.y.scale, value.1));
+            (hundredths(place.0), hundredths(place.1), texts.0, texts.1)
+        };
+        SeriesReadout { name: series.name.clone(), points: spots.iter().map(point).collect() }
+    };
+    series.iter().map(one).collect()
+}
+
+/// Of a cloud of more points than this, none can be pointed at.
+const POINTED: usize = 2_000;
+
 fn band(frame: &Frame, n: usize, series: &Series) -> Markup {
     let inside = series.band.iter().filter(|(x, ..)| frame.x.holds(*x));
     let edges: Vec<(f64, f64, f64)> = inside
         .filter_map(|&(x, low, high)| Some((frame.x.place(x)?, frame.y.place(low)?, frame.y.place(high)?)))
         .collect();
-    let mut path = Path::default();
-    for (n, &(x, _, high)) in edges.iter().enumerate() {
-        if n == 0 { path.go(x, high) } else { path.line(x, high) }
-    }
-    for &(x, low, _) in edges.iter().rev() {
-        path.line(x, low);
-    }
+    let above = edges.iter().map(|&(x, _, high)| (x, high));
+    let below = edges.iter().rev().map(|&(x, low, _)| (x, low));
+    let outline = Path::along(&above.chain(below).collect::<Vec<_>>());
     html! {
         @if edges.len() > 1 {
-            path class={ "band " (super::colours::series(n)) } d=(format!("{path}Z")) {}
+            path class={ "band " (colours::series(n)) } d=(format!("{outline}Z")) {}
         }
     }
 }
@@ -181,7 +207,7 @@ fn entries(series: &[Series]) -> Vec<Entry> {
 }
 
 fn key(n: usize, series: &Series) -> Markup {
-    let colour = super::colours::series(n);
+    let colour = colours::series(n);
     html! {
         @match series.style {
             Style::Points => path class={ "dots big " (colour) } d="M11 0h0" {},
@@ -200,12 +226,8 @@ fn dash(n: usize) -> &'static str {
 /// The mark of the n-th series: a circle, a square, a triangle, a diamond, a triangle upside down.
 fn mark(n: usize, x: f64, y: f64) -> Markup {
     let path = |corners: &[(f64, f64)]| {
-        let mut path = Path::default();
-        for (n, &(right, down)) in corners.iter().enumerate() {
-            if n == 0 { path.go(x + right, y + down) } else { path.line(x + right, y + down) }
-        }
-        path.close();
-        html! { path d=(path) {} }
+        let corners: Vec<_> = corners.iter().map(|(right, down)| (x + right, y + down)).collect();
+        html! { path d={ (Path::along(&corners)) "Z" } {} }
     };
     match n % 5 {
         0 => html! { circle cx=(Px(x)) cy=(Px(y)) r="3" {} },

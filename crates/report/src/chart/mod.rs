@@ -15,7 +15,15 @@ mod draw;
 
 mod lines;
 
+mod bars;
+
+mod heat;
+
+mod gantt;
+
 mod legend;
+
+mod readout;
 
 mod colours;
 
@@ -24,5 +32,7 @@ mod ink;
 pub use data::{Axis, Bin, Body, Chart, GanttJob, Ramp, Scale, Series, Style};
 pub use draw::svg;
 
-pub(crate) use colours::page as page_style;
+pub(crate) use colours::{file as file_style, page as page_style};
 pub(crate) use draw::inline;
+pub(crate) use ink::allowed;
+pub(crate) use readout::Readout;

@@ -30,6 +30,13 @@ impl Scale {
         value.is_finite() && (value > 1e-300 || !self.is_log())
     }
 
+    /// The name whose place is nearest to `value`, on an axis of names.
+    pub(super) fn name(&self, value: f64) -> Option<&str> {
+        let Scale::Category(names) = self else { return None };
+        let near = |&(n, _): &(usize, &String)| (n as f64 - value).abs() <= 0.5;
+        names.iter().enumerate().find(near).map(|(_, name)| name.as_str())
+    }
+
     pub(super) fn is_log(&self) -> bool {
         matches!(self, Scale::Log | Scale::LogSeconds)
     }
@@ -91,10 +98,6 @@ impl Map {
     /// Whether `value` lies between the ends.
     pub(super) fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
-    }
-
-    pub(super) fn bounds(&self) -> (f64, f64) {
-        (self.low, self.high)
     }
 
     /// The place of the axis' lower end.

@@ -232,13 +232,21 @@ fn scientific(value: f64) -> String {
     format!("{digits}·10{}", superscript(exponent.parse().unwrap_or(0)))
 }
 
+/// A number below a minute, with no more decimals than it has.
+fn short(secs: f64) -> String {
+    if secs.abs() < 1e-6 {
+        return scientific(secs);
+    }
+    with_decimals(secs, 6).trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A time or a length of time in at most two units: 30 min, 2 h 30 min, 3 d 12 h; with three, the clock helps: 3 d 12:30.
 pub(super) fn time(secs: f64) -> String {
     if secs.abs() >= 1e12 {
         return format!("{} d", scientific(secs / DAY));
     }
     if secs != 0.0 && secs.abs() < 1.0 || secs.fract().abs() > 1e-6 && secs.abs() < MINUTE {
-        return format!("{} s", number(secs, secs / 10.0));
+        return format!("{} s", short(secs));
     }
     let sign = if secs < 0.0 { "−" } else { "" };
     // Below 10^12, so it fits.
@@ -319,7 +327,7 @@ mod tests {
             86_400.0,
             "1 min|.|.|.|.|.|.|.|.|10 min|.|.|.|.|1 h|.|.|.|.|6 h|.|.|1 d",
         );
-        check(&Scale::LogSeconds, 2.0, 5.0, "2 s|3 s|4 s|5 s");
+        check(&Scale::LogSeconds, 2.0, 5.0, "2 s|2.5 s|3 s|3.5 s|4 s|4.5 s|5 s");
     }
 
     #[test]

@@ -27,13 +27,14 @@ pub struct Section {
 }
 
 /// Something in a section.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum Block {
     /// Plain text; an empty line parts paragraphs.
     Text(String),
     /// A table.
     Table(TableData),
-    /// A chart.
+    /// A chart. The largest of the four, but a page has a few dozen blocks.
     Chart(Chart),
     /// What was claimed, and whether the figures bear it out.
     Claims(Vec<Claim>),
@@ -109,6 +110,7 @@ impl Cell {
     }
 
     /// The same cell, with an emphasis.
+    #[must_use]
     pub fn with(self, emphasis: Emphasis) -> Cell {
         Cell { emphasis, ..self }
     }

@@ -2,38 +2,117 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
-use super::data::{Block, Page, Section};
-use crate::chart;
+use super::assets::{Assets, embedded};
+use super::data::{Block, Claim, Page, Section, Verdict};
+use super::figures::Figures;
+use super::table::table;
+use crate::chart::allowed;
 
-/// The page as one file of HTML.
+/// The page as one file of HTML that loads nothing.
 ///
-/// The same page gives the same bytes, and every text is escaped.
+/// The same page gives the same bytes. Every text is escaped, and the page forbids its reader's browser to run or load anything
+/// that is not in it as written here. Without scripts everything is there but the comfort: values under the pointer, zoom,
+/// the choice of a theme, and charts to save.
 pub fn html(page: &Page) -> String {
+    let mut figures = Figures::default();
+    let parts: Vec<Markup> =
+        page.sections.iter().enumerate().map(|(n, part)| section(n + 1, part, &mut figures)).collect();
+    let assets = Assets::new();
     let whole = markup! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(assets.policy());
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
                 title { (page.title) }
-                style { (PreEscaped(chart::page_style())) }
+                style { (PreEscaped(&assets.style)) }
             }
             body {
-                h1 { (page.title) }
-                @for part in &page.sections { (section(part)) }
+                header {
+                    h1 { (page.title) }
+                    @if let Some(lead) = &page.lead { p class="lead" { (lead) } }
+                }
+                (contents(page))
+                main { @for part in &parts { (part) } }
+                (provenance(page))
+                script type="application/json" id="charts" { (PreEscaped(embedded(&figures))) }
+                script { (PreEscaped(&assets.script)) }
             }
         }
     };
-    whole.into_string()
+    allowed(&whole.into_string())
 }
 
-fn section(section: &Section) -> Markup {
+/// The table of contents, where there is more than one part to choose from.
+fn contents(page: &Page) -> Markup {
     markup! {
-        h2 { (section.heading) }
-        @for block in &section.blocks {
-            @match block {
-                Block::Text(text) => p { (text) },
-                Block::Chart(chart) => figure { (PreEscaped(chart::inline(chart, ""))) },
-                Block::Table(_) | Block::Claims(_) => {},
+        @if page.sections.len() > 1 {
+            nav aria-label="Contents" {
+                ol {
+                    @for (n, part) in page.sections.iter().enumerate() {
+                        li { a href={ "#part-" (n + 1) } { (part.heading) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn section(n: usize, section: &Section, figures: &mut Figures) -> Markup {
+    markup! {
+        section id={ "part-" (n) } {
+            h2 { (section.heading) }
+            @for block in &section.blocks {
+                @match block {
+                    Block::Text(text) => (paragraphs(text)),
+                    Block::Table(data) => (table(data)),
+                    Block::Chart(chart) => (figures.draw(chart)),
+                    Block::Claims(list) => (claims(list)),
+                }
+            }
+        }
+    }
+}
+
+fn paragraphs(text: &str) -> Markup {
+    let text = text.replace("\r\n", "\n");
+    markup! { @for part in text.split("\n\n").filter(|part| !part.trim().is_empty()) { p { (part.trim()) } } }
+}
+
+/// Each claim with its verdict, in words and not in a colour alone.
+fn claims(claims: &[Claim]) -> Markup {
+    let verdict = |verdict| match verdict {
+        Verdict::Holds => ("good", "✓", "holds"),
+        Verdict::DoesNotHold => ("bad", "✗", "does not hold"),
+        Verdict::Unknown => ("muted", "?", "not decided"),
+    };
+    markup! {
+        ul class="claims" {
+            @for claim in claims {
+                @let (class, sign, words) = verdict(claim.verdict);
+                li {
+                    p class={ "verdict " (class) } { span aria-hidden="true" { (sign) } " " (words) }
+                    p { (claim.text) }
+                    @if !claim.figures.is_empty() { p class="figures" { (claim.figures) } }
+                }
+            }
+        }
+    }
+}
+
+fn provenance(page: &Page) -> Markup {
+    markup! {
+        @if !page.provenance.is_empty() {
+            footer {
+                h2 id="provenance" { "What made this page" }
+                dl {
+                    @for (name, value) in &page.provenance {
+                        dt { (name) }
+                        dd { (value) }
+                    }
+                }
             }
         }
     }

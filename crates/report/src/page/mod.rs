@@ -6,6 +6,12 @@ mod html;
 
 mod markdown;
 
+mod figures;
+
+mod table;
+
+mod assets;
+
 pub use data::{Block, Cell, Claim, Emphasis, Page, Section, TableData, Verdict};
 pub use html::html;
 pub use markdown::markdown;

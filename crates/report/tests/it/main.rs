@@ -1,4 +1,4 @@
-//! Small schedules, drawn: each rule of the policies as a picture that a reader can check.
+//! Small schedules, drawn: each rule of the policies as a picture that a reader can check. And how charts and pages look.
 
 mod chart;
 
@@ -7,3 +7,9 @@ mod easy;
 mod fcfs;
 mod instants;
 mod overrun;
+
+mod sample;
+
+mod browser;
+mod page;
+mod svg;

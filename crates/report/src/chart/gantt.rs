@@ -1,0 +1,172 @@
+//! Jobs on processors over time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{Markup, html};
+
+use super::colours;
+use super::data::{Axis, Body, Chart, GanttJob, Scale};
+use super::draw::Drawn;
+use super::frame::Frame;
+use super::ink::{LETTERS, Path, Px, text_width};
+use super::legend::{Entry, Legend};
+use super::readout::{JobReadout, Plot, Readout};
+use super::scale::Extent;
+
+/// The least and the greatest height of the plot, and what a processor would like to have.
+const TALL: (f64, f64, f64) = (120.0, 380.0, 16.0);
+
+/// A rectangle wider and higher than this has an outline, which tells it from its neighbours of the same colour.
+const OUTLINED: f64 = 3.0;
+
+/// What is drawn of a schedule.
+pub(super) struct Window {
+    pub(super) procs: u32,
+    pub(super) from: f64,
+    pub(super) to: f64,
+}
+
+pub(super) fn draw(chart: &Chart, window: &Window, jobs: &[GanttJob]) -> Drawn {
+    let chart = &bounded(chart, window);
+    let shown: Vec<&GanttJob> =
+        jobs.iter().filter(|job| job.start < window.to && job.end > window.from).collect();
+    let keys = Keys::of(&shown);
+    let legend = Legend::new(keys.entries());
+    let tall = (f64::from(window.procs) * TALL.2).clamp(TALL.0, TALL.1);
+    let frame = Frame::new(chart, legend.tall, tall, [None::<Extent>, None]);
+    let drawable = window.procs > 0 && window.from < window.to && !shown.is_empty();
+    let marks = html! {
+        @if drawable {
+            (legend.draw())
+            (frame.behind())
+            g class="jobs" { @for (n, paths) in &paths(&frame, &keys, &shown) { (paths.draw(*n)) } }
+            g class="numbers" { @for job in &shown { (number(&frame, job)) } }
+            (frame.before())
+        } @else {
+            (frame.empty())
+        }
+    };
+    let readout = drawable.then(|| Readout::Gantt {
+        plot: Plot::of(&frame),
+        procs: window.procs,
+        from: window.from,
+        to: window.to,
+        jobs: shown.iter().map(|job| JobReadout::of(job, keys.colour(&job.key))).collect(),
+    });
+    Drawn { marks, foot: frame.foot(), notes: Vec::new(), readout }
+}
+
+/// The chart with the axes that every Gantt chart has: the window, and the machine.
+fn bounded(chart: &Chart, window: &Window) -> Chart {
+    let x = Axis { scale: Scale::Seconds, ..chart.x.clone().between(window.from, window.to) };
+    let y = Axis { scale: Scale::Linear, ..chart.y.clone().between(0.0, f64::from(window.procs)) };
+    let body = Body::Lines { series: Vec::new() };
+    Chart { id: chart.id.clone(), title: String::new(), caption: None, x, y, body }
+}
+
+/// The keys in the order of their colours: the most used first, then by name.
+pub(super) struct Keys<'a>(Vec<&'a str>);
+
+impl<'a> Keys<'a> {
+    pub(super) fn of(jobs: &[&'a GanttJob]) -> Keys<'a> {
+        let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+        for job in jobs {
+            *uses.entry(job.key.as_str()).or_default() += 1;
+        }
+        let mut keys: Vec<_> = uses.into_iter().collect();
+        keys.sort_by_key(|&(key, uses)| (std::cmp::Reverse(uses), key));
+        Keys(keys.into_iter().map(|(key, _)| key).collect())
+    }
+
+    /// Which colour a key has: its own, or the last for all that have none.
+    pub(super) fn colour(&self, key: &str) -> usize {
+        self.0.iter().position(|&known| known == key).unwrap_or(OTHERS).min(OTHERS)
+    }
+
+    /// One entry for each colour. A single key needs no legend.
+    fn entries(&self) -> Vec<Entry> {
+        if self.0.len() < 2 {
+            return Vec::new();
+        }
+        let named = self.0.iter().take(OTHERS).map(|&key| key.to_owned());
+        let rest = match self.0.len() {
+            0..=OTHERS => None,
+            _ => Some(format!("{} others", self.0.len() - OTHERS)),
+        };
+        let key =
+            |n| html! { rect class={ "job " (colours::series(n)) } x="2" y="-6" width="18" height="12" {} };
+        named.chain(rest).enumerate().map(|(n, name)| Entry { name, key: key(n) }).collect()
+    }
+}
+
+/// So many keys have a colour of their own; the others share the next one.
+const OTHERS: usize = 7;
+
+/// The rectangles of one colour. Few elements: a path holds thousands of rectangles, where as many elements would make a
+/// browser slow.
+#[derive(Default)]
+struct Paths {
+    outlined: Path,
+    thin: Path,
+    /// The thin ones there are already, in hundredths, so that what falls together is drawn once.
+    seen: BTreeSet<[i64; 4]>,
+}
+
+impl Paths {
+    fn add(&mut self, [left, top, wide, tall]: [f64; 4]) {
+        if wide > OUTLINED && tall > OUTLINED {
+            self.outlined.rect(left, top, wide, tall);
+            return;
+        }
+        // Places on the drawing are small numbers. Half a unit is what a screen can show.
+        #[allow(clippy::cast_possible_truncation)]
+        let rounded = [left, top, left + wide, top + tall].map(|place| (place * 2.0).round() as i64);
+        let [left, top, right, bottom] = rounded;
+        let (right, bottom) = (right.max(left + 1), bottom.max(top + 1));
+        if self.seen.insert([left, top, right, bottom]) {
+            let half = |place: i64| place as f64 / 2.0;
+            self.thin.rect(half(left), half(top), half(right - left), half(bottom - top));
+        }
+    }
+
+    fn draw(&self, n: usize) -> Markup {
+        let colour = colours::series(n);
+        html! {
+            @if !self.thin.is_empty() { path class={ "job thin " (colour) } d=(self.thin) {} }
+            @if !self.outlined.is_empty() { path class={ "job " (colour) } d=(self.outlined) {} }
+        }
+    }
+}
+
+fn paths(frame: &Frame, keys: &Keys, jobs: &[&GanttJob]) -> BTreeMap<usize, Paths> {
+    let mut paths: BTreeMap<usize, Paths> = BTreeMap::new();
+    for job in jobs {
+        let paths = paths.entry(keys.colour(&job.key)).or_default();
+        for &pes in &job.pes {
+            if let Some(rect) = place(frame, job, pes) {
+                paths.add(rect);
+            }
+        }
+    }
+    paths
+}
+
+/// Where a job lies on a range of processors: left, top, width, height.
+fn place(frame: &Frame, job: &GanttJob, (low, high): (u32, u32)) -> Option<[f64; 4]> {
+    let (left, right) = (frame.x.place(job.start)?, frame.x.place(job.end)?);
+    let (top, bottom) = (frame.y.place(f64::from(high) + 1.0)?, frame.y.place(f64::from(low))?);
+    Some([left, top, right - left, (bottom - top).max(0.0)])
+}
+
+/// The job's number, in its largest rectangle, if there is room.
+fn number(frame: &Frame, job: &GanttJob) -> Markup {
+    let rects = job.pes.iter().filter_map(|&pes| place(frame, job, pes));
+    let largest = rects.max_by(|left, right| left[3].total_cmp(&right[3]));
+    let number = job.number.to_string();
+    let room = largest.filter(|rect| rect[2] > text_width(&number) + 4.0 && rect[3] > LETTERS);
+    html! {
+        @if let Some([left, top, wide, tall]) = room {
+            text text-anchor="middle" x=(Px(left + wide / 2.0)) y=(Px(top + tall / 2.0 + LETTERS * 0.35)) { (number) }
+        }
+    }
+}

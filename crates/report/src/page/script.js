@@ -1,0 +1,283 @@
+// Comfort for the reader: values under the pointer, a schedule that can be zoomed, a theme, charts to save.
+// The page says everything without it.
+(() => {
+  'use strict';
+
+  const { style, charts } = JSON.parse(document.getElementById('charts').textContent);
+  const SVG = 'http://www.w3.org/2000/svg';
+
+  /** An element of HTML with its text. */
+  function element(name, text, attributes = {}) {
+    const made = document.createElement(name);
+    made.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  }
+
+  /** An element of SVG. */
+  function drawn(name, attributes, text = '') {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.textContent = text;
+    return made;
+  }
+
+  function button(text, label, press) {
+    const made = element('button', text, { type: 'button', 'aria-label': label, title: label });
+    made.addEventListener('click', press);
+    return made;
+  }
+
+  // ---- Theme: as the system has it, unless the reader chooses. A page from a file may have nowhere to keep the choice.
+
+  const memory = {
+    get() { try { return localStorage.getItem('miserly-theme'); } catch { return null; } },
+    set(theme) { try { localStorage.setItem('miserly-theme', theme); } catch { /* It lasts as long as the page does. */ } },
+  };
+
+  function themeSwitch() {
+    const root = document.documentElement;
+    const dark = () => (root.dataset.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
+    const known = memory.get();
+    if (known === 'dark' || known === 'light') root.dataset.theme = known;
+    const press = () => {
+      root.dataset.theme = dark() ? 'light' : 'dark';
+      memory.set(root.dataset.theme);
+    };
+    document.querySelector('header').prepend(button('Light / dark', 'Switch between light and dark', press));
+  }
+
+  // ---- The read-out beside the pointer.
+
+  const tip = element('div', '', { class: 'tip', role: 'status', hidden: '' });
+
+  function say(text, event) {
+    tip.hidden = !text;
+    if (!text) return;
+    if (tip.textContent !== text) tip.textContent = text;
+    const box = tip.getBoundingClientRect();
+    const left = Math.min(event.clientX + 14, document.documentElement.clientWidth - box.width - 4);
+    const above = event.clientY - box.height - 14;
+    tip.style.left = `${Math.max(4, left)}px`;
+    tip.style.top = `${above > 4 ? above : event.clientY + 20}px`;
+  }
+
+  /** Where the pointer is, in the units of the drawing. */
+  function place(svg, event) {
+    const point = new DOMPoint(event.clientX, event.clientY);
+    return point.matrixTransform(svg.getScreenCTM().inverse());
+  }
+
+  function listen(svg, read) {
+    const show = (event) => say(read(place(svg, event), event), event);
+    svg.addEventListener('pointermove', show);
+    svg.addEventListener('pointerdown', show);
+    svg.addEventListener('pointerleave', () => say(''));
+  }
+
+  /** Elements that bring their own text say it at once, and on touch; the browser's own way would be slow, and twice. */
+  function titles(svg) {
+    for (const title of svg.querySelectorAll('title')) {
+      title.parentNode.setAttribute('aria-label', title.textContent);
+      title.remove();
+    }
+    listen(svg, (_, event) => event.target.getAttribute('aria-label'));
+  }
+
+  const inside = ({ left, top, right, bottom }, { x, y }) => x >= left - 4 && x <= right + 4 && y >= top - 4 && y <= bottom + 4;
+
+  /** The point nearest to the pointer. */
+  function nearest(series, at) {
+    let best = null;
+    for (const { name, points } of series) {
+      for (const [x, y, first, second] of points) {
+        const far = (x - at.x) ** 2 + (y - at.y) ** 2;
+        if (!best || far < best.far) best = { far, x, y, text: `${name ? `${name}\n` : ''}x ${first}\ny ${second}` };
+      }
+    }
+    return best;
+  }
+
+  function points(svg, { plot, series }) {
+    const ring = drawn('circle', { class: 'ring', r: 5, visibility: 'hidden' });
+    svg.append(ring);
+    svg.addEventListener('pointerleave', () => ring.setAttribute('visibility', 'hidden'));
+    listen(svg, (at) => {
+      const best = inside(plot, at) ? nearest(series, at) : null;
+      ring.setAttribute('visibility', best ? 'visible' : 'hidden');
+      if (!best) return '';
+      ring.setAttribute('cx', best.x);
+      ring.setAttribute('cy', best.y);
+      return best.text;
+    });
+  }
+
+  // ---- Schedules: the same drawing of any part of the window.
+
+  const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
+    1728000, 4320000, 8640000];
+
+  /** A time in at most two units, or by the clock. The drawing says times the same way. */
+  function time(secs) {
+    const whole = Math.round(Math.abs(secs));
+    const parts = [[Math.floor(whole / 86400), 'd'], [Math.floor(whole / 3600) % 24, 'h'], [Math.floor(whole / 60) % 60, 'min'], [whole % 60, 's']];
+    const shown = parts.filter(([value]) => value > 0);
+    if (!shown.length) return '0';
+    const sign = secs < 0 ? '−' : '';
+    if (shown.length <= 2) return sign + shown.map(([value, unit]) => `${value} ${unit}`).join(' ');
+    const two = (value) => String(value).padStart(2, '0');
+    const [[days], [hours], [minutes], [seconds]] = parts;
+    return `${sign}${days ? `${days} d ` : ''}${hours}:${two(minutes)}${seconds ? `:${two(seconds)}` : ''}`;
+  }
+
+  class Schedule {
+    constructor(svg, data) {
+      Object.assign(this, { svg, data, from: data.from, to: data.to });
+      this.jobs = svg.querySelector('.jobs');
+      this.numbers = svg.querySelector('.numbers');
+      this.ticks = svg.querySelector('.ticks.x');
+      this.grid = svg.querySelector('.grid');
+    }
+
+    x(secs) {
+      const { left, right } = this.data.plot;
+      const share = (secs - this.from) / (this.to - this.from);
+      return left + Math.min(1, Math.max(0, share)) * (right - left);
+    }
+
+    y(pe) {
+      const { top, bottom } = this.data.plot;
+      return bottom - (pe / this.data.procs) * (bottom - top);
+    }
+
+    at(x) {
+      const { left, right } = this.data.plot;
+      return this.from + ((x - left) / (right - left)) * (this.to - this.from);
+    }
+
+    /** Shows the window of that length around the middle, within the whole one. */
+    show(middle, length) {
+      const { from, to } = this.data;
+      const long = Math.max(Math.min(length, to - from), Math.min(1, to - from));
+      this.from = Math.min(Math.max(middle - long / 2, from), to - long);
+      this.to = this.from + long;
+      this.draw();
+    }
+
+    draw() {
+      const paths = new Map();
+      const labels = [];
+      for (const [number, colour, , start, end, , , pes] of this.data.jobs) {
+        if (end <= this.from || start >= this.to) continue;
+        const [left, right] = [this.x(start), this.x(end)];
+        let tallest = null;
+        for (const [low, high] of pes) {
+          const [top, bottom] = [this.y(high + 1), this.y(low)];
+          const thin = right - left <= 3 || bottom - top <= 3;
+          const key = `${thin ? 'job thin' : 'job'} s${colour}`;
+          if (!paths.has(key)) paths.set(key, []);
+          paths.get(key).push(`M${left.toFixed(2)} ${top.toFixed(2)}h${Math.max(right - left, 0.5).toFixed(2)}V${bottom.toFixed(2)}H${left.toFixed(2)}Z`);
+          if (!tallest || bottom - top > tallest.tall) tallest = { tall: bottom - top, y: (top + bottom) / 2 + 4.2 };
+        }
+        const text = String(number);
+        if (tallest && tallest.tall > 12 && right - left > text.length * 7 + 4) labels.push(drawn('text', { 'text-anchor': 'middle', x: (left + right) / 2, y: tallest.y }, text));
+      }
+      const thinFirst = [...paths].sort(([one], [other]) => (one < other ? 1 : -1));
+      this.jobs.replaceChildren(...thinFirst.map(([key, d]) => drawn('path', { class: key, d: d.join('') })));
+      this.numbers.replaceChildren(...labels);
+      this.axis();
+    }
+
+    axis() {
+      const { top, bottom, left } = this.data.plot;
+      const step = STEPS.find((candidate) => candidate >= (this.to - this.from) / 6) || 86400 * Math.ceil((this.to - this.from) / 518400);
+      const marks = [];
+      const lines = [...this.grid.children].filter((line) => line.getAttribute('x1') !== line.getAttribute('x2'));
+      for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step) {
+        const x = this.x(at);
+        marks.push(drawn('line', { x1: x, x2: x, y1: bottom, y2: bottom + 5 }), drawn('text', { 'text-anchor': 'middle', x, y: bottom + 18.8 }, time(at)));
+        if (x - left > 0.5) lines.push(drawn('line', { x1: x, x2: x, y1: top, y2: bottom }));
+      }
+      this.ticks.replaceChildren(...marks);
+      this.grid.replaceChildren(...lines);
+    }
+
+    /** What runs at a place of the drawing. */
+    read(at) {
+      if (!inside(this.data.plot, at)) return '';
+      const { top, bottom } = this.data.plot;
+      const secs = this.at(at.x);
+      const pe = Math.floor(((bottom - at.y) / (bottom - top)) * this.data.procs);
+      const near = ((this.to - this.from) / 600) * 2;
+      const holds = ([, , , start, end, , , pes], slack) => start - slack <= secs && secs < end + slack && pes.some(([low, high]) => low <= pe && pe <= high);
+      const job = this.data.jobs.find((one) => holds(one, 0)) || this.data.jobs.find((one) => holds(one, near));
+      if (!job) return `processor ${Math.min(Math.max(pe, 0), this.data.procs - 1)}, free\n${time(secs)}`;
+      const [number, , submit, start, end, user, key, pes] = job;
+      const wide = pes.reduce((sum, [low, high]) => sum + high - low + 1, 0);
+      const who = user === null ? '' : `, user ${user}`;
+      return `job ${number}, ${wide} ${wide === 1 ? 'processor' : 'processors'}${who}${key ? `\n${key}` : ''}\nsubmitted ${time(submit)}, waited ${time(start - submit)}\nran ${time(end - start)}: ${time(start)} to ${time(end)}`;
+    }
+  }
+
+  function gantt(svg, data, tools) {
+    const schedule = new Schedule(svg, data);
+    const length = () => schedule.to - schedule.from;
+    const middle = () => (schedule.from + schedule.to) / 2;
+    const actions = [
+      ['+', 'Zoom in', () => schedule.show(middle(), length() / 2)],
+      ['−', 'Zoom out', () => schedule.show(middle(), length() * 2)],
+      ['←', 'Earlier', () => schedule.show(middle() - length() / 2, length())],
+      ['→', 'Later', () => schedule.show(middle() + length() / 2, length())],
+      ['Whole', 'Show the whole window', () => schedule.show(middle(), Infinity)],
+    ];
+    tools.append(...actions.map(([text, label, press]) => button(text, label, press)));
+    svg.classList.add('pan');
+    let held = null;
+    let due = 0;
+    svg.addEventListener('pointerdown', (event) => {
+      // Fingers scroll the page; they have the buttons.
+      if (event.pointerType !== 'mouse' || event.button !== 0) return;
+      held = { x: place(svg, event).x, middle: middle() };
+      svg.setPointerCapture(event.pointerId);
+    });
+    svg.addEventListener('pointermove', (event) => {
+      if (!held) return;
+      const { left, right } = data.plot;
+      const moved = ((held.x - place(svg, event).x) / (right - left)) * length();
+      cancelAnimationFrame(due);
+      due = requestAnimationFrame(() => held && schedule.show(held.middle + moved, length()));
+    });
+    const release = () => { held = null; };
+    svg.addEventListener('pointerup', release);
+    svg.addEventListener('pointercancel', release);
+    svg.addEventListener('dblclick', (event) => schedule.show(schedule.at(place(svg, event).x), length() / 4));
+    listen(svg, (at) => (held ? '' : schedule.read(at)));
+  }
+
+  // ---- A chart as a file of its own, as it is shown now.
+
+  function save(figure, svg) {
+    const copy = svg.cloneNode(true);
+    copy.removeAttribute('aria-labelledby');
+    copy.querySelectorAll('.ring').forEach((ring) => ring.remove());
+    copy.prepend(drawn('title', {}, figure.querySelector('figcaption strong').textContent), drawn('style', {}, style));
+    const file = new Blob([new XMLSerializer().serializeToString(copy)], { type: 'image/svg+xml' });
+    const link = element('a', '', { href: URL.createObjectURL(file), download: `${figure.dataset.chart}.svg` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  themeSwitch();
+  document.body.append(tip);
+  addEventListener('scroll', () => say(''), { passive: true });
+  for (const figure of document.querySelectorAll('figure[data-chart]')) {
+    const svg = figure.querySelector('svg');
+    const tools = element('div', '', { class: 'tools' });
+    const data = charts[figure.dataset.chart];
+    if (data && data.kind === 'gantt') gantt(svg, data, tools);
+    else if (data) points(svg, data);
+    else titles(svg);
+    tools.append(button('SVG', 'Save this chart as an SVG file', () => save(figure, svg)));
+    figure.append(tools);
+  }
+})();

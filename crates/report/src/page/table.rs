@@ -1,0 +1,81 @@
+//! Tables, each in a box of its own that scrolls where the screen is too narrow.
+
+use maud::{Markup, html};
+
+use super::data::{Cell, Emphasis, TableData};
+
+pub(super) fn table(data: &TableData) -> Markup {
+    let label = data.caption.as_deref().unwrap_or("Table");
+    html! {
+        // With a place in the tab order, so that the keys scroll it.
+        div class="scroll" tabindex="0" role="region" aria-label=(label) {
+            table {
+                @if let Some(caption) = &data.caption { caption { (caption) } }
+                thead {
+                    @for (n, row) in data.header.iter().enumerate() { (head(data, row, n + 1 == data.header.len())) }
+                }
+                tbody { @for row in &data.rows { tr { @for (n, cell) in row.iter().enumerate() { (body_cell(n, cell)) } } } }
+            }
+        }
+    }
+}
+
+/// A row of the head. Above the last one, a heading spans the empty cells after it.
+fn head(data: &TableData, row: &[String], last: bool) -> Markup {
+    let numeric =
+        |column: usize| data.rows.first().and_then(|row| row.get(column)).is_some_and(|cell| cell.numeric);
+    html! {
+        tr {
+            @if last {
+                @for (column, text) in row.iter().enumerate() {
+                    th scope="col" class=[numeric(column).then_some("number")] { (text) }
+                }
+            } @else {
+                @for (text, span) in spans(row) {
+                    th scope="colgroup" class=[(span > 1).then_some("span")] colspan=[(span > 1).then_some(span)] { (text) }
+                }
+            }
+        }
+    }
+}
+
+/// The headings of a row and how many columns each spans. An empty first cell stands for itself alone.
+fn spans(row: &[String]) -> Vec<(&str, usize)> {
+    let mut spans: Vec<(&str, usize)> = Vec::new();
+    for text in row {
+        match spans.last_mut() {
+            Some((heading, span)) if text.is_empty() && !heading.is_empty() => *span += 1,
+            _ => spans.push((text, 1)),
+        }
+    }
+    spans
+}
+
+fn body_cell(column: usize, cell: &Cell) -> Markup {
+    let emphasis = match cell.emphasis {
+        Emphasis::None => "",
+        Emphasis::Good => "good",
+        Emphasis::Bad => "bad",
+        Emphasis::Muted => "muted",
+    };
+    let classes = [if cell.numeric { "number" } else { "" }, emphasis].join(" ");
+    let classes = Some(classes.trim()).filter(|classes| !classes.is_empty());
+    html! {
+        @if column == 0 && !cell.numeric {
+            th scope="row" class=[classes] { (cell.text) }
+        } @else {
+            td class=[classes] { (cell.text) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_span_the_empty_cells_after_them() {
+        let row = ["", "waiting", "", "", "slowdown", ""].map(String::from);
+        assert_eq!(spans(&row), [("", 1), ("waiting", 3), ("slowdown", 2)]);
+    }
+}

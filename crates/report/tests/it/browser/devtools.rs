@@ -1,0 +1,214 @@
+//! A browser without a window, driven through its developer tools.
+
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use std::{env, fs, thread};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tungstenite::{Message, WebSocket};
+
+/// A running browser with one page. It ends when this is dropped.
+pub(crate) struct Browser {
+    process: Child,
+    socket: WebSocket<TcpStream>,
+    session: Option<String>,
+    calls: u64,
+    /// What the browser told unasked: the console, errors, loads.
+    events: Vec<Value>,
+    /// An empty profile, so that nobody's settings matter.
+    profile: TempDir,
+}
+
+/// How long any one thing may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Browser {
+    /// Starts the browser, or says that there is none.
+    ///
+    /// # Panics
+    /// If there is none and `MISERLY_REQUIRE_BROWSER` is 1, or there is one that cannot be driven.
+    pub(crate) fn start() -> Option<Browser> {
+        let Some(program) = program() else {
+            let required = env::var("MISERLY_REQUIRE_BROWSER").is_ok_and(|value| value == "1");
+            assert!(!required, "no Chromium found: install it, or name it in MISERLY_BROWSER");
+            eprintln!("skipped: no Chromium found (install it, or name it in MISERLY_BROWSER)");
+            return None;
+        };
+        let profile = tempfile::tempdir().unwrap();
+        let process = Command::new(program)
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--disable-dev-shm-usage",
+            ])
+            .args([
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+            ])
+            .args(["--remote-debugging-port=0", "about:blank"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut process = Guard(Some(process));
+        let socket = connect(profile.path());
+        let process = process.0.take().unwrap();
+        let mut browser = Browser { process, socket, session: None, calls: 0, events: Vec::new(), profile };
+        browser.open_page();
+        Some(browser)
+    }
+
+    fn open_page(&mut self) {
+        let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let attached =
+            self.call("Target.attachToTarget", json!({ "targetId": target["targetId"], "flatten": true }));
+        self.session = attached["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log"] {
+            self.call(&format!("{domain}.enable"), json!({}));
+        }
+    }
+
+    /// Makes the page's window so wide, and the system light or dark.
+    pub(crate) fn look(&mut self, width: u32, theme: &str) {
+        let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600 });
+        self.call("Emulation.setDeviceMetricsOverride", size);
+        let features = json!([{ "name": "prefers-color-scheme", "value": theme }]);
+        self.call("Emulation.setEmulatedMedia", json!({ "features": features }));
+    }
+
+    /// Whether scripts run on the pages that are loaded from now on.
+    pub(crate) fn scripts(&mut self, run: bool) {
+        self.call("Emulation.setScriptExecutionDisabled", json!({ "value": !run }));
+    }
+
+    /// Loads a page and waits until it has.
+    pub(crate) fn load(&mut self, html: &str) {
+        let file = self.profile.path().join("page.html");
+        fs::write(&file, html).unwrap();
+        self.events.clear();
+        self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
+        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+            let message = self.read();
+            self.events.push(message);
+        }
+    }
+
+    /// What an expression is on the page, a promise awaited.
+    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+        let arguments = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let answer = self.call("Runtime.evaluate", arguments);
+        assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    /// Moves, presses or releases the mouse.
+    pub(crate) fn mouse(&mut self, kind: &str, x: f64, y: f64) {
+        let button = if kind == "mouseMoved" { "none" } else { "left" };
+        let arguments = json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": 1 });
+        self.call("Input.dispatchMouseEvent", arguments);
+    }
+
+    /// Everything that the console has shown since the page was loaded: messages, warnings, errors, exceptions.
+    pub(crate) fn console(&self) -> Vec<String> {
+        let loud = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
+        let shown = self.events.iter().filter(|event| loud.iter().any(|name| event["method"] == *name));
+        shown.map(|event| event["params"].to_string()).collect()
+    }
+
+    /// Writes what the page looks like, whole, into the folder that `MISERLY_SCREENSHOTS` names, if any.
+    pub(crate) fn screenshot(&mut self, name: &str) {
+        let Some(folder) = env::var_os("MISERLY_SCREENSHOTS") else { return };
+        let shot =
+            self.call("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": true }));
+        let bytes = base64::Engine::decode(
+            &base64::engine::general_purpose::STANDARD,
+            shot["data"].as_str().unwrap(),
+        );
+        fs::write(Path::new(&folder).join(format!("{name}.png")), bytes.unwrap()).unwrap();
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        self.calls += 1;
+        let mut message = json!({ "id": self.calls, "method": method, "params": params });
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.socket.send(Message::text(message.to_string())).unwrap();
+        loop {
+            let answer = self.read();
+            if answer["id"] == self.calls {
+                assert!(answer.get("error").is_none(), "{method}: {answer}");
+                return answer["result"].clone();
+            }
+            self.events.push(answer);
+        }
+    }
+
+    fn read(&mut self) -> Value {
+        loop {
+            if let Message::Text(text) = self.socket.read().unwrap() {
+                return serde_json::from_str(&text).unwrap();
+            }
+        }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        end(&mut self.process);
+    }
+}
+
+/// Ends a browser that could not be driven.
+struct Guard(Option<Child>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.0 {
+            end(process);
+        }
+    }
+}
+
+fn end(process: &mut Child) {
+    // It may have ended by itself.
+    let _ = process.kill();
+    let _ = process.wait();
+}
+
+fn program() -> Option<PathBuf> {
+    if let Some(named) = env::var_os("MISERLY_BROWSER") {
+        return Some(named.into());
+    }
+    let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    names
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
+        .find(|path| path.is_file())
+}
+
+/// Connects to the port that the browser writes into its profile when it is ready.
+fn connect(profile: &Path) -> WebSocket<TcpStream> {
+    let pause = Duration::from_millis(50);
+    let tries = PATIENCE.as_millis() / pause.as_millis();
+    for _ in 0..tries {
+        let ready = fs::read_to_string(profile.join("DevToolsActivePort")).unwrap_or_default();
+        if let Some((port, path)) = ready.split_once('\n').filter(|(_, path)| !path.is_empty()) {
+            let address = format!("127.0.0.1:{port}");
+            let stream = TcpStream::connect(&address).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            return tungstenite::client(format!("ws://{address}{path}"), stream).unwrap().0;
+        }
+        thread::sleep(pause);
+    }
+    panic!("the browser did not open its developer tools within {PATIENCE:?}");
+}

@@ -1,0 +1,173 @@
+//! A page in a real browser: everything has drawn, nothing overflows, the console is clean, and the script does what it says.
+
+mod devtools;
+
+use devtools::Browser;
+use miserly_report::chart::svg;
+use miserly_report::page::{Block, Page, Section, html};
+
+use crate::{page::hostile, sample};
+
+/// The widths of a desk and of a phone.
+const WIDTHS: [u32; 2] = [1280, 375];
+
+/// Charts that have drawn nothing, or text outside of their drawing.
+const SPOILT: &str = r"
+    [...document.querySelectorAll('figure[data-chart]')].filter((figure) => {
+        const svg = figure.querySelector('svg');
+        const paper = svg.getBoundingClientRect();
+        const marks = svg.querySelectorAll('.line,.dots,.bars rect,.cell rect,.job');
+        const drawn = [...marks].some((mark) => mark.getBBox().width > 0 && mark.getBBox().height > 0);
+        const outside = [...svg.querySelectorAll('text')].filter((text) => {
+            const box = text.getBoundingClientRect();
+            return box.left < paper.left - 1 || box.right > paper.right + 1 || box.top < paper.top - 1 || box.bottom > paper.bottom + 1;
+        });
+        return !drawn || outside.length > 0 || paper.width < 300;
+    }).map((figure) => figure.id)";
+
+const OVERFLOW: &str = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+
+const CHARTS: &str = "document.querySelectorAll('figure[data-chart] svg').length";
+
+#[test]
+fn every_chart_draws_at_any_width_in_both_themes() {
+    let Some(mut browser) = Browser::start() else { return };
+    let page = sample::page();
+    for (width, theme) in WIDTHS.into_iter().flat_map(|width| [(width, "light"), (width, "dark")]) {
+        browser.look(width, theme);
+        browser.load(&html(&page));
+        assert_eq!(browser.evaluate(CHARTS), sample::charts().len());
+        assert_eq!(browser.evaluate(SPOILT), serde_json::json!([]), "{width} {theme}");
+        assert_eq!(browser.evaluate(OVERFLOW), 0, "{width} {theme}");
+        let paper = browser.evaluate("getComputedStyle(document.querySelector('.paper')).fill");
+        assert_eq!(paper == "rgb(255, 255, 255)", theme == "light", "{paper}");
+        browser.screenshot(&format!("page-{width}-{theme}"));
+        assert_eq!(browser.console(), [""; 0], "{width} {theme}");
+    }
+}
+
+#[test]
+fn charts_are_there_without_scripts() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.scripts(false);
+    browser.look(1280, "light");
+    browser.load(&html(&sample::page()));
+    assert_eq!(browser.evaluate("document.querySelectorAll('button').length"), 0);
+    assert_eq!(browser.evaluate(SPOILT), serde_json::json!([]));
+}
+
+#[test]
+fn text_of_strangers_is_only_text() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(375, "light");
+    browser.load(&html(&hostile()));
+    assert_eq!(browser.evaluate("window.harm === undefined && !document.querySelector('img, b')"), true);
+    assert_eq!(browser.evaluate(OVERFLOW), 0);
+    assert_eq!(browser.console(), [""; 0]);
+}
+
+#[test]
+fn a_schedule_can_be_zoomed_and_moved_and_read() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(1280, "light");
+    browser.load(&html(&alone(sample::crowded())));
+    let drawn = "document.querySelector('.jobs').innerHTML";
+    let press = |label: &str| format!("document.querySelector('button[aria-label=\"{label}\"]').click()");
+    let labels = "[...document.querySelectorAll('.ticks.x text')].map((text) => text.textContent).join('|')";
+    let whole = browser.evaluate(labels);
+    for _ in 0..5 {
+        browser.evaluate(&press("Zoom in"));
+    }
+    let zoomed = (browser.evaluate(drawn), browser.evaluate(labels));
+    assert_ne!(zoomed.1, whole);
+    assert!(browser.evaluate("document.querySelectorAll('.numbers text').length").as_i64() > Some(0));
+    browser.evaluate("document.querySelector('svg').scrollIntoView()");
+    browser.screenshot("zoomed");
+    drag(&mut browser);
+    assert_ne!(browser.evaluate(drawn), zoomed.0);
+    assert!(
+        browser
+            .evaluate("document.querySelector('.tip').textContent")
+            .as_str()
+            .is_some_and(|text| text.contains("processor"))
+    );
+    browser.evaluate(&press("Show the whole window"));
+    assert_eq!(browser.evaluate(labels), whole);
+    assert_eq!(browser.console(), [""; 0]);
+}
+
+/// Drags the plot to the left, then points at it.
+fn drag(browser: &mut Browser) {
+    let middle = browser.evaluate("(() => { const box = document.querySelector('.axis').getBoundingClientRect(); return [(box.left + box.right) / 2, (box.top + box.bottom) / 2] })()");
+    let (x, y) = (middle[0].as_f64().unwrap(), middle[1].as_f64().unwrap());
+    for (kind, x) in
+        [("mouseMoved", x), ("mousePressed", x), ("mouseMoved", x - 100.0), ("mouseReleased", x - 100.0)]
+    {
+        browser.mouse(kind, x, y);
+        browser.evaluate("new Promise(requestAnimationFrame)");
+    }
+    browser.mouse("mouseMoved", x, y);
+}
+
+#[test]
+fn a_curve_is_read_out_under_the_pointer() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(1280, "light");
+    browser.load(&html(&alone(sample::slowdown())));
+    let mark = browser.evaluate("(() => { const box = document.querySelector('.marks.s1 path').getBoundingClientRect(); return [(box.left + box.right) / 2, (box.top + box.bottom) / 2] })()");
+    browser.mouse("mouseMoved", mark[0].as_f64().unwrap() + 1.0, mark[1].as_f64().unwrap());
+    let said = "document.querySelector('.tip').textContent";
+    assert!(
+        browser.evaluate(said).as_str().is_some_and(|text| text.contains("46.1")),
+        "{}",
+        browser.evaluate(said)
+    );
+}
+
+#[test]
+fn the_theme_can_be_chosen() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(1280, "light");
+    browser.load(&html(&alone(sample::slowdown())));
+    let paper = "getComputedStyle(document.querySelector('.paper')).fill";
+    assert_eq!(browser.evaluate(paper), "rgb(255, 255, 255)");
+    browser.evaluate("document.querySelector('header button').click()");
+    assert_eq!(browser.evaluate(paper), "rgb(20, 23, 26)");
+    assert_eq!(browser.console(), [""; 0]);
+}
+
+/// What the button saves is a chart as [`svg`] writes it: a file of its own, with its style and name.
+#[test]
+fn a_chart_can_be_saved() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(1280, "light");
+    let chart = sample::slowdown();
+    browser.load(&html(&alone(chart.clone())));
+    browser.evaluate("URL.createObjectURL = (file) => { window.saved = file; return '#' }");
+    browser.evaluate("document.querySelector('.tools button').click()");
+    let saved = browser.evaluate("saved.text()");
+    let saved = saved.as_str().unwrap();
+    let (saved, written) = (roxmltree::Document::parse(saved).unwrap(), svg(&chart));
+    let written = roxmltree::Document::parse(&written).unwrap();
+    let paths = |document: &roxmltree::Document| {
+        document
+            .descendants()
+            .filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "path")))
+            .count()
+    };
+    assert_eq!(paths(&saved), paths(&written));
+    let text = |document: &roxmltree::Document, name: &str| {
+        document
+            .descendants()
+            .find(|node| node.tag_name().name() == name)
+            .and_then(|node| node.text().map(str::to_owned))
+    };
+    assert_eq!(text(&saved, "style"), text(&written, "style"));
+    assert_eq!(text(&saved, "title"), Some("Slowdown against R".into()));
+    assert_eq!(browser.console(), [""; 0]);
+}
+
+fn alone(chart: miserly_report::chart::Chart) -> Page {
+    let section = Section { heading: "One chart".into(), blocks: vec![Block::Chart(chart)] };
+    Page { title: "A page".into(), sections: vec![section], ..Page::default() }
+}

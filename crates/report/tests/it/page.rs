@@ -1,0 +1,116 @@
+//! Pages: what stands in them, and what does not.
+
+use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, Ramp, Series};
+use miserly_report::page::{Block, Cell, Claim, Page, Section, TableData, Verdict, html};
+
+use crate::sample;
+
+#[test]
+fn the_same_page_gives_the_same_bytes() {
+    assert_eq!(html(&sample::page()), html(&sample::page()));
+}
+
+#[test]
+fn a_page_loads_nothing() {
+    let page = html(&sample::page());
+    assert!(page.contains("default-src 'none'"));
+    for loader in [" src=", "<link", "@import", "url(", "<iframe", "fetch(", "XMLHttpRequest"] {
+        assert!(!page.contains(loader), "{loader}");
+    }
+    let hosts: Vec<&str> = page
+        .match_indices("//")
+        .map(|(at, _)| &page[at..])
+        .filter(|rest| rest.starts_with("//www"))
+        .collect();
+    assert!(
+        hosts.iter().all(|host| host.starts_with("//www.w3.org/2000/svg")),
+        "the namespace is only a name"
+    );
+}
+
+#[test]
+fn a_small_page() {
+    let table = TableData {
+        caption: Some("Waits".into()),
+        header: vec![vec!["policy".into(), "wait".into()]],
+        rows: vec![vec![Cell::text("easy"), Cell::number("3 102 s")]],
+    };
+    let claim = Claim { text: "It waits less.".into(), verdict: Verdict::Holds, figures: "3 102 s".into() };
+    let blocks =
+        vec![Block::Text("One.\n\nTwo & three.".into()), Block::Table(table), Block::Claims(vec![claim])];
+    let page = Page {
+        title: "A page".into(),
+        lead: Some("What came out.".into()),
+        sections: vec![
+            Section { heading: "First".into(), blocks },
+            Section { heading: "Second".into(), blocks: Vec::new() },
+        ],
+        provenance: vec![("seed".into(), "7".into())],
+    };
+    let page = html(&page);
+    let (from, to) = (page.find("<body>").unwrap(), page.find("<script").unwrap());
+    insta::assert_snapshot!(page[from..to].replace("><", ">\n<"));
+}
+
+#[test]
+fn text_of_strangers_is_escaped() {
+    let page = html(&hostile());
+    assert!(!page.contains("<img") && !page.contains("<b>"));
+    assert_eq!(page.matches("<script").count(), 2, "the page's data and its own script");
+    assert_eq!(page.matches("</script").count(), 2);
+}
+
+#[test]
+fn charts_of_the_same_name_have_names_of_their_own() {
+    let block = || Block::Chart(sample::slowdown());
+    let section = Section { heading: "Twice".into(), blocks: vec![block(), block()] };
+    let page = html(&Page { sections: vec![section], ..Page::default() });
+    assert!(page.contains("id=\"chart-slowdown\"") && page.contains("id=\"chart-slowdown-2\""));
+}
+
+/// A page whose every text tries to get out of its place.
+pub(crate) fn hostile() -> Page {
+    let evil = || {
+        "</title></style></script>--><script>window.harm=1</script><img src=x onerror=window.harm=1>\"'<b>&"
+            .to_owned()
+    };
+    let axis = || Axis::linear(evil());
+    let names = || Axis::category(evil(), vec![evil(), evil()]);
+    let line = |_| Series::line(evil(), vec![(0.0, 1.0), (1.0, 2.0)]);
+    let job = GanttJob {
+        number: 1,
+        pes: vec![(0, 1)],
+        submit: 0.0,
+        start: 0.0,
+        end: 5.0,
+        user: Some(evil()),
+        key: evil(),
+    };
+    let other = GanttJob { number: 2, key: evil() + "2", start: 5.0, end: 9.0, ..job.clone() };
+    let bodies = [
+        (axis(), axis(), Body::Lines { series: (0..3).map(line).collect() }),
+        (names(), axis(), Body::Bars { bins: vec![Bin { from: -0.4, to: 0.4, value: 3.0 }] }),
+        (
+            names(),
+            names(),
+            Body::Heat { cells: vec![vec![Some(1.0), None]], ramp: Ramp::Linear, decimals: 1 },
+        ),
+        (axis(), axis(), Body::Gantt { procs: 2, from: 0.0, to: 10.0, jobs: vec![job, other] }),
+    ];
+    let charts =
+        bodies.map(|(x, y, body)| Chart { id: evil(), title: evil(), caption: Some(evil()), x, y, body });
+    let table = TableData {
+        caption: Some(evil()),
+        header: vec![vec![evil(), String::new()], vec![evil(), evil()]],
+        rows: vec![vec![Cell::text(evil()), Cell::number(evil())]],
+    };
+    let claim = Claim { text: evil(), verdict: Verdict::Unknown, figures: evil() };
+    let blocks = [Block::Text(evil()), Block::Table(table), Block::Claims(vec![claim])];
+    let blocks = blocks.into_iter().chain(charts.map(Block::Chart)).collect();
+    Page {
+        title: evil(),
+        lead: Some(evil()),
+        sections: vec![Section { heading: evil(), blocks }, Section { heading: evil(), blocks: Vec::new() }],
+        provenance: vec![(evil(), evil())],
+    }
+}

@@ -1,0 +1,277 @@
+//! Charts as SVG: what they look like, and that whatever the data are, they are drawings.
+
+use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, Ramp, Series, svg};
+use proptest::prelude::*;
+
+use crate::sample;
+
+fn chart(x: Axis, y: Axis, body: Body) -> Chart {
+    Chart { id: "c".into(), title: "A title".into(), caption: Some("What to see.".into()), x, y, body }
+}
+
+/// The drawing without its style, a line for each element.
+fn drawing(chart: &Chart) -> String {
+    let svg = svg(chart);
+    let (head, rest) = svg.split_once("<style>").unwrap();
+    let (_, tail) = rest.split_once("</style>").unwrap();
+    format!("{head}{tail}").replace("><", ">\n<")
+}
+
+#[test]
+fn a_curve_with_a_band() {
+    let series = vec![
+        Series::line("easy", vec![(1.0, 40.0), (2.0, 30.0)])
+            .with_band(vec![(1.0, 38.0, 42.0), (2.0, 29.0, 31.0)]),
+        Series::steps("fcfs", vec![(1.0, 10.0), (1.5, 20.0), (2.0, 20.0)]),
+    ];
+    insta::assert_snapshot!(drawing(&chart(
+        Axis::linear("R"),
+        Axis::linear("slowdown"),
+        Body::Lines { series }
+    )));
+}
+
+#[test]
+fn a_heat_map() {
+    let names = |names: [&str; 2]| names.map(String::from).to_vec();
+    let body = Body::Heat {
+        cells: vec![vec![Some(1.0), None], vec![Some(2.5), Some(f64::NAN)]],
+        ramp: Ramp::Linear,
+        decimals: 1,
+    };
+    insta::assert_snapshot!(drawing(&chart(
+        Axis::category("procs", names(["1", "2"])),
+        Axis::category("runtime", names(["short", "long"])),
+        body
+    )));
+}
+
+#[test]
+fn a_schedule() {
+    let job = |number, pes, start, end, key: &str| GanttJob {
+        number,
+        pes,
+        submit: 0.0,
+        start,
+        end,
+        user: None,
+        key: key.into(),
+    };
+    let jobs = vec![
+        job(1, vec![(0, 3)], 0.0, 60.0, "at once"),
+        job(2, vec![(4, 4), (6, 7)], 30.0, 90.0, "backfilled"),
+        job(3, vec![(0, 7)], 90.0, 500.0, "reserved"),
+    ];
+    insta::assert_snapshot!(drawing(&chart(
+        Axis::seconds("time"),
+        Axis::linear("processor"),
+        Body::Gantt { procs: 8, from: 0.0, to: 120.0, jobs }
+    )));
+}
+
+#[test]
+fn bars_on_a_logarithmic_axis() {
+    let bins = [(0.0, 10.0, 1_000.0), (10.0, 20.0, 30.0), (20.0, 30.0, 0.0)];
+    let bins = bins.map(|(from, to, value)| Bin { from, to, value }).to_vec();
+    insta::assert_snapshot!(drawing(&chart(Axis::linear("minutes"), Axis::log("jobs"), Body::Bars { bins })));
+}
+
+#[test]
+fn without_data_there_is_an_empty_frame() {
+    let nothing = [
+        Body::Lines { series: Vec::new() },
+        Body::Lines { series: vec![Series::line("none", vec![(f64::NAN, 1.0)])] },
+        Body::Bars { bins: Vec::new() },
+        Body::Heat { cells: Vec::new(), ramp: Ramp::Linear, decimals: 0 },
+        Body::Gantt { procs: 0, from: 0.0, to: 0.0, jobs: Vec::new() },
+        Body::Gantt { procs: 4, from: f64::NAN, to: f64::INFINITY, jobs: Vec::new() },
+    ];
+    for body in nothing {
+        let chart = chart(Axis::linear("x"), Axis::linear("y"), body);
+        assert!(svg(&chart).contains(">no data<"), "{chart:?}");
+        check(&chart);
+    }
+}
+
+#[test]
+fn more_series_than_can_be_told_apart_are_not_drawn_in_silence() {
+    let series =
+        (0..13).map(|n| Series::line(n.to_string(), vec![(0.0, 0.0), (1.0, f64::from(n))])).collect();
+    let svg = svg(&chart(Axis::linear("x"), Axis::linear("y"), Body::Lines { series }));
+    assert!(svg.contains("3 more series are not drawn"));
+}
+
+#[test]
+fn what_has_no_place_on_a_logarithmic_axis_is_counted() {
+    let series = vec![Series::points("jobs", vec![(1.0, 1.0), (1.0, 0.0), (0.0, 1.0), (10.0, 10.0)])];
+    let svg = svg(&chart(Axis::log("x"), Axis::log("y"), Body::Lines { series }));
+    assert!(svg.contains("2 points have no place on these axes"));
+}
+
+#[test]
+fn a_crowded_schedule_has_few_elements() {
+    let svg = svg(&sample::crowded());
+    assert!(svg.matches("<path").count() < 20 && svg.len() < 500_000, "{} bytes", svg.len());
+}
+
+#[test]
+fn the_samples_are_drawings() {
+    sample::charts().iter().for_each(check);
+    check(&sample::crowded());
+}
+
+/// Well-formed, nothing that is not a number, every place on the paper.
+#[track_caller]
+fn check(chart: &Chart) {
+    let svg = svg(chart);
+    let document = roxmltree::Document::parse(&svg).unwrap_or_else(|error| panic!("{error}\n{svg}"));
+    let root = document.root_element();
+    let [wide, tall] = ["width", "height"].map(|name| root.attribute(name).unwrap().parse::<f64>().unwrap());
+    for node in root.descendants().filter(roxmltree::Node::is_element) {
+        // What is within a moved group has places of its own.
+        let moved = node.ancestors().any(|node| node.attribute("transform").is_some());
+        for attribute in node.attributes() {
+            let on_paper = |value: f64, limit: f64| {
+                assert!((-0.01..=limit + 0.01).contains(&value) || moved, "{attribute:?} of {limit}\n{svg}")
+            };
+            match attribute.name() {
+                "x" | "x1" | "x2" | "cx" | "width" => on_paper(attribute.value().parse().unwrap(), wide),
+                "y" | "y1" | "y2" | "cy" | "height" => on_paper(attribute.value().parse().unwrap(), tall),
+                "d" => path(attribute.value()).into_iter().for_each(|(x, y)| {
+                    on_paper(x, wide);
+                    on_paper(y, tall);
+                }),
+                "transform" => {
+                    assert!(!attribute.value().contains("NaN") && !attribute.value().contains("inf"))
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The places that a path goes through.
+fn path(d: &str) -> Vec<(f64, f64)> {
+    let mut places = vec![];
+    let (mut x, mut y) = (0.0, 0.0);
+    for command in d.split_inclusive(|c: char| c.is_ascii_alphabetic()).collect::<Vec<_>>().windows(2) {
+        let numbers = command[1].trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let numbers: Vec<f64> = numbers.split_whitespace().map(|number| number.parse().unwrap()).collect();
+        match (command[0].chars().last().unwrap(), numbers.as_slice()) {
+            ('M' | 'L', &[to_x, to_y]) => (x, y) = (to_x, to_y),
+            ('h', &[by]) => x += by,
+            ('v', &[by]) => y += by,
+            ('H', &[to]) => x = to,
+            ('V', &[to]) => y = to,
+            ('Z', &[]) => {}
+            other => panic!("{other:?} in {d}"),
+        }
+        places.push((x, y));
+    }
+    places
+}
+
+fn value() -> impl Strategy<Value = f64> {
+    let odd = [
+        0.0,
+        -0.0,
+        1.0,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MAX,
+        f64::MIN,
+        f64::MIN_POSITIVE,
+        5e-324,
+        1e16,
+        1e16 + 2.0,
+    ];
+    prop_oneof![2 => -1e3..1e3, 2 => prop::sample::select(odd.to_vec()), 1 => prop::num::f64::ANY]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{0,8}",
+        Just("<script>\"&'</script>".to_owned()),
+        any::<String>(),
+        Just("w".repeat(200))
+    ]
+}
+
+fn axis() -> impl Strategy<Value = Axis> {
+    let bound = || prop::option::weighted(0.2, value());
+    (text(), 0..5, prop::collection::vec(text(), 0..5), bound(), bound()).prop_map(
+        |(label, kind, names, from, to)| {
+            let axis = match kind {
+                0 => Axis::linear(label),
+                1 => Axis::log(label),
+                2 => Axis::seconds(label),
+                3 => Axis::log_seconds(label),
+                _ => Axis::category(label, names),
+            };
+            Axis { from, to, ..axis }
+        },
+    )
+}
+
+fn series() -> impl Strategy<Value = Series> {
+    let points = prop::collection::vec((value(), value()), 0..50);
+    let band = prop::collection::vec((value(), value(), value()), 0..5);
+    (text(), 0..3, points, band).prop_map(|(name, kind, points, band)| {
+        let series = match kind {
+            0 => Series::line(name, points),
+            1 => Series::steps(name, points),
+            _ => Series::points(name, points),
+        };
+        series.with_band(band)
+    })
+}
+
+fn job() -> impl Strategy<Value = GanttJob> {
+    let pes = prop::collection::vec((0_u32..50, 0_u32..50), 0..3);
+    (any::<i64>(), pes, value(), value(), value(), prop::option::of(text()), text()).prop_map(
+        |(number, pes, submit, start, end, user, key)| GanttJob {
+            number,
+            pes,
+            submit,
+            start,
+            end,
+            user,
+            key,
+        },
+    )
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    let bins = prop::collection::vec(
+        (value(), value(), value()).prop_map(|(from, to, value)| Bin { from, to, value }),
+        0..20,
+    );
+    let cells = prop::collection::vec(prop::collection::vec(prop::option::of(value()), 0..6), 0..6);
+    let ramp = prop_oneof![
+        Just(Ramp::Linear),
+        Just(Ramp::Log),
+        value().prop_map(|middle| Ramp::Diverging { middle })
+    ];
+    let jobs = prop::collection::vec(job(), 0..20);
+    prop_oneof![
+        prop::collection::vec(series(), 0..12).prop_map(|series| Body::Lines { series }),
+        bins.prop_map(|bins| Body::Bars { bins }),
+        (cells, ramp, 0_usize..4).prop_map(|(cells, ramp, decimals)| Body::Heat { cells, ramp, decimals }),
+        (any::<u32>(), value(), value(), jobs).prop_map(|(procs, from, to, jobs)| Body::Gantt {
+            procs,
+            from,
+            to,
+            jobs
+        }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_data_it_is_a_drawing(id in text(), title in text(), caption in prop::option::of(text()), x in axis(), y in axis(), body in body()) {
+        let chart = Chart { id, title, caption, x, y, body };
+        check(&chart);
+        prop_assert_eq!(svg(&chart), svg(&chart));
+    }
+}
