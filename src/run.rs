@@ -66,7 +66,7 @@ impl Prepared {
     /// A simulation of this log's machine under `policy`.
     pub(crate) fn simulation(&self, policy: &Chosen) -> anyhow::Result<Simulation> {
         let machine = Machine::plain(self.options.procs.into());
-        let policy = policy.build(&machine)?;
+        let policy = policy.build(&machine, self.options.seed)?;
         Ok(Simulation::new(machine, policy, self.args.instants.into()))
     }
 
