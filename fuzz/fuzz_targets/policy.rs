@@ -34,7 +34,7 @@ fuzz_target!(|text: &str| {
     if let Some(chosen) = understood::<Chosen>(text) {
         let again: Chosen = chosen.to_string().parse().unwrap();
         assert_eq!(chosen.promises(), again.promises());
-        assert_eq!(chosen.build(&Machine::plain(8)).unwrap().name(), chosen.policy().name);
+        assert_eq!(chosen.build(&Machine::plain(8), 0).unwrap().name(), chosen.policy().name);
     }
     if let Some(filter) = understood::<Filter>(text) {
         assert_eq!(filter.to_string().parse::<Filter>().as_ref(), Ok(&filter));

@@ -30,9 +30,12 @@ fn page(policy: &Registered) -> String {
         policy.name, policy.summary, policy.promises, policy.source
     );
     for param in policy.params {
-        text.push_str(&format!("\n{}  (default: {})\n  {}\n", param.name, param.default, param.doc));
-        for (value, meaning) in param.domain.values() {
-            text.push_str(&format!("    {value:<11}{meaning}\n"));
+        let values = param.domain.values();
+        // What can be listed is listed.
+        let takes = if values.is_empty() { format!("{}; ", param.domain) } else { String::new() };
+        text.push_str(&format!("\n{}  ({takes}default: {})\n  {}\n", param.name, param.default, param.doc));
+        for (value, meaning) in values {
+            text.push_str(&format!("    {value:<15}{meaning}\n"));
         }
     }
     text
@@ -52,7 +55,10 @@ struct Document {
 struct ParamDoc {
     name: &'static str,
     doc: &'static str,
+    /// What a value has to be, in words.
+    takes: String,
     default: String,
+    /// Every value, where they can be listed.
     values: Vec<ValueDoc>,
 }
 
@@ -75,6 +81,7 @@ impl ParamDoc {
         ParamDoc {
             name: param.name,
             doc: param.doc,
+            takes: param.domain.to_string(),
             default: param.default.to_string(),
             values: values.map(|(value, doc)| ValueDoc { value, doc }).collect(),
         }

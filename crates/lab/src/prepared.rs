@@ -137,7 +137,7 @@ impl Prepared {
     /// If the policy does not run on the machine.
     pub fn simulation(&self, policy: &Chosen) -> Result<Simulation, PolicyError> {
         let machine = Machine::plain(self.job_options.procs.into());
-        let policy = policy.build(&machine)?;
+        let policy = policy.build(&machine, self.job_options.seed)?;
         Ok(Simulation::new(machine, policy, self.options.instants))
     }
 

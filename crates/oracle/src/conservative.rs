@@ -48,7 +48,7 @@ fn repair(world: &World<'_>, kept: &mut Vec<Reservation>) {
 /// Gives each reservation in turn the earliest hole, except those that start now.
 fn compress(world: &World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder) {
     let positions = kept.iter().map(|reservation| reservation.position).collect();
-    for position in sorted(positions, world.jobs, order) {
+    for position in sorted(positions, world.jobs, order, world.now) {
         let index = kept.iter().position(|reservation| reservation.position == position);
         let old = kept[index.expect("just listed")];
         if old.start == world.now {
@@ -61,7 +61,7 @@ fn compress(world: &World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder) {
 }
 
 fn reserve_new(world: &World<'_>, kept: &mut Vec<Reservation>) {
-    for position in world.queue(NaiveOrder::Arrival) {
+    for position in world.queue(NaiveOrder::ARRIVAL) {
         if kept.iter().all(|reservation| reservation.position != position) {
             put(world, kept, position, world.now);
         }
@@ -78,7 +78,8 @@ fn put(world: &World<'_>, kept: &mut Vec<Reservation>, position: usize, not_befo
 
 fn start_due(world: &mut World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder) {
     let due = kept.iter().filter(|reservation| reservation.start == world.now);
-    for position in sorted(due.map(|reservation| reservation.position).collect(), world.jobs, order) {
+    let due = due.map(|reservation| reservation.position).collect();
+    for position in sorted(due, world.jobs, order, world.now) {
         world.start(position);
     }
     kept.retain(|reservation| reservation.start != world.now);

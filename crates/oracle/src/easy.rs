@@ -13,7 +13,7 @@ pub(crate) fn pass(world: &mut World<'_>, queue: NaiveOrder, backfill: NaiveOrde
     let Some(&head) = world.queue(queue).first() else { return };
     let (shadow, mut extra) = shadow(world, head);
     let behind = world.waiting.iter().copied().filter(|&position| position != head).collect();
-    for position in order::sorted(behind, world.jobs, backfill) {
+    for position in order::sorted(behind, world.jobs, backfill, world.now) {
         if !world.fits_now(position) {
             continue;
         }

@@ -14,7 +14,7 @@
 //! let minute = Span::from_secs(60).unwrap();
 //! let request = |number| Request::new(number, Time::ZERO, minute, Resources::cpus(3));
 //! let jobs = [1, 2].map(|number| NaiveJob { request: request(number), runtime: ActualRuntime(minute) });
-//! let fcfs = NaivePolicy::Fcfs { order: NaiveOrder::Arrival };
+//! let fcfs = NaivePolicy::Fcfs { order: NaiveOrder::ARRIVAL };
 //! assert_eq!(schedule(4, &jobs, fcfs, Instants::Batch), [Time::ZERO, Time::ZERO + minute]);
 //! ```
 
@@ -31,6 +31,8 @@ mod fcfs;
 mod easy;
 
 mod conservative;
+
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -50,22 +52,68 @@ pub struct NaiveJob {
 }
 
 /// An order of waiting jobs; ties by submit time, then job number, then position in the slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum NaiveOrder {
+    /// Least first.
+    Rank(fn(&Request) -> i128),
+    /// Largest `value - weight * submit` first, in seconds: the same at any instant as `value + weight * delay`.
+    Value {
+        /// The value of a job that has only just come.
+        value: fn(NaiveFacts) -> f64,
+        /// What a second of delay adds.
+        weight: f64,
+        /// Where the random number comes from.
+        draws: NaiveDraws,
+    },
+}
+
+/// What the value of a job is computed from.
+#[derive(Clone, Copy, Debug)]
+pub struct NaiveFacts {
+    /// In seconds, at least 1.
+    pub estimate: f64,
+    /// How many are asked for.
+    pub procs: f64,
+    /// In [0, 1).
+    pub random: f64,
+}
+
+/// Random numbers: the upper 53 bits of the draw number 2^63, or of 2^63 + the ticks of the instant.
+#[derive(Clone, Copy, Debug)]
+pub enum NaiveDraws {
+    /// One for each job.
+    Once {
+        /// The seed of the draws.
+        seed: u64,
+    },
+    /// New ones at each instant.
+    Pass {
+        /// The seed of the draws.
+        seed: u64,
+    },
+}
+
+impl NaiveOrder {
     /// Earliest submit first.
-    Arrival,
+    pub const ARRIVAL: NaiveOrder = NaiveOrder::Rank(|_| 0);
     /// Shortest estimate first.
-    Shortest,
+    pub const SHORTEST: NaiveOrder = NaiveOrder::Rank(|job| job.estimate.ticks().into());
     /// Longest estimate first.
-    Longest,
+    pub const LONGEST: NaiveOrder = NaiveOrder::Rank(|job| -i128::from(job.estimate.ticks()));
     /// Fewest processors first.
-    Narrowest,
+    pub const NARROWEST: NaiveOrder = NaiveOrder::Rank(|job| job.procs().into());
     /// Most processors first.
-    Widest,
+    pub const WIDEST: NaiveOrder = NaiveOrder::Rank(|job| -i128::from(job.procs()));
+    /// Least product of the two first.
+    pub const SMALLEST: NaiveOrder =
+        NaiveOrder::Rank(|job| i128::from(job.estimate.ticks()) * i128::from(job.procs()));
+    /// Greatest product of the two first.
+    pub const LARGEST: NaiveOrder =
+        NaiveOrder::Rank(|job| -i128::from(job.estimate.ticks()) * i128::from(job.procs()));
 }
 
 /// A policy of Zotkin et al. §2, with its orders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum NaivePolicy {
     /// No backfilling: jobs start in queue order, up to the first that does not fit.
     Fcfs {

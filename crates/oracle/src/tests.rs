@@ -9,9 +9,9 @@ use miserly_core::{ActualRuntime, Instants, Request, Resources, Span, Time};
 use crate::{NaiveJob, NaiveOrder, NaivePolicy, schedule};
 
 const BOTH: [Instants; 2] = [Instants::Batch, Instants::Sequential];
-const FCFS: NaivePolicy = NaivePolicy::Fcfs { order: NaiveOrder::Arrival };
-const EASY: NaivePolicy = NaivePolicy::Easy { order: NaiveOrder::Arrival, backfill: NaiveOrder::Arrival };
-const CONSERVATIVE: NaivePolicy = NaivePolicy::Conservative { order: NaiveOrder::Arrival };
+const FCFS: NaivePolicy = NaivePolicy::Fcfs { order: NaiveOrder::ARRIVAL };
+const EASY: NaivePolicy = NaivePolicy::Easy { order: NaiveOrder::ARRIVAL, backfill: NaiveOrder::ARRIVAL };
+const CONSERVATIVE: NaivePolicy = NaivePolicy::Conservative { order: NaiveOrder::ARRIVAL };
 
 /// (submit, runtime, processors, estimate), in seconds.
 type Literal = (i64, i64, u64, i64);

@@ -38,7 +38,7 @@ impl World<'_> {
 
     /// The waiting jobs in this order.
     pub(crate) fn queue(&self, order: NaiveOrder) -> Vec<usize> {
-        sorted(self.waiting.clone(), self.jobs, order)
+        sorted(self.waiting.clone(), self.jobs, order, self.now)
     }
 
     /// The jobs that hold processors now.

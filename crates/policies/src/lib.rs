@@ -8,7 +8,7 @@
 //! use miserly_policies::Chosen;
 //!
 //! let chosen: Chosen = "easy(backfill=shortest)".parse()?;
-//! let policy = chosen.build(&Machine::plain(100))?;
+//! let policy = chosen.build(&Machine::plain(100), 1)?;
 //! assert_eq!(policy.name(), "easy");
 //! # Ok::<(), miserly_policies::PolicyError>(())
 //! ```

@@ -66,7 +66,7 @@ fn word(text: &str) -> Result<String, String> {
     if word.is_empty() {
         return Err("a name or a value is missing".into());
     }
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '&' | '+' | ':');
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '&' | '+' | ':' | '/');
     match word.chars().find(|&c| !plain(c)) {
         Some(c) => Err(format!("unexpected {c:?} in {word:?}")),
         None => Ok(word.to_owned()),

@@ -2,8 +2,11 @@
 
 use arbitrary::Arbitrary;
 use miserly_core::{ActualRuntime, Instants, Request, Resources, Span, Time};
-use miserly_policies::{POLICIES, Registered};
+use miserly_policies::{Domain, POLICIES, Param, Registered};
 use miserly_workload::Job;
+
+/// The seed of the run.
+pub(crate) const SEED: u64 = 7;
 
 /// More jobs only make a run slower.
 const JOBS_MOST: usize = 40;
@@ -12,6 +15,8 @@ const JOBS_MOST: usize = 40;
 pub(crate) struct Input {
     procs: u8,
     policy: u8,
+    /// Which value of each parameter.
+    values: [u8; 8],
     sequential: bool,
     replace_every: u8,
     jobs: Vec<Small>,
@@ -60,7 +65,7 @@ pub(crate) struct Case {
 impl Input {
     pub(crate) fn case(self) -> Case {
         let procs = u64::from(self.procs % 40) + 1;
-        let policies: Vec<String> = POLICIES.iter().flat_map(written_forms).collect();
+        let policy = &POLICIES[usize::from(self.policy) % POLICIES.len()];
         let mut submit = 0;
         let job = |(number, small): (i64, Small)| {
             submit += small.gap.ticks();
@@ -68,7 +73,7 @@ impl Input {
         };
         Case {
             procs,
-            policy: policies[usize::from(self.policy) % policies.len()].clone(),
+            policy: written(policy, self.values),
             instants: if self.sequential { Instants::Sequential } else { Instants::Batch },
             replace_every: usize::from(self.replace_every % 8) + 1,
             jobs: (1..).zip(self.jobs.into_iter().take(JOBS_MOST)).map(job).collect(),
@@ -76,17 +81,21 @@ impl Input {
     }
 }
 
-/// The policy with every combination of its parameters' values.
-fn written_forms(policy: &'static Registered) -> Vec<String> {
-    let mut all = vec![vec![]];
-    for param in policy.params {
-        let extend = |args: Vec<String>| {
-            let values = param.domain.values().into_iter();
-            values.map(move |(value, _)| [&args[..], &[format!("{}={value}", param.name)]].concat())
+/// The policy with some values of all its parameters.
+fn written(policy: &'static Registered, values: [u8; 8]) -> String {
+    let arg = |(param, byte): (&Param, u8)| {
+        let value = match param.domain {
+            Domain::Number => (f64::from(byte % 8) / 1e3).to_string(),
+            Domain::Integer(least, most) => (least + u64::from(byte % 4)).min(most).to_string(),
+            listed => {
+                let listed = listed.values();
+                listed[usize::from(byte) % listed.len()].0.to_owned()
+            }
         };
-        all = all.into_iter().flat_map(extend).collect();
-    }
-    all.into_iter().map(|args| format!("{}({})", policy.name, args.join(", "))).collect()
+        format!("{}={value}", param.name)
+    };
+    let args: Vec<String> = policy.params.iter().zip(values).map(arg).collect();
+    format!("{}({})", policy.name, args.join(", "))
 }
 
 impl Gap {

@@ -7,7 +7,7 @@ use miserly_policies::{Chosen, Promises};
 use miserly_sim::{Finished, Observer, Simulation};
 use miserly_workload::TraceError;
 
-use crate::input::Case;
+use crate::input::{Case, SEED};
 
 #[derive(Default)]
 struct Schedule(Vec<Finished>);
@@ -23,7 +23,7 @@ impl Observer for Schedule {
 pub(crate) fn run(case: &Case, replace_every: usize) -> Vec<Finished> {
     let machine = Machine::plain(case.procs);
     let chosen: Chosen = case.policy.parse().unwrap();
-    let build = || chosen.build(&machine).unwrap();
+    let build = || chosen.build(&machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), build(), case.instants).with_pes();
     let mut jobs = case.jobs.iter().cloned().map(Ok::<_, TraceError>).peekable();

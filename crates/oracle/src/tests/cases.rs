@@ -60,7 +60,7 @@ fn easy_does_not_promise_to_the_second_in_the_queue() {
 #[test]
 fn backfill_order_differs_from_queue_order() {
     let literals = [(0, 10, 1, 10), (0, 10, 2, 10), (0, 10, 1, 10), (0, 5, 1, 5)];
-    let sjbf = NaivePolicy::Easy { order: NaiveOrder::Arrival, backfill: NaiveOrder::Shortest };
+    let sjbf = NaivePolicy::Easy { order: NaiveOrder::ARRIVAL, backfill: NaiveOrder::SHORTEST };
     check(EASY, Instants::Batch, 2, &literals, &[0, 10, 0, 20]);
     check(sjbf, Instants::Batch, 2, &literals, &[0, 10, 20, 0]);
 }
@@ -69,8 +69,8 @@ fn backfill_order_differs_from_queue_order() {
 fn a_batch_sorts_what_a_sequence_cannot() {
     let literals = [(0, 100, 1, 100), (0, 5, 1, 5)];
     for policy in [
-        NaivePolicy::Fcfs { order: NaiveOrder::Shortest },
-        NaivePolicy::Easy { order: NaiveOrder::Shortest, backfill: NaiveOrder::Shortest },
+        NaivePolicy::Fcfs { order: NaiveOrder::SHORTEST },
+        NaivePolicy::Easy { order: NaiveOrder::SHORTEST, backfill: NaiveOrder::SHORTEST },
     ] {
         check(policy, Instants::Batch, 1, &literals, &[5, 0]);
         check(policy, Instants::Sequential, 1, &literals, &[0, 100]);
@@ -81,7 +81,7 @@ fn a_batch_sorts_what_a_sequence_cannot() {
 fn a_sequence_reserves_before_it_compresses() {
     // A ends early at 10, when C arrives.
     let literals = [(0, 10, 1, 20), (1, 30, 1, 30), (10, 5, 1, 5)];
-    let shortest = NaivePolicy::Conservative { order: NaiveOrder::Shortest };
+    let shortest = NaivePolicy::Conservative { order: NaiveOrder::SHORTEST };
     check(shortest, Instants::Batch, 1, &literals, &[0, 10, 40]);
     check(shortest, Instants::Sequential, 1, &literals, &[0, 15, 10]);
 }
@@ -93,7 +93,7 @@ fn a_sequence_counts_a_job_that_ends_on_time_as_gone() {
     check_all(2, &literals, &[0, 10, 15]);
     // A ends early, so at the submission of B nobody may know.
     let early = [(0, 10, 1, 20), (10, 9, 1, 9), (10, 5, 1, 5)];
-    let shortest = NaivePolicy::Fcfs { order: NaiveOrder::Shortest };
+    let shortest = NaivePolicy::Fcfs { order: NaiveOrder::SHORTEST };
     check(shortest, Instants::Sequential, 1, &early, &[0, 15, 10]);
     let on_time = [(0, 10, 1, 10), (10, 9, 1, 9), (10, 5, 1, 5)];
     check(shortest, Instants::Sequential, 1, &on_time, &[0, 10, 19]);
@@ -102,7 +102,7 @@ fn a_sequence_counts_a_job_that_ends_on_time_as_gone() {
 #[test]
 fn compression_goes_in_order() {
     let literals = [(0, 5, 1, 10), (1, 20, 1, 20), (2, 5, 1, 5)];
-    let shortest = NaivePolicy::Conservative { order: NaiveOrder::Shortest };
+    let shortest = NaivePolicy::Conservative { order: NaiveOrder::SHORTEST };
     for instants in BOTH {
         check(CONSERVATIVE, instants, 1, &literals, &[0, 5, 25]);
         check(shortest, instants, 1, &literals, &[0, 10, 5]);

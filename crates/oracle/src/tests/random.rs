@@ -7,11 +7,11 @@ use crate::{NaiveJob, NaiveOrder, NaivePolicy, schedule};
 
 const PROCS: u64 = 5;
 const ORDERS: [NaiveOrder; 5] = [
-    NaiveOrder::Arrival,
-    NaiveOrder::Shortest,
-    NaiveOrder::Longest,
-    NaiveOrder::Narrowest,
-    NaiveOrder::Widest,
+    NaiveOrder::ARRIVAL,
+    NaiveOrder::SHORTEST,
+    NaiveOrder::LONGEST,
+    NaiveOrder::NARROWEST,
+    NaiveOrder::WIDEST,
 ];
 
 /// A small linear congruential generator: no dependency for a few dice.

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion};
 use miserly_core::{Entry, JobId, Request, Resources, Span, State, Time, draw};
-use miserly_policies::shared::{Order, QueueIndex, Staircase, Waiting};
+use miserly_policies::shared::{Key, QueueIndex, Staircase, Waiting};
 
 const JOBS: [u32; 5] = [10, 100, 1000, 10_000, 100_000];
 
@@ -52,7 +52,7 @@ fn waiting(number: u32) -> Waiting {
     let request = Request::new(number.into(), Time::ZERO, estimate, Resources::cpus(procs));
     let entry = Entry { request, admitted: number.into(), state: State::Waiting, promise: None };
     Waiting {
-        key: Order::Arrival.key(&entry),
+        key: Key::arrival(&entry),
         job: JobId(number),
         procs: u32::try_from(procs).unwrap_or(0),
         span: estimate,

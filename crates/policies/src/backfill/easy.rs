@@ -3,7 +3,7 @@
 use miserly_core::{Broken, Desk, Event, JobId, Ledger, Policy, Reason, Time, Violation};
 
 use super::running::Running;
-use super::{free_now, in_turn, start, waiting};
+use super::{free_now, in_turn, sort_again, start, waiting};
 use crate::shared::{Key, Order, QueueIndex, Staircase, Waiting};
 
 /// EASY backfilling (Zotkin et al. §2, after Lifka 1995).
@@ -48,11 +48,12 @@ struct Reservation {
 impl Easy {
     /// EASY with the queue in `order` and the candidates behind its head in `backfill`.
     pub fn new(order: Order, backfill: Order) -> Easy {
+        let candidates = (backfill != order).then(QueueIndex::new);
         Easy {
             order,
             backfill,
             queue: QueueIndex::new(),
-            candidates: (backfill != order).then(QueueIndex::new),
+            candidates,
             running: Running::none(0),
             arrived: Vec::new(),
             reserved: None,
@@ -60,19 +61,19 @@ impl Easy {
         }
     }
 
-    fn enqueue(&mut self, job: JobId, ledger: &Ledger) {
+    fn enqueue(&mut self, now: Time, job: JobId, ledger: &Ledger) {
         let entry = ledger.entry(job);
-        self.queue.insert(waiting(self.order, job, entry));
+        self.queue.insert(waiting(&self.order, now, job, entry));
         if let Some(candidates) = &mut self.candidates {
-            candidates.insert(waiting(self.backfill, job, entry));
+            candidates.insert(waiting(&self.backfill, now, job, entry));
         }
     }
 
     fn start(&mut self, desk: &mut Desk<'_>, next: Waiting, reason: Reason) -> Result<(), Violation> {
         let entry = desk.ledger().entry(next.job);
-        self.queue.remove(&self.order.key(entry));
+        self.queue.remove(&self.order.key(desk.now(), entry));
         if let Some(candidates) = &mut self.candidates {
-            candidates.remove(&self.backfill.key(entry));
+            candidates.remove(&self.backfill.key(desk.now(), entry));
         }
         self.running.profile.take(desk.now(), desk.now() + next.span, next.procs);
         start(desk, next.job, reason)
@@ -121,9 +122,9 @@ impl Easy {
 
     /// Lets those of the arrived jobs pass the head that do not disturb its place.
     fn backfill_arrived(&mut self, desk: &mut Desk<'_>, mut place: Reservation) -> Result<(), Violation> {
-        let ledger = desk.ledger();
+        let (now, ledger) = (desk.now(), desk.ledger());
         let mut arrived: Vec<Waiting> =
-            self.arrived.iter().map(|&job| waiting(self.backfill, job, ledger.entry(job))).collect();
+            self.arrived.iter().map(|&job| waiting(&self.backfill, now, job, ledger.entry(job))).collect();
         arrived.sort_unstable_by_key(|job| job.key);
         for next in arrived {
             if place.stairs(desk.now()).admits(next.procs, next.span) {
@@ -164,7 +165,7 @@ impl Easy {
         }
         self.told = Some((head.key, shadow));
         let head = head.job;
-        if self.order != Order::Arrival {
+        if !self.order.is_arrival() {
             desk.plan(head, shadow);
             return Ok(());
         }
@@ -189,14 +190,14 @@ impl Policy for Easy {
         self.reserved = None;
         self.told = None;
         for job in ledger.waiting() {
-            self.enqueue(job, ledger);
+            self.enqueue(now, job, ledger);
         }
     }
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         match event {
             Event::Submitted(job) => {
-                self.enqueue(job, ledger);
+                self.enqueue(now, job, ledger);
                 self.arrived.push(job);
             }
             Event::Overdue(job) => {
@@ -214,6 +215,10 @@ impl Policy for Easy {
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
         self.running.profile.advance(now);
+        sort_again(&mut self.queue, &self.order, desk);
+        if let Some(candidates) = &mut self.candidates {
+            sort_again(candidates, &self.backfill, desk);
+        }
         self.start_heads(desk)?;
         let result = self.fill(desk);
         self.arrived.clear();

@@ -2,7 +2,7 @@
 
 use miserly_core::{Desk, Event, Ledger, Policy, Time, Violation};
 
-use super::{free_now, in_turn, start, waiting};
+use super::{free_now, in_turn, sort_again, start, waiting};
 use crate::shared::{Order, QueueIndex};
 
 /// Starts the head of the queue while it fits, and stops at the first job that does not.
@@ -26,20 +26,21 @@ impl Policy for Fcfs {
         "fcfs"
     }
 
-    fn rebuild(&mut self, _now: Time, ledger: &Ledger) {
+    fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.queue.clear();
         for job in ledger.waiting() {
-            self.queue.insert(waiting(self.order, job, ledger.entry(job)));
+            self.queue.insert(waiting(&self.order, now, job, ledger.entry(job)));
         }
     }
 
-    fn event(&mut self, _now: Time, event: Event, ledger: &Ledger) {
+    fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         if let Event::Submitted(job) = event {
-            self.queue.insert(waiting(self.order, job, ledger.entry(job)));
+            self.queue.insert(waiting(&self.order, now, job, ledger.entry(job)));
         }
     }
 
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        sort_again(&mut self.queue, &self.order, desk);
         while let Some(&head) = self.queue.first().filter(|head| head.procs <= free_now(desk.ledger())) {
             let reason = in_turn(desk, head.job);
             start(desk, head.job, reason)?;

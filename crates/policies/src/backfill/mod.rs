@@ -16,13 +16,20 @@ pub use conservative::Conservative;
 pub use easy::Easy;
 pub use fcfs::Fcfs;
 
-use miserly_core::{Broken, Desk, Entry, JobId, Ledger, Placement, Reason, Violation};
+use miserly_core::{Broken, Desk, Entry, JobId, Ledger, Placement, Reason, Time, Violation};
 
-use crate::shared::{Order, Waiting};
+use crate::shared::{Order, QueueIndex, Waiting};
 
 /// A waiting job as an index in this order keeps it.
-fn waiting(order: Order, job: JobId, entry: &Entry) -> Waiting {
-    Waiting { key: order.key(entry), job, procs: procs(entry), span: entry.request.planned() }
+fn waiting(order: &Order, now: Time, job: JobId, entry: &Entry) -> Waiting {
+    Waiting { key: order.key(now, entry), job, procs: procs(entry), span: entry.request.planned() }
+}
+
+/// Sorts the queue again, if its order changes with time.
+fn sort_again(queue: &mut QueueIndex, order: &Order, desk: &Desk<'_>) {
+    if order.changes() {
+        queue.rekey(|held| order.key(desk.now(), desk.ledger().entry(held.job)));
+    }
 }
 
 /// The job's processors; the registry admits no machine, and the driver no job, beyond a `u32`.

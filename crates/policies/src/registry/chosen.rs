@@ -5,9 +5,11 @@ use std::str::FromStr;
 
 use miserly_core::{Machine, Policy};
 
+use super::domain::{NoValue, Value};
 use super::error::{PolicyError, nearest};
-use super::{DefaultValue, POLICIES, Promises, Registered, find};
-use crate::shared::{Order, Profile};
+use super::values::Values;
+use super::{POLICIES, Param, Promises, Registered, find};
+use crate::shared::Profile;
 use crate::spec::Spec;
 
 /// A policy of the registry with its parameters, checked: ready to be built any number of times.
@@ -17,30 +19,16 @@ use crate::spec::Spec;
 pub struct Chosen {
     policy: &'static Registered,
     /// The parameters that were given, in the registry's order.
-    args: Vec<(&'static str, &'static str)>,
+    args: Vec<Arg>,
 }
 
-/// The values of a chosen policy's parameters.
-pub(super) struct Values<'a>(&'a Chosen);
-
-impl Values<'_> {
-    fn get(&self, name: &str) -> &'static str {
-        let Values(chosen) = self;
-        if let Some((_, value)) = chosen.args.iter().find(|(given, _)| *given == name) {
-            return value;
-        }
-        match chosen.policy.params.iter().find(|param| param.name == name).map(|param| param.default) {
-            Some(DefaultValue::Is(value)) => value,
-            Some(DefaultValue::SameAs(other)) => self.get(other),
-            None => "",
-        }
-    }
-
-    pub(super) fn order(&self, name: &str) -> Order {
-        let value = self.get(name);
-        // Every value was checked against this table when the policy was chosen.
-        Order::ALL.iter().find(|(_, name, _)| *name == value).map_or(Order::Arrival, |(order, ..)| *order)
-    }
+/// A parameter that was given.
+#[derive(Clone, Debug)]
+struct Arg {
+    param: &'static Param,
+    /// As it was written.
+    text: String,
+    value: Value,
 }
 
 impl Chosen {
@@ -51,19 +39,25 @@ impl Chosen {
 
     /// What the policy promises with these parameters.
     pub fn promises(&self) -> Promises {
-        (self.policy.promised)(&Values(self))
+        (self.policy.promised)(&self.values(0))
     }
 
-    /// Makes the policy, ready for a driver.
+    /// Makes the policy, ready for a driver. `seed` is for its random draws, if it has no seed of its own.
     ///
     /// # Errors
     /// If the policy does not run on such a machine.
-    pub fn build(&self, machine: &Machine) -> Result<Box<dyn Policy>, PolicyError> {
+    pub fn build(&self, machine: &Machine, seed: u64) -> Result<Box<dyn Policy>, PolicyError> {
         let fits = machine.capacity().cpus_count() <= u64::from(Profile::MOST);
         if machine.hosts().len() != 1 || !fits {
             return Err(PolicyError::Machine { policy: self.policy.name });
         }
-        Ok((self.policy.build)(&Values(self)))
+        Ok((self.policy.build)(&self.values(seed)))
+    }
+
+    fn values(&self, seed: u64) -> Values {
+        let given =
+            |param: &Param| self.args.iter().find(|arg| arg.param.name == param.name).map(|arg| arg.value);
+        Values::new(self.policy.params, given, seed)
     }
 }
 
@@ -76,22 +70,21 @@ impl FromStr for Chosen {
             nearest: nearest(&spec.name, POLICIES.iter().map(|policy| policy.name)),
             name: spec.name.clone(),
         })?;
-        let mut args = Vec::new();
-        for (name, value) in spec.args {
-            let (position, checked) = check(policy, &name, &value)?;
+        let mut args: Vec<(usize, Arg)> = Vec::new();
+        for (name, text) in spec.args {
+            let (position, arg) = check(policy, &name, text)?;
             if args.iter().any(|(other, _)| *other == position) {
                 return Err(PolicyError::Twice { policy: policy.name, name });
             }
-            args.push((position, checked));
+            args.push((position, arg));
         }
         args.sort_by_key(|(position, _)| *position);
-        let args = args.into_iter().map(|(position, value)| (policy.params[position].name, value)).collect();
-        Ok(Chosen { policy, args })
+        Ok(Chosen { policy, args: args.into_iter().map(|(_, arg)| arg).collect() })
     }
 }
 
-/// The position of the parameter, and its value as the registry writes it.
-fn check(policy: &'static Registered, name: &str, value: &str) -> Result<(usize, &'static str), PolicyError> {
+/// The parameter of that name with its value, and its place in the registry.
+fn check(policy: &'static Registered, name: &str, text: String) -> Result<(usize, Arg), PolicyError> {
     let names = || policy.params.iter().map(|param| param.name);
     let position = names().position(|known| known == name).ok_or_else(|| PolicyError::UnknownParam {
         policy: policy.name,
@@ -99,17 +92,17 @@ fn check(policy: &'static Registered, name: &str, value: &str) -> Result<(usize,
         nearest: nearest(name, names()),
         has: names().collect::<Vec<_>>().join(", "),
     })?;
-    let allowed: Vec<&str> =
-        policy.params[position].domain.values().into_iter().map(|(name, _)| name).collect();
-    let found = allowed.iter().find(|allowed| **allowed == value);
-    let value = found.ok_or_else(|| PolicyError::BadValue {
-        policy: policy.name,
-        name: policy.params[position].name,
-        value: value.to_owned(),
-        nearest: nearest(value, allowed.iter().copied()),
-        allowed: allowed.join(", "),
-    })?;
-    Ok((position, value))
+    let param = &policy.params[position];
+    match param.domain.parse(&text) {
+        Ok(value) => Ok((position, Arg { param, text, value })),
+        Err(NoValue { nearest }) => Err(PolicyError::BadValue {
+            policy: policy.name,
+            name: param.name,
+            value: text,
+            nearest,
+            allowed: param.domain.to_string(),
+        }),
+    }
 }
 
 impl fmt::Display for Chosen {
@@ -118,7 +111,8 @@ impl fmt::Display for Chosen {
         if self.args.is_empty() {
             return Ok(());
         }
-        let args: Vec<String> = self.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let args: Vec<String> =
+            self.args.iter().map(|arg| format!("{}={}", arg.param.name, arg.text)).collect();
         write!(f, "({})", args.join(", "))
     }
 }
@@ -132,7 +126,7 @@ mod tests {
         match (text.parse::<Chosen>(), expect) {
             (Ok(chosen), Ok((shown, promises))) => {
                 assert_eq!((chosen.to_string().as_str(), chosen.promises()), (shown, promises));
-                assert!(chosen.build(&Machine::plain(8)).is_ok());
+                assert!(chosen.build(&Machine::plain(8), 0).is_ok());
             }
             (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
             (got, _) => panic!("{got:?}"),
@@ -149,6 +143,10 @@ mod tests {
             Ok(("easy(order=shortest, backfill=widest)", Promises::Nothing)),
         );
         check("conservative(order=longest)", Ok(("conservative(order=longest)", Promises::EveryJob)));
+        check(
+            "fcfs(seed=7, weight=1e-6, draw=pass, order=random/length)",
+            Ok(("fcfs(order=random/length, weight=1e-6, draw=pass, seed=7)", Promises::Nothing)),
+        );
     }
 
     #[test]
@@ -160,5 +158,14 @@ mod tests {
         check("easy(oder=shortest)", Err("did you mean \"order\""));
         check("easy(order=short)", Err("did you mean \"shortest\""));
         check("easy(order=arrival, order=arrival)", Err("given twice"));
+        check(
+            "easy(draw=passs)",
+            Err("draw cannot be \"passs\", did you mean \"pass\"; it is one of once, pass"),
+        );
+        for weight in ["-1", "inf", "nan", "1e999", "much"] {
+            check(&format!("easy(weight={weight})"), Err("it is a number, 0 or more"));
+        }
+        check("easy(seed=-1)", Err("it is a whole number, 0 or more"));
+        check("easy(seed=18446744073709551616)", Err("it is a whole number, 0 or more"));
     }
 }

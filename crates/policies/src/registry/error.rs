@@ -38,7 +38,7 @@ pub enum PolicyError {
         name: String,
     },
     /// A value that the parameter cannot have.
-    #[error("policy {policy}: {name} cannot be {value:?}{}; it is one of {}", suggestion(*.nearest), .allowed)]
+    #[error("policy {policy}: {name} cannot be {value:?}{}; it is {}", suggestion(*.nearest), .allowed)]
     BadValue {
         /// The policy.
         policy: &'static str,
@@ -48,7 +48,7 @@ pub enum PolicyError {
         value: String,
         /// The value that looks most like it.
         nearest: Option<&'static str>,
-        /// Every value.
+        /// What it has to be.
         allowed: String,
     },
     /// A machine that the policy does not know how to use.

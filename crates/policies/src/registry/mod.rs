@@ -2,6 +2,10 @@
 
 mod chosen;
 
+mod values;
+
+mod domain;
+
 mod error;
 
 use std::fmt;
@@ -9,12 +13,12 @@ use std::fmt;
 use miserly_core::Policy;
 
 pub use chosen::Chosen;
+pub use domain::Domain;
 pub use error::PolicyError;
 
-use self::chosen::Values;
+use self::values::Values;
 
 use crate::backfill::{Conservative, Easy, Fcfs};
-use crate::shared::Order;
 
 /// To whom a policy promises a latest start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,22 +42,6 @@ impl Promises {
     }
 }
 
-/// What a parameter may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Domain {
-    /// An order of the queue.
-    Order,
-}
-
-impl Domain {
-    /// Every value, with its meaning.
-    pub fn values(self) -> Vec<(&'static str, &'static str)> {
-        match self {
-            Domain::Order => Order::ALL.iter().map(|&(_, name, meaning)| (name, meaning)).collect(),
-        }
-    }
-}
-
 /// What a parameter is where it is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
@@ -61,6 +49,8 @@ pub enum DefaultValue {
     Is(&'static str),
     /// What the parameter of that name is.
     SameAs(&'static str),
+    /// The seed of the run.
+    SeedOfRun,
 }
 
 impl fmt::Display for DefaultValue {
@@ -68,6 +58,7 @@ impl fmt::Display for DefaultValue {
         match self {
             DefaultValue::Is(value) => f.write_str(value),
             DefaultValue::SameAs(name) => write!(f, "the same as {name}"),
+            DefaultValue::SeedOfRun => f.write_str("the run's"),
         }
     }
 }
@@ -98,8 +89,8 @@ pub struct Registered {
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    build: fn(&Values<'_>) -> Box<dyn Policy>,
-    promised: fn(&Values<'_>) -> Promises,
+    build: fn(&Values) -> Box<dyn Policy>,
+    promised: fn(&Values) -> Promises,
 }
 
 const ZOTKIN: &str = "Zotkin, Keleher, Perkovic: Attacking the Bottlenecks of Backfilling Schedulers, 2000";
@@ -111,6 +102,31 @@ const QUEUE_ORDER: Param = Param {
     doc: "the order of the queue",
 };
 
+/// What goes for every order of a policy.
+const WEIGHT: Param = Param {
+    name: "weight",
+    domain: Domain::Number,
+    default: DefaultValue::Is("0"),
+    doc: "added to a job's criterion for each second it waits, to 1 / estimate with shortest: bounds overtaking",
+};
+
+const DRAW: Param = Param {
+    name: "draw",
+    domain: Domain::Choice(&[("once", "one for each job"), ("pass", "new ones at each pass")]),
+    default: DefaultValue::Is("once"),
+    doc: "when the numbers of a random order are drawn",
+};
+
+const SEED: Param = Param {
+    name: "seed",
+    domain: Domain::Integer(0, u64::MAX),
+    default: DefaultValue::SeedOfRun,
+    doc: "the seed of these draws",
+};
+
+const EASY: &str = "Lifka: The ANL/IBM SP Scheduling System, 1995; Mu'alem, Feitelson, TPDS 12(6), 2001; its orders: Zotkin \
+    et al., 2000; EASY-SJBF: Tsafrir, Etsion, Feitelson, TPDS 18(6), 2007";
+
 /// Every policy.
 pub const POLICIES: &[Registered] = &[
     Registered {
@@ -118,7 +134,7 @@ pub const POLICIES: &[Registered] = &[
         summary: "no backfilling: starts the head of the queue while it fits, stops at the first that does not",
         promises: "nothing",
         source: ZOTKIN,
-        params: &[QUEUE_ORDER],
+        params: &[QUEUE_ORDER, WEIGHT, DRAW, SEED],
         build: |values| Box::new(Fcfs::new(values.order("order"))),
         promised: |_| Promises::Nothing,
     },
@@ -126,7 +142,7 @@ pub const POLICIES: &[Registered] = &[
         name: "easy",
         summary: "EASY backfilling: jobs may pass the head of the queue if they do not delay it",
         promises: "the head of the queue its shadow time, with order=arrival; else nothing",
-        source: ZOTKIN,
+        source: EASY,
         params: &[
             QUEUE_ORDER,
             Param {
@@ -135,11 +151,13 @@ pub const POLICIES: &[Registered] = &[
                 default: DefaultValue::SameAs("order"),
                 doc: "the order of the candidates behind the head; backfill=shortest is EASY-SJBF",
             },
+            WEIGHT,
+            DRAW,
+            SEED,
         ],
         build: |values| Box::new(Easy::new(values.order("order"), values.order("backfill"))),
-        promised: |values| match values.order("order") {
-            Order::Arrival => Promises::Head,
-            _ => Promises::Nothing,
+        promised: |values| {
+            if values.order("order").is_arrival() { Promises::Head } else { Promises::Nothing }
         },
     },
     Registered {
@@ -147,10 +165,15 @@ pub const POLICIES: &[Registered] = &[
         summary: "conservative backfilling: every job has a reservation, which never moves later",
         promises: "every job, when it is submitted",
         source: ZOTKIN,
-        params: &[Param {
-            doc: "the order in which reservations are compressed; new ones are made in order of submission",
-            ..QUEUE_ORDER
-        }],
+        params: &[
+            Param {
+                doc: "the order in which reservations are compressed; new ones are made in order of submission",
+                ..QUEUE_ORDER
+            },
+            WEIGHT,
+            DRAW,
+            SEED,
+        ],
         build: |values| Box::new(Conservative::new(values.order("order"))),
         promised: |_| Promises::EveryJob,
     },
@@ -159,4 +182,25 @@ pub const POLICIES: &[Registered] = &[
 /// The policy of that name, if there is one.
 pub fn find(name: &str) -> Option<&'static Registered> {
     POLICIES.iter().find(|policy| policy.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_value() {
+        for policy in POLICIES {
+            for (position, param) in policy.params.iter().enumerate() {
+                match param.default {
+                    DefaultValue::Is(text) => assert!(param.domain.parse(text).is_ok(), "{}", param.name),
+                    DefaultValue::SameAs(other) => {
+                        let mut before = policy.params[..position].iter();
+                        assert!(before.any(|param| param.name == other), "{}", param.name);
+                    }
+                    DefaultValue::SeedOfRun => assert_eq!(param.domain, Domain::Integer(0, u64::MAX)),
+                }
+            }
+        }
+    }
 }

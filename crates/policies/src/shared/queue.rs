@@ -63,6 +63,14 @@ impl QueueIndex {
         self.len = 0;
     }
 
+    /// Sorts the jobs again, by new keys.
+    pub fn rekey(&mut self, mut key: impl FnMut(&Waiting) -> Key) {
+        let renamed = |job: &Waiting| Waiting { key: key(job), ..*job };
+        let mut jobs: Vec<Waiting> = self.chunks.iter().flat_map(|chunk| &chunk.jobs).map(renamed).collect();
+        jobs.sort_unstable_by_key(|job| job.key);
+        self.chunks = jobs.chunks(CHUNK / 2).map(|jobs| Chunk::of(jobs.to_vec())).collect();
+    }
+
     /// The head of the queue.
     pub fn first(&self) -> Option<&Waiting> {
         self.chunks.first().and_then(|chunk| chunk.jobs.first())

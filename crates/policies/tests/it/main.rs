@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
+mod order;
+
 mod profile;
 mod queue;

@@ -1,15 +1,15 @@
 //! The queue index against a sorted list.
 
 use miserly_core::{Entry, JobId, Request, Resources, Span, State, Time};
-use miserly_policies::shared::{Order, QueueIndex, Staircase, Waiting};
+use miserly_policies::shared::{Criterion, Order, QueueIndex, Staircase, Waiting};
 use proptest::prelude::*;
 
-fn waiting(order: Order, number: u32, submit: i64, procs: u32, estimate: i64) -> Waiting {
+fn waiting(order: &Order, number: u32, submit: i64, procs: u32, estimate: i64) -> Waiting {
     let (submit, estimate) = (Time::from_ticks(submit), Span::from_ticks(estimate));
     let request = Request::new(i64::from(number), submit, estimate, Resources::cpus(u64::from(procs)));
     let span = request.planned();
     let entry = Entry { request, admitted: u64::from(number), state: State::Waiting, promise: None };
-    Waiting { key: order.key(&entry), job: JobId(number), procs, span }
+    Waiting { key: order.key(Time::ZERO, &entry), job: JobId(number), procs, span }
 }
 
 #[derive(Clone, Debug)]
@@ -42,14 +42,14 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn as_a_sorted_list(steps in prop::collection::vec(step(), 1..600), which in 0usize..5) {
-        let order = Order::ALL[which].0;
+    fn as_a_sorted_list(steps in prop::collection::vec(step(), 1..600), which in 0..Criterion::ALL.len()) {
+        let order = Order::by(Criterion::ALL[which].0);
         let mut queue = QueueIndex::new();
         let mut list: Vec<Waiting> = Vec::new();
         for (number, step) in (0u32..).zip(steps) {
             match step {
                 Step::Insert { submit, procs, estimate } => {
-                    let job = waiting(order, number, submit, procs, estimate);
+                    let job = waiting(&order, number, submit, procs, estimate);
                     queue.insert(job);
                     list.push(job);
                     list.sort_by_key(|job| job.key);

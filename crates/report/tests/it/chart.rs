@@ -44,7 +44,7 @@ pub(crate) fn chart_as(
     let mut jobs = Jobs::new(&trace, true, options).expect("a log in memory can be read");
     let machine = Machine::plain(procs.into());
     let chosen: Chosen = policy.parse().expect("a policy");
-    let policy = chosen.build(&machine).expect("one that runs on a plain machine");
+    let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine, policy, instants).with_pes();
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");

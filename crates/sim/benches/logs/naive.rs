@@ -13,7 +13,7 @@ use crate::scheduling::run;
 const JOBS: usize = 500;
 
 pub(crate) fn bench(criterion: &mut Criterion, logs: &[Log]) {
-    let order = NaiveOrder::Arrival;
+    let order = NaiveOrder::ARRIVAL;
     let policies = [
         ("easy", NaivePolicy::Easy { order, backfill: order }),
         ("conservative", NaivePolicy::Conservative { order }),

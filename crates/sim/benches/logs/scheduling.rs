@@ -8,8 +8,17 @@ use miserly_workload::{Job, TraceError};
 
 use crate::input::Log;
 
+const POLICIES: [&str; 6] = [
+    "fcfs",
+    "easy",
+    "easy(backfill=shortest)",
+    "easy(order=random, draw=pass)",
+    "conservative",
+    "conservative(order=random, draw=pass)",
+];
+
 pub(crate) fn bench(criterion: &mut Criterion, logs: &[Log]) {
-    for policy in ["fcfs", "easy", "easy(backfill=shortest)", "conservative"] {
+    for policy in POLICIES {
         let mut group = criterion.benchmark_group(policy);
         group.sampling_mode(SamplingMode::Flat);
         for log in logs {
@@ -29,7 +38,7 @@ pub(crate) fn run(
 ) -> Metrics {
     let machine = Machine::plain(procs.into());
     let chosen: Chosen = policy.parse().expect("a policy");
-    let policy = chosen.build(&machine).expect("one that runs on a plain machine");
+    let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
     let mut metrics = Metrics::new(procs.into(), Span::ZERO);
     let mut simulation = Simulation::new(machine, policy, Instants::Batch);
     simulation.run(jobs, &mut [&mut metrics]).expect("the run ends well");

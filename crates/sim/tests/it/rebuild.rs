@@ -6,13 +6,13 @@ use miserly_sim::{Observer, Simulation};
 use miserly_workload::Job;
 use proptest::prelude::*;
 
-use crate::support::{BOTH, Schedule, in_order, policies, run, tick_jobs, workload};
+use crate::support::{BOTH, SEED, Schedule, in_order, jobs_for, run, some_policies, workload};
 
 /// Runs with the policy replaced by a new one after each round for which `replace` says so.
 fn run_replacing(procs: u64, jobs: &[Job], policy: &str, instants: Instants, replace: &[bool]) -> Schedule {
     let machine = Machine::plain(procs);
     let chosen: Chosen = policy.parse().unwrap();
-    let build = || chosen.build(&machine).unwrap();
+    let build = || chosen.build(&machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), build(), instants);
     let mut source = in_order(jobs).peekable();
@@ -31,10 +31,11 @@ proptest! {
     #[test]
     fn a_rebuilt_policy_goes_on_the_same(
         (procs, quads) in workload(true),
+        policies in some_policies(),
         replace in prop::collection::vec(any::<bool>(), 1..20),
     ) {
-        let jobs = tick_jobs(&quads);
-        for policy in policies() {
+        for policy in policies {
+            let jobs = jobs_for(&policy, &quads);
             for instants in BOTH {
                 let kept = run(procs, &jobs, &policy, instants).decisions();
                 let rebuilt = run_replacing(procs, &jobs, &policy, instants, &replace).decisions();

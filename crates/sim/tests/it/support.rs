@@ -18,6 +18,9 @@ pub(crate) fn jobs(quads: &[Quad]) -> Vec<Job> {
     jobs_in(1_000_000, quads)
 }
 
+/// The seed of every run.
+pub(crate) const SEED: u64 = 11;
+
 /// Jobs numbered from 1, their times in ticks, where whole seconds would only be larger numbers.
 pub(crate) fn tick_jobs(quads: &[Quad]) -> Vec<Job> {
     jobs_in(1, quads)
@@ -73,23 +76,64 @@ pub(crate) fn in_order(jobs: &[Job]) -> impl Iterator<Item = Result<Job, TraceEr
 #[track_caller]
 pub(crate) fn run(procs: u64, jobs: &[Job], policy: &str, instants: Instants) -> Schedule {
     let machine = Machine::plain(procs);
-    let policy = policy.parse::<Chosen>().unwrap().build(&machine).unwrap();
+    let policy = policy.parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     Simulation::new(machine, policy, instants).run(&mut in_order(jobs), &mut [&mut schedule]).unwrap();
     schedule.0.sort_by_key(|job| job.request.number);
     schedule
 }
 
+/// Every kind of order, as parameters of a policy.
+pub(crate) const ORDERS: [&str; 18] = [
+    "order=arrival",
+    "order=shortest",
+    "order=longest",
+    "order=narrowest",
+    "order=widest",
+    "order=smallest",
+    "order=largest",
+    "order=random",
+    "order=random, draw=pass",
+    "order=random/length, seed=3",
+    "order=random/length, draw=pass, seed=3",
+    "order=shortest, weight=0.03",
+    "order=longest, weight=2.5",
+    "order=narrowest, weight=0.05",
+    "order=largest, weight=20",
+    "order=random, weight=0.04",
+    "order=random, weight=0.04, draw=pass",
+    "order=random/length, weight=0.02",
+];
+
 /// Every policy of the family with every order.
 pub(crate) fn policies() -> Vec<String> {
-    let orders = ["arrival", "shortest", "longest", "narrowest", "widest"];
     let mut all = Vec::new();
-    for order in orders {
-        all.push(format!("fcfs(order={order})"));
-        all.push(format!("conservative(order={order})"));
-        all.extend(orders.map(|backfill| format!("easy(order={order}, backfill={backfill})")));
+    for order in ORDERS {
+        all.push(format!("fcfs({order})"));
+        all.push(format!("conservative({order})"));
+        all.push(format!("easy({order})"));
+        all.push(format!("easy({order}, backfill=shortest)"));
+        all.push(format!("easy({order}, backfill=random)"));
+    }
+    for backfill in &ORDERS[1..] {
+        all.push(format!("easy({})", backfill.replace("order=", "backfill=")));
     }
     all
+}
+
+/// Into how many parts the policies are cut.
+const TURNS: usize = 6;
+
+/// A sixth of the policies: all of them, for every random case, would only be slow.
+pub(crate) fn some_policies() -> impl Strategy<Value = Vec<String>> {
+    let taken = |turn| policies().into_iter().skip(turn).step_by(TURNS).collect();
+    (0..TURNS).prop_map(taken)
+}
+
+/// Jobs for a policy: their times in ticks, where what an overdue job is given matters most; but in three tenths of
+/// a second, where estimates are divisors, so that some are above the least divisor and some below.
+pub(crate) fn jobs_for(policy: &str, quads: &[Quad]) -> Vec<Job> {
+    jobs_in(if policy.contains("weight") || policy.contains("length") { 300_000 } else { 1 }, quads)
 }
 
 /// A machine and some jobs on it, crowded enough for queues, with many equal instants.

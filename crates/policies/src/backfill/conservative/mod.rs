@@ -9,8 +9,8 @@ use miserly_core::{Broken, Desk, Entry, Event, JobId, Ledger, Policy, Reason, Ti
 use self::risen::Risen;
 use self::starts::Starts;
 use super::running::Running;
-use super::{procs, start, waiting};
-use crate::shared::{Order, Profile, QueueIndex, Waiting};
+use super::{procs, sort_again, start, waiting};
+use crate::shared::{Key, Order, Profile, QueueIndex, Waiting};
 
 /// Conservative backfilling (Zotkin et al. §2).
 ///
@@ -64,11 +64,21 @@ impl Conservative {
     }
 
     /// Puts a job with a place in the plan into the indexes.
-    fn keep(&mut self, job: JobId, entry: &Entry, at: Time) {
-        let held = waiting(self.order, job, entry);
+    fn keep(&mut self, now: Time, job: JobId, entry: &Entry, at: Time) {
+        let held = waiting(&self.order, now, job, entry);
         self.queue.insert(held);
         self.starts.set(&held, at);
         self.plan.profile.take(at, at + held.span, held.procs);
+    }
+
+    /// Sorts the queue and the starts of each instant again, if the order changes with time.
+    fn sort_again(&mut self, desk: &Desk<'_>) {
+        if self.order.changes() {
+            sort_again(&mut self.queue, &self.order, desk);
+            for job in self.queue.iter() {
+                self.starts.set(job, self.starts.get(job.job));
+            }
+        }
     }
 
     /// Lifts each job that may have room earlier and puts it back at its earliest hole, in queue order.
@@ -99,7 +109,7 @@ impl Conservative {
         for job in std::mem::take(&mut self.arrived) {
             let entry = desk.ledger().entry(job);
             let at = self.plan.profile.earliest(now, entry.request.planned(), procs(entry));
-            self.keep(job, entry, at);
+            self.keep(now, job, entry, at);
             desk.promise(job, at)?;
         }
         Ok(())
@@ -123,10 +133,9 @@ impl Conservative {
         if entry(job).request.submit < now {
             return Reason::Reserved;
         }
-        let arrival = Order::Arrival.key(entry(job));
-        let passed = |other: &Waiting| {
-            self.starts.get(other.job) > now && Order::Arrival.key(entry(other.job)) < arrival
-        };
+        let arrival = Key::arrival(entry(job));
+        let passed =
+            |other: &Waiting| self.starts.get(other.job) > now && Key::arrival(entry(other.job)) < arrival;
         if self.queue.iter().any(passed) { Reason::Backfilled } else { Reason::AtOnce }
     }
 
@@ -139,7 +148,7 @@ impl Conservative {
         for (at, job) in &held {
             self.plan.profile.give(*at, *at + job.span, job.procs);
         }
-        held.sort_by_cached_key(|(at, job)| (*at, Order::Arrival.key(desk.ledger().entry(job.job))));
+        held.sort_by_cached_key(|(at, job)| (*at, Key::arrival(desk.ledger().entry(job.job))));
         for (from, job) in held {
             let to = self.plan.profile.earliest(now.max(from), job.span, job.procs);
             self.starts.set(&job, to);
@@ -193,16 +202,16 @@ impl Policy for Conservative {
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        *self = Conservative::new(self.order);
+        *self = Conservative::new(self.order.clone());
         self.plan = Running::rebuild(now, ledger);
         for job in ledger.waiting() {
             let entry = ledger.entry(job);
             match entry.promise {
-                Some(promise) => self.keep(job, entry, promise.best),
+                Some(promise) => self.keep(now, job, entry, promise.best),
                 None => self.arrived.push(job),
             }
         }
-        self.arrived.sort_by_cached_key(|job| Order::Arrival.key(ledger.entry(*job)));
+        self.arrived.sort_by_cached_key(|job| Key::arrival(ledger.entry(*job)));
     }
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
@@ -220,6 +229,7 @@ impl Policy for Conservative {
 
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
+        self.sort_again(desk);
         self.plan.profile.advance(now);
         self.plan.hold_overdue(now);
         let planned = self.plan(desk);

@@ -1,0 +1,83 @@
+//! The naive policy for the written form of one, so that tests can name both by the same text.
+
+use crate::{NaiveDraws, NaiveFacts, NaiveOrder, NaivePolicy};
+
+/// The parameters that were given.
+struct Given<'a> {
+    args: Vec<(&'a str, &'a str)>,
+    /// For draws, where none is given.
+    seed: u64,
+}
+
+impl NaivePolicy {
+    /// The policy that is written so, if there is a naive version of it; `seed` is the run's.
+    pub fn written(text: &str, seed: u64) -> Option<NaivePolicy> {
+        let (name, args) = text.trim_end_matches(')').split_once('(').unwrap_or((text, ""));
+        let args = args.split(", ").filter_map(|arg| arg.split_once('=')).collect();
+        let given = Given { args, seed };
+        let order = given.order(given.word("order").unwrap_or("arrival"))?;
+        match name {
+            "fcfs" => Some(NaivePolicy::Fcfs { order }),
+            "easy" => {
+                let backfill = given.word("backfill").map_or(Some(order), |word| given.order(word))?;
+                Some(NaivePolicy::Easy { order, backfill })
+            }
+            "conservative" => Some(NaivePolicy::Conservative { order }),
+            _ => None,
+        }
+    }
+}
+
+impl Given<'_> {
+    fn word(&self, name: &str) -> Option<&str> {
+        self.args.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    fn order(&self, word: &str) -> Option<NaiveOrder> {
+        let weight = self.word("weight").map_or(0.0, |weight| weight.parse().expect("a number"));
+        if weight == 0.0
+            && let Some(rank) = rank(word)
+        {
+            return Some(rank);
+        }
+        if word == "arrival" {
+            return Some(NaiveOrder::ARRIVAL);
+        }
+        Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws() })
+    }
+
+    fn draws(&self) -> NaiveDraws {
+        let seed = self.word("seed").map_or(self.seed, |seed| seed.parse().expect("a number"));
+        match self.word("draw") {
+            Some("pass") => NaiveDraws::Pass { seed },
+            _ => NaiveDraws::Once { seed },
+        }
+    }
+}
+
+fn rank(word: &str) -> Option<NaiveOrder> {
+    Some(match word {
+        "arrival" => NaiveOrder::ARRIVAL,
+        "shortest" => NaiveOrder::SHORTEST,
+        "longest" => NaiveOrder::LONGEST,
+        "narrowest" => NaiveOrder::NARROWEST,
+        "widest" => NaiveOrder::WIDEST,
+        "smallest" => NaiveOrder::SMALLEST,
+        "largest" => NaiveOrder::LARGEST,
+        _ => return None,
+    })
+}
+
+fn value(word: &str) -> Option<fn(NaiveFacts) -> f64> {
+    Some(match word {
+        "shortest" => |job| 1.0 / job.estimate,
+        "longest" => |job| job.estimate,
+        "narrowest" => |job| 1.0 / job.procs,
+        "widest" => |job| job.procs,
+        "smallest" => |job| 1.0 / (job.estimate * job.procs),
+        "largest" => |job| job.estimate * job.procs,
+        "random" => |job| job.random,
+        "random/length" => |job| job.random / job.estimate,
+        _ => return None,
+    })
+}

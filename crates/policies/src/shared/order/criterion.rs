@@ -1,0 +1,110 @@
+//! What an order of the queue looks at.
+
+use miserly_core::{Request, Span, Time, draw};
+
+/// What decides who comes first, before any weight on the delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Criterion {
+    /// First come, first served.
+    #[default]
+    Arrival,
+    /// Shortest estimate first (Zotkin et al. §5).
+    Shortest,
+    /// Longest estimate first.
+    Longest,
+    /// Fewest processors first.
+    Narrowest,
+    /// Most processors first.
+    Widest,
+    /// Least estimate x processors first (Zotkin et al. §5.1).
+    Smallest,
+    /// Most estimate x processors first.
+    Largest,
+    /// Largest random number first (Zotkin et al. §6).
+    Random,
+    /// Largest random number / estimate first (Zotkin et al. §6).
+    RandomPerLength,
+}
+
+/// When the random numbers of an order are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Draw {
+    /// One for each job, which it keeps.
+    #[default]
+    Once,
+    /// New ones at each pass; alike for all passes of one instant.
+    Pass,
+}
+
+/// Keeps the draws of orders apart from the others of a run, which count from 0 up.
+const OF_ORDERS: u64 = 1 << 63;
+
+impl Criterion {
+    /// Every criterion, with the name by which it is written and what it means.
+    pub const ALL: [(Criterion, &'static str, &'static str); 9] = [
+        (Criterion::Arrival, "arrival", "first come, first served"),
+        (Criterion::Shortest, "shortest", "shortest estimate first"),
+        (Criterion::Longest, "longest", "longest estimate first"),
+        (Criterion::Narrowest, "narrowest", "fewest processors first"),
+        (Criterion::Widest, "widest", "most processors first"),
+        (Criterion::Smallest, "smallest", "smallest area first: estimate x processors"),
+        (Criterion::Largest, "largest", "largest area first"),
+        (Criterion::Random, "random", "largest random number first"),
+        (Criterion::RandomPerLength, "random/length", "largest random number / estimate first"),
+    ];
+
+    /// Whether it draws random numbers.
+    pub const fn is_random(self) -> bool {
+        matches!(self, Criterion::Random | Criterion::RandomPerLength)
+    }
+
+    /// The exact rank, where there is one: smaller comes first.
+    pub(super) fn rank(self, request: &Request) -> Option<i64> {
+        let estimate = request.estimate.ticks();
+        // No machine has more processors than an i64 counts.
+        let procs = i64::try_from(request.procs()).unwrap_or(i64::MAX);
+        Some(match self {
+            Criterion::Arrival => 0,
+            Criterion::Shortest => estimate,
+            Criterion::Longest => -estimate,
+            Criterion::Narrowest => procs,
+            Criterion::Widest => -procs,
+            Criterion::Smallest => estimate.saturating_mul(procs),
+            Criterion::Largest => -estimate.saturating_mul(procs),
+            Criterion::Random | Criterion::RandomPerLength => return None,
+        })
+    }
+
+    /// The criterion as a number to which a weighted delay can be added: larger comes first.
+    ///
+    /// With r the estimate in seconds, at least 1, p the processors, and u the random number in [0, 1).
+    pub(super) fn value(self, request: &Request, random: f64) -> f64 {
+        let r = request.estimate.max(SECOND).as_secs_f64();
+        let p = request.procs() as f64;
+        match self {
+            Criterion::Arrival => 0.0,
+            Criterion::Shortest => 1.0 / r,
+            Criterion::Longest => r,
+            Criterion::Narrowest => 1.0 / p,
+            Criterion::Widest => p,
+            Criterion::Smallest => 1.0 / (r * p),
+            Criterion::Largest => r * p,
+            Criterion::Random => random,
+            Criterion::RandomPerLength => random / r,
+        }
+    }
+}
+
+/// A divisor estimate is at least this.
+const SECOND: Span = Span::from_ticks(1_000_000);
+
+impl Draw {
+    /// The job's random number in [0, 1), a multiple of 2^-53, as of `now`.
+    pub(super) fn random(self, seed: u64, request: &Request, now: Time) -> f64 {
+        let number = match self {
+            Draw::Once => OF_ORDERS,
+            Draw::Pass => OF_ORDERS | now.ticks().cast_unsigned(),
+        };
+        (draw(seed, request.number, number) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
