@@ -12,7 +12,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use miserly_core::Instants;
 use miserly_policies::Chosen;
 use miserly_policies::shared::Profile;
-use miserly_workload::generate::Shape;
 use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
 
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
@@ -277,6 +276,9 @@ pub(crate) struct DescribeArgs {
     /// Which field is a job's size, where both are known
     #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
     pub(crate) procs_field: ProcsFieldArg,
+    /// Tell apart the jobs of this estimate: seconds, or as 15m, 2h; repeatable; without it, of the three commonest
+    #[arg(long, value_name = "T", value_parser = positive_seconds)]
+    pub(crate) estimate: Vec<u64>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -302,21 +304,21 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// The model of the workload: feitelson96 (Feitelson 1996, section 3.5)
+    /// The model of the workload: feitelson96 (Feitelson 1996, section 3.5) or sud (Zotkin et al. 2000, section 3)
     #[arg(long, value_name = "MODEL", default_value = "feitelson96")]
     pub(crate) model: String,
-    /// How many jobs
-    #[arg(long, value_name = "N", default_value_t = EMBEDDED.jobs)]
-    pub(crate) jobs: u64,
-    /// The machine's processors
-    #[arg(long, value_name = "P", default_value_t = EMBEDDED.procs, value_parser = procs())]
-    pub(crate) procs: u32,
-    /// The offered load: the jobs' work over what the machine can do while they are submitted
-    #[arg(long, value_name = "L", default_value_t = EMBEDDED.load, allow_negative_numbers = true)]
-    pub(crate) load: f64,
-    /// The seed: the same one gives the same bytes
-    #[arg(long, value_name = "S", default_value_t = EMBEDDED.seed)]
-    pub(crate) seed: u64,
+    /// How many jobs [default: 10000; sud: 18415]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<u64>,
+    /// The machine's processors [default: 128; sud: 256]
+    #[arg(long, value_name = "P", value_parser = procs())]
+    pub(crate) procs: Option<u32>,
+    /// The offered load: the jobs' work over what the machine can do while they are submitted [default: 0.85; sud: 1.01]
+    #[arg(long, value_name = "L", allow_negative_numbers = true)]
+    pub(crate) load: Option<f64>,
+    /// The seed: the same one gives the same bytes [default: 1]
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
     /// Submit each repetition of a job only after the one before it has run
     #[arg(long)]
     pub(crate) repeat_after_end: bool,
@@ -324,9 +326,6 @@ pub(crate) struct GenerateArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
-
-/// The embedded workload: what `generate` makes without parameters, and `compare` runs without a log.
-pub(crate) const EMBEDDED: Shape = Shape { jobs: 10_000, procs: 128, load: 0.85, seed: 1 };
 
 /// A machine size.
 fn procs() -> impl TypedValueParser<Value = u32> {
@@ -401,6 +400,11 @@ impl From<ProcsFieldArg> for ProcsField {
 /// The number of a job.
 fn job_number(text: &str) -> Result<i64, &'static str> {
     text.parse().map_err(|_| "a job is asked for by its number, field 1 of its line")
+}
+
+/// As [`seconds`], where there is no time before 0.
+fn positive_seconds(text: &str) -> Result<u64, String> {
+    seconds(text).map(i64::unsigned_abs)
 }
 
 /// Seconds, or a number with a unit: 90m, 12h, 7d, 2w.

@@ -3,12 +3,12 @@
 use miserly_lab::{PrepareError, Prepared};
 use miserly_policies::Chosen;
 use miserly_report::{Outcome, compare_tables};
-use miserly_workload::generate::{Feitelson96, Model};
+use miserly_workload::generate::{Feitelson96, find_model};
 use miserly_workload::{Estimates, Trace};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::args::{CompareArgs, EMBEDDED};
+use crate::args::CompareArgs;
 use crate::output::{print, print_json};
 use crate::progress::Progress;
 use crate::run::{open, prepare};
@@ -76,6 +76,7 @@ fn logs(args: &CompareArgs) -> anyhow::Result<Vec<Prepared>> {
 
 /// The workload that needs no download: what `miserly workload generate` prints without parameters.
 fn embedded() -> anyhow::Result<Trace> {
-    let log = Feitelson96::with_shape(EMBEDDED).generate()?;
+    let entry = find_model(Feitelson96::NAME)?;
+    let log = (entry.build)(entry.shape).generate()?;
     Ok(log.into_trace("embedded (miserly workload generate)"))
 }

@@ -21,7 +21,10 @@ pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<()> {
 
 fn describe_log(args: &DescribeArgs) -> anyhow::Result<()> {
     let description = describe(&open(&args.trace)?, args.procs, args.procs_field.into())?;
-    if args.json { print_json(&describe_json(&description)) } else { print(&describe_text(&description)) }
+    if args.json {
+        return print_json(&describe_json(&description, &args.estimate));
+    }
+    print(&describe_text(&description, &args.estimate))
 }
 
 fn check_log(args: &CheckArgs) -> anyhow::Result<()> {
@@ -52,10 +55,16 @@ fn write_to_stdout(log: &MadeLog) -> anyhow::Result<()> {
 impl GenerateArgs {
     /// The model with its parameters set.
     pub(crate) fn model(&self) -> anyhow::Result<Box<dyn Model>> {
-        let shape = Shape { jobs: self.jobs, procs: self.procs, load: self.load, seed: self.seed };
+        let entry = find_model(&self.model)?;
+        let shape = Shape {
+            jobs: self.jobs.unwrap_or(entry.shape.jobs),
+            procs: self.procs.unwrap_or(entry.shape.procs),
+            load: self.load.unwrap_or(entry.shape.load),
+            seed: self.seed.unwrap_or(entry.shape.seed),
+        };
         if self.repeat_after_end && self.model == Feitelson96::NAME {
             return Ok(Box::new(Feitelson96 { repeat_after_end: true, ..Feitelson96::with_shape(shape) }));
         }
-        Ok((find_model(&self.model)?.build)(shape))
+        Ok((entry.build)(shape))
     }
 }

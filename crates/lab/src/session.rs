@@ -75,7 +75,7 @@ impl Session {
             let name = Store::trace(&trace.name);
             let described = describe(&log.trace, trace.options.procs, ProcsField::default())
                 .map_err(|error| self.experiment.wrong(entry, error.to_string()))?;
-            self.store.write_json(name, &miserly_report::describe_json(&described))?;
+            self.store.write_json(name, &miserly_report::describe_json(&described, &trace.study))?;
         }
         Ok(())
     }

@@ -54,10 +54,10 @@ impl TraceFile {
     fn make(&self, model: &str) -> Result<Trace, String> {
         let entry = find_model(model).map_err(|error| error.to_string())?;
         let shape = Shape {
-            jobs: self.jobs.unwrap_or(10_000),
-            procs: self.options.procs.unwrap_or(128),
-            load: self.load.unwrap_or(0.85),
-            seed: self.seed.unwrap_or(1),
+            jobs: self.jobs.unwrap_or(entry.shape.jobs),
+            procs: self.options.procs.unwrap_or(entry.shape.procs),
+            load: self.load.unwrap_or(entry.shape.load),
+            seed: self.seed.unwrap_or(entry.shape.seed),
         };
         let made = (entry.build)(shape).generate().map_err(|error| error.to_string())?;
         Ok(made.into_trace(&self.name))

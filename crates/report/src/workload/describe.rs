@@ -1,32 +1,34 @@
 //! A description of a log, for people.
 
 use miserly_workload::Description;
-use miserly_workload::describe::{Active, Clock, EstimateQuality, Share, Spread};
+use miserly_workload::describe::{Active, Clock, OfEstimate, Share, Spread};
 use miserly_workload::swf::Field;
 
+use super::json::studied_or_common;
 use super::text::{LABEL, bar, commons, duration, labelled, percent, share, short};
 
 const BAR: u64 = 24;
 
 const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// A description of a log as plain text of up to 96 columns.
+/// A description of a log as plain text of up to 96 columns; `studied` are the estimates, in seconds, that are told
+/// apart, the three commonest where none is named.
 ///
 /// ```
 /// use miserly_workload::{ProcsField, Trace, describe};
 ///
 /// let log = "; MaxProcs: 10\n1 100 -1 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n";
 /// let log = describe(&Trace::memory("example", log.into()), None, ProcsField::Allocated)?;
-/// let text = miserly_report::describe_text(&log);
+/// let text = miserly_report::describe_text(&log, &[]);
 /// assert!(text.contains("Machine       10 processors\n"));
 /// # Ok::<(), miserly_workload::TraceError>(())
 /// ```
-pub fn describe_text(log: &Description) -> String {
+pub fn describe_text(log: &Description, studied: &[u64]) -> String {
     [
         head(log),
         spreads(log),
         sizes(log),
-        estimates(&log.estimates),
+        estimates(log, studied),
         people(log),
         hours(log),
         weekdays(log),
@@ -96,7 +98,8 @@ fn sizes(log: &Description) -> String {
         .concat()
 }
 
-fn estimates(estimates: &EstimateQuality) -> String {
+fn estimates(log: &Description, studied: &[u64]) -> String {
+    let estimates = &log.estimates;
     let known = labelled("Estimates", &[share(estimates.known)]);
     if estimates.known.count == 0 {
         return known;
@@ -106,7 +109,10 @@ fn estimates(estimates: &EstimateQuality) -> String {
     let kinds = [
         format!("{} different", estimates.distinct),
         format!("multiples of 5 min {}", percent(estimates.round)),
+        format!("of 5 min to an hour, of 1 h above {}", percent(log.study.round)),
     ];
+    let of =
+        studied_or_common(log, studied).into_iter().map(|estimate| over_by(&log.study.of_estimate(estimate)));
     [
         known,
         labelled("  ran past", &[share(estimates.ran_past)]),
@@ -114,8 +120,20 @@ fn estimates(estimates: &EstimateQuality) -> String {
         labelled("  over by", &[format!("a factor of {median} (median), {p80} (80th percentile)")]),
         labelled("  values", &kinds),
         labelled("  commonest", &commons(&estimates.common, |value| duration(value as f64))),
+        of.map(|line| labelled("  over by", &[line])).collect(),
     ]
     .concat()
+}
+
+/// How far off one estimate is.
+fn over_by(of: &OfEstimate) -> String {
+    let factor = |factor: Option<f64>| factor.map_or_else(|| "-".to_owned(), short);
+    let (estimate, jobs) = (duration(of.estimate as f64), of.jobs);
+    format!(
+        "at {estimate} ({jobs} jobs) {} (median), {} (80th percentile)",
+        factor(of.median),
+        factor(of.p80)
+    )
 }
 
 fn people(log: &Description) -> String {
@@ -222,7 +240,7 @@ mod tests {
 
     fn text(log: &str) -> String {
         let trace = Trace::memory("toy", log.into());
-        describe_text(&describe(&trace, None, ProcsField::Allocated).unwrap())
+        describe_text(&describe(&trace, None, ProcsField::Allocated).unwrap(), &[])
     }
 
     #[test]

@@ -5,8 +5,9 @@ use miserly_workload::describe::{Active, Arrivals, Clock, Common, EstimateQualit
 use miserly_workload::{CheckReport, Description};
 use serde_json::{Map, Value, json};
 
-/// A description of a log as JSON.
-pub fn describe_json(log: &Description) -> Value {
+/// A description of a log as JSON; `studied` are the estimates, in seconds, whose jobs are told apart, the three
+/// commonest where none is named.
+pub fn describe_json(log: &Description, studied: &[u64]) -> Value {
     let missing = log.missing.iter().map(|(field, count)| (field.name().to_owned(), json!(count)));
     let statuses = log.statuses.iter().map(|(status, count)| (status.to_string(), json!(count)));
     json!({
@@ -33,6 +34,7 @@ pub fn describe_json(log: &Description) -> Value {
             "under_a_minute": share(log.runtimes.under_a_minute),
         },
         "estimates": estimates(&log.estimates),
+        "study": study(log, studied),
         "waits": { "spread": spread(log.waits) },
         "users": active(&log.users),
         "queues": active(&log.queues),
@@ -87,6 +89,41 @@ fn estimates(estimates: &EstimateQuality) -> Value {
     })
 }
 
+fn study(log: &Description, studied: &[u64]) -> Value {
+    let study = &log.study;
+    let estimates =
+        study.estimates.iter().map(|common| (common.value, common.share.count)).collect::<Vec<_>>();
+    let histogram =
+        study.runtime_histogram.iter().map(|bin| json!({ "from": bin.from, "to": bin.to, "jobs": bin.jobs }));
+    json!({
+        "round_share": study.round.fraction(),
+        "jobs_with_estimate": study.round.of,
+        "estimates": estimates,
+        "runtime_histogram": histogram.collect::<Vec<_>>(),
+        "runtime_cdf": study.runtimes,
+        "estimate_cdf": study.estimated,
+        "by_estimate": studied_or_common(log, studied).into_iter().map(|estimate| of_estimate(log, estimate)).collect::<Vec<_>>(),
+    })
+}
+
+/// The estimates to tell apart: those named, else the three commonest.
+pub(super) fn studied_or_common(log: &Description, studied: &[u64]) -> Vec<u64> {
+    if studied.is_empty() {
+        return log.study.estimates.iter().take(3).map(|common| common.value).collect();
+    }
+    studied.to_vec()
+}
+
+fn of_estimate(log: &Description, estimate: u64) -> Value {
+    let of = log.study.of_estimate(estimate);
+    json!({
+        "estimate": of.estimate,
+        "jobs": of.jobs,
+        "overestimation": { "median": of.median, "p80": of.p80, "max": of.max },
+        "runtime_cdf": of.runtimes,
+    })
+}
+
 fn arrivals(arrivals: &Arrivals) -> Value {
     let (clock, zone, offset) = match &arrivals.clock {
         Clock::Zone(name) => ("zone", Some(name), None),
@@ -138,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_description() {
-        let json = describe_json(&describe(&trace(), None, ProcsField::Allocated).unwrap());
+        let json = describe_json(&describe(&trace(), None, ProcsField::Allocated).unwrap(), &[]);
+        assert_eq!(json["study"]["by_estimate"][0]["estimate"], 90);
         assert_eq!(json["jobs"], 1);
         assert_eq!(json["load"], Value::Null);
         assert_eq!(json["sizes"]["spread"]["median"], 8);

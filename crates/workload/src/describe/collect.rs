@@ -98,6 +98,7 @@ impl Collector {
     pub(super) fn finish(self, name: &str, procs: Option<u32>, header: &Header) -> Description {
         let share = |count| Share { count, of: self.jobs };
         let value = |name| header.value(name).map(str::to_owned);
+        let (estimates, study) = self.estimates.finish(&self.runtimes);
         Description {
             name: name.to_owned(),
             computer: value("Computer"),
@@ -112,7 +113,8 @@ impl Collector {
                 spread: self.runtimes.spread(),
                 under_a_minute: self.runtimes.share(|runtime| runtime < 60),
             },
-            estimates: self.estimates.finish(),
+            estimates,
+            study,
             users: active(&self.users),
             arrivals: self.arrivals.map(ArrivalCounter::finish).unwrap_or_default(),
             waits: self.waits.spread(),

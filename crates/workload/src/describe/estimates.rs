@@ -2,6 +2,7 @@
 
 use super::COMMONEST;
 use super::spread::{Common, Share, Spread, Tally, nearest_rank};
+use super::study::Study;
 use crate::swf::{Field, Record};
 
 /// An estimate is round if it is a multiple of this, in seconds.
@@ -37,7 +38,8 @@ pub(super) struct EstimateCounter {
     estimates: Tally,
     ran_past: u64,
     exact: u64,
-    factors: Vec<f64>,
+    /// Estimates and runtimes.
+    pairs: Vec<(u64, u64)>,
 }
 
 impl EstimateCounter {
@@ -48,24 +50,27 @@ impl EstimateCounter {
         let Some(runtime) = record.known(Field::Runtime) else { return };
         self.ran_past += u64::from(runtime > estimate);
         self.exact += u64::from(runtime == estimate);
-        self.factors.push(estimate as f64 / runtime.max(1) as f64);
+        self.pairs.push((estimate, runtime));
     }
 
-    pub(super) fn finish(mut self) -> EstimateQuality {
-        self.factors.sort_unstable_by(f64::total_cmp);
-        let both = self.factors.len() as u64;
-        let share = |count| Share { count, of: both };
-        EstimateQuality {
+    /// What is known of the estimates, and the study of them together with the runtimes of all jobs.
+    pub(super) fn finish(self, runtimes: &Tally) -> (EstimateQuality, Study) {
+        let factor = |&(estimate, runtime): &(u64, u64)| estimate as f64 / runtime.max(1) as f64;
+        let mut factors: Vec<f64> = self.pairs.iter().map(factor).collect();
+        factors.sort_unstable_by(f64::total_cmp);
+        let share = |count| Share { count, of: factors.len() as u64 };
+        let quality = EstimateQuality {
             known: Share { count: self.estimates.count(), of: self.jobs },
             spread: self.estimates.spread(),
             ran_past: share(self.ran_past),
             exact: share(self.exact),
-            median_factor: percentile(&self.factors, 50),
-            p80_factor: percentile(&self.factors, 80),
+            median_factor: percentile(&factors, 50),
+            p80_factor: percentile(&factors, 80),
             round: self.estimates.share(|estimate| estimate % ROUND == 0),
             distinct: self.estimates.distinct(),
             common: self.estimates.common(COMMONEST),
-        }
+        };
+        (quality, Study::new(runtimes, &self.estimates, self.pairs))
     }
 }
 

@@ -12,11 +12,14 @@ mod arrivals;
 
 mod estimates;
 
+mod study;
+
 mod collect;
 
 pub use arrivals::{Arrivals, Clock};
 pub use estimates::{EstimateQuality, ROUND};
 pub use spread::{Common, Share, Spread};
+pub use study::{Bin, Cdf, OfEstimate, Study};
 
 pub(crate) use arrivals::{named_zone, offset_at};
 use collect::Collector;
@@ -49,6 +52,8 @@ pub struct Description {
     pub runtimes: Runtimes,
     /// The users' estimates, and how good they were.
     pub estimates: EstimateQuality,
+    /// Runtimes and estimates in more detail.
+    pub study: Study,
     /// The users, and the jobs of the most active.
     pub users: Active,
     /// When jobs are submitted.
@@ -137,7 +142,7 @@ impl Description {
 /// Describes a log in one pass. `procs` overrides the header's machine size; `field` says which field is a
 /// job's size where both are known.
 ///
-/// Memory follows the different values in the log, and one number per job that has an estimate.
+/// Memory follows the different values in the log, and two numbers per job that has an estimate.
 ///
 /// # Errors
 /// If the log cannot be read, or holds no jobs. Malformed lines are counted.

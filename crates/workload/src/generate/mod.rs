@@ -21,8 +21,11 @@ mod arrivals;
 
 mod feitelson96;
 
+mod sud;
+
 pub use feitelson96::Feitelson96;
 pub use log::{Made, MadeLog};
+pub use sud::Sud;
 
 /// A model of a workload, with its parameters set.
 pub trait Model {
@@ -65,16 +68,27 @@ pub struct ModelEntry {
     pub name: &'static str,
     /// One line on what it is, and where from.
     pub about: &'static str,
+    /// The shape that it has where nobody says otherwise.
+    pub shape: Shape,
     /// The model with this shape and its other parameters as they come.
     pub build: fn(Shape) -> Box<dyn Model>,
 }
 
 /// Every model.
-pub const MODELS: &[ModelEntry] = &[ModelEntry {
-    name: Feitelson96::NAME,
-    about: "Rigid jobs, mostly small and of interesting sizes, repeated in runs (Feitelson, 1996)",
-    build: |shape| Box::new(Feitelson96::with_shape(shape)),
-}];
+pub const MODELS: &[ModelEntry] = &[
+    ModelEntry {
+        name: Feitelson96::NAME,
+        about: "Rigid jobs, mostly small and of interesting sizes, repeated in runs (Feitelson, 1996)",
+        shape: Shape { jobs: 10_000, procs: 128, load: 0.85, seed: 1 },
+        build: |shape| Box::new(Feitelson96::with_shape(shape)),
+    },
+    ModelEntry {
+        name: Sud::NAME,
+        about: "Rigid jobs of uniform runtimes, 1 to 240 minutes (Zotkin, Keleher, Perkovic, 2000)",
+        shape: Sud::SHAPE,
+        build: |shape| Box::new(Sud::with_shape(shape)),
+    },
+];
 
 /// Why a model makes no log.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -136,6 +150,6 @@ mod tests {
             assert_eq!(model.generate().unwrap().jobs.len(), 3);
         }
         let error = find_model("feitelsen96").unwrap_err();
-        assert_eq!(error.to_string(), "no model \"feitelsen96\"; there is feitelson96");
+        assert_eq!(error.to_string(), "no model \"feitelsen96\"; there are feitelson96, sud");
     }
 }

@@ -5,7 +5,7 @@ use crate::generate::random::harmonic;
 
 impl Feitelson96 {
     /// The weight of a size: harmonic, then tailored.
-    pub(super) fn size_weight(&self, size: u32) -> f64 {
+    pub(in crate::generate) fn size_weight(&self, size: u32) -> f64 {
         let small = if size <= self.small_max { self.small_weight } else { 1.0 };
         harmonic(size, self.size_order) * small * self.interest(size)
     }

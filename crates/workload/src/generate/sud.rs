@@ -1,0 +1,167 @@
+//! The synthetic trace of Zotkin, Keleher, Perkovic 2000, §3: runtimes of a uniform distribution.
+
+use super::arrivals::{Run, Target, on_one_stream};
+use super::feitelson96::Feitelson96;
+use super::log::MadeLog;
+use super::random::{Discrete, Stream};
+use super::{GenerateError, Model, Shape};
+
+/// Rigid jobs whose runtimes are uniform between 1 and 240 minutes, so that short ones do not dominate.
+///
+/// The paper gives the number of jobs, the processors and the runtimes, and neither sizes nor arrivals. Decided here:
+/// sizes as of [`Feitelson96`], Poisson arrivals, one job per arrival, a load at which EASY with exact estimates comes
+/// near the paper's bounded slowdown of 12.89 (Table 2).
+///
+/// # Source
+/// Zotkin, Keleher, Perkovic 2000, §3 and Table 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sud {
+    /// How many jobs. Default 18 415, from the paper.
+    pub jobs: u64,
+    /// The machine's processors. Default 256, from the paper.
+    pub procs: u32,
+    /// The offered load, from the first submission to the last.
+    pub load: f64,
+    /// The seed of all draws. Default 1.
+    pub seed: u64,
+}
+
+/// The runtimes, in seconds: from 1 to 240 minutes, from the paper.
+const RUNTIMES: std::ops::RangeInclusive<u64> = 60..=14_400;
+
+/// The purposes of random streams; their values are part of what a seed means.
+mod purpose {
+    pub(super) const SIZES: u64 = 1;
+    pub(super) const RUNTIMES: u64 = 2;
+    pub(super) const ARRIVALS: u64 = 3;
+}
+
+impl Sud {
+    /// The model's name.
+    pub const NAME: &str = "sud";
+
+    /// The paper's trace, at the load that is said above.
+    pub const SHAPE: Shape = Shape { jobs: 18_415, procs: 256, load: 1.01, seed: 1 };
+
+    /// The model of this shape.
+    pub fn with_shape(shape: Shape) -> Sud {
+        let Shape { jobs, procs, load, seed } = shape;
+        Sud { jobs, procs, load, seed }
+    }
+
+    /// Draws jobs, one after the other.
+    fn runs(&self) -> impl FnMut() -> Run + '_ {
+        let stream = |purpose| Stream::new(self.seed, purpose);
+        let (mut sizes, mut runtimes) = (stream(purpose::SIZES), stream(purpose::RUNTIMES));
+        let sized = self.sizes();
+        let size = Discrete::new(self.procs, |size| sized.size_weight(size));
+        move || {
+            let procs = size.draw(&mut sizes);
+            Run { procs, runtime: runtime(runtimes.uniform()), length: 1, user: 1 }
+        }
+    }
+
+    /// The model whose sizes these jobs have.
+    fn sizes(&self) -> Feitelson96 {
+        Feitelson96::with_shape(Shape {
+            jobs: self.jobs,
+            procs: self.procs,
+            load: self.load,
+            seed: self.seed,
+        })
+    }
+}
+
+impl Default for Sud {
+    fn default() -> Sud {
+        Sud::with_shape(Sud::SHAPE)
+    }
+}
+
+/// The runtime at a share of the range, in whole seconds.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn runtime(share: f64) -> u64 {
+    let (least, most) = RUNTIMES.into_inner();
+    // Between 0 and the width of the range.
+    least + ((share * (most - least + 1) as f64) as u64).min(most - least)
+}
+
+impl Model for Sud {
+    fn name(&self) -> &'static str {
+        Sud::NAME
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("jobs", self.jobs.to_string()),
+            ("procs", self.procs.to_string()),
+            ("load", self.load.to_string()),
+            ("seed", self.seed.to_string()),
+            ("sizes", "feitelson96, decided here".to_owned()),
+            ("arrivals", "poisson, decided here".to_owned()),
+        ]
+    }
+
+    fn validate(&self) -> Result<(), GenerateError> {
+        self.sizes().validate().map_err(|error| match error {
+            GenerateError::Parameter { parameter, value, wanted, .. } => {
+                GenerateError::Parameter { model: Sud::NAME, parameter, value, wanted }
+            }
+            other => other,
+        })
+    }
+
+    fn generate(&self) -> Result<MadeLog, GenerateError> {
+        self.validate()?;
+        // Validation bounds the jobs.
+        let jobs = usize::try_from(self.jobs).unwrap_or(usize::MAX);
+        let target = Target { jobs, procs: self.procs, load: self.load };
+        let mut arrivals = Stream::new(self.seed, purpose::ARRIVALS);
+        let jobs = on_one_stream(target, self.runs(), || arrivals.exponential(1.0))?;
+        Ok(MadeLog::new(self, self.procs, jobs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtimes_are_uniform_and_in_the_range() {
+        let log = Sud { jobs: 20_000, ..Sud::default() }.generate().unwrap();
+        let mut runtimes: Vec<u64> = log.jobs.iter().map(|job| job.runtime).collect();
+        runtimes.sort_unstable();
+        assert!(RUNTIMES.contains(&runtimes[0]) && RUNTIMES.contains(runtimes.last().unwrap()));
+        // Kolmogorov and Smirnov: beyond 1.95 / sqrt(n) in one sample of a thousand.
+        let (least, most) = RUNTIMES.into_inner();
+        let uniform = |runtime: u64| (runtime - least) as f64 / (most - least) as f64;
+        let n = runtimes.len() as f64;
+        let off = (0..).zip(&runtimes).map(|(rank, &at)| (uniform(at) - f64::from(rank) / n).abs());
+        let off = off.fold(0.0, f64::max);
+        assert!(off < 1.95 / n.sqrt() + 1e-4, "{off}");
+    }
+
+    #[test]
+    fn the_ends_of_the_range() {
+        assert_eq!((runtime(0.0), runtime(0.999_999_999)), (60, 14_400));
+        assert_eq!(runtime(0.5), 60 + 14_341 / 2);
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_log_and_another_another() {
+        let bytes = |seed| {
+            let mut text = Vec::new();
+            Sud { jobs: 200, seed, ..Sud::default() }.generate().unwrap().write(&mut text).unwrap();
+            text
+        };
+        assert_eq!(bytes(1), bytes(1));
+        assert_ne!(bytes(1), bytes(2));
+    }
+
+    #[test]
+    fn the_load_is_what_was_asked_for() {
+        let log = Sud { load: 0.6, ..Sud::default() }.generate().unwrap().into_trace("sud");
+        let load = crate::describe(&log, None, crate::ProcsField::Allocated).unwrap().load().unwrap();
+        assert!((load - 0.6).abs() < 0.01, "{load}");
+    }
+}
