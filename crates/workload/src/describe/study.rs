@@ -122,10 +122,11 @@ fn cdf(values: impl Iterator<Item = (u64, u64)>, of: u64) -> Cdf {
     for (value, count) in values {
         below += count;
         let reached = below * STEPS / of.max(1);
+        let share = below as f64 / of as f64;
         match points.last_mut() {
-            Some(last) if last.0 == value => last.1 = below as f64 / of as f64,
-            _ if reached > step || points.is_empty() => points.push((value, below as f64 / of as f64)),
-            _ => {}
+            Some(last) if last.0 == value => last.1 = share,
+            Some(_) if reached == step => {}
+            _ => points.push((value, share)),
         }
         step = reached;
     }
