@@ -9,7 +9,8 @@ use miserly_workload::check::Anomaly;
 use miserly_workload::{ProcsField, Trace, check};
 
 /// The header of accounting, so that not all inputs have to find it.
-const HEADER: &[u8] = b"JobIDRaw|Submit|Eligible|Start|End|ElapsedRaw|Suspended|AllocCPUS|ReqMem|TotalCPU|State\n";
+const HEADER: &[u8] =
+    b"JobIDRaw|Submit|Eligible|Start|End|ElapsedRaw|Suspended|AllocCPUS|ReqMem|TotalCPU|State\n";
 
 fn judge(imported: Result<Imported, ImportError>) {
     let log = match imported {

@@ -1,5 +1,8 @@
 //! `miserly workload import`: other people's job logs as the Standard Workload Format.
 
+use std::io::Write;
+use std::path::Path;
+
 use anyhow::Context;
 use miserly_import::{Imported, batsim, command, slurm};
 use miserly_report::{AtomicFile, import_json, import_text};
@@ -30,7 +33,8 @@ fn write(log: &Imported, args: &WrittenArgs) -> anyhow::Result<()> {
     let report = if args.json { as_json(&import_json(&log.report))? } else { import_text(&log.report) };
     match &args.output {
         None => {
-            eprint!("{report}");
+            // Whoever wants no report may have closed it.
+            let _ = std::io::stderr().write_all(report.as_bytes());
             log.write(std::io::stdout().lock()).context("cannot write to standard output")
         }
         Some(path) => {
@@ -45,7 +49,7 @@ fn write(log: &Imported, args: &WrittenArgs) -> anyhow::Result<()> {
 }
 
 impl WrittenArgs {
-    fn refuse(&self, input: &std::path::Path) -> anyhow::Result<()> {
+    fn refuse(&self, input: &Path) -> anyhow::Result<()> {
         self.output.as_deref().map_or(Ok(()), |output| refuse_the_input_itself(input, "--output", output))
     }
 }

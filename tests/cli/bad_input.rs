@@ -117,8 +117,8 @@ fn what_is_no_other_format_either() {
     let command = "`miserly workload import slurm --command` prints";
     check(
         "workload import slurm log.swf",
-        "log.swf:1: 1 columns and no header line; without one they must be the 18 of the command that \
-         `miserly workload import slurm --command` prints",
+        "log.swf:1: no header line with JobIDRaw; without one, there are the 18 columns of the command that \
+         `miserly workload import slurm --command` prints, but here 1",
     );
     check(
         "workload import slurm columns.txt",

@@ -20,8 +20,8 @@ pub enum ImportError {
     },
     /// The first line names no columns, and is not as wide as the command makes it.
     #[error(
-        "{name}:{line}: {width} columns and no header line; without one they must be the {expected} of the command \
-         that `miserly workload import slurm --command` prints"
+        "{name}:{line}: no header line with JobIDRaw; without one, there are the {expected} columns of the command \
+         that `miserly workload import slurm --command` prints, but here {width}"
     )]
     NoHeader {
         /// The input.

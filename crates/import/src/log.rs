@@ -101,9 +101,10 @@ fn named(kind: &str, numbering: Option<&Numbering>) -> Vec<String> {
     total.into_iter().chain(each).collect()
 }
 
-/// Sorts by submission, then job number; equal ones stay as they came.
+/// Sorts by submission, job number and wait, so that the same run stands beside itself.
 pub(crate) fn sort(records: &mut [Record]) {
-    records.sort_by_key(|record| (record.get(Field::Submit), record.get(Field::Job)));
+    records
+        .sort_by_key(|record| (record.get(Field::Submit), record.get(Field::Job), record.get(Field::Wait)));
 }
 
 /// Numbers the jobs from 1.

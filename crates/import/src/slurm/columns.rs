@@ -196,7 +196,7 @@ mod tests {
         check("JobIDRaw|Submit|End|AllocCPUS|State", Err("a:1: no column Start;"));
         check("JobIDRaw|Submit|Start|AllocCPUS|State", Err("no column End or ElapsedRaw"));
         check("JobIDRaw|Submit|Start|End|State", Err("no column AllocCPUS or ReqCPUS"));
-        check("1|2|3", Err("3 columns and no header line; without one they must be the 18 of"));
+        check("1|2|3", Err("a:1: no header line with JobIDRaw;"));
     }
 
     #[test]

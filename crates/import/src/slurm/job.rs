@@ -28,9 +28,20 @@ pub(super) struct Numbers {
     pub(super) groups: Numbering,
     pub(super) queues: Numbering,
     pub(super) qos: Numbering,
+    /// Tasks of arrays and parts of heterogeneous jobs, where they have no number of their own.
+    pub(super) parts: Numbering,
 }
 
 impl Numbers {
+    /// The number of a job: `JobIDRaw` is one. A `JobID` can also be `7_3` or `7+1`, which get numbers that no job has.
+    fn job(&mut self, text: &str) -> Option<i64> {
+        const PARTS: i64 = 10_000_000_000;
+        match text.split_once(['_', '+']) {
+            None => text.parse::<u32>().ok().map(i64::from),
+            Some((job, _)) => job.parse::<u32>().ok().map(|_| PARTS + self.parts.number(Some(text))),
+        }
+    }
+
     /// Sets the fields that name somebody or something.
     fn name(&mut self, row: &Row<'_>, record: &mut Record) {
         record.set(Field::User, self.users.number(row.value(Column::User)));
@@ -57,7 +68,7 @@ pub(super) fn entry(
     if let Some(remark) = left_out(row, fate) {
         return Ok(Entry::left_out(remark));
     }
-    let Some(number) = row.parsed(Column::Job, "job number", job_number)? else {
+    let Some(number) = row.parsed(Column::Job, "job number", |text| numbers.job(text))? else {
         return Err(FieldError::Value { field: "JobIDRaw", value: String::new(), expected: "job number" });
     };
     let Some(times) = Times::of(row, options)? else {
@@ -118,12 +129,6 @@ fn estimate(row: &Row<'_>) -> Result<Option<i64>, FieldError> {
         Some(TimeLimit::Seconds(seconds)) => Some(seconds),
         Some(TimeLimit::Open) | None => None,
     })
-}
-
-/// `JobIDRaw` is a number; of the `JobID` of an array's task or a heterogeneous job's part, the job is taken.
-fn job_number(text: &str) -> Option<i64> {
-    let end = text.find(['_', '+']).unwrap_or(text.len());
-    text[..end].parse::<u32>().ok().map(i64::from)
 }
 
 /// When a job came, how long it waited, and how long it ran, in seconds.

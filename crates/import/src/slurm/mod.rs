@@ -112,6 +112,7 @@ impl Accounting<'_> {
             groups: kept(),
             queues: Numbering::new(false),
             qos: Numbering::new(false),
+            parts: Numbering::new(false),
         };
         let (records, remarks, unused) = (vec![], Remarks::default(), vec![]);
         Accounting { options, records, numbers, remarks, unused, read: 0 }

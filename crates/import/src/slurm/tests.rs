@@ -196,6 +196,16 @@ fn ids_can_be_kept_and_the_submission_chosen() {
     assert!(log.comments.contains(&"; UnixStartTime: 1005".to_owned()));
 }
 
+/// Short tasks of an array can be alike in everything but their names.
+#[test]
+fn tasks_of_arrays_are_no_repetitions() {
+    let header = "JobID|Submit|Start|End|AllocCPUS|State";
+    let task = |id: &str| format!("{id}|0|5|9|1|COMPLETED\n");
+    let text = format!("{header}\n{}{}{}{}", task("7_1"), task("7_2"), task("7+1"), task("7_2"));
+    let log = import(&text, &SlurmOptions::default()).unwrap();
+    assert_eq!((log.report.written, said(&log.report)), (3, vec![("repeated", 1)]));
+}
+
 #[test]
 fn the_header_says_how_the_log_was_made() {
     let options = SlurmOptions { procs: Some(8), nodes: Some(2), ..SlurmOptions::default() };
