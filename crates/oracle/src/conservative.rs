@@ -19,6 +19,17 @@ pub(crate) fn pass(world: &mut World<'_>, kept: &mut Vec<Reservation>, order: Na
     start_due(world, kept, order);
 }
 
+/// One pass in which all reservations are made anew, in this order, and forgotten again.
+pub(crate) fn pass_without_guarantees(world: &mut World<'_>, order: NaiveOrder) {
+    let mut reservations = Vec::new();
+    for position in world.queue(order) {
+        if put(world, &mut reservations, position, world.now) == world.now {
+            reservations.pop();
+            world.start(position);
+        }
+    }
+}
+
 /// When a pass has to take place even if nothing happens: at the next reserved start that can be kept even if
 /// no overdue job ends until then. Where it cannot be kept, there is nothing to do before such an end.
 pub(crate) fn wake(world: &World<'_>, kept: &[Reservation]) -> Option<Time> {

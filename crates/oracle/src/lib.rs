@@ -126,10 +126,17 @@ pub enum NaivePolicy {
         order: NaiveOrder,
         /// The order in which the jobs behind the head are tried.
         backfill: NaiveOrder,
+        /// Whether a head that has a shadow time stays the head.
+        hold: bool,
     },
     /// Every job has a reservation, made at its arrival and kept.
     Conservative {
         /// The order of compression, and of starts at one instant.
+        order: NaiveOrder,
+    },
+    /// Every job has a reservation, made anew at every pass in this order.
+    NoGuarantee {
+        /// The order of the queue.
         order: NaiveOrder,
     },
 }

@@ -20,8 +20,10 @@ impl NaivePolicy {
             "fcfs" => Some(NaivePolicy::Fcfs { order }),
             "easy" => {
                 let backfill = given.word("backfill").map_or(Some(order), |word| given.order(word))?;
-                Some(NaivePolicy::Easy { order, backfill })
+                let hold = given.word("hold") == Some("true");
+                Some(NaivePolicy::Easy { order, backfill, hold })
             }
+            "conservative" if given.word("keep") == Some("false") => Some(NaivePolicy::NoGuarantee { order }),
             "conservative" => Some(NaivePolicy::Conservative { order }),
             _ => None,
         }

@@ -62,4 +62,7 @@ impl Values {
     fn integer(&self, name: &str) -> u64 {
         if let Some(Value::Integer(number)) = self.get(name) { number } else { 0 }
     }
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.get(name) == Some(Value::Flag(true))
+    }
 }

@@ -111,7 +111,9 @@ pub(crate) fn policies() -> Vec<String> {
     for order in ORDERS {
         all.push(format!("fcfs({order})"));
         all.push(format!("conservative({order})"));
+        all.push(format!("conservative({order}, keep=false)"));
         all.push(format!("easy({order})"));
+        all.push(format!("easy({order}, hold=true)"));
         all.push(format!("easy({order}, backfill=shortest)"));
         all.push(format!("easy({order}, backfill=random)"));
     }
