@@ -5,7 +5,7 @@ use miserly_core::{Instants, Time};
 use crate::order::arrival;
 use crate::plan::Reservation;
 use crate::world::World;
-use crate::{NaiveJob, NaivePolicy, conservative, easy, fcfs};
+use crate::{NaiveJob, NaivePolicy, conservative, easy, fcfs, sorted};
 
 /// A run of one policy over some jobs.
 pub(crate) struct Simulation<'a> {
@@ -16,6 +16,8 @@ pub(crate) struct Simulation<'a> {
     future: Vec<usize>,
     /// The reservations of the conservative policy; the others have none.
     kept: Vec<Reservation>,
+    /// By when each job has to start, by position, for the policy that has deadlines.
+    deadlines: Vec<Time>,
     /// The job to which EASY gave a shadow time last.
     held: Option<usize>,
     /// When the policy wants a pass, as it said in its last one.
@@ -41,7 +43,16 @@ impl<'a> Simulation<'a> {
             starts: vec![None; jobs.len()],
         };
         let future = (0..jobs.len()).collect();
-        Simulation { world, policy, instants, future, kept: Vec::new(), held: None, wake: None }
+        Simulation {
+            world,
+            policy,
+            instants,
+            future,
+            kept: Vec::new(),
+            deadlines: vec![Time::ZERO; jobs.len()],
+            held: None,
+            wake: None,
+        }
     }
 
     /// Plays to the end. Ends that a round creates for its own instant are simply the next round.
@@ -147,6 +158,10 @@ impl<'a> Simulation<'a> {
             NaivePolicy::Fcfs { order } => fcfs::pass(&mut self.world, order),
             NaivePolicy::Easy { order, backfill, hold } => {
                 self.held = easy::pass(&mut self.world, order, backfill, self.held.filter(|_| hold));
+            }
+            NaivePolicy::Sorted { order, guarantee } => {
+                sorted::pass(&mut self.world, &mut self.kept, &mut self.deadlines, order, guarantee);
+                self.wake = conservative::wake(&self.world, &self.kept);
             }
             NaivePolicy::NoGuarantee { order } => {
                 conservative::pass_without_guarantees(&mut self.world, order);

@@ -32,6 +32,8 @@ mod easy;
 
 mod conservative;
 
+mod sorted;
+
 mod written;
 
 #[cfg(test)]
@@ -138,6 +140,13 @@ pub enum NaivePolicy {
     NoGuarantee {
         /// The order of the queue.
         order: NaiveOrder,
+    },
+    /// Jobs start in this order, as long as each meets its deadline.
+    Sorted {
+        /// The order of the queue.
+        order: NaiveOrder,
+        /// The deadline is so many times the interval to the first reservation.
+        guarantee: i64,
     },
 }
 

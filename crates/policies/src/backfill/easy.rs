@@ -189,8 +189,7 @@ impl Easy {
         if self.hold {
             self.held = Some(head);
         } else if !self.order.is_arrival() {
-            desk.plan(head, shadow);
-            return Ok(());
+            return desk.plan(head, shadow);
         }
         match desk.ledger().entry(head).promise {
             // Only an overdue job can be the cause; the ledger checks that there was one.

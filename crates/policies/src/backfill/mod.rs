@@ -14,10 +14,13 @@ mod conservative;
 
 mod replanned;
 
+mod sorted;
+
 pub use conservative::Conservative;
 pub use easy::Easy;
 pub use fcfs::Fcfs;
 pub use replanned::Replanned;
+pub use sorted::Sorted;
 
 use miserly_core::{Broken, Desk, Entry, JobId, Ledger, Placement, Reason, Time, Violation};
 

@@ -80,11 +80,12 @@ impl Replanned {
     }
 
     /// Tells the start that is planned for the head, once for each value. Whoever passed it does not delay it.
-    fn tell(&mut self, desk: &mut Desk<'_>) {
-        let Some(head) = self.queue.first() else { return };
+    fn tell(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let Some(head) = self.queue.first() else { return Ok(()) };
         let at = self.running.profile.earliest(desk.now(), head.span, head.procs);
-        if self.told.replace((head.key, at)) != Some((head.key, at)) {
-            desk.plan(head.job, at);
+        match self.told.replace((head.key, at)) {
+            told if told == Some((head.key, at)) => Ok(()),
+            _ => desk.plan(head.job, at),
         }
     }
 }
@@ -123,9 +124,8 @@ impl Policy for Replanned {
         self.running.profile.advance(now);
         sort_again(&mut self.queue, &self.order, desk);
         self.running.hold_overdue(now);
-        let started = self.start_due(desk);
-        self.tell(desk);
+        let result = self.start_due(desk).and_then(|()| self.tell(desk));
         self.running.drop_overdue(now);
-        started
+        result
     }
 }

@@ -18,7 +18,7 @@ pub use error::PolicyError;
 
 use self::values::Values;
 
-use crate::backfill::{Conservative, Easy, Fcfs, Replanned};
+use crate::backfill::{Conservative, Easy, Fcfs, Replanned, Sorted};
 
 /// To whom a policy promises a latest start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +202,26 @@ pub const POLICIES: &[Registered] = &[
             }
         },
         promised: |values| if values.flag("keep") { Promises::EveryJob } else { Promises::Nothing },
+    },
+    Registered {
+        name: "sorted",
+        summary: "sorted backfilling: starts jobs in any order that leaves each its guarantee",
+        promises: "every job, when it is submitted: guarantee times the wait that conservative would promise",
+        source: ZOTKIN,
+        params: &[
+            Param {
+                name: "guarantee",
+                domain: Domain::Integer(1, 1000),
+                default: DefaultValue::Is("1"),
+                doc: "a job waits no longer than so many times its first interval in the plan",
+            },
+            Param { default: DefaultValue::Is("shortest"), ..QUEUE_ORDER },
+            WEIGHT,
+            DRAW,
+            SEED,
+        ],
+        build: |values| Box::new(Sorted::new(values.order("order"), values.count("guarantee"))),
+        promised: |_| Promises::EveryJob,
     },
 ];
 
