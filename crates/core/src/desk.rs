@@ -57,9 +57,15 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Says when the policy intends to start a job: for people who ask why it waits; it binds nobody.
-    pub fn plan(&mut self, job: JobId, start: Time) {
+    /// Says when the policy intends to start a job: for people who ask why it waits, and for the policy's own
+    /// memory. It binds nobody.
+    ///
+    /// # Errors
+    /// If the job does not wait.
+    pub fn plan(&mut self, job: JobId, start: Time) -> Result<(), Violation> {
+        self.ledger.plan(job, start).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Planned { job, start });
+        Ok(())
     }
 
     /// Asks for a pass at `at`, whatever happens before. It stands until the next pass; the earliest counts.

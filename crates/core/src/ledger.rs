@@ -55,6 +55,8 @@ pub struct Entry {
     pub state: State,
     /// What it was promised, if anything.
     pub promise: Option<Promise>,
+    /// When the policy last said that it means to start it, if it did: a plan, which binds nobody.
+    pub planned: Option<Time>,
 }
 
 /// Who holds what: an Ousterhout matrix over hosts, of one row as yet, and the state of every job in the system.
@@ -155,8 +157,13 @@ impl Ledger {
         if self.jobs.len() <= job.index() {
             self.jobs.resize_with(job.index() + 1, || None);
         }
-        self.jobs[job.index()] =
-            Some(Entry { request, admitted: self.admissions, state: State::Waiting, promise: None });
+        self.jobs[job.index()] = Some(Entry {
+            request,
+            admitted: self.admissions,
+            state: State::Waiting,
+            promise: None,
+            planned: None,
+        });
         self.admissions += 1;
         self.waiting += 1;
         Ok(())
@@ -272,6 +279,15 @@ impl Ledger {
         }
         promise.best = latest;
         promise.broken.get_or_insert(why);
+        Ok(())
+    }
+
+    pub(crate) fn plan(&mut self, job: JobId, start: Time) -> Result<(), Rule> {
+        let entry = self.known_mut(job)?;
+        if entry.state != State::Waiting {
+            return Err(Rule::NotWaiting);
+        }
+        entry.planned = Some(start);
         Ok(())
     }
 

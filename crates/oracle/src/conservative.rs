@@ -19,6 +19,17 @@ pub(crate) fn pass(world: &mut World<'_>, kept: &mut Vec<Reservation>, order: Na
     start_due(world, kept, order);
 }
 
+/// One pass in which all reservations are made anew, in this order, and forgotten again.
+pub(crate) fn pass_without_guarantees(world: &mut World<'_>, order: NaiveOrder) {
+    let mut reservations = Vec::new();
+    for position in world.queue(order) {
+        if put(world, &mut reservations, position, world.now) == world.now {
+            reservations.pop();
+            world.start(position);
+        }
+    }
+}
+
 /// When a pass has to take place even if nothing happens: at the next reserved start that can be kept even if
 /// no overdue job ends until then. Where it cannot be kept, there is nothing to do before such an end.
 pub(crate) fn wake(world: &World<'_>, kept: &[Reservation]) -> Option<Time> {
@@ -29,14 +40,14 @@ pub(crate) fn wake(world: &World<'_>, kept: &[Reservation]) -> Option<Time> {
     starts.filter(|&start| overdue == 0 || plan.free_at(start) >= i128::from(overdue)).min()
 }
 
-fn is_broken(world: &World<'_>, kept: &[Reservation]) -> bool {
+pub(crate) fn is_broken(world: &World<'_>, kept: &[Reservation]) -> bool {
     world.any_overdue()
         || kept.iter().any(|reservation| reservation.start < world.now)
         || Plan::new(world, kept).over_commits()
 }
 
 /// Lifts all reservations out and puts each back where it was, or as soon after as it can be.
-fn repair(world: &World<'_>, kept: &mut Vec<Reservation>) {
+pub(crate) fn repair(world: &World<'_>, kept: &mut Vec<Reservation>) {
     let mut lifted = std::mem::take(kept);
     lifted.sort_by_key(|reservation| (reservation.start, arrival(reservation.position, world.jobs)));
     for reservation in lifted {
@@ -60,7 +71,7 @@ fn compress(world: &World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder) {
     }
 }
 
-fn reserve_new(world: &World<'_>, kept: &mut Vec<Reservation>) {
+pub(crate) fn reserve_new(world: &World<'_>, kept: &mut Vec<Reservation>) {
     for position in world.queue(NaiveOrder::ARRIVAL) {
         if kept.iter().all(|reservation| reservation.position != position) {
             put(world, kept, position, world.now);
@@ -69,7 +80,7 @@ fn reserve_new(world: &World<'_>, kept: &mut Vec<Reservation>) {
 }
 
 /// Reserves the earliest hole for a job.
-fn put(world: &World<'_>, kept: &mut Vec<Reservation>, position: usize, not_before: Time) -> Time {
+pub(crate) fn put(world: &World<'_>, kept: &mut Vec<Reservation>, position: usize, not_before: Time) -> Time {
     let request = world.request(position);
     let start = Plan::new(world, kept).earliest_hole(not_before, request.procs(), request.planned());
     kept.push(Reservation { position, start });

@@ -7,10 +7,26 @@ use crate::plan::Plan;
 use crate::world::World;
 use crate::{fcfs, order};
 
-/// Starts heads while they fit, then whatever does not delay the head that is left.
-pub(crate) fn pass(world: &mut World<'_>, queue: NaiveOrder, backfill: NaiveOrder) {
-    fcfs::pass(world, queue);
-    let Some(&head) = world.queue(queue).first() else { return };
+/// Starts heads while they fit, then whatever does not delay the head that is left, which is returned.
+///
+/// A head that is held comes before everybody.
+pub(crate) fn pass(
+    world: &mut World<'_>,
+    queue: NaiveOrder,
+    backfill: NaiveOrder,
+    held: Option<usize>,
+) -> Option<usize> {
+    let held_waits = match held {
+        Some(held) if world.fits_now(held) => {
+            world.start(held);
+            None
+        }
+        held => held,
+    };
+    if held_waits.is_none() {
+        fcfs::pass(world, queue);
+    }
+    let head = held_waits.or_else(|| world.queue(queue).first().copied())?;
     let (shadow, mut extra) = shadow(world, head);
     let behind = world.waiting.iter().copied().filter(|&position| position != head).collect();
     for position in order::sorted(behind, world.jobs, backfill, world.now) {
@@ -25,6 +41,7 @@ pub(crate) fn pass(world: &mut World<'_>, queue: NaiveOrder, backfill: NaiveOrde
             world.start(position);
         }
     }
+    Some(head)
 }
 
 /// When the head can start as far as anybody knows, and how many processors are free beside it then.

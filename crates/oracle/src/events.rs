@@ -5,7 +5,7 @@ use miserly_core::{Instants, Time};
 use crate::order::arrival;
 use crate::plan::Reservation;
 use crate::world::World;
-use crate::{NaiveJob, NaivePolicy, conservative, easy, fcfs};
+use crate::{NaiveJob, NaivePolicy, conservative, easy, fcfs, sorted};
 
 /// A run of one policy over some jobs.
 pub(crate) struct Simulation<'a> {
@@ -16,6 +16,10 @@ pub(crate) struct Simulation<'a> {
     future: Vec<usize>,
     /// The reservations of the conservative policy; the others have none.
     kept: Vec<Reservation>,
+    /// By when each job has to start, by position, for the policy that has deadlines.
+    deadlines: Vec<Time>,
+    /// The job to which EASY gave a shadow time last.
+    held: Option<usize>,
     /// When the policy wants a pass, as it said in its last one.
     wake: Option<Time>,
 }
@@ -39,7 +43,16 @@ impl<'a> Simulation<'a> {
             starts: vec![None; jobs.len()],
         };
         let future = (0..jobs.len()).collect();
-        Simulation { world, policy, instants, future, kept: Vec::new(), wake: None }
+        Simulation {
+            world,
+            policy,
+            instants,
+            future,
+            kept: Vec::new(),
+            deadlines: vec![Time::ZERO; jobs.len()],
+            held: None,
+            wake: None,
+        }
     }
 
     /// Plays to the end. Ends that a round creates for its own instant are simply the next round.
@@ -143,7 +156,16 @@ impl<'a> Simulation<'a> {
     fn pass(&mut self, ended: bool) {
         match self.policy {
             NaivePolicy::Fcfs { order } => fcfs::pass(&mut self.world, order),
-            NaivePolicy::Easy { order, backfill } => easy::pass(&mut self.world, order, backfill),
+            NaivePolicy::Easy { order, backfill, hold } => {
+                self.held = easy::pass(&mut self.world, order, backfill, self.held.filter(|_| hold));
+            }
+            NaivePolicy::Sorted { order, guarantee } => {
+                sorted::pass(&mut self.world, &mut self.kept, &mut self.deadlines, order, guarantee);
+                self.wake = conservative::wake(&self.world, &self.kept);
+            }
+            NaivePolicy::NoGuarantee { order } => {
+                conservative::pass_without_guarantees(&mut self.world, order);
+            }
             NaivePolicy::Conservative { order } => {
                 conservative::pass(&mut self.world, &mut self.kept, order, ended);
                 self.wake = conservative::wake(&self.world, &self.kept);

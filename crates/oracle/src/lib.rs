@@ -32,6 +32,8 @@ mod easy;
 
 mod conservative;
 
+mod sorted;
+
 mod written;
 
 #[cfg(test)]
@@ -126,11 +128,25 @@ pub enum NaivePolicy {
         order: NaiveOrder,
         /// The order in which the jobs behind the head are tried.
         backfill: NaiveOrder,
+        /// Whether a head that has a shadow time stays the head.
+        hold: bool,
     },
     /// Every job has a reservation, made at its arrival and kept.
     Conservative {
         /// The order of compression, and of starts at one instant.
         order: NaiveOrder,
+    },
+    /// Every job has a reservation, made anew at every pass in this order.
+    NoGuarantee {
+        /// The order of the queue.
+        order: NaiveOrder,
+    },
+    /// Jobs start in this order, as long as each meets its deadline.
+    Sorted {
+        /// The order of the queue.
+        order: NaiveOrder,
+        /// The deadline is so many times the interval to the first reservation.
+        guarantee: i64,
     },
 }
 

@@ -10,7 +10,8 @@ use crate::{NaiveJob, NaiveOrder, NaivePolicy, schedule};
 
 const BOTH: [Instants; 2] = [Instants::Batch, Instants::Sequential];
 const FCFS: NaivePolicy = NaivePolicy::Fcfs { order: NaiveOrder::ARRIVAL };
-const EASY: NaivePolicy = NaivePolicy::Easy { order: NaiveOrder::ARRIVAL, backfill: NaiveOrder::ARRIVAL };
+const EASY: NaivePolicy =
+    NaivePolicy::Easy { order: NaiveOrder::ARRIVAL, backfill: NaiveOrder::ARRIVAL, hold: false };
 const CONSERVATIVE: NaivePolicy = NaivePolicy::Conservative { order: NaiveOrder::ARRIVAL };
 
 /// (submit, runtime, processors, estimate), in seconds.

@@ -15,12 +15,19 @@ impl NaivePolicy {
         let (name, args) = text.trim_end_matches(')').split_once('(').unwrap_or((text, ""));
         let args = args.split(", ").filter_map(|arg| arg.split_once('=')).collect();
         let given = Given { args, seed };
-        let order = given.order(given.word("order").unwrap_or("arrival"))?;
+        let usual = if name == "sorted" { "shortest" } else { "arrival" };
+        let order = given.order(given.word("order").unwrap_or(usual))?;
         match name {
             "fcfs" => Some(NaivePolicy::Fcfs { order }),
             "easy" => {
                 let backfill = given.word("backfill").map_or(Some(order), |word| given.order(word))?;
-                Some(NaivePolicy::Easy { order, backfill })
+                let hold = given.word("hold") == Some("true");
+                Some(NaivePolicy::Easy { order, backfill, hold })
+            }
+            "conservative" if given.word("keep") == Some("false") => Some(NaivePolicy::NoGuarantee { order }),
+            "sorted" => {
+                let guarantee = given.word("guarantee").map_or(1, |times| times.parse().expect("a number"));
+                Some(NaivePolicy::Sorted { order, guarantee })
             }
             "conservative" => Some(NaivePolicy::Conservative { order }),
             _ => None,

@@ -60,7 +60,7 @@ fn easy_does_not_promise_to_the_second_in_the_queue() {
 #[test]
 fn backfill_order_differs_from_queue_order() {
     let literals = [(0, 10, 1, 10), (0, 10, 2, 10), (0, 10, 1, 10), (0, 5, 1, 5)];
-    let sjbf = NaivePolicy::Easy { order: NaiveOrder::ARRIVAL, backfill: NaiveOrder::SHORTEST };
+    let sjbf = NaivePolicy::Easy { order: NaiveOrder::ARRIVAL, backfill: NaiveOrder::SHORTEST, hold: false };
     check(EASY, Instants::Batch, 2, &literals, &[0, 10, 0, 20]);
     check(sjbf, Instants::Batch, 2, &literals, &[0, 10, 20, 0]);
 }
@@ -70,7 +70,7 @@ fn a_batch_sorts_what_a_sequence_cannot() {
     let literals = [(0, 100, 1, 100), (0, 5, 1, 5)];
     for policy in [
         NaivePolicy::Fcfs { order: NaiveOrder::SHORTEST },
-        NaivePolicy::Easy { order: NaiveOrder::SHORTEST, backfill: NaiveOrder::SHORTEST },
+        NaivePolicy::Easy { order: NaiveOrder::SHORTEST, backfill: NaiveOrder::SHORTEST, hold: false },
     ] {
         check(policy, Instants::Batch, 1, &literals, &[5, 0]);
         check(policy, Instants::Sequential, 1, &literals, &[0, 100]);
@@ -155,4 +155,42 @@ fn an_estimate_of_zero_is_planned_as_a_tick() {
 #[should_panic(expected = "wider than the machine")]
 fn too_wide() {
     check_all(1, &[(0, 1, 2, 1)], &[0]);
+}
+
+#[test]
+fn a_head_that_is_held_stays_the_head() {
+    // B has its shadow time when the shorter C comes.
+    let literals = [(0, 10, 2, 10), (1, 10, 2, 10), (2, 5, 2, 5)];
+    let order = NaiveOrder::SHORTEST;
+    for instants in BOTH {
+        for (hold, starts) in [(false, [0, 15, 10]), (true, [0, 10, 20])] {
+            let easy = NaivePolicy::Easy { order, backfill: order, hold };
+            check(easy, instants, 2, &literals, &starts);
+        }
+    }
+}
+
+#[test]
+fn without_guarantees_a_shorter_job_comes_first() {
+    let literals = [(0, 10, 1, 10), (1, 20, 1, 20), (2, 5, 1, 5)];
+    let order = NaiveOrder::SHORTEST;
+    for instants in BOTH {
+        check(NaivePolicy::Conservative { order }, instants, 1, &literals, &[0, 10, 30]);
+        check(NaivePolicy::NoGuarantee { order }, instants, 1, &literals, &[0, 15, 10]);
+    }
+}
+
+#[test]
+fn without_guarantees_every_place_before_is_respected() {
+    // D would delay C, which EASY allows.
+    let literals = [(0, 10, 3, 10), (0, 10, 3, 10), (0, 10, 4, 10), (0, 25, 1, 25)];
+    for instants in BOTH {
+        check(
+            NaivePolicy::NoGuarantee { order: NaiveOrder::ARRIVAL },
+            instants,
+            4,
+            &literals,
+            &[0, 10, 20, 30],
+        );
+    }
 }

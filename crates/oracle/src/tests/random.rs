@@ -53,7 +53,7 @@ fn policies() -> Vec<NaivePolicy> {
     for order in ORDERS {
         all.push(NaivePolicy::Fcfs { order });
         all.push(NaivePolicy::Conservative { order });
-        all.extend(ORDERS.map(|backfill| NaivePolicy::Easy { order, backfill }));
+        all.extend(ORDERS.map(|backfill| NaivePolicy::Easy { order, backfill, hold: false }));
     }
     all
 }

@@ -50,7 +50,8 @@ fn waiting(number: u32) -> Waiting {
     let procs = 2 + (drawn & 0xff);
     let estimate = Span::from_ticks(10 + i64::try_from((drawn >> 32) % 10_000).unwrap_or(0));
     let request = Request::new(number.into(), Time::ZERO, estimate, Resources::cpus(procs));
-    let entry = Entry { request, admitted: number.into(), state: State::Waiting, promise: None };
+    let entry =
+        Entry { request, admitted: number.into(), state: State::Waiting, promise: None, planned: None };
     Waiting {
         key: Key::arrival(&entry),
         job: JobId(number),

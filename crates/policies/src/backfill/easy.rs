@@ -4,7 +4,7 @@ use miserly_core::{Broken, Desk, Event, JobId, Ledger, Policy, Reason, Time, Vio
 
 use super::running::Running;
 use super::{free_now, in_turn, sort_again, start, waiting};
-use crate::shared::{Key, Order, QueueIndex, Staircase, Waiting};
+use crate::shared::{Admits, Key, Order, QueueIndex, Staircase, Waiting};
 
 /// EASY backfilling (Zotkin et al. §2, after Lifka 1995).
 ///
@@ -13,7 +13,9 @@ use crate::shared::{Key, Order, QueueIndex, Staircase, Waiting};
 /// behind the head, in their order, start if they fit now and either end by the shadow time or use only
 /// extra nodes, which they consume.
 ///
-/// Promises the head its shadow time, where nobody can come in before it: with the queue in arrival order.
+/// Promises the head its shadow time, where nobody can come in before it: with the queue in arrival order, or if
+/// a head is held: one that has a shadow time stays the head until it starts, whoever sorts before it (as
+/// in Chiang's SJF-backfill). The held one is known by its promise.
 ///
 /// A pass after nothing but arrivals looks at these alone: whoever could not start beside the head's
 /// reservation cannot now. With r running and w waiting jobs in chunks of c: O(c + r/c + w/c) per event and
@@ -22,6 +24,9 @@ use crate::shared::{Key, Order, QueueIndex, Staircase, Waiting};
 pub struct Easy {
     order: Order,
     backfill: Order,
+    hold: bool,
+    /// The head that has a shadow time, if heads are held.
+    held: Option<JobId>,
     /// All waiting jobs, in the order of the queue.
     queue: QueueIndex,
     /// All waiting jobs, in the order of the candidates, where that is another one.
@@ -52,6 +57,8 @@ impl Easy {
         Easy {
             order,
             backfill,
+            hold: false,
+            held: None,
             queue: QueueIndex::new(),
             candidates,
             running: Running::none(0),
@@ -59,6 +66,12 @@ impl Easy {
             reserved: None,
             told: None,
         }
+    }
+
+    /// The same, with a head that has a shadow time kept at the head, or not.
+    #[must_use]
+    pub fn holding(self, hold: bool) -> Easy {
+        Easy { hold, ..self }
     }
 
     fn enqueue(&mut self, now: Time, job: JobId, ledger: &Ledger) {
@@ -79,9 +92,17 @@ impl Easy {
         start(desk, next.job, reason)
     }
 
+    fn head(&self, desk: &Desk<'_>) -> Option<Waiting> {
+        match self.held {
+            Some(job) => Some(waiting(&self.order, desk.now(), job, desk.ledger().entry(job))),
+            None => self.queue.first().copied(),
+        }
+    }
+
     fn start_heads(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        while let Some(&head) = self.queue.first().filter(|head| head.procs <= free_now(desk.ledger())) {
+        while let Some(head) = self.head(desk).filter(|head| head.procs <= free_now(desk.ledger())) {
             self.reserved = None;
+            self.held = None;
             let reason = in_turn(desk, head.job);
             self.start(desk, head, reason)?;
         }
@@ -90,7 +111,7 @@ impl Easy {
 
     /// Lets jobs pass the head of the queue, if there is one, which does not fit.
     fn fill(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let Some(&head) = self.queue.first() else { return Ok(()) };
+        let Some(head) = self.head(desk) else { return Ok(()) };
         if let Some(place) = self.kept(desk, &head) {
             return self.backfill_arrived(desk, place);
         }
@@ -165,9 +186,10 @@ impl Easy {
         }
         self.told = Some((head.key, shadow));
         let head = head.job;
-        if !self.order.is_arrival() {
-            desk.plan(head, shadow);
-            return Ok(());
+        if self.hold {
+            self.held = Some(head);
+        } else if !self.order.is_arrival() {
+            return desk.plan(head, shadow);
         }
         match desk.ledger().entry(head).promise {
             // Only an overdue job can be the cause; the ledger checks that there was one.
@@ -189,6 +211,11 @@ impl Policy for Easy {
         self.arrived.clear();
         self.reserved = None;
         self.told = None;
+        let promised = |job: &JobId| ledger.entry(*job).promise;
+        self.held = ledger
+            .waiting()
+            .filter(|job| self.hold && promised(job).is_some())
+            .min_by_key(|job| promised(job).map(|promise| promise.best));
         for job in ledger.waiting() {
             self.enqueue(now, job, ledger);
         }

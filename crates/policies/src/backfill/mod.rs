@@ -2,7 +2,7 @@
 //!
 //! One machine of identical processors, rigid jobs. What tells the members apart is the reservation depth:
 //! none ([`Fcfs`]), the head of the queue, made anew at every pass ([`Easy`]), every job, kept
-//! ([`Conservative`]).
+//! ([`Conservative`]) or made anew too ([`Replanned`]).
 
 mod running;
 
@@ -12,9 +12,15 @@ mod easy;
 
 mod conservative;
 
+mod replanned;
+
+mod sorted;
+
 pub use conservative::Conservative;
 pub use easy::Easy;
 pub use fcfs::Fcfs;
+pub use replanned::Replanned;
+pub use sorted::Sorted;
 
 use miserly_core::{Broken, Desk, Entry, JobId, Ledger, Placement, Reason, Time, Violation};
 

@@ -18,7 +18,7 @@ pub use error::PolicyError;
 
 use self::values::Values;
 
-use crate::backfill::{Conservative, Easy, Fcfs};
+use crate::backfill::{Conservative, Easy, Fcfs, Replanned, Sorted};
 
 /// To whom a policy promises a latest start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ pub const POLICIES: &[Registered] = &[
     Registered {
         name: "easy",
         summary: "EASY backfilling: jobs may pass the head of the queue if they do not delay it",
-        promises: "the head of the queue its shadow time, with order=arrival; else nothing",
+        promises: "the head of the queue its shadow time, with order=arrival or hold=true; else nothing",
         source: EASY,
         params: &[
             QUEUE_ORDER,
@@ -151,30 +151,76 @@ pub const POLICIES: &[Registered] = &[
                 default: DefaultValue::SameAs("order"),
                 doc: "the order of the candidates behind the head; backfill=shortest is EASY-SJBF",
             },
+            Param {
+                name: "hold",
+                domain: Domain::Flag,
+                default: DefaultValue::Is("false"),
+                doc: "a head that has a shadow time stays the head, whoever sorts before it",
+            },
             WEIGHT,
             DRAW,
             SEED,
         ],
-        build: |values| Box::new(Easy::new(values.order("order"), values.order("backfill"))),
+        build: |values| {
+            let easy = Easy::new(values.order("order"), values.order("backfill"));
+            Box::new(easy.holding(values.flag("hold")))
+        },
         promised: |values| {
-            if values.order("order").is_arrival() { Promises::Head } else { Promises::Nothing }
+            if values.flag("hold") || values.order("order").is_arrival() {
+                Promises::Head
+            } else {
+                Promises::Nothing
+            }
         },
     },
     Registered {
         name: "conservative",
         summary: "conservative backfilling: every job has a reservation, which never moves later",
-        promises: "every job, when it is submitted",
+        promises: "every job, when it is submitted; nothing with keep=false",
         source: ZOTKIN,
         params: &[
             Param {
                 doc: "the order in which reservations are compressed; new ones are made in order of submission",
                 ..QUEUE_ORDER
             },
+            Param {
+                name: "keep",
+                domain: Domain::Flag,
+                default: DefaultValue::Is("true"),
+                doc: "false: all reservations are made anew at each pass, in the order of the queue",
+            },
             WEIGHT,
             DRAW,
             SEED,
         ],
-        build: |values| Box::new(Conservative::new(values.order("order"))),
+        build: |values| {
+            let order = values.order("order");
+            if values.flag("keep") {
+                Box::new(Conservative::new(order))
+            } else {
+                Box::new(Replanned::new(order))
+            }
+        },
+        promised: |values| if values.flag("keep") { Promises::EveryJob } else { Promises::Nothing },
+    },
+    Registered {
+        name: "sorted",
+        summary: "sorted backfilling: starts jobs in any order that leaves each its guarantee",
+        promises: "every job, when it is submitted: guarantee times the wait that conservative would promise",
+        source: ZOTKIN,
+        params: &[
+            Param {
+                name: "guarantee",
+                domain: Domain::Integer(1, 1000),
+                default: DefaultValue::Is("1"),
+                doc: "a job waits no longer than so many times its first interval in the plan",
+            },
+            Param { default: DefaultValue::Is("shortest"), ..QUEUE_ORDER },
+            WEIGHT,
+            DRAW,
+            SEED,
+        ],
+        build: |values| Box::new(Sorted::new(values.order("order"), values.count("guarantee"))),
         promised: |_| Promises::EveryJob,
     },
 ];

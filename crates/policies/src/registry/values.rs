@@ -62,4 +62,11 @@ impl Values {
     fn integer(&self, name: &str) -> u64 {
         if let Some(Value::Integer(number)) = self.get(name) { number } else { 0 }
     }
+    pub(super) fn count(&self, name: &str) -> u32 {
+        u32::try_from(self.integer(name)).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.get(name) == Some(Value::Flag(true))
+    }
 }

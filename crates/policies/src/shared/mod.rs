@@ -11,4 +11,4 @@ mod order;
 pub use order::{Criterion, Draw, Key, Order, Weight};
 pub use profile::Profile;
 pub use queue::{QueueIndex, Waiting};
-pub use staircase::Staircase;
+pub use staircase::{Admits, Outlook, Staircase};

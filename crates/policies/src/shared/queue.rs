@@ -3,7 +3,7 @@
 use miserly_core::{JobId, Span};
 
 use super::order::Key;
-use super::staircase::Staircase;
+use super::staircase::Admits;
 
 /// How many jobs a chunk holds before it is cut in two.
 const CHUNK: usize = 64;
@@ -136,7 +136,7 @@ impl QueueIndex {
     }
 
     /// The first job behind `after` (from the head, if `None`) that fits under the staircase.
-    pub fn next_admitted(&self, after: Option<&Key>, stairs: &Staircase) -> Option<Waiting> {
+    pub fn next_admitted(&self, after: Option<&Key>, stairs: &impl Admits) -> Option<Waiting> {
         let (from, skip) = match after {
             None => (0, 0),
             Some(_) if self.chunks.is_empty() => return None,

@@ -1,11 +1,16 @@
-//! What fits now beside a reservation: for each width, the longest span free from now on.
+//! What fits now beside reservations: for each width, the longest span free from now on.
 
 use miserly_core::Span;
 
+/// What a job that starts now must fit under.
+pub trait Admits {
+    /// Whether a job of this width and span fits. Of several jobs, asked with the least width and the least
+    /// span among them, `false` means that none fits.
+    fn admits(&self, procs: u32, span: Span) -> bool;
+}
+
 /// A staircase of two steps, as one reservation makes it: all that is free now, until the shadow time; the
 /// extra nodes, for ever. A job fits under it if one step is both wide and long enough.
-///
-/// Several reservations would make more steps; nothing else would change.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Staircase {
     free: u32,
@@ -18,10 +23,26 @@ impl Staircase {
     pub fn of_shadow(free: u32, until_shadow: Span, extra: u32) -> Staircase {
         Staircase { free, until_shadow, extra }
     }
+}
 
-    /// Whether a job of this width and span fits. Of several jobs, asked with the least width and the least
-    /// span among them, `false` means that none fits.
-    pub fn admits(&self, procs: u32, span: Span) -> bool {
+impl Admits for Staircase {
+    fn admits(&self, procs: u32, span: Span) -> bool {
         procs <= self.free && (span <= self.until_shadow || procs <= self.extra)
+    }
+}
+
+/// A staircase of any number of steps, as a profile has it from now on ([`Profile::outlook`]).
+///
+/// [`Profile::outlook`]: super::Profile::outlook
+#[derive(Clone, Debug, Default)]
+pub struct Outlook {
+    /// So many processors for so long: fewer and fewer, longer and longer.
+    pub(super) steps: Vec<(u32, Span)>,
+}
+
+impl Admits for Outlook {
+    fn admits(&self, procs: u32, span: Span) -> bool {
+        let wide = self.steps.iter().rev().find(|(free, _)| procs <= *free);
+        wide.is_some_and(|(_, until)| span <= *until)
     }
 }

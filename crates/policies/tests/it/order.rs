@@ -12,7 +12,7 @@ type Small = (i64, i64, u64);
 fn entry(number: u32, (submit, estimate, procs): Small) -> Entry {
     let (submit, estimate) = (Time::from_ticks(submit), Span::from_ticks(estimate));
     let request = Request::new(number.into(), submit, estimate, Resources::cpus(procs));
-    Entry { request, admitted: number.into(), state: State::Waiting, promise: None }
+    Entry { request, admitted: number.into(), state: State::Waiting, promise: None, planned: None }
 }
 
 fn job() -> impl Strategy<Value = Small> {

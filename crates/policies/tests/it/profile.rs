@@ -1,7 +1,7 @@
 //! The availability profile against one count per tick.
 
 use miserly_core::{Span, Time};
-use miserly_policies::shared::Profile;
+use miserly_policies::shared::{Admits, Profile};
 use proptest::prelude::*;
 
 const PROCS: u32 = 20;
@@ -115,5 +115,23 @@ proptest! {
         prop_assert_eq!(found, truth);
         lifted.take(late, late + span, procs);
         prop_assert!(lifted == profile);
+    }
+
+    /// What fits under the outlook is what has its earliest hole now.
+    #[test]
+    fn the_outlook_tells_what_can_start(
+        taken in prop::collection::vec((0i64..300, 1i64..40, 1u32..8), 1..200),
+        now in 0i64..100,
+        span in 1i64..400,
+        procs in 1..=PROCS,
+    ) {
+        let mut profile = Profile::new(PROCS);
+        for (ahead, span, procs) in taken {
+            let from = profile.earliest(time(ahead), Span::from_ticks(span), procs);
+            profile.take(from, from + Span::from_ticks(span), procs);
+        }
+        let span = Span::from_ticks(span);
+        let fits = profile.earliest(time(now), span, procs) == time(now);
+        prop_assert_eq!(profile.outlook(time(now)).admits(procs, span), fits);
     }
 }

@@ -8,7 +8,8 @@ fn waiting(order: &Order, number: u32, submit: i64, procs: u32, estimate: i64) -
     let (submit, estimate) = (Time::from_ticks(submit), Span::from_ticks(estimate));
     let request = Request::new(i64::from(number), submit, estimate, Resources::cpus(u64::from(procs)));
     let span = request.planned();
-    let entry = Entry { request, admitted: u64::from(number), state: State::Waiting, promise: None };
+    let entry =
+        Entry { request, admitted: u64::from(number), state: State::Waiting, promise: None, planned: None };
     Waiting { key: order.key(Time::ZERO, &entry), job: JobId(number), procs, span }
 }
 

@@ -15,7 +15,7 @@ const JOBS: usize = 500;
 pub(crate) fn bench(criterion: &mut Criterion, logs: &[Log]) {
     let order = NaiveOrder::ARRIVAL;
     let policies = [
-        ("easy", NaivePolicy::Easy { order, backfill: order }),
+        ("easy", NaivePolicy::Easy { order, backfill: order, hold: false }),
         ("conservative", NaivePolicy::Conservative { order }),
     ];
     for (name, naive) in policies {

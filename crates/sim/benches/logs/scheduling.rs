@@ -8,13 +8,14 @@ use miserly_workload::{Job, TraceError};
 
 use crate::input::Log;
 
-const POLICIES: [&str; 6] = [
+const POLICIES: [&str; 7] = [
     "fcfs",
     "easy",
     "easy(backfill=shortest)",
     "easy(order=random, draw=pass)",
     "conservative",
     "conservative(order=random, draw=pass)",
+    "conservative(order=shortest, keep=false)",
 ];
 
 pub(crate) fn bench(criterion: &mut Criterion, logs: &[Log]) {

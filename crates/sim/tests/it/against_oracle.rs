@@ -2,6 +2,7 @@
 
 use miserly_core::{Instants, Span, Time};
 use miserly_oracle::{NaiveJob, NaivePolicy, schedule};
+use miserly_policies::{Chosen, Promises};
 use miserly_workload::Job;
 use proptest::prelude::*;
 
@@ -55,6 +56,16 @@ proptest! {
     }
 
     #[test]
+    fn in_the_order_of_arrival_the_head_is_held_anyway((procs, quads) in workload(true)) {
+        let jobs = tick_jobs(&quads);
+        for instants in BOTH {
+            let plain = run(procs, &jobs, "easy(backfill=shortest)", instants).decisions();
+            let held = run(procs, &jobs, "easy(backfill=shortest, hold=true)", instants).decisions();
+            prop_assert_eq!(plain, held);
+        }
+    }
+
+    #[test]
     fn promises_are_kept((procs, quads) in workload(false), policies in some_policies()) {
         for policy in &policies {
             let jobs = jobs_for(policy, &quads);
@@ -62,7 +73,8 @@ proptest! {
                 for job in run(procs, &jobs, policy, instants).0 {
                     prop_assert!(!job.broken);
                     prop_assert!(job.promised.is_none_or(|promised| job.start <= promised), "{}", policy);
-                    prop_assert!(job.promised.is_some() || !policy.starts_with("conservative"));
+                    let promising = policy.parse::<Chosen>().unwrap().promises() == Promises::EveryJob;
+                    prop_assert!(job.promised.is_some() || !promising);
                     prop_assert!(job.start >= job.request.submit);
                     prop_assert_eq!(job.end - job.start, job.runtime);
                     prop_assert!(job.wait() >= Span::ZERO);
@@ -84,7 +96,9 @@ fn the_same_start_for_every_job_of_a_crowd() {
             "easy(backfill=shortest)",
             "easy(order=random, draw=pass)",
             "conservative(order=widest)",
+            "easy(order=shortest, hold=true)",
             "conservative(order=random, draw=pass)",
+            "conservative(order=shortest, keep=false)",
         ] {
             for instants in BOTH {
                 let ours: Vec<Time> =

@@ -111,9 +111,15 @@ pub(crate) fn policies() -> Vec<String> {
     for order in ORDERS {
         all.push(format!("fcfs({order})"));
         all.push(format!("conservative({order})"));
+        all.push(format!("conservative({order}, keep=false)"));
         all.push(format!("easy({order})"));
+        all.push(format!("easy({order}, hold=true)"));
         all.push(format!("easy({order}, backfill=shortest)"));
         all.push(format!("easy({order}, backfill=random)"));
+    }
+    for guarantee in 1..=3 {
+        let orders = ["shortest", "random, draw=pass", "shortest, weight=0.03", "arrival", "widest"];
+        all.extend(orders.map(|order| format!("sorted(guarantee={guarantee}, order={order})")));
     }
     for backfill in &ORDERS[1..] {
         all.push(format!("easy({})", backfill.replace("order=", "backfill=")));

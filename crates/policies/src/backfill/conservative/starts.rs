@@ -77,7 +77,8 @@ mod tests {
     fn former_entries_and_doubles_do_not_pile_up() {
         let waiting = |job: u32| {
             let request = Request::new(job.into(), Time::ZERO, Span::TICK, Resources::cpus(1));
-            let entry = Entry { request, admitted: job.into(), state: State::Waiting, promise: None };
+            let entry =
+                Entry { request, admitted: job.into(), state: State::Waiting, promise: None, planned: None };
             Waiting { key: Key::arrival(&entry), job: JobId(job), procs: 1, span: Span::TICK }
         };
         let jobs: Vec<Waiting> = (0..10).map(waiting).collect();

@@ -10,6 +10,7 @@ use miserly_core::{Span, Time};
 
 use self::chunk::{CHUNK, Chunk};
 use self::search::Search;
+use super::staircase::Outlook;
 
 /// How many breakpoints of the past are let stand before they are cleared away together.
 const PAST: usize = 16;
@@ -140,6 +141,30 @@ impl Profile {
             first = 0;
         }
         search.start.map(Time::from_ticks)
+    }
+
+    /// How many processors stay free for how long from `now` on. O(n) in the breakpoints, over chunks that do not
+    /// sink below what is free before them O(1).
+    pub fn outlook(&self, now: Time) -> Outlook {
+        let start = self.locate(now.ticks());
+        let mut steps = Vec::new();
+        let mut least = self.count(start);
+        let mut first = start.index + 1;
+        for chunk in &self.chunks[start.chunk..] {
+            if least > 0 && chunk.least + chunk.lift < least {
+                for (&time, free) in chunk.times.iter().zip(&chunk.free).skip(first) {
+                    let free = free + chunk.lift;
+                    if free < least {
+                        steps.push((least, Time::from_ticks(time) - now));
+                        least = free;
+                    }
+                }
+            }
+            first = 0;
+        }
+        steps.push((least, Span::MAX));
+        let counted = |(free, until): (i32, Span)| Some((u32::try_from(free).ok()?, until));
+        Outlook { steps: steps.into_iter().filter_map(counted).filter(|(free, _)| *free > 0).collect() }
     }
 
     fn time(&self, at: At) -> i64 {
