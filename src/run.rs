@@ -31,6 +31,7 @@ impl RunArgs {
             to: self.to,
             warmup: self.warmup,
             seed: self.seed,
+            details: false,
         }
     }
 }

@@ -21,6 +21,6 @@ pub use numbers::{count, duration, figure, percent};
 pub use run::{
     Cdf, Cdfs, Details, Difference, Group, GuaranteeRatio, Guarantees, Jobs, Measure, MetricsDoc, Outcome,
     PerMeasure, PercentileDoc, Promises, QueueLength, Series, Settings, Timing, TraceDoc, Uncertainty,
-    compare_tables, simulate_table,
+    compare_tables, differences, simulate_table,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text};

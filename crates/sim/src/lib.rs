@@ -18,7 +18,7 @@ pub use event_queue::EventQueue;
 pub use finished::{Finished, Observer};
 pub use in_order::{InOrder, Sink};
 pub use metrics::{
-    BATCHES_LEAST, BATCHES_MOST, Batches, Distribution, EXACT_MOST, Guarantees, Interval, MEASURES, Measures,
-    Metrics, Percentiles, SKETCH_ERROR, Summary,
+    BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, Batches, Bucket, Distribution, EXACT_MOST, Guarantees,
+    Interval, MEASURES, Measures, Metrics, Percentiles, SKETCH_ERROR, Series, Summary,
 };
 pub use run::{RunError, Simulation};

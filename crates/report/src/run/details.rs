@@ -1,8 +1,10 @@
 //! What the document of a run tells beyond its measures: how sure they are, of whom, and how they spread.
 
+use miserly_core::Span;
+use miserly_sim::{Batches, Interval, MEASURES, Metrics};
 use serde::Serialize;
 
-use super::document::MetricsDoc;
+use super::document::{MetricsDoc, Outcome};
 
 /// One figure for each mean measure; null where it is not defined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -134,4 +136,109 @@ pub struct Series {
     pub short_jobs_ended: Vec<u64>,
     /// Jobs that ended in the bucket.
     pub jobs_ended: Vec<u64>,
+}
+
+/// The keys of the measures, in the order of `Measures::all`.
+const KEYS: [&str; MEASURES] =
+    ["wait", "response", "slowdown", "bounded_slowdown", "bounded_slowdown_standard", "width_slowdown"];
+
+/// How far apart neighbouring batches may look related by chance: two standard errors of a correlation.
+const CHANCE: f64 = 2.0;
+
+impl PerMeasure {
+    fn of(figure: impl Fn(usize) -> Option<f64>) -> PerMeasure {
+        let [wait, response, slowdown, bounded_slowdown, bounded_slowdown_standard, width_slowdown] =
+            std::array::from_fn(figure);
+        PerMeasure { wait, response, slowdown, bounded_slowdown, bounded_slowdown_standard, width_slowdown }
+    }
+}
+
+impl Uncertainty {
+    /// What the batches tell.
+    pub fn of(batches: &Batches) -> Uncertainty {
+        let intervals: [Interval; MEASURES] = std::array::from_fn(|measure| batches.interval(measure));
+        Uncertainty {
+            batches: batches.full() as u64,
+            jobs_per_batch: batches.size(),
+            level: 0.95,
+            half_width: PerMeasure::of(|measure| intervals[measure].half_width),
+            autocorrelation: PerMeasure::of(|measure| intervals[measure].autocorrelation),
+        }
+    }
+
+    /// A remark for people where neighbouring batches are too much alike for the half-widths to be trusted.
+    pub fn note(&self) -> Option<String> {
+        let correlation = self.autocorrelation.wait.filter(|r| *r > CHANCE / (self.batches as f64).sqrt())?;
+        Some(format!(
+            "neighbouring batches of {} jobs are alike (r = {correlation:.2} of their mean waits): ± is too small",
+            self.jobs_per_batch
+        ))
+    }
+}
+
+impl Guarantees {
+    /// What was measured of the promises.
+    pub fn of(measured: &mut miserly_sim::Guarantees) -> Guarantees {
+        let summary = measured.ratio.summary();
+        let p80 = measured.ratio.percentile(80);
+        Guarantees {
+            started_at_once: measured.started_at_once(),
+            promised_and_waited: measured.ratio.count(),
+            ratio: GuaranteeRatio { median: summary.median, p80, mean: summary.mean, max: summary.max },
+        }
+    }
+}
+
+impl Details {
+    /// The distributions, and the series that watched the same run.
+    pub fn of(metrics: &mut Metrics, series: &miserly_sim::Series) -> Details {
+        let measures = &mut metrics.measures;
+        let cdf = Cdfs {
+            wait: measures.wait.cdf(),
+            response: measures.response.cdf(),
+            bounded_slowdown: measures.bounded_slowdown.cdf(),
+            guarantees: metrics.guarantees.ratio.cdf(),
+        };
+        Details { cdf, series: Series::of(series) }
+    }
+}
+
+impl Series {
+    fn of(series: &miserly_sim::Series) -> Series {
+        let (buckets, width) = (series.buckets(), series.step().ticks() as f64);
+        Series {
+            from: (series.from() - miserly_core::Time::ZERO).as_secs_f64(),
+            step: Span::as_secs_f64(series.step()),
+            busy: buckets.iter().map(|bucket| bucket.busy as f64 / width).collect(),
+            waiting: buckets.iter().map(|bucket| bucket.waiting as f64 / width).collect(),
+            short_jobs_ended: buckets.iter().map(|bucket| bucket.short).collect(),
+            jobs_ended: buckets.iter().map(|bucket| bucket.ended).collect(),
+        }
+    }
+}
+
+/// The differences of every two runs of one log, measure by measure.
+pub fn differences(runs: &[&Outcome]) -> Vec<Difference> {
+    let pairs = runs.iter().enumerate().flat_map(|(at, a)| runs[at + 1..].iter().map(move |b| (*a, *b)));
+    pairs.flat_map(|(a, b)| (0..MEASURES).map(move |measure| Difference::of(a, b, measure))).collect()
+}
+
+impl Difference {
+    fn of(a: &Outcome, b: &Outcome, measure: usize) -> Difference {
+        let Interval { mean, half_width, .. } = a.batches.difference(&b.batches, measure);
+        Difference {
+            trace: a.trace.name.clone(),
+            measure: KEYS[measure],
+            policy_a: a.policy.clone(),
+            policy_b: b.policy.clone(),
+            mean,
+            half_width,
+            within_noise: mean.zip(half_width).map(|(mean, half_width)| mean.abs() <= half_width),
+        }
+    }
+}
+
+/// Whether the means of a measure of two runs of one log cannot be told apart; `None` with too few batches.
+pub(super) fn within_noise(a: &Outcome, b: &Outcome, measure: usize) -> Option<bool> {
+    Difference::of(a, b, measure).within_noise
 }

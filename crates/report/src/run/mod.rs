@@ -8,6 +8,7 @@ mod tables;
 
 pub use details::{
     Cdf, Cdfs, Details, Difference, Group, GuaranteeRatio, Guarantees, PerMeasure, Series, Uncertainty,
+    differences,
 };
 pub use document::{
     Jobs, Measure, MetricsDoc, Outcome, PercentileDoc, Promises, QueueLength, Settings, Timing, TraceDoc,

@@ -79,11 +79,6 @@ impl Distribution {
         self.values.cdf()
     }
 
-    /// Holds no values from now on, but a sketch of them.
-    pub(super) fn sketch(&mut self) {
-        self.values.sketch();
-    }
-
     /// How many values were added.
     pub fn count(&self) -> u64 {
         self.count

@@ -12,6 +12,8 @@ mod student;
 
 mod guarantees;
 
+mod series;
+
 use std::io;
 
 use miserly_core::{Request, Span, Time};
@@ -21,6 +23,7 @@ pub use distribution::{Distribution, Summary};
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
 pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};
+pub use series::{BUCKETS_MOST, Bucket, Series};
 
 use crate::finished::{Finished, Observer};
 
