@@ -139,6 +139,10 @@ pub(crate) struct SimulateArgs {
     /// Print one JSON document (docs/simulate.schema.json)
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// With --json: also the distributions of the measures, and the run over time
+    #[arg(long, requires = "json")]
+    pub(crate) details: bool,
 }
 
 #[derive(Debug, Args)]

@@ -34,6 +34,7 @@ impl RunArgs {
             arrivals: self.arrivals(),
             warmup: self.warmup,
             seed: self.seed,
+            details: false,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use miserly_lab::{PrepareError, Prepared};
 use miserly_policies::Chosen;
-use miserly_report::{Outcome, compare_tables};
+use miserly_report::{Difference, Outcome, compare_tables, differences};
 use miserly_workload::generate::{Feitelson96, find_model};
 use miserly_workload::{Estimates, Trace};
 use rayon::prelude::*;
@@ -31,6 +31,7 @@ const EMBEDDED_ESTIMATES: &str = "uniform:5";
 struct Comparison {
     version: &'static str,
     runs: Vec<Outcome>,
+    differences: Vec<Difference>,
 }
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
@@ -48,7 +49,11 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     // The first error in the order of the runs, whichever came first in time.
     let outcomes: Vec<Outcome> = finished.into_iter().collect::<Result<_, _>>()?;
     if args.json {
-        return print_json(&Comparison { version: env!("CARGO_PKG_VERSION"), runs: outcomes });
+        let differences = outcomes
+            .chunks(policies.len())
+            .flat_map(|of_log| differences(&of_log.iter().collect::<Vec<_>>()))
+            .collect();
+        return print_json(&Comparison { version: env!("CARGO_PKG_VERSION"), runs: outcomes, differences });
     }
     let tables =
         outcomes.chunks(policies.len()).map(|of_log| compare_tables(&of_log.iter().collect::<Vec<_>>()));

@@ -19,8 +19,9 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     if let Some((path, _)) = format {
         refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
-    let mut prepared =
-        prepare(open(&args.trace)?, &args.run, Estimates::default())?.with_checksum(args.json)?;
+    let mut prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?
+        .with_checksum(args.json)?
+        .with_details(args.details);
     prepared.job_options.keep_records = matches!(format, Some((_, Format::Swf)));
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();

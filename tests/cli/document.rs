@@ -42,6 +42,8 @@ fn documents_follow_the_schema() {
         "--estimates uniform:2.5:mean --overrun extend --drop runtime<=0 --drop user!=-3 --lenient",
         "--from 1m --to 1h --warmup 2s --seed 7",
         "--drop job>0",
+        "--details",
+        "--details --drop job>0",
     ] {
         schema.check(&lab.document(&format!("simulate log.swf -p easy(backfill=shortest) --json {options}")));
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use miserly_core::{Instants, Machine, Span};
 use miserly_policies::{Chosen, PolicyError};
-use miserly_report::{Outcome, Settings, TraceDoc};
-use miserly_sim::{Metrics, Observer, RunError, Simulation};
+use miserly_report::{Details, Outcome, Settings, TraceDoc};
+use miserly_sim::{Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::ReadError;
 use miserly_workload::{
     Arrivals, Counts, Estimates, Filter, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, TraceError,
@@ -47,6 +47,8 @@ pub struct RunOptions {
     pub warmup: i64,
     /// The seed of random draws.
     pub seed: u64,
+    /// Also tell the distributions and the series over time.
+    pub details: bool,
 }
 
 /// Why a log cannot be run.
@@ -131,6 +133,13 @@ impl Prepared {
         Ok(self)
     }
 
+    /// Also tells the distributions and the series over time.
+    #[must_use]
+    pub fn with_details(mut self, wanted: bool) -> Prepared {
+        self.options.details = wanted;
+        self
+    }
+
     /// A simulation of this log's machine under `policy`.
     ///
     /// # Errors
@@ -166,20 +175,28 @@ impl Prepared {
         let mut simulation = if pes { simulation.with_pes() } else { simulation };
         let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
         let mut metrics = Metrics::new(self.job_options.procs.into(), warmup);
-        let counts = self.play(&mut simulation, &mut metrics, observers)?;
+        let mut series = self.options.details.then(|| Series::new(self.job_options.procs.into()));
+        let counts = self.play(&mut simulation, &mut metrics, series.as_mut(), observers)?;
         let seconds = watch.elapsed().as_secs_f64();
         let trace =
             TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() };
-        Ok(Outcome::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds))
+        let mut outcome =
+            Outcome::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds);
+        outcome.details = series.map(|series| Details::of(&mut metrics, &series));
+        Ok(outcome)
     }
 
     fn play(
         &self,
         simulation: &mut Simulation,
         metrics: &mut Metrics,
+        series: Option<&mut Series>,
         others: &mut [&mut dyn Observer],
     ) -> Result<Counts, RunError> {
         let mut observers: Vec<&mut dyn Observer> = vec![metrics];
+        if let Some(series) = series {
+            observers.push(series);
+        }
         for other in others.iter_mut() {
             observers.push(&mut **other);
         }

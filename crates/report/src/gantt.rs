@@ -18,6 +18,7 @@ const MARK: usize = 5;
 /// # use miserly_sim::Finished;
 /// let (start, end) = (Time::ZERO, Time::from_secs(4).unwrap());
 /// let job = Finished {
+///     admission: 0,
 ///     request: Request::new(1, start, end - start, Resources::cpus(2)),
 ///     runtime: end - start,
 ///     killed: false,

@@ -23,7 +23,8 @@ pub use gantt::gantt;
 pub use jobs::{CsvJobs, SwfJobs};
 pub use numbers::{count, duration, figure, percent};
 pub use run::{
-    Jobs, Measure, MetricsDoc, Outcome, PercentileDoc, Promises, QueueLength, Settings, Timing, TraceDoc,
-    compare_tables, simulate_table,
+    Cdf, Cdfs, Details, Difference, Group, GuaranteeRatio, Guarantees, Jobs, Measure, MetricsDoc, Outcome,
+    PerMeasure, PercentileDoc, Promises, QueueLength, Series, Settings, Timing, TraceDoc, Uncertainty,
+    compare_tables, differences, simulate_table,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

@@ -8,6 +8,8 @@ use miserly_workload::swf::Record;
 /// What became of one job.
 #[derive(Clone, Debug)]
 pub struct Finished {
+    /// Its place in the order of submission, from 0: the same under every policy.
+    pub admission: u64,
     /// What its user asked for.
     pub request: Request,
     /// How long it ran.

@@ -17,5 +17,8 @@ mod run;
 pub use event_queue::EventQueue;
 pub use finished::{Finished, Observer};
 pub use in_order::{InOrder, Sink};
-pub use metrics::{Distribution, EXACT_MOST, Metrics, Percentiles, SKETCH_ERROR, Summary};
+pub use metrics::{
+    BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, Batches, Bucket, Distribution, EXACT_MOST, Guarantees,
+    Interval, MEASURES, Measures, Metrics, Percentiles, SKETCH_ERROR, Series, Summary, student_t_95,
+};
 pub use run::{RunError, Simulation};

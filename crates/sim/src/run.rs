@@ -52,6 +52,7 @@ pub struct Simulation {
     /// Ends, and the ends of estimates that jobs outlive.
     due: EventQueue,
     starts: u64,
+    admitted: u64,
     /// The free processors by number, if the jobs are to be told theirs.
     pes: Option<PeSet>,
     round: Round,
@@ -62,6 +63,7 @@ pub struct Simulation {
 
 /// A job in the system, with what only the machine knows of it.
 struct Live {
+    admission: u64,
     request: Request,
     runtime: Span,
     killed: bool,
@@ -89,6 +91,7 @@ impl Simulation {
             unused: Vec::new(),
             due: EventQueue::new(),
             starts: 0,
+            admitted: 0,
             pes: None,
             round: Round::default(),
             ended: Vec::new(),
@@ -195,7 +198,8 @@ impl Simulation {
                 observer.submitted(now, &job.request);
             }
             let submission = Submission { job: self.handle(), request: job.request.clone() };
-            self.live[submission.job.index()] = Some(Live::of(job));
+            self.live[submission.job.index()] = Some(Live::of(job, self.admitted));
+            self.admitted += 1;
             self.round.submitted.push(submission);
         }
         Ok(())
@@ -262,8 +266,9 @@ impl Simulation {
 }
 
 impl Live {
-    fn of(job: Job) -> Live {
+    fn of(job: Job, admission: u64) -> Live {
         Live {
+            admission,
             request: job.request,
             runtime: job.runtime.0,
             killed: job.killed,
@@ -277,6 +282,7 @@ impl Live {
     fn finish(self, end: Time) -> Option<Finished> {
         let Started { at, reason, pes, .. } = self.started?;
         Some(Finished {
+            admission: self.admission,
             request: self.request,
             runtime: self.runtime,
             killed: self.killed,

@@ -126,6 +126,7 @@ impl Asked<'_> {
         let mut options = written.run_options().unwrap_or_default();
         options.estimates = self.estimates;
         options.seed = self.seed;
+        options.details = self.block.record.details;
         let prepared = Prepared::of(log, options).map_err(|error| ExperimentError::Run {
             run: format!("{}: trace {}", experiment.name, trace.name),
             error,

@@ -6,6 +6,7 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use miserly_sim::student_t_95;
 use serde_json::Value;
 
 use crate::experiment::file::Selector;
@@ -196,10 +197,4 @@ impl Figure {
         });
         Figure { mean, half_width }
     }
-}
-
-/// Student's t, 95 % two-sided (to be replaced by the measures' own).
-fn student_t_95(freedom: usize) -> f64 {
-    const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-    T.get(freedom.saturating_sub(1)).copied().unwrap_or(2.0)
 }

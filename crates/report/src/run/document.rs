@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use miserly_sim::{EXACT_MOST, Metrics, SKETCH_ERROR, Summary};
+use miserly_sim::{Batches, Distribution, EXACT_MOST, Measures, Metrics, SKETCH_ERROR};
 use miserly_workload::Counts;
 use serde::Serialize;
+
+use super::details::{Details, Group, Guarantees, Uncertainty};
 
 /// Everything that is told of one run. Only `timing` differs between two runs of the same.
 #[derive(Clone, Debug, Serialize)]
@@ -23,6 +25,8 @@ pub struct Outcome {
     pub metrics: MetricsDoc,
     /// How exact the percentiles are.
     pub percentiles: PercentileDoc,
+    /// How sure the means are.
+    pub uncertainty: Uncertainty,
     /// Busy processor-seconds over processors x makespan, 0 to 1.
     pub utilization: Option<f64>,
     /// The share of the machine that was idle while some job waited, 0 to 1.
@@ -35,8 +39,19 @@ pub struct Outcome {
     pub queue_length: QueueLength,
     /// Promises made, kept, broken.
     pub promises: Promises,
+    /// How good promises were as forecasts.
+    pub guarantees: Guarantees,
+    /// The measures by group, where they were asked for: by what, then the groups.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by: BTreeMap<String, Vec<Group>>,
+    /// What is told only where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
     /// How long the run took. Differs from run to run.
     pub timing: Timing,
+    /// The batches behind `uncertainty`, for comparisons.
+    #[serde(skip)]
+    pub batches: Batches,
 }
 
 /// How a run was set.
@@ -186,7 +201,7 @@ impl Outcome {
         seconds: f64,
     ) -> Outcome {
         let (made, broken) = metrics.promises();
-        let exact = metrics.wait.is_exact();
+        let exact = metrics.measures.wait.is_exact();
         let (queue_mean, queue_max) = metrics.queue_length();
         Outcome {
             version: env!("CARGO_PKG_VERSION"),
@@ -202,32 +217,31 @@ impl Outcome {
                 out_of_order: counts.out_of_order,
                 without_estimate: counts.without_estimate,
             },
-            metrics: MetricsDoc {
-                wait: Measure::of(metrics.wait.count(), metrics.wait.summary()),
-                response: Measure::of(metrics.response.count(), metrics.response.summary()),
-                slowdown: Measure::of(metrics.slowdown.count(), metrics.slowdown.summary()),
-                bounded_slowdown: Measure::of(
-                    metrics.bounded_slowdown.count(),
-                    metrics.bounded_slowdown.summary(),
-                ),
-                bounded_slowdown_standard: Measure::of(
-                    metrics.bounded_slowdown_standard.count(),
-                    metrics.bounded_slowdown_standard.summary(),
-                ),
-                width_slowdown: Measure::of(metrics.width_slowdown.count(), metrics.width_slowdown.summary()),
-            },
+            metrics: MetricsDoc::of(&mut metrics.measures),
             percentiles: PercentileDoc {
                 method: if exact { "exact" } else { "sketch" },
                 relative_error: if exact { 0.0 } else { SKETCH_ERROR },
             },
+            uncertainty: Uncertainty::of(&metrics.batches),
             utilization: metrics.utilization(),
             loss_of_capacity: metrics.loss_of_capacity(),
             makespan: metrics.makespan().map(miserly_core::Span::as_secs_f64),
             throughput_per_hour: metrics.throughput_per_hour(),
             queue_length: QueueLength { mean: queue_mean, max: queue_max },
             promises: Promises { made, kept: made - broken, broken },
+            guarantees: Guarantees::of(&mut metrics.guarantees),
+            by: BTreeMap::new(),
+            details: None,
             timing: Timing { seconds, jobs_per_second: metrics.simulated() as f64 / seconds.max(1e-9) },
+            batches: metrics.batches.clone(),
         }
+    }
+
+    /// A remark for people where the warm-up left nothing to measure.
+    pub fn nothing_measured(&self) -> Option<String> {
+        (self.jobs.measured == 0 && self.jobs.simulated > 0).then(|| {
+            "nothing is measured: every job was submitted within the warm-up; give a shorter --warmup".into()
+        })
     }
 
     /// A remark for people where the percentiles are not exact.
@@ -241,9 +255,23 @@ impl Outcome {
     }
 }
 
+impl MetricsDoc {
+    /// The figures of each measure.
+    pub fn of(measures: &mut Measures) -> MetricsDoc {
+        MetricsDoc {
+            wait: Measure::of(&mut measures.wait),
+            response: Measure::of(&mut measures.response),
+            slowdown: Measure::of(&mut measures.slowdown),
+            bounded_slowdown: Measure::of(&mut measures.bounded_slowdown),
+            bounded_slowdown_standard: Measure::of(&mut measures.bounded_slowdown_standard),
+            width_slowdown: Measure::of(&mut measures.width_slowdown),
+        }
+    }
+}
+
 impl Measure {
-    fn of(count: u64, summary: Summary) -> Measure {
-        let Summary { mean, median, p95, p99, max } = summary;
-        Measure { count, mean, median, p95, p99, max }
+    fn of(measured: &mut Distribution) -> Measure {
+        let miserly_sim::Summary { mean, median, p95, p99, max } = measured.summary();
+        Measure { count: measured.count(), mean, median, p95, p99, max }
     }
 }

@@ -3,17 +3,21 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
-use super::document::{Measure, MetricsDoc, Outcome, Settings};
+use super::details::within_noise;
+use super::document::{Measure, Outcome, Settings};
 use crate::numbers::{count, duration, figure, percent};
 
 /// One run as a table, with what it was above it.
 pub fn simulate_table(outcome: &Outcome) -> String {
     let mut text = heading(outcome);
     let mut table = plain_table();
-    table.set_header(["", "mean", "median", "p95", "p99", "max"]);
-    for (name, measure) in measures(&outcome.metrics) {
-        let row = [measure.mean, measure.median, measure.p95, measure.p99, measure.max].map(figure);
-        table.add_row(std::iter::once(name.to_owned()).chain(row));
+    let sure = outcome.uncertainty.half_width.wait.is_some();
+    let header = ["", "mean", "± 95 %", "median", "p95", "p99", "max"];
+    table.set_header(header.into_iter().filter(|name| sure || !name.starts_with('±')));
+    for (name, measure, half_width) in measures(outcome) {
+        let figures = [measure.median, measure.p95, measure.p99, measure.max].map(figure);
+        let mean = std::iter::once(figure(measure.mean)).chain(sure.then(|| figure(half_width)));
+        table.add_row(std::iter::once(name.to_owned()).chain(mean).chain(figures));
     }
     align(&mut table);
     text.push_str(&format!("\n{}\n\n", trimmed(&table)));
@@ -30,12 +34,15 @@ pub fn simulate_table(outcome: &Outcome) -> String {
             ),
         ),
         ("promises", promises(outcome)),
+        ("started at once", percent(outcome.guarantees.started_at_once)),
     ];
+    facts.extend(promised_to_waited(outcome).map(|text| ("promised / waited", text)));
     if outcome.metrics.slowdown.count != outcome.jobs.measured {
         let over = format!("over the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
         facts.push(("slowdown", over));
     }
-    facts.extend(outcome.percentile_note().map(|note| ("note", note)));
+    let notes = [outcome.percentile_note(), outcome.uncertainty.note(), outcome.nothing_measured()];
+    facts.extend(notes.into_iter().flatten().map(|note| ("note", note)));
     for (name, value) in facts {
         text.push_str(&format!("{name:<24}{value}\n"));
     }
@@ -57,13 +64,19 @@ pub fn compare_tables(outcomes: &[&Outcome]) -> String {
     table.set_header(
         std::iter::once(String::new()).chain(outcomes.iter().map(|outcome| headed(&outcome.policy))),
     );
-    let mut starred = false;
+    let (mut starred, mut alike) = (false, false);
     for row in ROWS {
         let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (row.value)(outcome)).collect();
         let best = best(&values, row.lower_is_better);
         starred |= best.is_some();
-        let cells = values.iter().map(|&value| {
-            let mark = if best.is_some() && value == best { "*" } else { " " };
+        let winner = values.iter().position(|&value| best.is_some() && value == best);
+        let cells = values.iter().zip(outcomes).map(|(&value, outcome)| {
+            let mark = match winner {
+                Some(_) if value == best => "*",
+                Some(winner) if row.is_within_noise(outcome, outcomes[winner]) => "~",
+                _ => " ",
+            };
+            alike |= mark == "~";
             format!("{}{mark}", (row.show)(value))
         });
         table.add_row(std::iter::once(row.name.to_owned()).chain(cells));
@@ -76,7 +89,11 @@ pub fn compare_tables(outcomes: &[&Outcome]) -> String {
         }
     })));
     align(&mut table);
-    let legend = if starred { "\n* best of the row\n" } else { "" };
+    let legend = match (starred, alike) {
+        (false, _) => "",
+        (true, false) => "\n* best of the row\n",
+        (true, true) => "\n* best of the row; ~ not told apart from it by paired batch means (95 %)\n",
+    };
     text.push_str(&format!("\n{}\n{legend}", trimmed(&table)));
     text
 }
@@ -84,27 +101,39 @@ pub fn compare_tables(outcomes: &[&Outcome]) -> String {
 /// A row of the comparison.
 struct Row {
     name: &'static str,
+    /// The measure whose mean it is, by its place in `Measures::all`.
+    mean_of: Option<usize>,
     value: fn(&Outcome) -> Option<f64>,
     show: fn(Option<f64>) -> String,
     lower_is_better: bool,
 }
 
+impl Row {
+    fn is_within_noise(&self, outcome: &Outcome, best: &Outcome) -> bool {
+        self.mean_of.and_then(|measure| within_noise(outcome, best, measure)) == Some(true)
+    }
+}
+
 const fn row(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Row {
-    Row { name, value, show: figure, lower_is_better: true }
+    Row { name, mean_of: None, value, show: figure, lower_is_better: true }
+}
+
+const fn mean(name: &'static str, measure: usize, value: fn(&Outcome) -> Option<f64>) -> Row {
+    Row { mean_of: Some(measure), ..row(name, value) }
 }
 
 const ROWS: &[Row] = &[
-    row("wait, mean (s)", |run| run.metrics.wait.mean),
+    mean("wait, mean (s)", 0, |run| run.metrics.wait.mean),
     row("wait, median (s)", |run| run.metrics.wait.median),
     row("wait, p95 (s)", |run| run.metrics.wait.p95),
     row("wait, max (s)", |run| run.metrics.wait.max),
-    row("response, mean (s)", |run| run.metrics.response.mean),
-    row("slowdown, mean", |run| run.metrics.slowdown.mean),
-    row("bounded slowdown, mean", |run| run.metrics.bounded_slowdown.mean),
+    mean("response, mean (s)", 1, |run| run.metrics.response.mean),
+    mean("slowdown, mean", 2, |run| run.metrics.slowdown.mean),
+    mean("bounded slowdown, mean", 3, |run| run.metrics.bounded_slowdown.mean),
     row("bounded slowdown, p95", |run| run.metrics.bounded_slowdown.p95),
     row("bounded slowdown, max", |run| run.metrics.bounded_slowdown.max),
     row("queue length, mean", |run| run.queue_length.mean),
-    Row { name: "utilization", value: |run| run.utilization, show: percent, lower_is_better: false },
+    Row { show: percent, lower_is_better: false, ..row("utilization", |run| run.utilization) },
 ];
 
 /// The best value, unless there is nothing to choose: all alike, or none.
@@ -199,14 +228,23 @@ fn promises(outcome: &Outcome) -> String {
     }
 }
 
-fn measures(metrics: &MetricsDoc) -> [(&'static str, &Measure); 6] {
+fn promised_to_waited(outcome: &Outcome) -> Option<String> {
+    let ratio = &outcome.guarantees.ratio;
+    let [median, p80, mean] = [ratio.median, ratio.p80, ratio.mean].map(figure);
+    ratio
+        .median
+        .map(|_| format!("{median} in the median, {p80} at the 80th percentile, {mean} on the average"))
+}
+
+fn measures(outcome: &Outcome) -> [(&'static str, &Measure, Option<f64>); 6] {
+    let (metrics, sure) = (&outcome.metrics, &outcome.uncertainty.half_width);
     [
-        ("wait (s)", &metrics.wait),
-        ("response (s)", &metrics.response),
-        ("slowdown", &metrics.slowdown),
-        ("bounded slowdown", &metrics.bounded_slowdown),
-        ("  standard form", &metrics.bounded_slowdown_standard),
-        ("  per processor", &metrics.width_slowdown),
+        ("wait (s)", &metrics.wait, sure.wait),
+        ("response (s)", &metrics.response, sure.response),
+        ("slowdown", &metrics.slowdown, sure.slowdown),
+        ("bounded slowdown", &metrics.bounded_slowdown, sure.bounded_slowdown),
+        ("  standard form", &metrics.bounded_slowdown_standard, sure.bounded_slowdown_standard),
+        ("  per processor", &metrics.width_slowdown, sure.width_slowdown),
     ]
 }
 

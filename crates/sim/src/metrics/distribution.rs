@@ -47,18 +47,36 @@ impl Distribution {
         Distribution { unit: RATIO_UNIT, ..Distribution::of_spans() }
     }
 
-    /// Adds a length of time, 0 or more.
-    pub fn add_span(&mut self, span: Span) {
-        self.count += 1;
-        self.sum += u128::from(span.ticks().unsigned_abs());
-        self.values.add(span.as_secs_f64());
+    /// Adds a length of time, 0 or more, and returns it in units of the sum.
+    pub fn add_span(&mut self, span: Span) -> u128 {
+        self.add(u128::from(span.ticks().unsigned_abs()), span.as_secs_f64())
     }
 
-    /// Adds a ratio, 0 or more.
-    pub fn add_ratio(&mut self, ratio: f64) {
+    /// Adds a ratio, 0 or more, and returns it in units of the sum.
+    pub fn add_ratio(&mut self, ratio: f64) -> u128 {
+        self.add(fixed(ratio), ratio)
+    }
+
+    fn add(&mut self, amount: u128, value: f64) -> u128 {
         self.count += 1;
-        self.sum += fixed(ratio);
-        self.values.add(ratio);
+        self.sum += amount;
+        self.values.add(value);
+        amount
+    }
+
+    /// How many units of the sum are one second, or one.
+    pub fn unit(&self) -> f64 {
+        self.unit
+    }
+
+    /// The value of rank ceil(n * percent / 100); `None` without values.
+    pub fn percentile(&mut self, percent: u64) -> Option<f64> {
+        self.values.percentile(percent)
+    }
+
+    /// The cumulative distribution: values and the share of all at or below them, at fixed shares.
+    pub fn cdf(&mut self) -> Vec<(f64, f64)> {
+        self.values.cdf()
     }
 
     /// How many values were added.

@@ -1,20 +1,32 @@
 //! What is measured of a schedule, as accumulators that merge: the same bytes in any order of merging.
 
+mod measures;
+
 mod distribution;
 
 mod percentiles;
+
+mod batches;
+
+mod student;
+
+mod guarantees;
+
+mod series;
 
 use std::io;
 
 use miserly_core::{Request, Span, Time};
 
+pub use batches::{BATCHES_LEAST, BATCHES_MOST, Batches, Interval};
 pub use distribution::{Distribution, Summary};
+pub use guarantees::Guarantees;
+pub use measures::{MEASURES, Measures};
 pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};
+pub use series::{BUCKETS_MOST, Bucket, Series};
+pub use student::student_t_95;
 
 use crate::finished::{Finished, Observer};
-
-/// The bound of the bounded slowdowns: jobs shorter than this count as this long (Zotkin et al. §2).
-const TAU: Span = Span::from_ticks(10_000_000);
 
 /// The measures of spec'd papers over the jobs of a run.
 ///
@@ -24,18 +36,14 @@ const TAU: Span = Span::from_ticks(10_000_000);
 pub struct Metrics {
     procs: u64,
     warmup: Span,
-    /// Time in the queue, seconds.
-    pub wait: Distribution,
-    /// Time in the system, seconds.
-    pub response: Distribution,
-    /// Response / runtime, over the jobs that ran at all.
-    pub slowdown: Distribution,
-    /// (wait + max(run, 10 s)) / max(run, 10 s): the bounded slowdown of Zotkin and of Kettimuthu.
-    pub bounded_slowdown: Distribution,
-    /// max(1, (wait + run) / max(run, 10 s)): the form that is standard today.
-    pub bounded_slowdown_standard: Distribution,
-    /// Response / (processors x max(run, 10 s)): Zotkin et al. eq. 2.
-    pub width_slowdown: Distribution,
+    /// What was measured of the jobs.
+    pub measures: Measures,
+    /// How sure the means are.
+    pub batches: Batches,
+    /// How good promises were.
+    pub guarantees: Guarantees,
+    /// Jobs submitted within the warm-up.
+    warming: u64,
     simulated: u64,
     measured: u64,
     killed: u64,
@@ -60,15 +68,14 @@ struct QueueMeasure {
 impl Metrics {
     /// Nothing measured yet, on a machine of `procs` processors.
     pub fn new(procs: u64, warmup: Span) -> Metrics {
+        let measures = Measures::default();
         Metrics {
             procs,
             warmup,
-            wait: Distribution::of_spans(),
-            response: Distribution::of_spans(),
-            slowdown: Distribution::of_ratios(),
-            bounded_slowdown: Distribution::of_ratios(),
-            bounded_slowdown_standard: Distribution::of_ratios(),
-            width_slowdown: Distribution::of_ratios(),
+            batches: Batches::new(measures.all().map(Distribution::unit)),
+            measures,
+            guarantees: Guarantees::default(),
+            warming: 0,
             simulated: 0,
             measured: 0,
             killed: 0,
@@ -142,9 +149,10 @@ impl Metrics {
     ///
     /// Every sum is an integer, so the order of merging does not show.
     pub fn merge(&mut self, other: &Metrics) {
-        for (mine, theirs) in self.distributions_mut().into_iter().zip(other.distributions()) {
-            mine.merge(theirs);
-        }
+        self.measures.merge(&other.measures);
+        self.batches.merge(&other.batches);
+        self.guarantees.merge(&other.guarantees);
+        self.warming += other.warming;
         self.simulated += other.simulated;
         self.measured += other.measured;
         self.killed += other.killed;
@@ -158,48 +166,24 @@ impl Metrics {
         self.queue.lost += other.queue.lost;
     }
 
-    fn distributions(&self) -> [&Distribution; 6] {
-        [
-            &self.wait,
-            &self.response,
-            &self.slowdown,
-            &self.bounded_slowdown,
-            &self.bounded_slowdown_standard,
-            &self.width_slowdown,
-        ]
-    }
-
-    fn distributions_mut(&mut self) -> [&mut Distribution; 6] {
-        [
-            &mut self.wait,
-            &mut self.response,
-            &mut self.slowdown,
-            &mut self.bounded_slowdown,
-            &mut self.bounded_slowdown_standard,
-            &mut self.width_slowdown,
-        ]
-    }
-
     fn measure(&mut self, job: &Finished) {
         self.measured += 1;
-        let (wait, response) = (job.wait(), job.response());
-        let run = job.end - job.start;
-        let bounded = run.max(TAU).ticks() as f64;
-        let response_ticks = response.ticks() as f64;
-        self.wait.add_span(wait);
-        self.response.add_span(response);
-        if run > Span::ZERO {
-            self.slowdown.add_ratio(response_ticks / run.ticks() as f64);
-        }
-        self.bounded_slowdown.add_ratio((wait + run.max(TAU)).ticks() as f64 / bounded);
-        self.bounded_slowdown_standard.add_ratio((response_ticks / bounded).max(1.0));
-        self.width_slowdown.add_ratio(response_ticks / (job.request.procs() as f64 * bounded));
+        let amounts = self.measures.add(job);
+        // Whoever is measured was submitted after all who are not.
+        self.batches.add(job.admission - self.warming, &amounts);
+        self.guarantees.add(job);
+    }
+
+    /// Whether a job submitted then is measured.
+    fn measures_from(&self, submit: Time) -> bool {
+        submit >= self.first_submit.unwrap_or(submit) + self.warmup
     }
 }
 
 impl Observer for Metrics {
-    fn submitted(&mut self, now: Time, _request: &Request) {
+    fn submitted(&mut self, now: Time, request: &Request) {
         self.first_submit.get_or_insert(now);
+        self.warming += u64::from(!self.measures_from(request.submit));
     }
 
     fn instant(&mut self, now: Time, free: u64, waiting: usize) {
@@ -220,8 +204,7 @@ impl Observer for Metrics {
         self.busy += run * u128::from(job.request.procs());
         self.waited += u128::from(job.wait().ticks().unsigned_abs());
         self.last_end = self.last_end.max(Some(job.end));
-        let origin = self.first_submit.unwrap_or(job.request.submit);
-        if job.request.submit >= origin + self.warmup {
+        if self.measures_from(job.request.submit) {
             self.measure(job);
         }
         Ok(())
@@ -241,6 +224,7 @@ mod tests {
         let runtime = secs(number % 20);
         let procs = 1 + number.unsigned_abs() % 4;
         Finished {
+            admission: number.unsigned_abs(),
             request: Request::new(number, submit, secs(60), Resources::cpus(procs)),
             runtime,
             killed: number % 5 == 0,
@@ -266,9 +250,10 @@ mod tests {
     #[test]
     fn merged_in_any_order_the_parts_are_the_whole() {
         let figures = |metrics: &mut Metrics| {
-            let summaries = metrics.distributions_mut().map(Distribution::summary);
+            let summaries = metrics.measures.summaries();
+            let intervals: [Interval; MEASURES] = std::array::from_fn(|at| metrics.batches.interval(at));
             let counts = (metrics.simulated(), metrics.measured(), metrics.killed_at_estimate());
-            (summaries, counts, metrics.promises(), metrics.makespan(), metrics.utilization())
+            (summaries, intervals, counts, metrics.promises(), metrics.makespan(), metrics.utilization())
         };
         let whole = figures(&mut measured(0..90));
         let parts = [0..20, 20..50, 50..90];

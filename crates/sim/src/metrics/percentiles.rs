@@ -17,6 +17,7 @@ pub struct Percentiles {
     exact: Vec<f64>,
     /// Counts by the leading bits of the value; in use once there are too many values to hold.
     buckets: BTreeMap<u64, u64>,
+    sketched: bool,
     count: u64,
     max: f64,
 }
@@ -30,7 +31,7 @@ impl Default for Percentiles {
 impl Percentiles {
     /// No values.
     pub const fn new() -> Percentiles {
-        Percentiles { exact: Vec::new(), buckets: BTreeMap::new(), count: 0, max: 0.0 }
+        Percentiles { exact: Vec::new(), buckets: BTreeMap::new(), sketched: false, count: 0, max: 0.0 }
     }
 
     /// Adds a value, 0 or more.
@@ -41,13 +42,13 @@ impl Percentiles {
             self.exact.push(value);
             return;
         }
-        self.spill();
+        self.sketch();
         *self.buckets.entry(bucket(value)).or_default() += 1;
     }
 
     /// Whether every value is still held.
     pub fn is_exact(&self) -> bool {
-        self.buckets.is_empty()
+        !self.sketched
     }
 
     /// Adds all that another one holds.
@@ -58,8 +59,8 @@ impl Percentiles {
         for (&bucket, &count) in &other.buckets {
             *self.buckets.entry(bucket).or_default() += count;
         }
-        if self.exact.len() > EXACT_MOST || !self.is_exact() {
-            self.spill();
+        if self.exact.len() > EXACT_MOST || self.sketched || other.sketched {
+            self.sketch();
         }
     }
 
@@ -73,7 +74,7 @@ impl Percentiles {
     pub fn percentiles<const N: usize>(&mut self, percents: [u64; N]) -> [Option<f64>; N] {
         let mut from = 0;
         percents.map(|percent| {
-            let rank = self.rank(percent)?;
+            let rank = rank(self.count, percent, 100)?;
             if !self.is_exact() {
                 return self.sketched(rank);
             }
@@ -83,13 +84,6 @@ impl Percentiles {
             from = index;
             Some(value)
         })
-    }
-
-    /// The rank of a percentile, from 1; `None` without values.
-    fn rank(&self, percent: u64) -> Option<u64> {
-        let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100).max(1);
-        // No larger than the count.
-        u64::try_from(rank).ok().filter(|_| self.count > 0)
     }
 
     fn sketched(&self, rank: u64) -> Option<f64> {
@@ -105,11 +99,39 @@ impl Percentiles {
         (self.count > 0).then_some(self.max)
     }
 
-    fn spill(&mut self) {
+    /// The cumulative distribution at 1 %, 2 % and so on to 99 %, at 99.9 % and at 100 %: the value of each rank, and its share.
+    pub fn cdf(&mut self) -> Vec<(f64, f64)> {
+        self.exact.sort_unstable_by(f64::total_cmp);
+        let shares = (1..100).map(|percent| 10 * percent).chain([999, 1000]);
+        shares
+            .filter_map(|thousandths| Some((self.ranked(thousandths)?, thousandths as f64 / 1000.0)))
+            .collect()
+    }
+
+    /// The value of rank ceil(n * thousandths / 1000), where the values held are sorted.
+    fn ranked(&self, thousandths: u64) -> Option<f64> {
+        let rank = rank(self.count, thousandths, 1000)?;
+        if self.is_exact() {
+            self.exact.get(usize::try_from(rank - 1).ok()?).copied()
+        } else {
+            self.sketched(rank)
+        }
+    }
+
+    /// Holds no values from now on, but a histogram of them.
+    pub fn sketch(&mut self) {
+        self.sketched = true;
         for value in std::mem::take(&mut self.exact) {
             *self.buckets.entry(bucket(value)).or_default() += 1;
         }
     }
+}
+
+/// The rank ceil(count * part / whole), from 1; `None` without values.
+fn rank(count: u64, part: u64, whole: u64) -> Option<u64> {
+    let rank = (u128::from(count) * u128::from(part)).div_ceil(u128::from(whole)).max(1);
+    // No larger than the count.
+    u64::try_from(rank).ok().filter(|_| count > 0)
 }
 
 /// The order of numbers that are 0 or more is the order of their bits.
@@ -143,6 +165,20 @@ mod tests {
             assert!((got - truth).abs() <= truth * SKETCH_ERROR, "{percent}: {got} for {truth}");
         }
         assert_eq!(sketch.max(), Some(f64::from(total - 1)));
+    }
+
+    #[test]
+    fn a_cdf_has_the_nearest_ranks() {
+        let mut values = Percentiles::new();
+        for value in (1..=1000u32).rev() {
+            values.add(f64::from(value));
+        }
+        let cdf = values.cdf();
+        assert_eq!(cdf.len(), 101);
+        for (value, share) in cdf {
+            assert!((value / 1000.0 - share).abs() < 1e-12, "{value} at {share}");
+        }
+        assert_eq!(Percentiles::new().cdf(), vec![]);
     }
 
     #[test]

@@ -1,0 +1,244 @@
+//! What the document of a run tells beyond its measures: how sure they are, of whom, and how they spread.
+
+use miserly_core::Span;
+use miserly_sim::{Batches, Interval, MEASURES, Metrics};
+use serde::Serialize;
+
+use super::document::{MetricsDoc, Outcome};
+
+/// One figure for each mean measure; null where it is not defined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct PerMeasure {
+    /// Of the wait, seconds.
+    pub wait: Option<f64>,
+    /// Of the response, seconds.
+    pub response: Option<f64>,
+    /// Of the slowdown.
+    pub slowdown: Option<f64>,
+    /// Of the bounded slowdown.
+    pub bounded_slowdown: Option<f64>,
+    /// Of its standard form.
+    pub bounded_slowdown_standard: Option<f64>,
+    /// Of the width-normalised slowdown.
+    pub width_slowdown: Option<f64>,
+}
+
+/// How far the means may be from those of a longer log of the same kind: the method of batch means.
+///
+/// It holds as far as batches are long enough to be nearly independent; `autocorrelation` tells.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Uncertainty {
+    /// Full batches of jobs that follow each other in the order of submission.
+    pub batches: u64,
+    /// Jobs in each: a power of two.
+    pub jobs_per_batch: u64,
+    /// The level of the confidence intervals: 0.95.
+    pub level: f64,
+    /// Half the width of each mean's interval, in the measure's unit; null with fewer than 10 batches.
+    pub half_width: PerMeasure,
+    /// The correlation of each batch mean with the next, -1 to 1; null where the half-width is.
+    pub autocorrelation: PerMeasure,
+}
+
+/// The difference of two policies' means of one measure on one log, by pairs of batches of the same jobs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// The log's name.
+    pub trace: String,
+    /// The measure, by its key in `metrics`.
+    pub measure: &'static str,
+    /// The first policy.
+    pub policy_a: String,
+    /// The second.
+    pub policy_b: String,
+    /// The mean of the pairs' differences, first minus second, in the measure's unit.
+    pub mean: Option<f64>,
+    /// Half the width of its 95 % interval.
+    pub half_width: Option<f64>,
+    /// Whether the interval holds 0; null with fewer than 10 pairs.
+    pub within_noise: Option<bool>,
+}
+
+/// The measures of some of the jobs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Group {
+    /// Which jobs: a category, a user's or a queue's number, a range of runtimes.
+    pub group: String,
+    /// Measured jobs among them.
+    pub jobs: u64,
+    /// Their processor-seconds.
+    pub work: f64,
+    /// Their measures.
+    pub metrics: MetricsDoc,
+}
+
+/// How good promises were as forecasts, over the measured jobs (Zotkin et al. §8).
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Guarantees {
+    /// The share of jobs that did not wait, 0 to 1.
+    pub started_at_once: Option<f64>,
+    /// Jobs that waited and had been promised a start.
+    pub promised_and_waited: u64,
+    /// Their promised wait / actual wait.
+    pub ratio: GuaranteeRatio,
+}
+
+/// Promised wait / actual wait, over the jobs that waited and were promised a start.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct GuaranteeRatio {
+    /// The nearest-rank median.
+    pub median: Option<f64>,
+    /// The nearest-rank 80th percentile.
+    pub p80: Option<f64>,
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+}
+
+/// A cumulative distribution: pairs of a value and the share of jobs at or below it, at fixed shares.
+pub type Cdf = Vec<(f64, f64)>;
+
+/// What is told only where it is asked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct Details {
+    /// How the measures spread.
+    pub cdf: Cdfs,
+    /// The run over time.
+    pub series: Series,
+}
+
+/// Cumulative distributions over the measured jobs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cdfs {
+    /// Of the wait, seconds.
+    pub wait: Cdf,
+    /// Of the response, seconds.
+    pub response: Cdf,
+    /// Of the bounded slowdown.
+    pub bounded_slowdown: Cdf,
+    /// Of promised wait / actual wait.
+    pub guarantees: Cdf,
+}
+
+/// The whole run over time, in buckets of one width. Bucket i is from `from` + i x `step` up to the next.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Series {
+    /// Where the first bucket begins, seconds of the log: a multiple of `step`.
+    pub from: f64,
+    /// The width of a bucket, seconds: a power of two.
+    pub step: f64,
+    /// Busy processors, on the average over the bucket.
+    pub busy: Vec<f64>,
+    /// Waiting jobs, on the average over the bucket.
+    pub waiting: Vec<f64>,
+    /// Jobs shorter than a minute that ended in the bucket (Zotkin et al., Figures 9 and 10).
+    pub short_jobs_ended: Vec<u64>,
+    /// Jobs that ended in the bucket.
+    pub jobs_ended: Vec<u64>,
+}
+
+/// The keys of the measures, in the order of `Measures::all`.
+const KEYS: [&str; MEASURES] =
+    ["wait", "response", "slowdown", "bounded_slowdown", "bounded_slowdown_standard", "width_slowdown"];
+
+/// How far apart neighbouring batches may look related by chance: two standard errors of a correlation.
+const CHANCE: f64 = 2.0;
+
+impl PerMeasure {
+    fn of(figure: impl Fn(usize) -> Option<f64>) -> PerMeasure {
+        let [wait, response, slowdown, bounded_slowdown, bounded_slowdown_standard, width_slowdown] =
+            std::array::from_fn(figure);
+        PerMeasure { wait, response, slowdown, bounded_slowdown, bounded_slowdown_standard, width_slowdown }
+    }
+}
+
+impl Uncertainty {
+    /// What the batches tell.
+    pub fn of(batches: &Batches) -> Uncertainty {
+        let intervals: [Interval; MEASURES] = std::array::from_fn(|measure| batches.interval(measure));
+        Uncertainty {
+            batches: batches.full() as u64,
+            jobs_per_batch: batches.size(),
+            level: 0.95,
+            half_width: PerMeasure::of(|measure| intervals[measure].half_width),
+            autocorrelation: PerMeasure::of(|measure| intervals[measure].autocorrelation),
+        }
+    }
+
+    /// A remark for people where neighbouring batches are too much alike for the half-widths to be trusted.
+    pub fn note(&self) -> Option<String> {
+        let correlation = self.autocorrelation.wait.filter(|r| *r > CHANCE / (self.batches as f64).sqrt())?;
+        Some(format!(
+            "neighbouring batches of {} jobs are alike (r = {correlation:.2} of their mean waits): ± is too small",
+            self.jobs_per_batch
+        ))
+    }
+}
+
+impl Guarantees {
+    /// What was measured of the promises.
+    pub fn of(measured: &mut miserly_sim::Guarantees) -> Guarantees {
+        let summary = measured.ratio.summary();
+        let p80 = measured.ratio.percentile(80);
+        Guarantees {
+            started_at_once: measured.started_at_once(),
+            promised_and_waited: measured.ratio.count(),
+            ratio: GuaranteeRatio { median: summary.median, p80, mean: summary.mean, max: summary.max },
+        }
+    }
+}
+
+impl Details {
+    /// The distributions, and the series that watched the same run.
+    pub fn of(metrics: &mut Metrics, series: &miserly_sim::Series) -> Details {
+        let measures = &mut metrics.measures;
+        let cdf = Cdfs {
+            wait: measures.wait.cdf(),
+            response: measures.response.cdf(),
+            bounded_slowdown: measures.bounded_slowdown.cdf(),
+            guarantees: metrics.guarantees.ratio.cdf(),
+        };
+        Details { cdf, series: Series::of(series) }
+    }
+}
+
+impl Series {
+    fn of(series: &miserly_sim::Series) -> Series {
+        let (buckets, width) = (series.buckets(), series.step().ticks() as f64);
+        Series {
+            from: (series.from() - miserly_core::Time::ZERO).as_secs_f64(),
+            step: Span::as_secs_f64(series.step()),
+            busy: buckets.iter().map(|bucket| bucket.busy as f64 / width).collect(),
+            waiting: buckets.iter().map(|bucket| bucket.waiting as f64 / width).collect(),
+            short_jobs_ended: buckets.iter().map(|bucket| bucket.short).collect(),
+            jobs_ended: buckets.iter().map(|bucket| bucket.ended).collect(),
+        }
+    }
+}
+
+/// The differences of every two runs of one log, measure by measure.
+pub fn differences(runs: &[&Outcome]) -> Vec<Difference> {
+    let pairs = runs.iter().enumerate().flat_map(|(at, a)| runs[at + 1..].iter().map(move |b| (*a, *b)));
+    pairs.flat_map(|(a, b)| (0..MEASURES).map(move |measure| Difference::of(a, b, measure))).collect()
+}
+
+impl Difference {
+    fn of(a: &Outcome, b: &Outcome, measure: usize) -> Difference {
+        let Interval { mean, half_width, .. } = a.batches.difference(&b.batches, measure);
+        Difference {
+            trace: a.trace.name.clone(),
+            measure: KEYS[measure],
+            policy_a: a.policy.clone(),
+            policy_b: b.policy.clone(),
+            mean,
+            half_width,
+            within_noise: mean.zip(half_width).map(|(mean, half_width)| mean.abs() <= half_width),
+        }
+    }
+}
+
+/// Whether the means of a measure of two runs of one log cannot be told apart; `None` with too few batches.
+pub(super) fn within_noise(a: &Outcome, b: &Outcome, measure: usize) -> Option<bool> {
+    Difference::of(a, b, measure).within_noise
+}

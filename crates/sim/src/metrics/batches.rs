@@ -1,0 +1,246 @@
+//! Batch means: how sure a mean is that was measured over jobs which influence each other.
+//!
+//! Neighbours in the order of submission meet the same queue, so their waits are anything but independent. The means
+//! of long batches of them nearly are, and Student's t applies to those.
+
+use super::measures::{Amounts, MEASURES};
+use super::student;
+
+/// There are at most so many batches; with as many jobs, more than half of it.
+pub const BATCHES_MOST: usize = 64;
+
+/// With fewer batches nothing is said.
+pub const BATCHES_LEAST: usize = 10;
+
+/// The sums of each measure over batches of jobs by their place in the order of submission.
+///
+/// A batch holds 2^k jobs; k grows as jobs come, neighbours being merged.
+#[derive(Clone, Debug)]
+pub struct Batches {
+    /// log2 of the jobs in a batch.
+    shift: u32,
+    /// One more than the last place seen.
+    places: u64,
+    batches: Vec<Batch>,
+    units: [f64; MEASURES],
+}
+
+/// The sums over one batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Batch {
+    sums: [u128; MEASURES],
+    counts: [u64; MEASURES],
+}
+
+/// A mean with what the batches tell of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// The mean of the batch means.
+    pub mean: Option<f64>,
+    /// Half the width of its 95 % confidence interval.
+    pub half_width: Option<f64>,
+    /// The correlation of each batch mean with the next, -1 to 1; `None` where all are alike.
+    pub autocorrelation: Option<f64>,
+}
+
+impl Batches {
+    /// No jobs yet; sums are divided by `units`.
+    pub fn new(units: [f64; MEASURES]) -> Batches {
+        Batches { shift: 0, places: 0, batches: Vec::new(), units }
+    }
+
+    /// Adds the job at a place in the order of submission, from 0.
+    pub(super) fn add(&mut self, place: u64, amounts: &Amounts) {
+        self.make_room(place + 1);
+        let batch = &mut self.batches[index(place, self.shift)];
+        for (measure, amount) in amounts.iter().enumerate() {
+            batch.sums[measure] += amount.unwrap_or(0);
+            batch.counts[measure] += u64::from(amount.is_some());
+        }
+    }
+
+    /// Adds all that another one holds: other places, or the same ones of another run.
+    pub fn merge(&mut self, other: &Batches) {
+        if other.places == 0 {
+            return;
+        }
+        self.make_room(other.places);
+        let mut other = other.clone();
+        while other.shift < self.shift {
+            other.halve();
+        }
+        for (mine, theirs) in self.batches.iter_mut().zip(&other.batches) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// Jobs in a batch.
+    pub fn size(&self) -> u64 {
+        1 << self.shift
+    }
+
+    /// Batches that are full; the last may not be, and is left out of all that is told.
+    pub fn full(&self) -> usize {
+        index(self.places, self.shift)
+    }
+
+    /// What the full batches tell of a measure, by its place in [`Measures::all`](super::Measures::all).
+    pub fn interval(&self, measure: usize) -> Interval {
+        interval(&self.means(measure).flatten().collect::<Vec<_>>())
+    }
+
+    /// The same of the differences from another policy's run of the same jobs, by pairs of batches: what hits both
+    /// alike is not in them.
+    pub fn difference(&self, other: &Batches, measure: usize) -> Interval {
+        if self.shift != other.shift {
+            return Interval::default();
+        }
+        let pairs = self.means(measure).zip(other.means(measure));
+        interval(&pairs.filter_map(|(mine, theirs)| Some(mine? - theirs?)).collect::<Vec<_>>())
+    }
+
+    fn means(&self, measure: usize) -> impl Iterator<Item = Option<f64>> {
+        self.batches.iter().take(self.full()).map(move |batch| {
+            let count = batch.counts[measure];
+            (count > 0).then(|| batch.sums[measure] as f64 / self.units[measure] / count as f64)
+        })
+    }
+
+    fn make_room(&mut self, places: u64) {
+        self.places = self.places.max(places);
+        while index(self.places - 1, self.shift) >= BATCHES_MOST {
+            self.halve();
+        }
+        let needed = index(self.places - 1, self.shift) + 1;
+        if self.batches.len() < needed {
+            self.batches.resize(needed, Batch::default());
+        }
+    }
+
+    /// Makes one batch of each two neighbours.
+    fn halve(&mut self) {
+        self.shift += 1;
+        for at in 0..self.batches.len().div_ceil(2) {
+            let mut batch = self.batches[2 * at];
+            if let Some(next) = self.batches.get(2 * at + 1) {
+                batch.merge(next);
+            }
+            self.batches[at] = batch;
+        }
+        self.batches.truncate(self.batches.len().div_ceil(2));
+    }
+}
+
+impl Batch {
+    fn merge(&mut self, other: &Batch) {
+        for measure in 0..MEASURES {
+            self.sums[measure] += other.sums[measure];
+            self.counts[measure] += other.counts[measure];
+        }
+    }
+}
+
+/// In which batch a place is. There are few batches, but many places before they are merged.
+fn index(place: u64, shift: u32) -> usize {
+    usize::try_from(place >> shift).unwrap_or(usize::MAX)
+}
+
+fn interval(values: &[f64]) -> Interval {
+    if values.is_empty() {
+        return Interval::default();
+    }
+    let number = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / number;
+    if values.len() < BATCHES_LEAST {
+        return Interval { mean: Some(mean), ..Interval::default() };
+    }
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let together: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    let error = (squares / (number - 1.0) / number).sqrt();
+    Interval {
+        mean: Some(mean),
+        half_width: Some(student::student_t_95(values.len() - 1) * error),
+        autocorrelation: (squares > 0.0).then(|| together / squares),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNITS: [f64; MEASURES] = [1.0; MEASURES];
+
+    fn amount(place: u64) -> u128 {
+        u128::from(place * place % 101)
+    }
+
+    fn of(places: impl Iterator<Item = u64>) -> Batches {
+        let mut batches = Batches::new(UNITS);
+        for place in places {
+            let mut amounts = [Some(amount(place)); MEASURES];
+            amounts[2] = amounts[2].filter(|_| place % 3 > 0);
+            batches.add(place, &amounts);
+        }
+        batches
+    }
+
+    #[test]
+    fn between_32_and_64_batches_with_the_means_of_their_jobs() {
+        for jobs in [1, 5, 31, 32, 63, 64, 65, 127, 128, 129, 1000, 4096, 4097] {
+            let batches = of(0..jobs);
+            let size = batches.size();
+            assert!(jobs < 32 || (32..=64).contains(&batches.full()), "{jobs}: {}", batches.full());
+            for (at, mean) in batches.means(0).enumerate() {
+                let places = at as u64 * size..(at as u64 + 1) * size;
+                let sum: u128 = places.map(amount).sum();
+                assert_eq!(mean, Some(sum as f64 / size as f64));
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_jobs_and_of_merging_does_not_show() {
+        let whole = of(0..3000);
+        let told = |batches: &Batches| (batches.size(), batches.batches.clone(), batches.interval(2));
+        assert_eq!(told(&of((0..3000).rev())), told(&whole));
+        let parts = || {
+            [
+                of((0..3000).filter(|n| n % 7 == 0)),
+                of((0..40).filter(|n| n % 7 > 0)),
+                of((40..3000).filter(|n| n % 7 > 0)),
+            ]
+        };
+        for order in [[0, 1, 2], [1, 0, 2], [2, 1, 0]] {
+            let parts = parts();
+            let mut merged = Batches::new(UNITS);
+            for part in order {
+                merged.merge(&parts[part]);
+            }
+            assert_eq!(told(&merged), told(&whole));
+        }
+    }
+
+    #[test]
+    fn an_interval_by_hand() {
+        let values: Vec<f64> = (1..=10u32).map(f64::from).collect();
+        let told = interval(&values);
+        assert_eq!(told.mean, Some(5.5));
+        // t(9) = 2.262157; the standard error is sqrt(82.5 / 9 / 10).
+        let half_width = told.half_width.unwrap();
+        assert!((half_width - 2.262_157 * (82.5f64 / 90.0).sqrt()).abs() < 1e-4, "{half_width}");
+        assert_eq!(told.autocorrelation, Some(57.75 / 82.5));
+        assert_eq!(interval(&values[1..]).half_width, None);
+    }
+
+    #[test]
+    fn what_hits_both_alike_is_not_in_the_difference() {
+        let (mut a, mut b) = (Batches::new(UNITS), Batches::new(UNITS));
+        for place in 0..2000 {
+            a.add(place, &[Some(amount(place) + 3); MEASURES]);
+            b.add(place, &[Some(amount(place)); MEASURES]);
+        }
+        let difference = a.difference(&b, 0);
+        assert!((difference.mean.unwrap() - 3.0).abs() < 1e-9 && difference.half_width.unwrap() < 1e-9);
+        assert!(a.interval(0).half_width.unwrap() > 0.5);
+    }
+}

@@ -1,0 +1,45 @@
+//! How good promises were as forecasts (Zotkin et al. §8).
+
+use miserly_core::Span;
+
+use super::distribution::Distribution;
+use crate::finished::Finished;
+
+/// Promised wait against actual wait, over the jobs that did not start at once.
+#[derive(Clone, Debug)]
+pub struct Guarantees {
+    /// Promised wait / actual wait, over the jobs that waited and were promised a start.
+    pub ratio: Distribution,
+    at_once: u64,
+    jobs: u64,
+}
+
+impl Default for Guarantees {
+    fn default() -> Guarantees {
+        Guarantees { ratio: Distribution::of_ratios(), at_once: 0, jobs: 0 }
+    }
+}
+
+impl Guarantees {
+    pub(super) fn add(&mut self, job: &Finished) {
+        self.jobs += 1;
+        let wait = job.wait();
+        if wait <= Span::ZERO {
+            self.at_once += 1;
+        } else if let Some(promised) = job.promised {
+            self.ratio.add_ratio((promised - job.request.submit).ticks() as f64 / wait.ticks() as f64);
+        }
+    }
+
+    /// The share of jobs that did not wait, 0 to 1; `None` without jobs.
+    pub fn started_at_once(&self) -> Option<f64> {
+        (self.jobs > 0).then(|| self.at_once as f64 / self.jobs as f64)
+    }
+
+    /// Adds all that another one holds.
+    pub fn merge(&mut self, other: &Guarantees) {
+        self.ratio.merge(&other.ratio);
+        self.at_once += other.at_once;
+        self.jobs += other.jobs;
+    }
+}

@@ -1,0 +1,100 @@
+//! What is measured of each job.
+
+use miserly_core::Span;
+
+use super::distribution::{Distribution, Summary};
+use crate::finished::Finished;
+
+/// The bound of the bounded slowdowns: jobs shorter than this count as this long (Zotkin et al. §2).
+const TAU: Span = Span::from_ticks(10_000_000);
+
+/// How many measures there are.
+pub const MEASURES: usize = 6;
+
+/// The measures of spec'd papers over some jobs.
+#[derive(Clone, Debug)]
+pub struct Measures {
+    /// Time in the queue, seconds.
+    pub wait: Distribution,
+    /// Time in the system, seconds.
+    pub response: Distribution,
+    /// Response / runtime, over the jobs that ran at all.
+    pub slowdown: Distribution,
+    /// (wait + max(run, 10 s)) / max(run, 10 s): the bounded slowdown of Zotkin and of Kettimuthu.
+    pub bounded_slowdown: Distribution,
+    /// max(1, (wait + run) / max(run, 10 s)): the form that is standard today.
+    pub bounded_slowdown_standard: Distribution,
+    /// Response / (processors x max(run, 10 s)): Zotkin et al. eq. 2.
+    pub width_slowdown: Distribution,
+}
+
+/// What one job added to the sum of each measure, in the order of [`Measures::all`] and in its integer unit;
+/// `None` where the job has no such measure.
+pub(super) type Amounts = [Option<u128>; MEASURES];
+
+impl Default for Measures {
+    fn default() -> Measures {
+        Measures {
+            wait: Distribution::of_spans(),
+            response: Distribution::of_spans(),
+            slowdown: Distribution::of_ratios(),
+            bounded_slowdown: Distribution::of_ratios(),
+            bounded_slowdown_standard: Distribution::of_ratios(),
+            width_slowdown: Distribution::of_ratios(),
+        }
+    }
+}
+
+impl Measures {
+    /// Adds a job.
+    pub(super) fn add(&mut self, job: &Finished) -> Amounts {
+        let (wait, response) = (job.wait(), job.response());
+        let run = job.end - job.start;
+        let bounded = run.max(TAU).ticks() as f64;
+        let response_ticks = response.ticks() as f64;
+        let ran = run > Span::ZERO;
+        [
+            Some(self.wait.add_span(wait)),
+            Some(self.response.add_span(response)),
+            ran.then(|| self.slowdown.add_ratio(response_ticks / run.ticks() as f64)),
+            Some(self.bounded_slowdown.add_ratio((wait + run.max(TAU)).ticks() as f64 / bounded)),
+            Some(self.bounded_slowdown_standard.add_ratio((response_ticks / bounded).max(1.0))),
+            Some(self.width_slowdown.add_ratio(response_ticks / (job.request.procs() as f64 * bounded))),
+        ]
+    }
+
+    /// The distributions, in one fixed order.
+    pub fn all(&self) -> [&Distribution; MEASURES] {
+        [
+            &self.wait,
+            &self.response,
+            &self.slowdown,
+            &self.bounded_slowdown,
+            &self.bounded_slowdown_standard,
+            &self.width_slowdown,
+        ]
+    }
+
+    /// Adds all that another one holds.
+    pub fn merge(&mut self, other: &Measures) {
+        for (mine, theirs) in self.all_mut().into_iter().zip(other.all()) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// The figures of each, in the order of [`all`](Measures::all).
+    pub fn summaries(&mut self) -> [Summary; MEASURES] {
+        self.all_mut().map(Distribution::summary)
+    }
+
+    pub(super) fn all_mut(&mut self) -> [&mut Distribution; MEASURES] {
+        [
+            &mut self.wait,
+            &mut self.response,
+            &mut self.slowdown,
+            &mut self.bounded_slowdown,
+            &mut self.bounded_slowdown_standard,
+            &mut self.width_slowdown,
+        ]
+    }
+}
