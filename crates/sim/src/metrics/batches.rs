@@ -21,7 +21,7 @@ pub struct Batches {
     shift: u32,
     /// One more than the last place seen.
     places: u64,
-    batches: Vec<Batch>,
+    sums: Vec<Batch>,
     units: [f64; MEASURES],
 }
 
@@ -46,13 +46,13 @@ pub struct Interval {
 impl Batches {
     /// No jobs yet; sums are divided by `units`.
     pub fn new(units: [f64; MEASURES]) -> Batches {
-        Batches { shift: 0, places: 0, batches: Vec::new(), units }
+        Batches { shift: 0, places: 0, sums: Vec::new(), units }
     }
 
     /// Adds the job at a place in the order of submission, from 0.
     pub(super) fn add(&mut self, place: u64, amounts: &Amounts) {
         self.make_room(place + 1);
-        let batch = &mut self.batches[index(place, self.shift)];
+        let batch = &mut self.sums[index(place, self.shift)];
         for (measure, amount) in amounts.iter().enumerate() {
             batch.sums[measure] += amount.unwrap_or(0);
             batch.counts[measure] += u64::from(amount.is_some());
@@ -69,7 +69,7 @@ impl Batches {
         while other.shift < self.shift {
             other.halve();
         }
-        for (mine, theirs) in self.batches.iter_mut().zip(&other.batches) {
+        for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {
             mine.merge(theirs);
         }
     }
@@ -100,7 +100,7 @@ impl Batches {
     }
 
     fn means(&self, measure: usize) -> impl Iterator<Item = Option<f64>> {
-        self.batches.iter().take(self.full()).map(move |batch| {
+        self.sums.iter().take(self.full()).map(move |batch| {
             let count = batch.counts[measure];
             (count > 0).then(|| batch.sums[measure] as f64 / self.units[measure] / count as f64)
         })
@@ -112,22 +112,22 @@ impl Batches {
             self.halve();
         }
         let needed = index(self.places - 1, self.shift) + 1;
-        if self.batches.len() < needed {
-            self.batches.resize(needed, Batch::default());
+        if self.sums.len() < needed {
+            self.sums.resize(needed, Batch::default());
         }
     }
 
     /// Makes one batch of each two neighbours.
     fn halve(&mut self) {
         self.shift += 1;
-        for at in 0..self.batches.len().div_ceil(2) {
-            let mut batch = self.batches[2 * at];
-            if let Some(next) = self.batches.get(2 * at + 1) {
+        for at in 0..self.sums.len().div_ceil(2) {
+            let mut batch = self.sums[2 * at];
+            if let Some(next) = self.sums.get(2 * at + 1) {
                 batch.merge(next);
             }
-            self.batches[at] = batch;
+            self.sums[at] = batch;
         }
-        self.batches.truncate(self.batches.len().div_ceil(2));
+        self.sums.truncate(self.sums.len().div_ceil(2));
     }
 }
 
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn the_order_of_jobs_and_of_merging_does_not_show() {
         let whole = of(0..3000);
-        let told = |batches: &Batches| (batches.size(), batches.batches.clone(), batches.interval(2));
+        let told = |batches: &Batches| (batches.size(), batches.sums.clone(), batches.interval(2));
         assert_eq!(told(&of((0..3000).rev())), told(&whole));
         let parts = || {
             [

@@ -73,7 +73,7 @@ impl Series {
         while self.width < other.width {
             self.double();
         }
-        let begin = |at: usize, other: &Series| (other.first + at as i64) * other.width;
+        let begin = |at: usize, other: &Series| (other.first + signed(at)) * other.width;
         self.reach(begin(0, &other));
         self.reach(begin(last.min(other.buckets.len() - 1), &other));
         while other.width < self.width {
@@ -93,7 +93,7 @@ impl Series {
         loop {
             let at = ticks.div_euclid(self.width);
             let begin = self.first.min(at);
-            let end = at.max(self.first + self.buckets.len() as i64 - 1);
+            let end = at.max(self.first + signed(self.buckets.len()) - 1);
             let Some(length) = usize::try_from(end - begin + 1).ok().filter(|&length| length <= BUCKETS_MOST)
             else {
                 self.double();
@@ -164,6 +164,11 @@ impl Observer for Series {
         self.buckets[at].short += u64::from(job.end - job.start < SHORT);
         Ok(())
     }
+}
+
+/// A number of buckets, of which there are few.
+fn signed(buckets: usize) -> i64 {
+    i64::try_from(buckets).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
