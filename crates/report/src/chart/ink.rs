@@ -39,6 +39,11 @@ impl Path {
         self.push('L', x, y);
     }
 
+    /// Along to x, then up or down to y.
+    pub(super) fn step(&mut self, x: f64, y: f64) {
+        self.0.push_str(&format!("H{}V{}", Px(x), Px(y)));
+    }
+
     /// A dot, as a stroke of no length: it is drawn by its round ends.
     pub(super) fn dot(&mut self, x: f64, y: f64) {
         self.push('M', x, y);

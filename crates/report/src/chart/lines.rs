@@ -111,16 +111,8 @@ fn curve(frame: &Frame, n: usize, series: &Series) -> Markup {
 
 fn steps(places: &[(f64, f64)]) -> Path {
     let mut path = Path::default();
-    let mut before = None;
-    for &(x, y) in places {
-        match before {
-            None => path.go(x, y),
-            Some(level) => {
-                path.line(x, level);
-                path.line(x, y);
-            }
-        }
-        before = Some(y);
+    for (n, &(x, y)) in places.iter().enumerate() {
+        if n == 0 { path.go(x, y) } else { path.step(x, y) }
     }
     path
 }

@@ -84,6 +84,12 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", &json!({ "features": features }));
     }
 
+    /// Lays the page out as it is printed, though the system is dark.
+    pub(crate) fn print(&mut self) {
+        let features = json!([{ "name": "prefers-color-scheme", "value": "dark" }]);
+        self.call("Emulation.setEmulatedMedia", &json!({ "media": "print", "features": features }));
+    }
+
     /// Whether scripts run on the pages that are loaded from now on.
     pub(crate) fn scripts(&mut self, run: bool) {
         self.call("Emulation.setScriptExecutionDisabled", &json!({ "value": !run }));

@@ -58,6 +58,29 @@ fn charts_are_there_without_scripts() {
 }
 
 #[test]
+fn on_paper_it_is_light_and_has_no_buttons() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(700, "dark");
+    browser.load(&html(&sample::page()));
+    browser.evaluate("document.querySelector('header button').click()");
+    browser.evaluate("document.querySelector('header button').click()");
+    browser.print();
+    assert_eq!(browser.evaluate("document.documentElement.dataset.theme"), "dark");
+    assert_eq!(
+        browser.evaluate("getComputedStyle(document.querySelector('.paper')).fill"),
+        "rgb(255, 255, 255)"
+    );
+    assert_eq!(
+        browser.evaluate("getComputedStyle(document.documentElement).backgroundColor"),
+        "rgb(255, 255, 255)"
+    );
+    let seen = "[...document.querySelectorAll('button')].filter((button) => button.getBoundingClientRect().width > 0).length";
+    assert_eq!(browser.evaluate(seen), 0);
+    assert_eq!(browser.evaluate(SPOILT), serde_json::json!([]));
+    browser.screenshot("print");
+}
+
+#[test]
 fn text_of_strangers_is_only_text() {
     let Some(mut browser) = Browser::start() else { return };
     browser.look(375, "light");
