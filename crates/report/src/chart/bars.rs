@@ -7,7 +7,7 @@ use super::draw::Drawn;
 use super::frame::Frame;
 use super::ink::Px;
 use super::scale::Extent;
-use super::ticks::{number, time};
+use super::values::{number, time};
 
 const TALL: f64 = 260.0;
 

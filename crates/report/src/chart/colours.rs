@@ -96,8 +96,9 @@ pub(crate) fn file() -> String {
 
 /// The style of all charts on a page, whose root may name a theme with `data-theme`. On paper it is always light.
 pub(crate) fn page() -> String {
-    let system = rules(&DARK, ":root:not([data-theme=light]) ");
-    let chosen = rules(&DARK, ":root[data-theme=dark] ");
+    // `:where` adds no weight: a rule of the dark theme must not outdo the shapes, which come last.
+    let system = rules(&DARK, ":where(:root:not([data-theme=light])) ");
+    let chosen = rules(&DARK, ":where(:root[data-theme=dark]) ");
     format!(
         "{}@media screen and (prefers-color-scheme:dark){{{system}}}@media screen{{{chosen}}}{SHAPES}",
         rules(&LIGHT, "")

@@ -166,7 +166,8 @@ pub struct GanttJob {
     pub end: f64,
     /// Who submitted it.
     pub user: Option<String>,
-    /// What decides its colour, and stands in the legend: a user, a category, the reason of its start.
+    /// What decides its colour, and stands in the legend: a user, a category, the reason of its start. Seven have a colour of
+    /// their own.
     pub key: String,
 }
 

@@ -64,43 +64,47 @@ fn bounded(chart: &Chart, window: &Window) -> Chart {
     Chart { id: chart.id.clone(), title: String::new(), caption: None, x, y, body }
 }
 
-/// The keys in the order of their colours: the most used first, then by name.
-pub(super) struct Keys<'a>(Vec<&'a str>);
+/// What the colours mean: the most used keys by name, so that schedules of the same kind have the same colours, and the others
+/// together.
+struct Keys<'a> {
+    named: Vec<&'a str>,
+    others: usize,
+}
 
 impl<'a> Keys<'a> {
-    pub(super) fn of(jobs: &[&'a GanttJob]) -> Keys<'a> {
+    fn of(jobs: &[&'a GanttJob]) -> Keys<'a> {
         let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
         for job in jobs {
             *uses.entry(job.key.as_str()).or_default() += 1;
         }
         let mut keys: Vec<_> = uses.into_iter().collect();
         keys.sort_by_key(|&(key, uses)| (std::cmp::Reverse(uses), key));
-        Keys(keys.into_iter().map(|(key, _)| key).collect())
+        let others = keys.len().saturating_sub(NAMED);
+        let mut named: Vec<&str> = keys.into_iter().take(NAMED).map(|(key, _)| key).collect();
+        named.sort_unstable();
+        Keys { named, others }
     }
 
-    /// Which colour a key has: its own, or the last for all that have none.
-    pub(super) fn colour(&self, key: &str) -> usize {
-        self.0.iter().position(|&known| known == key).unwrap_or(OTHERS).min(OTHERS)
+    /// Which colour a key has: its own, or the next one for all that have none.
+    fn colour(&self, key: &str) -> usize {
+        self.named.binary_search(&key).unwrap_or(NAMED)
     }
 
     /// One entry for each colour. A single key needs no legend.
     fn entries(&self) -> Vec<Entry> {
-        if self.0.len() < 2 {
+        if self.named.len() < 2 {
             return Vec::new();
         }
-        let named = self.0.iter().take(OTHERS).map(|&key| key.to_owned());
-        let rest = match self.0.len() {
-            0..=OTHERS => None,
-            _ => Some(format!("{} others", self.0.len() - OTHERS)),
-        };
         let key =
             |n| html! { rect class={ "job " (colours::series(n)) } x="2" y="-6" width="18" height="12" {} };
+        let named = self.named.iter().map(|&key| key.to_owned());
+        let rest = (self.others > 0).then(|| format!("{} others", self.others));
         named.chain(rest).enumerate().map(|(n, name)| Entry { name, key: key(n) }).collect()
     }
 }
 
 /// So many keys have a colour of their own; the others share the next one.
-const OTHERS: usize = 7;
+const NAMED: usize = 7;
 
 /// The rectangles of one colour. Few elements: a path holds thousands of rectangles, where as many elements would make a
 /// browser slow.
@@ -168,5 +172,40 @@ fn number(frame: &Frame, job: &GanttJob) -> Markup {
         @if let Some([left, top, wide, tall]) = room {
             text text-anchor="middle" x=(Px(left + wide / 2.0)) y=(Px(top + tall / 2.0 + LETTERS * 0.35)) { (number) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jobs(keys: &[&str]) -> Vec<GanttJob> {
+        let job = |&key: &&str| GanttJob {
+            number: 1,
+            pes: Vec::new(),
+            submit: 0.0,
+            start: 0.0,
+            end: 1.0,
+            user: None,
+            key: key.into(),
+        };
+        keys.iter().map(job).collect()
+    }
+
+    #[test]
+    fn the_same_keys_have_the_same_colours() {
+        for keys in [["a", "b", "b"], ["b", "a", "a"]] {
+            let jobs = jobs(&keys);
+            let keys = Keys::of(&jobs.iter().collect::<Vec<_>>());
+            assert_eq!((keys.colour("a"), keys.colour("b"), keys.others), (0, 1, 0));
+        }
+    }
+
+    #[test]
+    fn keys_without_a_colour_share_one() {
+        let jobs = jobs(&["i", "h", "g", "f", "e", "d", "c", "b", "a", "i", "h"]);
+        let keys = Keys::of(&jobs.iter().collect::<Vec<_>>());
+        assert_eq!(["a", "e", "f", "g", "h", "i"].map(|key| keys.colour(key)), [0, 4, 7, 7, 5, 6]);
+        assert_eq!(keys.entries().last().map(|entry| entry.name.clone()), Some("2 others".into()));
     }
 }

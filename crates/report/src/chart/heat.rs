@@ -7,7 +7,7 @@ use super::data::{Chart, Ramp, Scale};
 use super::draw::Drawn;
 use super::frame::Frame;
 use super::ink::{LETTERS, Px, text_width};
-use super::ticks::with_decimals;
+use super::values::with_decimals;
 
 /// How high a row is.
 const ROW: f64 = 30.0;

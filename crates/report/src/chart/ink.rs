@@ -39,6 +39,11 @@ impl Path {
         self.push('L', x, y);
     }
 
+    /// Along to x, then up or down to y.
+    pub(super) fn step(&mut self, x: f64, y: f64) {
+        self.0.push_str(&format!("H{}V{}", Px(x), Px(y)));
+    }
+
     /// A dot, as a stroke of no length: it is drawn by its round ends.
     pub(super) fn dot(&mut self, x: f64, y: f64) {
         self.push('M', x, y);
@@ -65,9 +70,22 @@ impl fmt::Display for Path {
     }
 }
 
-/// About how wide a text is. Fonts differ, so margins are made for a wide one.
+/// About how wide a text is. Fonts differ, so it is that of a wide one.
 pub(super) fn text_width(text: &str) -> f64 {
-    text.chars().count() as f64 * LETTERS * 0.58
+    text.chars().map(letter_width).sum()
+}
+
+fn letter_width(letter: char) -> f64 {
+    let of_height = match letter {
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' | '\u{2009}' => 0.34,
+        'f' | 't' | 'r' | '(' | ')' | '-' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '%' => 0.98,
+        'A'..='Z' => 0.7,
+        '\0'..'\u{2e80}' => 0.64,
+        // Scripts whose letters are as wide as they are high.
+        _ => 1.0,
+    };
+    LETTERS * of_height
 }
 
 /// A text that is at most about `width` wide; what was cut off is an ellipsis.
@@ -75,10 +93,12 @@ pub(super) fn fitted(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();
     }
-    // A width of pixels is a small number of letters.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let letters = (width / text_width("x")).max(1.0) as usize;
-    text.chars().take(letters.saturating_sub(1)).chain(['…']).collect()
+    let mut room = width - LETTERS;
+    let fits = |letter: &char| {
+        room -= letter_width(*letter);
+        room >= 0.0
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 /// `text` without the characters that XML forbids, which escaping does not help against.
@@ -112,7 +132,7 @@ mod tests {
     #[test]
     fn long_texts_are_cut() {
         assert_eq!(fitted("utilisation", 200.0), "utilisation");
-        assert_eq!(fitted("utilisation", 40.0), "util…");
+        assert_eq!(fitted("utilisation", 40.0), "utili…");
     }
 
     #[test]

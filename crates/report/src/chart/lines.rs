@@ -24,22 +24,6 @@ pub(super) fn draw(chart: &Chart, series: &[Series]) -> Drawn {
     let legend = Legend::new(entries(drawn));
     let frame = Frame::new(chart, legend.tall, TALL, extents(chart, drawn));
     let has_data = drawn.iter().any(|series| series.points.iter().any(|&point| has_place(chart, point)));
-    let mut notes = Vec::new();
-    if series.len() > drawn.len() {
-        notes.push(format!(
-            "{} more series are not drawn: more than {} cannot be told apart",
-            series.len() - drawn.len(),
-            Body::SERIES
-        ));
-    }
-    let lost =
-        drawn.iter().flat_map(|series| &series.points).filter(|&&point| !has_place(chart, point)).count();
-    if lost > 0 && has_data {
-        notes.push(format!(
-            "{} points have no place on these axes (not above zero, or not a number)",
-            crate::count(lost as u64)
-        ));
-    }
     let marks = html! {
         (legend.draw())
         @if has_data {
@@ -53,7 +37,29 @@ pub(super) fn draw(chart: &Chart, series: &[Series]) -> Drawn {
     };
     let readout =
         has_data.then(|| Readout::Points { plot: Plot::of(&frame), series: readouts(chart, &frame, drawn) });
-    Drawn { marks, foot: frame.foot(), notes, readout }
+    Drawn { marks, foot: frame.foot(), notes: notes(chart, series, drawn), readout }
+}
+
+/// What a reader would miss: series that are not drawn, and points without a place.
+fn notes(chart: &Chart, series: &[Series], drawn: &[Series]) -> Vec<String> {
+    let undrawn = series.len() - drawn.len();
+    let points = drawn.iter().flat_map(|series| &series.points);
+    let (placed, lost): (Vec<&_>, Vec<&_>) = points.partition(|&&point| has_place(chart, point));
+    let lost = if placed.is_empty() { 0 } else { lost.len() as u64 };
+    let notes = [
+        (
+            undrawn > 0,
+            format!("{undrawn} more series are not drawn: more than {} cannot be told apart", Body::SERIES),
+        ),
+        (
+            lost > 0,
+            format!(
+                "{} points have no place on these axes (not above zero, or not a number)",
+                crate::count(lost)
+            ),
+        ),
+    ];
+    notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
 }
 
 fn has_place(chart: &Chart, (x, y): (f64, f64)) -> bool {
@@ -105,16 +111,8 @@ fn curve(frame: &Frame, n: usize, series: &Series) -> Markup {
 
 fn steps(places: &[(f64, f64)]) -> Path {
     let mut path = Path::default();
-    let mut before = None;
-    for &(x, y) in places {
-        match before {
-            None => path.go(x, y),
-            Some(level) => {
-                path.line(x, level);
-                path.line(x, y);
-            }
-        }
-        before = Some(y);
+    for (n, &(x, y)) in places.iter().enumerate() {
+        if n == 0 { path.go(x, y) } else { path.step(x, y) }
     }
     path
 }

@@ -7,6 +7,8 @@ mod data;
 
 mod ticks;
 
+mod values;
+
 mod scale;
 
 mod frame;

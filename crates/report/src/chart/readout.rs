@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::data::{GanttJob, Scale};
 use super::frame::Frame;
-use super::ticks::{number, time};
+use super::values::{number, time};
 
 /// What belongs to one chart. The script knows nothing of scales: places are in the units of the drawing, and values are text.
 #[derive(Serialize)]

@@ -111,23 +111,23 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(axis: Axis, values: &[f64], expect: (f64, f64)) {
-        let (low, high) = axis.bounds(Extent::of(&axis, values.iter().copied()));
+    fn check(axis: &Axis, values: &[f64], expect: (f64, f64)) {
+        let (low, high) = axis.bounds(Extent::of(axis, values.iter().copied()));
         assert!((low - expect.0).abs() < 1e-9 && (high - expect.1).abs() < 1e-9, "{low} to {high}");
     }
 
     #[test]
     fn bounds_are_round_and_around_the_data() {
-        check(Axis::linear(""), &[1.3, 18.2], (0.0, 20.0));
-        check(Axis::linear(""), &[-0.7, 0.4, f64::NAN, f64::INFINITY], (-0.8, 0.4));
-        check(Axis::linear("").from_zero(), &[80.0, 97.0], (0.0, 100.0));
-        check(Axis::linear("").between(0.0, 1.0), &[0.3, 0.4], (0.0, 1.0));
-        check(Axis::linear(""), &[5.0], (2.0, 8.0));
-        check(Axis::linear(""), &[0.0], (0.0, 1.0));
-        check(Axis::linear(""), &[], (0.4, 1.6));
-        check(Axis::log(""), &[3.0, 700.0, 0.0, -4.0], (2.0, 1000.0));
-        check(Axis::log(""), &[10.0], (5.0, 20.0));
-        check(Axis::category("", vec!["a".into(), "b".into()]), &[7.0], (-0.5, 1.5));
+        check(&Axis::linear(""), &[1.3, 18.2], (0.0, 20.0));
+        check(&Axis::linear(""), &[-0.7, 0.4, f64::NAN, f64::INFINITY], (-0.8, 0.4));
+        check(&Axis::linear("").from_zero(), &[80.0, 97.0], (0.0, 100.0));
+        check(&Axis::linear("").between(0.0, 1.0), &[0.3, 0.4], (0.0, 1.0));
+        check(&Axis::linear(""), &[5.0], (2.0, 8.0));
+        check(&Axis::linear(""), &[0.0], (0.0, 1.0));
+        check(&Axis::linear(""), &[], (0.4, 1.6));
+        check(&Axis::log(""), &[3.0, 700.0, 0.0, -4.0], (2.0, 1000.0));
+        check(&Axis::log(""), &[10.0], (5.0, 20.0));
+        check(&Axis::category("", vec!["a".into(), "b".into()]), &[7.0], (-0.5, 1.5));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Small schedules, drawn: each rule of the policies as a picture that a reader can check. And how charts and pages look.
 
+#![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
+
 mod chart;
 
 mod conservative;

@@ -91,7 +91,7 @@ pub(crate) fn slowdown() -> Chart {
 
 fn cdf() -> Chart {
     let waits =
-        |scale: f64| -> Vec<f64> { draws(3_000).map(|u| scale * (1.0 / (1.0 - u)).powf(1.4)).collect() };
+        |scale: f64| -> Vec<f64> { draws(3_000).map(|u| scale * (1.0 / (1.0 - u)).powf(0.9)).collect() };
     let series = vec![
         Series::cdf("EASY", &waits(20.0)),
         Series::cdf("conservative", &waits(60.0)),
@@ -194,7 +194,7 @@ fn gantt() -> Chart {
 /// Five thousand jobs in a window.
 pub(crate) fn crowded() -> Chart {
     let (from, to) = (0.0, 8.0 * 86_400.0);
-    let mut jobs = jobs(430, from, to, 30);
+    let mut jobs = jobs(430, from, to, 2);
     jobs.truncate(5_000);
     assert_eq!(jobs.len(), 5_000);
     chart(

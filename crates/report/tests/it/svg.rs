@@ -132,7 +132,7 @@ fn check(chart: &Chart) {
         let moved = node.ancestors().any(|node| node.attribute("transform").is_some());
         for attribute in node.attributes() {
             let on_paper = |value: f64, limit: f64| {
-                assert!((-0.01..=limit + 0.01).contains(&value) || moved, "{attribute:?} of {limit}\n{svg}")
+                assert!((-0.01..=limit + 0.01).contains(&value) || moved, "{attribute:?} of {limit}\n{svg}");
             };
             match attribute.name() {
                 "x" | "x1" | "x2" | "cx" | "width" => on_paper(attribute.value().parse().unwrap(), wide),
@@ -142,7 +142,7 @@ fn check(chart: &Chart) {
                     on_paper(y, tall);
                 }),
                 "transform" => {
-                    assert!(!attribute.value().contains("NaN") && !attribute.value().contains("inf"))
+                    assert!(!attribute.value().contains("NaN") && !attribute.value().contains("inf"));
                 }
                 _ => {}
             }

@@ -67,26 +67,32 @@ impl Browser {
     }
 
     fn open_page(&mut self) {
-        let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let target = self.call("Target.createTarget", &json!({ "url": "about:blank" }));
         let attached =
-            self.call("Target.attachToTarget", json!({ "targetId": target["targetId"], "flatten": true }));
+            self.call("Target.attachToTarget", &json!({ "targetId": target["targetId"], "flatten": true }));
         self.session = attached["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Log"] {
-            self.call(&format!("{domain}.enable"), json!({}));
+            self.call(&format!("{domain}.enable"), &json!({}));
         }
     }
 
     /// Makes the page's window so wide, and the system light or dark.
     pub(crate) fn look(&mut self, width: u32, theme: &str) {
         let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600 });
-        self.call("Emulation.setDeviceMetricsOverride", size);
+        self.call("Emulation.setDeviceMetricsOverride", &size);
         let features = json!([{ "name": "prefers-color-scheme", "value": theme }]);
-        self.call("Emulation.setEmulatedMedia", json!({ "features": features }));
+        self.call("Emulation.setEmulatedMedia", &json!({ "features": features }));
+    }
+
+    /// Lays the page out as it is printed, though the system is dark.
+    pub(crate) fn print(&mut self) {
+        let features = json!([{ "name": "prefers-color-scheme", "value": "dark" }]);
+        self.call("Emulation.setEmulatedMedia", &json!({ "media": "print", "features": features }));
     }
 
     /// Whether scripts run on the pages that are loaded from now on.
     pub(crate) fn scripts(&mut self, run: bool) {
-        self.call("Emulation.setScriptExecutionDisabled", json!({ "value": !run }));
+        self.call("Emulation.setScriptExecutionDisabled", &json!({ "value": !run }));
     }
 
     /// Loads a page and waits until it has.
@@ -94,7 +100,7 @@ impl Browser {
         let file = self.profile.path().join("page.html");
         fs::write(&file, html).unwrap();
         self.events.clear();
-        self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
+        self.call("Page.navigate", &json!({ "url": format!("file://{}", file.display()) }));
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let message = self.read();
             self.events.push(message);
@@ -104,7 +110,7 @@ impl Browser {
     /// What an expression is on the page, a promise awaited.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let arguments = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let answer = self.call("Runtime.evaluate", arguments);
+        let answer = self.call("Runtime.evaluate", &arguments);
         assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
         answer["result"]["value"].clone()
     }
@@ -113,7 +119,7 @@ impl Browser {
     pub(crate) fn mouse(&mut self, kind: &str, x: f64, y: f64) {
         let button = if kind == "mouseMoved" { "none" } else { "left" };
         let arguments = json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": 1 });
-        self.call("Input.dispatchMouseEvent", arguments);
+        self.call("Input.dispatchMouseEvent", &arguments);
     }
 
     /// Everything that the console has shown since the page was loaded: messages, warnings, errors, exceptions.
@@ -127,7 +133,7 @@ impl Browser {
     pub(crate) fn screenshot(&mut self, name: &str) {
         let Some(folder) = env::var_os("MISERLY_SCREENSHOTS") else { return };
         let shot =
-            self.call("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": true }));
+            self.call("Page.captureScreenshot", &json!({ "format": "png", "captureBeyondViewport": true }));
         let bytes = base64::Engine::decode(
             &base64::engine::general_purpose::STANDARD,
             shot["data"].as_str().unwrap(),
@@ -135,7 +141,7 @@ impl Browser {
         fs::write(Path::new(&folder).join(format!("{name}.png")), bytes.unwrap()).unwrap();
     }
 
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    fn call(&mut self, method: &str, params: &Value) -> Value {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": params });
         if let Some(session) = &self.session {

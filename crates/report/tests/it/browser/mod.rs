@@ -11,7 +11,7 @@ use crate::{page::hostile, sample};
 /// The widths of a desk and of a phone.
 const WIDTHS: [u32; 2] = [1280, 375];
 
-/// Charts that have drawn nothing, or text outside of their drawing.
+/// Charts that have drawn nothing, or curves as areas, or text outside of their drawing.
 const SPOILT: &str = r"
     [...document.querySelectorAll('figure[data-chart]')].filter((figure) => {
         const svg = figure.querySelector('svg');
@@ -22,7 +22,8 @@ const SPOILT: &str = r"
             const box = text.getBoundingClientRect();
             return box.left < paper.left - 1 || box.right > paper.right + 1 || box.top < paper.top - 1 || box.bottom > paper.bottom + 1;
         });
-        return !drawn || outside.length > 0 || paper.width < 300;
+        const filled = [...svg.querySelectorAll('.line,.dots,.axis')].some((line) => getComputedStyle(line).fill !== 'none');
+        return !drawn || filled || outside.length > 0 || paper.width < 300;
     }).map((figure) => figure.id)";
 
 const OVERFLOW: &str = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
@@ -57,6 +58,29 @@ fn charts_are_there_without_scripts() {
 }
 
 #[test]
+fn on_paper_it_is_light_and_has_no_buttons() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(700, "dark");
+    browser.load(&html(&sample::page()));
+    browser.evaluate("document.querySelector('header button').click()");
+    browser.evaluate("document.querySelector('header button').click()");
+    browser.print();
+    assert_eq!(browser.evaluate("document.documentElement.dataset.theme"), "dark");
+    assert_eq!(
+        browser.evaluate("getComputedStyle(document.querySelector('.paper')).fill"),
+        "rgb(255, 255, 255)"
+    );
+    assert_eq!(
+        browser.evaluate("getComputedStyle(document.documentElement).backgroundColor"),
+        "rgb(255, 255, 255)"
+    );
+    let seen = "[...document.querySelectorAll('button')].filter((button) => button.getBoundingClientRect().width > 0).length";
+    assert_eq!(browser.evaluate(seen), 0);
+    assert_eq!(browser.evaluate(SPOILT), serde_json::json!([]));
+    browser.screenshot("print");
+}
+
+#[test]
 fn text_of_strangers_is_only_text() {
     let Some(mut browser) = Browser::start() else { return };
     browser.look(375, "light");
@@ -75,7 +99,7 @@ fn a_schedule_can_be_zoomed_and_moved_and_read() {
     let press = |label: &str| format!("document.querySelector('button[aria-label=\"{label}\"]').click()");
     let labels = "[...document.querySelectorAll('.ticks.x text')].map((text) => text.textContent).join('|')";
     let whole = browser.evaluate(labels);
-    for _ in 0..5 {
+    for _ in 0..6 {
         browser.evaluate(&press("Zoom in"));
     }
     let zoomed = (browser.evaluate(drawn), browser.evaluate(labels));
@@ -114,7 +138,7 @@ fn a_curve_is_read_out_under_the_pointer() {
     let Some(mut browser) = Browser::start() else { return };
     browser.look(1280, "light");
     browser.load(&html(&alone(sample::slowdown())));
-    let mark = browser.evaluate("(() => { const box = document.querySelector('.marks.s1 path').getBoundingClientRect(); return [(box.left + box.right) / 2, (box.top + box.bottom) / 2] })()");
+    let mark = browser.evaluate("(() => { const box = document.querySelector('svg > .marks.s1 path').getBoundingClientRect(); return [(box.left + box.right) / 2, (box.top + box.bottom) / 2] })()");
     browser.mouse("mouseMoved", mark[0].as_f64().unwrap() + 1.0, mark[1].as_f64().unwrap());
     let said = "document.querySelector('.tip').textContent";
     assert!(
@@ -133,6 +157,7 @@ fn the_theme_can_be_chosen() {
     assert_eq!(browser.evaluate(paper), "rgb(255, 255, 255)");
     browser.evaluate("document.querySelector('header button').click()");
     assert_eq!(browser.evaluate(paper), "rgb(20, 23, 26)");
+    assert_eq!(browser.evaluate(SPOILT), serde_json::json!([]));
     assert_eq!(browser.console(), [""; 0]);
 }
 

@@ -1,0 +1,130 @@
+//! Values as text: numbers with their thousands apart, powers of ten, times in human units.
+
+const MINUTE: f64 = 60.0;
+const DAY: f64 = 86_400.0;
+
+/// A number with as many decimals as `step` needs, thousands apart by a thin space; very large and very small ones as powers of ten.
+pub(super) fn number(value: f64, step: f64) -> String {
+    let size = value.abs().max(step.abs());
+    if value != 0.0 && !(1e-6..1e12).contains(&size) {
+        return scientific(value);
+    }
+    // Steps are between 10^-6 and 10^12 here.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let decimals = (-(step.abs().max(1e-9).log10() + 1e-9).floor()).clamp(0.0, 9.0) as usize;
+    with_decimals(value, decimals)
+}
+
+/// A number with `decimals` decimals, thousands apart by a thin space.
+pub(super) fn with_decimals(value: f64, decimals: usize) -> String {
+    if value.abs() >= 1e15 {
+        return scientific(value);
+    }
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let nothing = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    let sign = if value < 0.0 && !nothing { "−" } else { "" };
+    // Four digits stand together, as in a year.
+    let grouped = if whole.len() > 4 { grouped(whole) } else { whole.to_owned() };
+    format!("{sign}{grouped}{rest}")
+}
+
+fn grouped(digits: &str) -> String {
+    let mut shown = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push('\u{2009}');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+fn scientific(value: f64) -> String {
+    let text = format!("{value:.2e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let digits = digits.trim_end_matches('0').trim_end_matches('.').replace('-', "−");
+    format!("{digits}·10{}", superscript(exponent.parse().unwrap_or(0)))
+}
+
+/// A number below a minute, with no more decimals than it has.
+fn short(secs: f64) -> String {
+    if secs.abs() < 1e-6 {
+        return scientific(secs);
+    }
+    with_decimals(secs, 6).trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A time or a length of time in at most two units: 30 min, 2 h 30 min, 3 d 12 h; with three, the clock helps: 3 d 12:30.
+pub(super) fn time(secs: f64) -> String {
+    if secs.abs() >= 1e12 {
+        return format!("{} d", scientific(secs / DAY));
+    }
+    if secs != 0.0 && secs.abs() < 1.0 || secs.fract().abs() > 1e-6 && secs.abs() < MINUTE {
+        return format!("{} s", short(secs));
+    }
+    let sign = if secs < 0.0 { "−" } else { "" };
+    // Below 10^12, so it fits.
+    #[allow(clippy::cast_possible_truncation)]
+    let secs = secs.abs().round() as i64;
+    let parts = [(secs / 86_400, "d"), (secs / 3_600 % 24, "h"), (secs / 60 % 60, "min"), (secs % 60, "s")];
+    let shown: Vec<String> = parts
+        .iter()
+        .filter(|part| part.0 > 0)
+        .map(|(value, unit)| format!("{} {unit}", grouped(&value.to_string())))
+        .collect();
+    let [(days, _), (hours, _), (minutes, _), (seconds, _)] = parts;
+    match (shown.len(), days, seconds) {
+        (0, ..) => "0".into(),
+        (1 | 2, ..) => format!("{sign}{}", shown.join(" ")),
+        (_, 0, _) => format!("{sign}{hours}:{minutes:02}:{seconds:02}"),
+        (_, _, 0) => format!("{sign}{days} d {hours}:{minutes:02}"),
+        _ => format!("{sign}{days} d {hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+pub(super) fn superscript(exponent: i32) -> String {
+    let raise = |c| match c {
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        '4' => '⁴',
+        '5' => '⁵',
+        '6' => '⁶',
+        '7' => '⁷',
+        '8' => '⁸',
+        '9' => '⁹',
+        '0' => '⁰',
+        _ => '⁻',
+    };
+    exponent.to_string().chars().map(raise).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        let shown = [
+            (0.0, 1.0),
+            (-2.5, 0.5),
+            (1234.0, 1.0),
+            (-12_345.6, 0.1),
+            (1e13, 1e12),
+            (2.5e-9, 1e-9),
+            (-0.001, 1.0),
+        ];
+        let shown = shown.map(|(value, step)| number(value, step).replace('\u{2009}', "_"));
+        assert_eq!(shown, ["0", "−2.5", "1234", "−12_345.6", "1·10¹³", "2.5·10⁻⁹", "0"]);
+    }
+
+    #[test]
+    fn times() {
+        let shown = [0.0, 59.0, 90.0, 9_000.0, 12_345.0, 90_000.0, 304_200.0, -60.0].map(time);
+        assert_eq!(
+            shown,
+            ["0", "59 s", "1 min 30 s", "2 h 30 min", "3:25:45", "1 d 1 h", "3 d 12:30", "−1 min"]
+        );
+    }
+}
