@@ -308,7 +308,7 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// The model of the workload: feitelson96 (Feitelson 1996, section 3.5) or sud (Zotkin et al. 2000, section 3)
+    /// The model of the workload: feitelson96 (Feitelson 1996, section 3.5) sud or sud-feitelson96 (Zotkin et al. 2000, section 3)
     #[arg(long, value_name = "MODEL", default_value = "feitelson96")]
     pub(crate) model: String,
     /// How many jobs [default: 10000; sud: 18415]
@@ -317,7 +317,7 @@ pub(crate) struct GenerateArgs {
     /// The machine's processors [default: 128; sud: 256]
     #[arg(long, value_name = "P", value_parser = procs())]
     pub(crate) procs: Option<u32>,
-    /// The offered load: the jobs' work over what the machine can do while they are submitted [default: 0.85; sud: 1.01]
+    /// The offered load: the jobs' work over what the machine can do while they are submitted [default: 0.85; sud: 0.765]
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub(crate) load: Option<f64>,
     /// The seed: the same one gives the same bytes [default: 1]

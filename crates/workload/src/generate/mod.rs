@@ -25,7 +25,7 @@ mod sud;
 
 pub use feitelson96::Feitelson96;
 pub use log::{Made, MadeLog};
-pub use sud::Sud;
+pub use sud::{Sizes as SudSizes, Sud};
 
 /// A model of a workload, with its parameters set.
 pub trait Model {
@@ -84,9 +84,15 @@ pub const MODELS: &[ModelEntry] = &[
     },
     ModelEntry {
         name: Sud::NAME,
-        about: "Rigid jobs of uniform runtimes, 1 to 240 minutes (Zotkin, Keleher, Perkovic, 2000)",
+        about: "Rigid jobs of uniform runtimes, 1 to 240 minutes, and sizes (Zotkin, Keleher, Perkovic, 2000)",
         shape: Sud::SHAPE,
         build: |shape| Box::new(Sud::with_shape(shape)),
+    },
+    ModelEntry {
+        name: Sud::SIZED_NAME,
+        about: "The same with the sizes of feitelson96",
+        shape: Sud::SIZED_SHAPE,
+        build: |shape| Box::new(Sud { sizes: SudSizes::Feitelson96, ..Sud::with_shape(shape) }),
     },
 ];
 
@@ -150,6 +156,6 @@ mod tests {
             assert_eq!(model.generate().unwrap().jobs.len(), 3);
         }
         let error = find_model("feitelsen96").unwrap_err();
-        assert_eq!(error.to_string(), "no model \"feitelsen96\"; there are feitelson96, sud");
+        assert_eq!(error.to_string(), "no model \"feitelsen96\"; there are feitelson96, sud, sud-feitelson96");
     }
 }
