@@ -163,13 +163,16 @@ fn policies_that_there_are_not() {
     refused("zzz", "no policy \"zzz\"; `miserly policies` lists them");
     refused(
         "easy(oder=widest)",
-        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill",
+        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill, hold, weight, draw, seed",
     );
-    refused("fcfs(backfill=widest)", "policy fcfs has no parameter \"backfill\"; it has order");
+    refused(
+        "fcfs(backfill=widest)",
+        "policy fcfs has no parameter \"backfill\"; it has order, weight, draw, seed",
+    );
     refused(
         "easy(order=short)",
         "policy easy: order cannot be \"short\", did you mean \"shortest\"; it is one of arrival, shortest, longest, \
-         narrowest, widest",
+         narrowest, widest, smallest, largest, random, random/length",
     );
     let form = "write it like easy or easy(backfill=shortest)";
     refused("easy(order=widest", &format!("policy \"easy(order=widest\": a bracket is not closed; {form}"));

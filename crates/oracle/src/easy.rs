@@ -9,24 +9,21 @@ use crate::{fcfs, order};
 
 /// Starts heads while they fit, then whatever does not delay the head that is left, which is returned.
 ///
-/// A head that is held comes before everybody.
+/// A head that has been `reserved` comes before everybody.
 pub(crate) fn pass(
     world: &mut World<'_>,
     queue: NaiveOrder,
     backfill: NaiveOrder,
-    held: Option<usize>,
+    reserved: Option<usize>,
 ) -> Option<usize> {
-    let held_waits = match held {
-        Some(held) if world.fits_now(held) => {
-            world.start(held);
-            None
+    let blocked = reserved.filter(|&position| !world.fits_now(position));
+    if blocked.is_none() {
+        if let Some(position) = reserved {
+            world.start(position);
         }
-        held => held,
-    };
-    if held_waits.is_none() {
         fcfs::pass(world, queue);
     }
-    let head = held_waits.or_else(|| world.queue(queue).first().copied())?;
+    let head = blocked.or_else(|| world.queue(queue).first().copied())?;
     let (shadow, mut extra) = shadow(world, head);
     let behind = world.waiting.iter().copied().filter(|&position| position != head).collect();
     for position in order::sorted(behind, world.jobs, backfill, world.now) {

@@ -26,7 +26,7 @@ pub(crate) fn pass(
     reserve_new(world, kept);
     for reservation in &kept[known..] {
         let interval = (reservation.start - world.now).ticks();
-        deadlines[reservation.position] = world.now + Span::from_ticks(interval * times);
+        deadlines[reservation.position] = world.now + Span::from_ticks(interval.saturating_mul(times));
     }
     while let Some((position, plan)) = first(world, kept, deadlines, order) {
         *kept = plan;

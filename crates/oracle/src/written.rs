@@ -1,5 +1,7 @@
 //! The naive policy for the written form of one, so that tests can name both by the same text.
 
+use std::str::FromStr;
+
 use crate::{NaiveDraws, NaiveFacts, NaiveOrder, NaivePolicy};
 
 /// The parameters that were given.
@@ -26,7 +28,7 @@ impl NaivePolicy {
             }
             "conservative" if given.word("keep") == Some("false") => Some(NaivePolicy::NoGuarantee { order }),
             "sorted" => {
-                let guarantee = given.word("guarantee").map_or(1, |times| times.parse().expect("a number"));
+                let guarantee = given.number("guarantee", 1)?;
                 Some(NaivePolicy::Sorted { order, guarantee })
             }
             "conservative" => Some(NaivePolicy::Conservative { order }),
@@ -40,8 +42,13 @@ impl Given<'_> {
         self.args.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
+    /// The number that was given, if it is one.
+    fn number<T: FromStr>(&self, name: &str, default: T) -> Option<T> {
+        self.word(name).map_or(Some(default), |text| text.parse().ok())
+    }
+
     fn order(&self, word: &str) -> Option<NaiveOrder> {
-        let weight = self.word("weight").map_or(0.0, |weight| weight.parse().expect("a number"));
+        let weight = self.number("weight", 0.0)?;
         if weight == 0.0
             && let Some(rank) = rank(word)
         {
@@ -50,15 +57,15 @@ impl Given<'_> {
         if word == "arrival" {
             return Some(NaiveOrder::ARRIVAL);
         }
-        Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws() })
+        Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws()? })
     }
 
-    fn draws(&self) -> NaiveDraws {
-        let seed = self.word("seed").map_or(self.seed, |seed| seed.parse().expect("a number"));
-        match self.word("draw") {
+    fn draws(&self) -> Option<NaiveDraws> {
+        let seed = self.number("seed", self.seed)?;
+        Some(match self.word("draw") {
             Some("pass") => NaiveDraws::Pass { seed },
             _ => NaiveDraws::Once { seed },
-        }
+        })
     }
 }
 

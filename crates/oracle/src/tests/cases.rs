@@ -194,3 +194,15 @@ fn without_guarantees_every_place_before_is_respected() {
         );
     }
 }
+
+#[test]
+fn a_shorter_job_comes_first_as_far_as_the_guarantee_goes() {
+    // At 1 B is told 10, after 9 s: twice that is 19, so that at 10 C may go before it. It is told 30 itself.
+    let literals = [(0, 10, 1, 10), (1, 20, 1, 20), (2, 5, 1, 5)];
+    let order = NaiveOrder::SHORTEST;
+    for instants in BOTH {
+        for (guarantee, starts) in [(1, [0, 10, 30]), (2, [0, 15, 10])] {
+            check(NaivePolicy::Sorted { order, guarantee }, instants, 1, &literals, &starts);
+        }
+    }
+}

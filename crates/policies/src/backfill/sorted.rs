@@ -14,8 +14,10 @@ use crate::shared::{Admits, Key, Order, Profile, QueueIndex, Staircase, Waiting}
 ///
 /// In a pass the first job of the order that fits starts if all others still have places that meet their
 /// deadlines: those of a new plan, made in order of deadline (ties by arrival), which is kept from then on; or
-/// else their kept ones. That is repeated until nobody can start. The kept plan is never in anybody's way for
-/// longer than the deadlines allow, and a job whose place in it begins now starts: its place is free for it.
+/// else their kept ones. That is repeated until nobody can start. So a job whose place in the kept plan begins
+/// now does start now, or has been given a later one in time.
+///
+/// With exact estimates and `guarantee` 1 nobody can move, and the schedule is that of conservative backfilling.
 ///
 /// While a running job is overdue, and as long as a place lies in the past, each pass first repairs the plan as
 /// [`Conservative`](super::Conservative) does. A deadline that is missed so is a promise broken, with the cause.

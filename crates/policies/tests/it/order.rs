@@ -1,10 +1,14 @@
 //! Orders of the queue, by the keys that they give.
 
+use std::time::Duration;
+
 use miserly_core::{Entry, Request, Resources, Span, State, Time, draw};
 use miserly_policies::shared::{Criterion, Draw, Key, Order, Weight};
 use proptest::prelude::*;
 
 const SECOND: i64 = 1_000_000;
+
+type OfRandomAndEstimate = fn(f64, f64) -> f64;
 
 /// A job as (submit, estimate, processors), in ticks.
 type Small = (i64, i64, u64);
@@ -78,15 +82,15 @@ proptest! {
         let seconds = |span: Span| span.ticks() as f64 / 1e6;
         let random = |entry: &Entry| draw(seed, entry.request.number, 1 << 63) as f64 / u64::MAX as f64;
         let estimate = |entry: &Entry| seconds(entry.request.estimate).max(1.0);
-        let values: [(Criterion, &dyn Fn(&Entry) -> f64); 3] = [
-            (Criterion::Shortest, &|entry| 1.0 / estimate(entry)),
-            (Criterion::Random, &random),
-            (Criterion::RandomPerLength, &|entry| random(entry) / estimate(entry)),
+        let values: [(Criterion, OfRandomAndEstimate); 3] = [
+            (Criterion::Shortest, |_, estimate| 1.0 / estimate),
+            (Criterion::Random, |random, _| random),
+            (Criterion::RandomPerLength, |random, estimate| random / estimate),
         ];
         for (criterion, value) in values {
             let order = Order::by(criterion).with_draws(Draw::Once, seed).with_weight(weight(weighted));
             let at = |entry: &Entry| {
-                value(entry) + weighted * seconds(Time::from_ticks(now) - entry.request.submit)
+                value(random(entry), estimate(entry)) + weighted * seconds(Time::from_ticks(now) - entry.request.submit)
             };
             let ahead = at(&one) - at(&other);
             // Closer than the rounding of either sum, nothing is claimed.
@@ -123,8 +127,7 @@ proptest! {
 
 /// Whether a job that waits stands before one that is submitted after that delay, in seconds.
 fn stays_ahead(order: &Order, waiting: Small, late: Small, delay: f64) -> bool {
-    // As whole ticks.
-    let delay = (delay * 1e6) as i64;
+    let delay = i64::try_from(Duration::from_secs_f64(delay).as_micros()).unwrap();
     let late = (waiting.0 + delay, late.1, late.2);
     let now = Time::from_ticks(late.0);
     order.key(now, &entry(1, waiting)) < order.key(now, &entry(2, late))

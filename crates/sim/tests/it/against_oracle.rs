@@ -66,6 +66,18 @@ proptest! {
     }
 
     #[test]
+    fn one_shadow_interval_of_exact_estimates_is_conservative((procs, quads) in workload(false)) {
+        let exact = |&(submit, run, procs, _): &Quad| (submit, run.max(1), procs, run.max(1));
+        let jobs = tick_jobs(&quads.iter().map(exact).collect::<Vec<_>>());
+        for instants in BOTH {
+            let conservative: Vec<Time> =
+                run(procs, &jobs, "conservative", instants).0.iter().map(|job| job.start).collect();
+            let sorted: Vec<Time> = run(procs, &jobs, "sorted", instants).0.iter().map(|job| job.start).collect();
+            prop_assert_eq!(conservative, sorted);
+        }
+    }
+
+    #[test]
     fn promises_are_kept((procs, quads) in workload(false), policies in some_policies()) {
         for policy in &policies {
             let jobs = jobs_for(policy, &quads);
@@ -99,6 +111,7 @@ fn the_same_start_for_every_job_of_a_crowd() {
             "easy(order=shortest, hold=true)",
             "conservative(order=random, draw=pass)",
             "conservative(order=shortest, keep=false)",
+            "sorted(guarantee=2)",
         ] {
             for instants in BOTH {
                 let ours: Vec<Time> =

@@ -128,9 +128,9 @@ pub(crate) fn policies() -> Vec<String> {
 }
 
 /// Into how many parts the policies are cut.
-const TURNS: usize = 6;
+const TURNS: usize = 12;
 
-/// A sixth of the policies: all of them, for every random case, would only be slow.
+/// A twelfth of the policies: all of them, for every random case, would only be slow.
 pub(crate) fn some_policies() -> impl Strategy<Value = Vec<String>> {
     let taken = |turn| policies().into_iter().skip(turn).step_by(TURNS).collect();
     (0..TURNS).prop_map(taken)
