@@ -120,6 +120,18 @@ pub(crate) struct RunArgs {
     pub(crate) seed: u64,
 }
 
+/// The page of one or a few runs.
+#[derive(Debug, Args)]
+pub(crate) struct ReportFileArgs {
+    /// Also write a page with tables and charts: one HTML file that needs nothing else
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// The window of the page's Gantt charts, after the first submission, such as 2d..3d; else the day of the longest queue
+    #[arg(long, value_name = "FROM..TO", value_parser = window, requires = "report")]
+    pub(crate) window: Option<[i64; 2]>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
@@ -135,6 +147,9 @@ pub(crate) struct SimulateArgs {
     /// Write one row per simulated job: Batsim's columns to a .csv, the log with simulated fields to a .swf
     #[arg(long, value_name = "OUT")]
     pub(crate) jobs: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) report: ReportFileArgs,
 
     /// Print one JSON document (docs/simulate.schema.json)
     #[arg(long)]
@@ -157,6 +172,9 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    #[command(flatten)]
+    pub(crate) report: ReportFileArgs,
 
     /// Print one JSON document with the runs
     #[arg(long)]
@@ -404,6 +422,13 @@ impl From<ProcsFieldArg> for ProcsField {
 /// The number of a job.
 fn job_number(text: &str) -> Result<i64, &'static str> {
     text.parse().map_err(|_| "a job is asked for by its number, field 1 of its line")
+}
+
+/// Two times, with two points between them.
+fn window(text: &str) -> Result<[i64; 2], String> {
+    let (from, to) = text.split_once("..").ok_or("write it as FROM..TO, such as 2d..3d")?;
+    let (from, to) = (seconds(from)?, seconds(to)?);
+    if from < to { Ok([from, to]) } else { Err("the window's end must be after its begin".into()) }
 }
 
 /// As [`seconds`], where there is no time before 0.

@@ -10,6 +10,8 @@ mod progress;
 
 mod output;
 
+mod page;
+
 use std::process::ExitCode;
 
 use clap::Parser;

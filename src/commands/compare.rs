@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::args::CompareArgs;
 use crate::output::{print, print_json};
+use crate::page::write_page;
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
@@ -47,7 +48,13 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         .collect();
     drop(progress);
     // The first error in the order of the runs, whichever came first in time.
-    let outcomes: Vec<Outcome> = finished.into_iter().collect::<Result<_, _>>()?;
+    let mut outcomes: Vec<Outcome> = finished.into_iter().collect::<Result<_, _>>()?;
+    let viewed = logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy)));
+    write_page(
+        &args.report,
+        viewed.zip(&outcomes).map(|((log, policy), outcome)| (log, policy, outcome)).collect(),
+    )?;
+    outcomes.iter_mut().for_each(|outcome| outcome.details = None);
     if args.json {
         let differences = outcomes
             .chunks(policies.len())
@@ -70,11 +77,16 @@ fn policies(args: &CompareArgs) -> anyhow::Result<Vec<Chosen>> {
 fn logs(args: &CompareArgs) -> anyhow::Result<Vec<Prepared>> {
     if args.traces.is_empty() {
         let log = prepare(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;
-        return Ok(vec![log.with_checksum(args.json)?]);
+        return Ok(vec![
+            log.with_checksum(args.json || args.report.report.is_some())?
+                .with_details(args.report.report.is_some()),
+        ]);
     }
     let prepare = |path: &std::path::PathBuf| -> anyhow::Result<Prepared> {
         let log = prepare(open(path)?, &args.run, Estimates::default())?;
-        Ok(log.with_checksum(args.json)?)
+        Ok(log
+            .with_checksum(args.json || args.report.report.is_some())?
+            .with_details(args.report.report.is_some()))
     };
     args.traces.iter().map(prepare).collect()
 }

@@ -10,6 +10,7 @@ use miserly_workload::Estimates;
 
 use crate::args::SimulateArgs;
 use crate::output::{print, print_json, refuse_the_input_itself};
+use crate::page::write_page;
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
@@ -20,16 +21,20 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
     let mut prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?
-        .with_checksum(args.json)?
-        .with_details(args.details);
+        .with_checksum(args.json || args.report.report.is_some())?
+        .with_details(args.details || args.report.report.is_some());
     prepared.job_options.keep_records = matches!(format, Some((_, Format::Swf)));
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
-    let outcome = match format {
+    let mut outcome = match format {
         None => prepared.outcome(&args.policy, false, &mut [&mut watch])?,
         Some((path, format)) => with_jobs(&prepared, args, path, format, &mut watch)?,
     };
     drop(progress);
+    write_page(&args.report, vec![(&prepared, &args.policy, &outcome)])?;
+    if !args.details {
+        outcome.details = None;
+    }
     if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome)) }
 }
 

@@ -12,10 +12,15 @@ mod session;
 
 pub mod papers;
 
+mod kept;
+
+mod overview;
+
 mod prepared;
 
 mod stopwatch;
 
+pub use overview::{Overview, overview};
 pub use prepared::{PrepareError, Prepared, RunOptions};
 pub use session::{Session, page, write_page};
 pub use stopwatch::Stopwatch;

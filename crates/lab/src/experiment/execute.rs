@@ -1,17 +1,13 @@
 //! Runs the plan of an experiment on all cores, and keeps each run when it is done.
 
-use std::io;
-
-use miserly_core::{Span, Time};
 use miserly_report::{AtomicFile, CsvJobs, Outcome};
-use miserly_sim::{Finished, InOrder, Observer};
+use miserly_sim::{InOrder, Observer};
 use rayon::prelude::*;
-use serde::Serialize;
-use serde_json::Value;
 
 use super::error::ExperimentError;
 use super::plan::{Axes, Plan, PlannedRun};
 use super::store::Store;
+use crate::kept::{Kept, Window, document};
 use crate::prepared::{PrepareError, Prepared};
 
 /// Somebody who is told how far the runs are.
@@ -27,31 +23,6 @@ pub struct Executed {
     pub made: usize,
     /// Runs that were kept from before.
     pub kept: usize,
-}
-
-/// A run as it is kept.
-#[derive(Serialize)]
-struct Kept<'a> {
-    key: &'a str,
-    run: Value,
-    /// The window of the Gantt chart, and the jobs in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gantt_window: Option<[i64; 2]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gantt: Option<Vec<GanttRow>>,
-}
-
-/// A job of the window of a Gantt chart. Times in seconds after the first submission.
-#[derive(Serialize)]
-struct GanttRow {
-    job: i64,
-    user: Option<u32>,
-    submit: f64,
-    start: f64,
-    end: f64,
-    reason: String,
-    /// First and last processor of each range.
-    pes: Vec<(u32, u32)>,
 }
 
 /// Makes the runs of the plan that are not in the store yet.
@@ -101,16 +72,6 @@ fn told(axes: &Axes) -> String {
     format!("{} under {}, estimates {}, seed {}", of("trace"), of("policy"), of("estimates"), of("seed"))
 }
 
-/// The document of the run without what differs from run to run.
-fn document(outcome: &Outcome) -> Value {
-    // Plain data: it has a JSON form.
-    let mut document = serde_json::to_value(outcome).unwrap_or_default();
-    if let Some(fields) = document.as_object_mut() {
-        fields.remove("timing");
-    }
-    document
-}
-
 /// Makes a run, and writes one row per job.
 fn with_jobs(
     run: &PlannedRun,
@@ -129,43 +90,4 @@ fn with_jobs(
     let outcome = prepared.outcome(&run.policy, true, &mut observers)?;
     file.commit(jobs.into_inner().into_inner())?;
     Ok(outcome)
-}
-
-/// Collects the jobs that run in a window of time.
-struct Window {
-    from: Span,
-    to: Span,
-    origin: Option<Time>,
-    rows: Vec<GanttRow>,
-}
-
-impl Window {
-    /// From and to in seconds after the first submission.
-    fn new(from: i64, to: i64) -> Window {
-        let span = |secs| Span::from_secs(secs).unwrap_or(Span::MAX);
-        Window { from: span(from), to: span(to), origin: None, rows: Vec::new() }
-    }
-}
-
-impl Observer for Window {
-    fn submitted(&mut self, now: Time, _request: &miserly_core::Request) {
-        self.origin.get_or_insert(now);
-    }
-
-    fn finished(&mut self, job: &Finished) -> io::Result<()> {
-        let origin = self.origin.unwrap_or(job.request.submit);
-        if job.start < origin + self.to && job.end > origin + self.from {
-            let secs = |time: Time| (time - origin).as_secs_f64();
-            self.rows.push(GanttRow {
-                job: job.request.number,
-                user: job.request.user,
-                submit: secs(job.request.submit),
-                start: secs(job.start),
-                end: secs(job.end),
-                reason: job.reason.as_str().to_owned(),
-                pes: job.pes.iter().flat_map(|pes| pes.ranges()).copied().collect(),
-            });
-        }
-        Ok(())
-    }
 }

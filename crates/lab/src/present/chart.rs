@@ -9,7 +9,7 @@ use crate::present::lines::{joined, of_found, part, shown};
 use crate::results::{Results, at};
 
 /// The chart, and what to know of it.
-pub(super) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>, String> {
+pub(crate) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>, String> {
     let (body, missing) = match chart.kind {
         ChartKind::Line => lines(chart, results, line)?,
         ChartKind::Steps => lines(chart, results, steps)?,

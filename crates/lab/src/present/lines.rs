@@ -53,7 +53,7 @@ fn in_run(path: &str) -> String {
 }
 
 /// A number with so many decimals, its thousands apart.
-pub(super) fn shown(value: f64, digits: usize) -> String {
+pub(crate) fn shown(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
     let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |text| ("-", text));
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));

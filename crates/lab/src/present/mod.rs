@@ -8,6 +8,8 @@ mod table;
 
 mod lines;
 
+pub(crate) use chart::blocks;
+pub(crate) use lines::shown;
 use miserly_report::page::{Block, Page, Section};
 use toml::Spanned;
 
@@ -33,27 +35,27 @@ fn sections(experiment: &Experiment, results: &Results) -> Result<Vec<Section>, 
     let file = &experiment.file;
     let mut placed: Vec<(usize, Section)> = Vec::new();
     for entry in &file.tables {
-        let blocks = shown(experiment, entry, |table| table::blocks(table, results))?;
+        let blocks = of_entry(experiment, entry, |table| table::blocks(table, results))?;
         placed.push((entry.span().start, Section { heading: entry.get_ref().title.clone(), blocks }));
     }
     for entry in &file.charts {
-        let blocks = shown(experiment, entry, |chart| chart::blocks(chart, results))?;
+        let blocks = of_entry(experiment, entry, |chart| chart::blocks(chart, results))?;
         placed.push((entry.span().start, Section { heading: entry.get_ref().title.clone(), blocks }));
     }
     let mut claims = Vec::new();
     for entry in &file.claims {
-        claims.push(shown(experiment, entry, |claim| claim::decide(claim, results))?);
+        claims.push(of_entry(experiment, entry, |claim| claim::decide(claim, results))?);
     }
     if let Some(first) = file.claims.first() {
         let blocks = vec![Block::Claims(claims)];
-        placed.push((first.span().start, Section { heading: "Claims".into(), blocks }));
+        placed.push((first.span().start, Section { heading: format!("Claims: {}", file.title), blocks }));
     }
     placed.sort_by_key(|(at, _)| *at);
     Ok(placed.into_iter().map(|(_, section)| section).collect())
 }
 
 /// What `show` makes of an entry of the file; what is wrong with it, with its line.
-fn shown<T, S>(
+fn of_entry<T, S>(
     experiment: &Experiment,
     entry: &Spanned<T>,
     show: impl Fn(&T) -> Result<S, String>,

@@ -69,6 +69,13 @@ impl Results {
         Ok(Results { index, runs, documents, traces })
     }
 
+    /// Results that are in no folder: runs with their documents.
+    pub(crate) fn in_memory(index: Index, documents: BTreeMap<String, Value>) -> Results {
+        let runs =
+            index.runs.iter().map(|run| Run { axes: run.axes.clone(), key: run.key.clone() }).collect();
+        Results { index, runs, documents, traces: BTreeMap::new() }
+    }
+
     /// The documents of the runs that `select` asks for.
     ///
     /// # Errors
