@@ -156,6 +156,9 @@ mod tests {
             assert_eq!(model.generate().unwrap().jobs.len(), 3);
         }
         let error = find_model("feitelsen96").unwrap_err();
-        assert_eq!(error.to_string(), "no model \"feitelsen96\"; there are feitelson96, sud, sud-feitelson96");
+        assert_eq!(
+            error.to_string(),
+            "no model \"feitelsen96\"; there are feitelson96, sud, sud-feitelson96"
+        );
     }
 }
