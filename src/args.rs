@@ -104,7 +104,7 @@ pub(crate) struct RunArgs {
     pub(crate) queue: Vec<u32>,
 
     /// Raise the load F times: the time since the first submission is divided by F
-    #[arg(long, value_name = "F", conflicts_with = "offline")]
+    #[arg(long, value_name = "F", conflicts_with = "offline", allow_negative_numbers = true)]
     pub(crate) scale_load: Option<Factor>,
 
     /// Submit all jobs at time 0, in the order of their numbers
@@ -290,8 +290,9 @@ pub(crate) enum WorkloadCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
-    /// The job log, or - for standard input
-    pub(crate) trace: PathBuf,
+    /// The job logs; - is standard input
+    #[arg(value_name = "TRACE", required = true)]
+    pub(crate) traces: Vec<PathBuf>,
     /// The machine's processors, in place of the log's MaxProcs or MaxNodes
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<u32>,
@@ -308,8 +309,9 @@ pub(crate) struct DescribeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The job log, or - for standard input
-    pub(crate) trace: PathBuf,
+    /// The job logs; - is standard input
+    #[arg(value_name = "TRACE", required = true)]
+    pub(crate) traces: Vec<PathBuf>,
     /// The machine's processors, in place of the log's MaxProcs or MaxNodes
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<u32>,
@@ -319,6 +321,9 @@ pub(crate) struct CheckArgs {
     /// How many runs of line numbers to show of each kind; JSON has all
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) lines: usize,
+    /// Exit with 1 if anything is found
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

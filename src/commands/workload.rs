@@ -1,35 +1,66 @@
 //! `miserly workload`: what is in a log, what is wrong with it, and logs from a model or another format.
 
-use anyhow::Context;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
 use miserly_report::{AtomicFile, check_json, check_text, describe_json, describe_text};
 use miserly_workload::generate::{Feitelson96, MadeLog, Model, Shape, find_model};
-use miserly_workload::{check, describe};
+use miserly_workload::{CheckReport, Trace, TraceError, check, describe};
+use serde_json::Value;
 
 use crate::args::{CheckArgs, DescribeArgs, GenerateArgs, WorkloadArgs, WorkloadCommand};
 use crate::commands::import;
 use crate::output::{print, print_json};
 use crate::run::open;
 
-pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
-        WorkloadCommand::Describe(args) => describe_log(args),
-        WorkloadCommand::Check(args) => check_log(args),
-        WorkloadCommand::Generate(args) => generate_log(args),
-        WorkloadCommand::Import(args) => import::run(args),
+        WorkloadCommand::Describe(args) => describe_logs(args)?,
+        WorkloadCommand::Check(args) => return check_logs(args),
+        WorkloadCommand::Generate(args) => generate_log(args)?,
+        WorkloadCommand::Import(args) => import::run(args)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn describe_log(args: &DescribeArgs) -> anyhow::Result<()> {
-    let description = describe(&open(&args.trace)?, args.procs, args.procs_field.into())?;
+fn describe_logs(args: &DescribeArgs) -> anyhow::Result<()> {
+    let logs = of_each(&args.traces, |trace| describe(trace, args.procs, args.procs_field.into()))?;
     if args.json {
-        return print_json(&describe_json(&description, &args.estimate));
+        return print_documents(&logs, |log| describe_json(log, &args.estimate));
     }
-    print(&describe_text(&description, &args.estimate))
+    print_texts(&logs, |log| describe_text(log, &args.estimate))
 }
 
-fn check_log(args: &CheckArgs) -> anyhow::Result<()> {
-    let report = check(&open(&args.trace)?, args.procs, args.procs_field.into())?;
-    if args.json { print_json(&check_json(&report)) } else { print(&check_text(&report, args.lines)) }
+fn check_logs(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let reports = of_each(&args.traces, |trace| check(trace, args.procs, args.procs_field.into()))?;
+    if args.json {
+        print_documents(&reports, check_json)?;
+    } else {
+        print_texts(&reports, |report| check_text(report, args.lines))?;
+    }
+    let failed = args.strict && !reports.iter().all(CheckReport::is_clean);
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What is made of each log.
+fn of_each<T>(
+    paths: &[PathBuf],
+    make: impl Fn(&Trace) -> Result<T, TraceError>,
+) -> Result<Vec<T>, TraceError> {
+    paths.iter().map(|path| make(&open(path)?)).collect()
+}
+
+/// One document as it is, several as a list.
+fn print_documents<T>(made: &[T], document: impl Fn(&T) -> Value) -> anyhow::Result<()> {
+    match made {
+        [one] => print_json(&document(one)),
+        several => print_json(&several.iter().map(document).collect::<Vec<_>>()),
+    }
+}
+
+fn print_texts<T>(made: &[T], text: impl Fn(&T) -> String) -> anyhow::Result<()> {
+    print(&made.iter().map(text).collect::<Vec<_>>().join("\n"))
 }
 
 fn generate_log(args: &GenerateArgs) -> anyhow::Result<()> {
@@ -62,9 +93,10 @@ impl GenerateArgs {
             load: self.load.unwrap_or(entry.shape.load),
             seed: self.seed.unwrap_or(entry.shape.seed),
         };
-        if self.repeat_after_end && self.model == Feitelson96::NAME {
-            return Ok(Box::new(Feitelson96 { repeat_after_end: true, ..Feitelson96::with_shape(shape) }));
+        if !self.repeat_after_end {
+            return Ok((entry.build)(shape));
         }
-        Ok((entry.build)(shape))
+        ensure!(entry.name == Feitelson96::NAME, "--repeat-after-end: {} repeats no jobs", entry.name);
+        Ok(Box::new(Feitelson96 { repeat_after_end: true, ..Feitelson96::with_shape(shape) }))
     }
 }

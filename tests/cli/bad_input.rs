@@ -18,6 +18,9 @@ fn lab() -> Lab {
     lab.write("short.swf.gz", &packed[..packed.len() / 2]);
     lab.write("shorter.swf.gz", &packed[..5]);
     lab.write("hurt.swf.gz", [&packed[..50], &[0xff; 50], &packed[100..]].concat());
+    lab.write("log.swf.xz", b"\xfd7zXZ\0\0\x04");
+    lab.write("log.swf.bz2", b"BZh91AY&SY");
+    lab.write("log.swf.zst", b"\x28\xb5\x2f\xfd\x24\x55");
     lab.write("elf.swf", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0\x01\0\n\0\0\n\x01");
     lab.write("noise.swf", noise(4_000).as_slice());
     lab.write("zeros.swf", vec![0; 200_000]);
@@ -81,6 +84,21 @@ fn packed_files_that_are_damaged() {
         "simulate hurt.swf.gz -p easy --lenient",
         "hurt.swf.gz:1: the gzipped data is damaged (corrupt deflate stream); fetch the file again",
     );
+}
+
+#[test]
+fn files_in_other_packings() {
+    #[track_caller]
+    fn packed(file: &str, name: &str, command: &str) {
+        let expect = format!(
+            "{file}: packed with {name}; only gzip is read as it is: unpack the log with {command} first"
+        );
+        check(&format!("simulate {file} -p easy --lenient"), &expect);
+        check(&format!("workload describe log.swf {file}"), &expect);
+    }
+    packed("log.swf.xz", "xz", "xz -dk");
+    packed("log.swf.bz2", "bzip2", "bzip2 -dk");
+    packed("log.swf.zst", "zstd", "zstd -d");
 }
 
 #[test]
@@ -258,7 +276,11 @@ fn models_that_make_no_log() {
     check("workload generate --load nan", "feitelson96: load is NaN; it must be above 0, and finite");
     check("workload generate --load inf", "feitelson96: load is inf; it must be above 0, and finite");
     check("workload generate --procs 0", "invalid value '0' for '--procs <P>': 0 is not in 1..=1073741824");
-    check("workload generate --model lublin99", "no model \"lublin99\"; there is feitelson96");
+    check("workload generate --model sud --repeat-after-end", "--repeat-after-end: sud repeats no jobs");
+    check(
+        "workload generate --model lublin99",
+        "no model \"lublin99\"; there are feitelson96, sud, sud-feitelson96",
+    );
 }
 
 #[test]

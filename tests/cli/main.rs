@@ -8,6 +8,8 @@ mod reading;
 
 mod jobs;
 
+mod workload;
+
 mod import;
 
 mod interrupt;

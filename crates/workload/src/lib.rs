@@ -16,6 +16,8 @@
 
 pub mod swf;
 
+mod packed;
+
 mod trace;
 
 mod filter;
@@ -35,4 +37,5 @@ pub use describe::{Description, describe};
 pub use estimates::{Estimates, EstimatesError, Factor};
 pub use filter::{Filter, FilterError};
 pub use jobs::{Arrivals, Counts, Job, JobOptions, Jobs, Overrun, ProcsField};
+pub use packed::Packing;
 pub use trace::{Survey, Trace, TraceError};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
+use crate::packed::{Packing, is_gzipped, other_packing};
 use crate::swf::{Header, LineError, ReadError, Reader, is_blank};
 
 /// How many bytes are read at a time.
@@ -23,6 +24,18 @@ pub enum TraceError {
         name: String,
         /// Why.
         error: io::Error,
+    },
+    /// It is packed in a way that is not read.
+    #[error(
+        "{name}: packed with {}; only gzip is read as it is: unpack the log with {} first",
+        packing.name,
+        packing.command
+    )]
+    Packed {
+        /// The log.
+        name: String,
+        /// How.
+        packing: Packing,
     },
     /// A line cannot be used.
     #[error("{name}:{}: {}{}", error.line(), error.problem(), way_out(error))]
@@ -143,7 +156,7 @@ impl Trace {
     /// Starts to read the log's lines from the top, unpacking them if they are gzipped.
     ///
     /// # Errors
-    /// If the file cannot be opened.
+    /// As [`unpacked`](Trace::unpacked).
     pub fn reader(&self) -> Result<Reader<Box<dyn BufRead + Send + '_>>, TraceError> {
         self.unpacked().map(Reader::new)
     }
@@ -151,11 +164,14 @@ impl Trace {
     /// The log's bytes from the top, unpacked if they are gzipped.
     ///
     /// # Errors
-    /// If the file cannot be opened.
+    /// If the file cannot be opened, or is packed in another way.
     pub fn unpacked(&self) -> Result<Box<dyn BufRead + Send + '_>, TraceError> {
         let mut raw = self.raw().map_err(|error| self.failed(error))?;
         let start = raw.fill_buf().map_err(|error| self.failed(error))?;
-        Ok(if start.starts_with(&[0x1f, 0x8b]) {
+        if let Some(packing) = other_packing(start) {
+            return Err(TraceError::Packed { name: self.name.clone(), packing });
+        }
+        Ok(if is_gzipped(start) {
             Box::new(BufReader::with_capacity(CHUNK, MultiGzDecoder::new(raw)))
         } else {
             raw

@@ -1,7 +1,11 @@
-//! What is read and written again is the same, line by line: for logs made up, and for real ones.
+//! What is read and written again is the same, line by line: for logs made up, and for real ones; and what slices and
+//! shifted submissions make of a log.
 
 #[path = "logs/made_up.rs"]
 mod made_up;
+
+#[path = "logs/submissions.rs"]
+mod submissions;
 
 #[path = "logs/real.rs"]
 mod real;

@@ -72,9 +72,9 @@ impl Sud {
     fn runs(&self) -> impl FnMut() -> Run + '_ {
         let stream = |purpose| Stream::new(self.seed, purpose);
         let (mut sizes, mut runtimes) = (stream(purpose::SIZES), stream(purpose::RUNTIMES));
-        let sized = self.feitelson96();
+        let model = self.feitelson96();
         let weight = |size| match self.sizes {
-            Sizes::Feitelson96 => sized.size_weight(size),
+            Sizes::Feitelson96 => model.size_weight(size),
             Sizes::Uniform => 1.0,
         };
         let size = Discrete::new(self.procs, weight);

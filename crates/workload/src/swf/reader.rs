@@ -9,6 +9,9 @@ use super::record::Record;
 /// The longest line that is taken for text. Real ones have a few hundred bytes.
 const LINE_MAX: usize = 1 << 16;
 
+/// What some editors put before the first line: the byte order mark of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// One line of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
@@ -149,6 +152,10 @@ impl<R: BufRead> Reader<R> {
     ///
     /// What says no here is left to [`next_line`](Reader::next_line), which also meets the input's errors.
     fn parse_in_place(&mut self) -> Result<bool, ReadError> {
+        // The first line may begin with a byte order mark.
+        if self.line == 0 {
+            return Ok(false);
+        }
         let Ok(available) = self.input.fill_buf() else { return Ok(false) };
         let Some(end) = memchr::memchr(b'\n', available).filter(|&end| end <= LINE_MAX) else {
             return Ok(false);
@@ -174,7 +181,7 @@ impl<R: BufRead> Reader<R> {
         Ok(if self.fill()? { Some(&self.buffer) } else { None })
     }
 
-    /// Gets one line into the buffer, without its line end; `false` at the end of the input.
+    /// Gets one line into the buffer, without its line end, the first without its byte order mark; `false` at the end of the input.
     fn fill(&mut self) -> Result<bool, ReadError> {
         self.buffer.clear();
         loop {
@@ -193,6 +200,9 @@ impl<R: BufRead> Reader<R> {
             }
             if end.is_some() || at_end {
                 let found = end.is_some() || !self.buffer.is_empty();
+                if self.line == 0 && self.buffer.starts_with(BYTE_ORDER_MARK) {
+                    self.buffer.drain(..BYTE_ORDER_MARK.len());
+                }
                 self.line += u64::from(found);
                 return Ok(found);
             }
