@@ -12,6 +12,8 @@ mod workload;
 
 mod import;
 
+mod experiment;
+
 mod interrupt;
 
 mod bad_input;

@@ -19,6 +19,9 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
+    /// How the name of a file begins that is being written.
+    pub const PREFIX: &str = ".miserly-";
+
     /// Starts a file that will be `path`.
     ///
     /// # Errors
@@ -30,7 +33,7 @@ impl AtomicFile {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
         // As open(2) would make it: the user's umask decides.
-        builder.prefix(".miserly-").permissions(Permissions::from_mode(0o666));
+        builder.prefix(AtomicFile::PREFIX).permissions(Permissions::from_mode(0o666));
         // Without the temporary name, which would tell the user nothing.
         let temporary = builder.tempfile_in(folder).map_err(|error| {
             let (kind, folder) = (error.kind(), folder.display());

@@ -9,8 +9,8 @@
 //! DIR/results.csv          one row per run
 //! ```
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use miserly_report::AtomicFile;
@@ -57,27 +57,39 @@ pub struct IndexedRun {
     pub key: String,
 }
 
+/// The folders below.
+const PARTS: [&str; 4] = ["runs", "traces", "jobs", "charts"];
+
 /// A folder of results.
 pub struct Store {
     folder: PathBuf,
+    /// Held by whoever writes runs, so that nobody else does.
+    _lock: Option<File>,
 }
 
 impl Store {
     /// The results in that folder, which is made if it is not there.
     ///
+    /// It is locked for as long as the store lives, and what a killed run had begun to write is swept out.
+    ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be made, or another run of an experiment is using it.
     pub fn create(folder: &Path) -> Result<Store, ExperimentError> {
-        for part in ["runs", "traces"] {
+        for part in PARTS {
             let path = folder.join(part);
             fs::create_dir_all(&path).map_err(ExperimentError::io(path))?;
         }
-        Ok(Store { folder: folder.to_owned() })
+        let lock = locked(folder).map_err(ExperimentError::io(folder))?;
+        for part in PARTS.into_iter().chain(["."]) {
+            let path = folder.join(part);
+            sweep(&path).map_err(ExperimentError::io(path))?;
+        }
+        Ok(Store { folder: folder.to_owned(), _lock: Some(lock) })
     }
 
     /// The results in a folder that is there.
     pub fn open(folder: &Path) -> Store {
-        Store { folder: folder.to_owned() }
+        Store { folder: folder.to_owned(), _lock: None }
     }
 
     /// A file of the folder.
@@ -159,4 +171,28 @@ impl Store {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
         Path::new("traces").join(format!("{}.json", name.chars().map(plain).collect::<String>()))
     }
+}
+
+/// Locks a folder against other writers; the lock goes with the process, however that ends.
+fn locked(folder: &Path) -> io::Result<File> {
+    let folder = File::open(folder)?;
+    match folder.try_lock() {
+        Ok(()) => Ok(folder),
+        Err(TryLockError::WouldBlock) => Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "another run of an experiment is writing to this folder; wait for it, or give another with -o",
+        )),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Removes the files that were never finished.
+fn sweep(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(AtomicFile::PREFIX) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The scalar fields of a document, by path, in the order of the document; lists are left out.
+/// The scalar fields of a document, by path, in the order of their names; lists and details are left out.
 pub(super) fn flatten(document: &Value) -> Vec<(String, Value)> {
     let mut columns = Vec::new();
     walk(document, String::new(), &mut columns);
@@ -18,6 +18,7 @@ fn walk(value: &Value, path: String, columns: &mut Vec<(String, Value)>) {
             }
         }
         Value::Array(_) => {}
+        _ if path.starts_with("details.") => {}
         _ => columns.push((path, value.clone())),
     }
 }

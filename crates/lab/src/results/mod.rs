@@ -185,6 +185,7 @@ pub fn figure(documents: &[&Value], path: &str) -> Result<Option<Figure>, String
             Some(Value::Null) => return Ok(None),
             Some(Value::Number(number)) => values.extend(number.as_f64()),
             _ => {
+                let path = path.strip_prefix("run.").unwrap_or(path);
                 return Err(format!("{path:?} is no number of a run's document (docs/simulate.schema.json)"));
             }
         }

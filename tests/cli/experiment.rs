@@ -1,0 +1,329 @@
+//! Experiments: resumed, interrupted, on one thread or several, and what is wrong with them said where it is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::support::Lab;
+
+/// A few runs of a log that a model makes, with a table, a chart and a claim.
+const SMALL: &str = r#"
+title = "Small"
+
+[[trace]]
+name = "made"
+model = "feitelson96"
+jobs = 400
+
+[policies]
+BF = "easy"
+
+[[runs]]
+name = "all"
+policies = ["BF", "conservative(order=random)"]
+estimates = ["exact", "uniform:5"]
+seeds = [1, 2]
+record = { details = true, gantt = [0, 86400] }
+
+[[table]]
+title = "Waits"
+value = "metrics.wait.mean"
+rows = [{ label = "exact", model = "exact" }, { label = "off by five", model = "uniform" }]
+columns = [{ label = "BF", policy = "BF" }, { label = "random", policy = "conservative(order=random)" }]
+paper = [[1.0, nan], [2.0, 3.0]]
+
+[[chart]]
+title = "Queue"
+kind = "series"
+value = "waiting"
+lines = [{ label = "BF", policy = "BF", model = "exact" }]
+
+[[chart]]
+title = "Jobs"
+kind = "gantt"
+value = "gantt"
+lines = [{ label = "BF", policy = "BF", model = "exact" }]
+
+[[claim]]
+text = "estimates matter"
+holds = "a != b"
+let.a = { value = "metrics.wait.mean", policy = "BF", model = "exact" }
+let.b = { value = "metrics.wait.mean", policy = "BF", model = "uniform" }
+"#;
+
+/// Every file below a folder, with its bytes.
+fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(&next).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("below").to_string_lossy().into_owned();
+                files.insert(name, fs::read(&path).expect("a file"));
+            }
+        }
+    }
+    files
+}
+
+/// Says which files differ, rather than how.
+#[track_caller]
+fn same(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) {
+    let names = a.keys().chain(b.keys());
+    let differ: Vec<&String> = names.filter(|name| a.get(*name) != b.get(*name)).collect();
+    assert!(differ.is_empty(), "{differ:?}");
+}
+
+#[test]
+fn an_experiment_shows_its_tables_charts_and_claims() {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    let run = lab.run("experiment run small.toml");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    // Exact estimates draw nothing under BF, so one seed is enough there: 1 + 2 + 2 + 2.
+    assert!(run.stderr.contains("small.toml: 7 runs made\n"), "{}", run.stderr);
+    for part in [
+        "# Small",
+        "## Waits",
+        "BF ours",
+        "| off by five |",
+        "±",
+        "- **holds**: estimates matter.",
+        "SHA-256",
+    ] {
+        assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
+    }
+    let files = tree(&lab.path("small-results"));
+    for name in
+        ["report.html", "report.md", "results.csv", "index.json", "charts/queue.svg", "charts/jobs.svg"]
+    {
+        assert!(files.contains_key(name), "{name}: {:?}", files.keys());
+    }
+    assert_eq!(files["report.md"], run.stdout.as_bytes());
+    let rows = String::from_utf8(files["results.csv"].clone()).expect("text");
+    assert_eq!(rows.lines().count(), 1 + 7, "{rows}");
+    assert!(rows.starts_with("runs,trace,policy,estimates,model,factor,seed,key,"), "{rows}");
+}
+
+#[test]
+fn runs_that_are_there_are_kept_and_a_new_policy_is_all_that_is_run() {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    lab.run("experiment run small.toml -o out");
+    let before = tree(&lab.path("out"));
+    let again = lab.run("experiment run small.toml -o out");
+    assert!(again.stderr.contains("0 runs made, 7 kept from before"), "{}", again.stderr);
+    same(&tree(&lab.path("out")), &before);
+    lab.write("small.toml", SMALL.replace(r#"policies = ["BF","#, r#"policies = ["fcfs", "BF","#));
+    let more = lab.run("experiment run small.toml -o out");
+    // First come first served does not look at estimates, but it is not known not to: each model is a run.
+    assert!(more.stderr.contains("3 runs made, 7 kept from before"), "{}", more.stderr);
+}
+
+#[test]
+fn the_number_of_threads_does_not_show() {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    for threads in ["1", "2", "5"] {
+        let mut command = lab.command(&format!("experiment run small.toml -o out{threads}"));
+        assert!(command.env("RAYON_NUM_THREADS", threads).status().expect("a program that starts").success());
+    }
+    let [one, two, five] = ["out1", "out2", "out5"].map(|name| tree(&lab.path(name)));
+    same(&one, &two);
+    same(&one, &five);
+}
+
+/// Enough runs that the program can be caught in the middle of them.
+fn long() -> String {
+    SMALL.replace("jobs = 400", "jobs = 4000").replace("seeds = [1, 2]", "repetitions = 40")
+}
+
+#[test]
+fn a_killed_experiment_goes_on_to_the_same_bytes() {
+    let lab = Lab::new();
+    lab.write("small.toml", long());
+    lab.run("experiment run small.toml -o whole");
+    let mut child =
+        lab.command("experiment run small.toml -o killed").spawn().expect("a program that starts");
+    let since = Instant::now();
+    let runs = || fs::read_dir(lab.path("killed/runs")).map_or(0, |entries| entries.count());
+    while runs() < 3 {
+        assert!(since.elapsed() < Duration::from_secs(60), "no run in a minute");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().expect("a kill");
+    child.wait().expect("an end");
+    let done = runs();
+    let resumed = lab.run("experiment run small.toml -o killed");
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("kept from before"), "{done} runs were there: {}", resumed.stderr);
+    let (killed, whole) = (tree(&lab.path("killed")), tree(&lab.path("whole")));
+    same(&killed, &whole);
+}
+
+#[test]
+fn two_at_once_do_not_share_a_folder() {
+    let lab = Lab::new();
+    lab.write("small.toml", long());
+    let mut first = lab.command("experiment run small.toml -o out").spawn().expect("a program that starts");
+    let since = Instant::now();
+    while fs::read_dir(lab.path("out/runs")).map_or(0, |entries| entries.count()) == 0 {
+        assert!(since.elapsed() < Duration::from_secs(60), "no run in a minute");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let second = lab.run("experiment run small.toml -o out");
+    first.kill().expect("a kill");
+    first.wait().expect("an end");
+    assert_eq!(second.code, Some(2));
+    assert!(
+        second.stderr.contains("another run of an experiment is writing to this folder"),
+        "{}",
+        second.stderr
+    );
+}
+
+#[test]
+fn a_result_that_was_cut_short_is_made_again() {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    lab.run("experiment run small.toml -o out");
+    let before = tree(&lab.path("out"));
+    let name = before.keys().find(|name| name.starts_with("runs/")).expect("a run");
+    lab.write(&format!("out/{name}"), &before[name][..100]);
+    let again = lab.run("experiment run small.toml -o out");
+    assert!(again.stderr.contains("1 runs made, 6 kept"), "{}", again.stderr);
+    same(&tree(&lab.path("out")), &before);
+}
+
+#[test]
+fn a_report_is_made_of_the_folder_alone() {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    lab.run("experiment run small.toml -o out");
+    let before = tree(&lab.path("out"));
+    fs::remove_file(lab.path("out/report.html")).expect("a report");
+    fs::remove_file(lab.path("small.toml")).expect("an experiment");
+    assert_eq!(lab.run("report out").code, Some(0));
+    same(&tree(&lab.path("out")), &before);
+}
+
+#[test]
+fn an_optional_log_that_is_missing_is_said_and_passed_over() {
+    let lab = Lab::new();
+    let there =
+        "name = \"gone\"\nfile = \"GONE-1996-1.swf.gz\"\nnote = \"ask the archive\"\noptional = true\n";
+    let text = SMALL.replace("[policies]", &format!("[[trace]]\n{there}\n[policies]"));
+    let rows = "rows = [{ label = \"gone\", trace = \"gone\", model = \"exact\" }, { label = \"made\", trace = \"made\", model = \"exact\" }]";
+    let text = text.replace(
+        "rows = [{ label = \"exact\", model = \"exact\" }, { label = \"off by five\", model = \"uniform\" }]",
+        rows,
+    );
+    let text = text.replace("model = \"exact\" }]\n\n", "model = \"exact\", trace = \"made\" }]\n\n");
+    let text = text.replace("model = \"exact\" }\nlet.b", "model = \"exact\", trace = \"gone\" }\nlet.b");
+    let text = text.replace("model = \"uniform\" }\n", "model = \"uniform\", trace = \"made\" }\n");
+    lab.write("small.toml", &text);
+    let run = lab.run("experiment run small.toml");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("goes on without GONE-1996-1.swf.gz (ask the archive); looked for in:"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stdout.contains("- **unknown**: estimates matter. a log is missing"), "{}", run.stdout);
+    lab.write("small.toml", text.replace("optional = true\n", ""));
+    let run = lab.run("experiment run small.toml");
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr.contains("small.toml: the log of trace \"gone\" is missing: GONE-1996-1.swf.gz"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[track_caller]
+fn refused(from: &str, to: &str, expect: &str) {
+    let lab = Lab::new();
+    assert!(SMALL.contains(from), "{from}");
+    lab.write("small.toml", SMALL.replace(from, to));
+    let run = lab.run("experiment run small.toml");
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains(expect), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("error:").count(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn mistakes_are_said_where_they_are() {
+    refused("title = \"Small\"", "titel = \"Small\"", "unknown field `titel`");
+    refused("BF = \"easy\"", "BF = \"eazy\"", "small.toml:10: ");
+    refused("BF = \"easy\"", "BF = \"eazy\"", "easy");
+    refused("\"uniform:5\"", "\"uniform:0\"", "small.toml:15: ");
+    refused("name = \"all\"", "name = \"all\"\ntraces = [\"maed\"]", "small.toml:14: no trace \"maed\"");
+    refused("model = \"feitelson96\"", "model = \"feitelson69\"", "small.toml:4: no model \"feitelson69\"");
+    refused(
+        "{ label = \"BF\", policy = \"BF\" }, { l",
+        "{ label = \"BF\", polcy = \"BF\" }, { l",
+        "\"polcy\" tells no runs apart",
+    );
+    refused(
+        "value = \"metrics.wait.mean\"\nrows",
+        "value = \"metrics.weight.mean\"\nrows",
+        "\"metrics.weight.mean\" is no number",
+    );
+    refused("paper = [[1.0, nan], [2.0, 3.0]]", "paper = [[1.0, nan]]", "2 rows, but paper has 1");
+    refused("holds = \"a != b\"", "holds = \"a != c\"", "\"c\"");
+    refused(
+        "{ label = \"exact\", model = \"exact\" }",
+        "{ label = \"exact\", model = \"trace\" }",
+        "no run has model = trace",
+    );
+    refused(
+        "{ label = \"exact\", model = \"exact\" }",
+        "{ label = \"any\" }",
+        "the runs differ in estimates; say which",
+    );
+}
+
+#[test]
+fn folders_that_hold_no_results_are_no_reports() {
+    let lab = Lab::new();
+    let run = lab.run("report .");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("experiment.toml"), "{}", run.stderr);
+    let run = lab.run("reproduce zotkin-1999");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("no paper \"zotkin-1999\"; there is zotkin-2000"), "{}", run.stderr);
+}
+
+#[test]
+fn a_paper_without_its_logs_says_which_and_goes_on() {
+    let lab = Lab::new();
+    let mut command = lab.command("reproduce zotkin-2000 --only 3-shadow");
+    let run = command.env_remove("MISERLY_TRACES").output().expect("a program that starts");
+    let (stdout, stderr) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert_eq!(run.status.code(), Some(0), "{stderr}");
+    assert!(
+        stderr.contains("goes on without LLNL-T3D-1996-2.swf.gz (Parallel Workloads Archive"),
+        "{stderr}"
+    );
+    assert!(stdout.contains("| BF R=1 ") && stdout.contains("**unknown**: KTH"), "{stdout}");
+}
+
+#[test]
+fn pages_of_runs_are_files_of_their_own() {
+    let lab = Lab::new();
+    lab.stdout("workload generate --jobs 300 -o made.swf");
+    lab.stdout("simulate made.swf -p easy --report one.html --window 0..12h");
+    lab.stdout("compare made.swf -p easy -p conservative --report two.html");
+    for (name, policies) in [("one.html", 1), ("two.html", 2)] {
+        let page = lab.read(name);
+        assert!(page.starts_with("<!DOCTYPE html>") && !page.contains("src=\"http"), "{name}");
+        assert_eq!(page.matches("id=\"made-swf-jobs-on-processors").count(), policies, "{name}");
+    }
+    let run = lab.run("simulate made.swf -p easy --report one.html --window 2h..1h");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("end must be after its begin"), "{}", run.stderr);
+}
