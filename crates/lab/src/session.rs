@@ -66,7 +66,18 @@ impl Session {
             error: error.into(),
         })?;
         self.store.write("results.csv", &rows)?;
+        #[cfg(feature = "parquet")]
+        self.write_parquet(&results)?;
         Ok(executed)
+    }
+
+    #[cfg(feature = "parquet")]
+    fn write_parquet(&self, results: &Results) -> Result<(), ExperimentError> {
+        let bytes = results::parquet(results).map_err(|error| ExperimentError::Io {
+            path: self.store.path("results.parquet"),
+            error: std::io::Error::other(error),
+        })?;
+        self.store.write("results.parquet", &bytes)
     }
 
     fn describe_logs(&self) -> Result<(), ExperimentError> {

@@ -4,6 +4,9 @@ mod flat;
 
 mod rows;
 
+#[cfg(feature = "parquet")]
+mod parquet;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_sim::student_t_95;
@@ -12,6 +15,8 @@ use serde_json::Value;
 use crate::experiment::file::Selector;
 use crate::experiment::{Axes, ExperimentError, Index, Store};
 
+#[cfg(feature = "parquet")]
+pub use parquet::parquet;
 pub use rows::csv;
 
 /// The results of an experiment, read.
