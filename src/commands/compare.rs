@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::args::CompareArgs;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, width};
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
@@ -55,8 +55,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
             .collect();
         return print_json(&Comparison { version: env!("CARGO_PKG_VERSION"), runs: outcomes, differences });
     }
-    let tables =
-        outcomes.chunks(policies.len()).map(|of_log| compare_tables(&of_log.iter().collect::<Vec<_>>()));
+    let tables = outcomes
+        .chunks(policies.len())
+        .map(|of_log| compare_tables(&of_log.iter().collect::<Vec<_>>(), width()));
     print(&tables.collect::<Vec<_>>().join("\n"))
 }
 
@@ -70,11 +71,11 @@ fn policies(args: &CompareArgs) -> anyhow::Result<Vec<Chosen>> {
 fn logs(args: &CompareArgs) -> anyhow::Result<Vec<Prepared>> {
     if args.traces.is_empty() {
         let log = prepare(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;
-        return Ok(vec![log.with_checksum(args.json)?]);
+        return Ok(vec![log.with_checksum(args.json)?.grouped(&args.by)]);
     }
     let prepare = |path: &std::path::PathBuf| -> anyhow::Result<Prepared> {
         let log = prepare(open(path)?, &args.run, Estimates::default())?;
-        Ok(log.with_checksum(args.json)?)
+        Ok(log.with_checksum(args.json)?.grouped(&args.by))
     };
     args.traces.iter().map(prepare).collect()
 }

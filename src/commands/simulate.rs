@@ -9,7 +9,7 @@ use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 
 use crate::args::SimulateArgs;
-use crate::output::{print, print_json, refuse_the_input_itself};
+use crate::output::{print, print_json, refuse_the_input_itself, width};
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
@@ -21,7 +21,8 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     }
     let mut prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?
         .with_checksum(args.json)?
-        .with_details(args.details);
+        .with_details(args.details)
+        .grouped(&args.by);
     prepared.job_options.keep_records = matches!(format, Some((_, Format::Swf)));
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         Some((path, format)) => with_jobs(&prepared, args, path, format, &mut watch)?,
     };
     drop(progress);
-    if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome)) }
+    if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome, width())) }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
