@@ -7,11 +7,12 @@ mod import;
 
 use std::path::PathBuf;
 
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use miserly_core::Instants;
 use miserly_policies::Chosen;
 use miserly_policies::shared::Profile;
+use miserly_sim::Grouping;
 use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
 
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
@@ -144,6 +145,10 @@ pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
 
+    /// Also measure the jobs group by group: by runtime and width, user, queue or runtime; repeatable
+    #[arg(long, value_name = "KIND", value_parser = grouping())]
+    pub(crate) by: Vec<Grouping>,
+
     /// Write one row per simulated job: Batsim's columns to a .csv, the log with simulated fields to a .swf
     #[arg(long, value_name = "OUT")]
     pub(crate) jobs: Option<PathBuf>,
@@ -175,6 +180,10 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,
+
+    /// Also compare the jobs group by group: by runtime and width, user, queue or runtime; repeatable
+    #[arg(long, value_name = "KIND", value_parser = grouping())]
+    pub(crate) by: Vec<Grouping>,
 
     /// Print one JSON document with the runs
     #[arg(long)]
@@ -352,6 +361,11 @@ pub(crate) struct GenerateArgs {
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// By what jobs are grouped.
+fn grouping() -> impl TypedValueParser<Value = Grouping> {
+    PossibleValuesParser::new(Grouping::ALL.map(Grouping::as_str)).try_map(|word| word.parse::<Grouping>())
 }
 
 /// A machine size.

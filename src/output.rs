@@ -11,6 +11,12 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).context("cannot write to standard output")
 }
 
+/// How many characters fit in a line of the terminal; `None` where standard output is none, and a line may be of any length.
+pub(crate) fn width() -> Option<usize> {
+    let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(width.into())
+}
+
 /// Prints a JSON document and a line end.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&as_json(value)?)

@@ -8,17 +8,41 @@ use miserly_lab::{Overview, Prepared, overview};
 use miserly_policies::Chosen;
 use miserly_report::page::html;
 use miserly_report::{AtomicFile, Outcome};
+use miserly_sim::Grouping;
 
 use crate::args::ReportFileArgs;
 
-/// Writes the page of these runs, if it was asked for.
-pub(crate) fn write_page(
-    args: &ReportFileArgs,
-    runs: Vec<(&Prepared, &Chosen, &Outcome)>,
-) -> anyhow::Result<()> {
-    let Some(path) = &args.report else { return Ok(()) };
-    let page = overview(&Overview { command: command(), runs, window: args.window })?;
-    write(path, html(&page).as_bytes()).with_context(|| format!("--report {}", path.display()))
+/// The groups that the page shows.
+const SHOWN: [Grouping; 2] = [Grouping::Category, Grouping::RuntimeBin];
+
+impl ReportFileArgs {
+    /// Whether a page was asked for.
+    pub(crate) fn asked(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// Has the runs record what was asked for, and what the page shows.
+    pub(crate) fn records(&self, log: Prepared, details: bool, by: &[Grouping]) -> Prepared {
+        let shown = if self.asked() { &SHOWN[..] } else { &[] };
+        let more = shown.iter().filter(|kind| !by.contains(kind)).copied();
+        let by: Vec<Grouping> = by.iter().copied().chain(more).collect();
+        log.with_details(details || self.asked()).grouped(&by)
+    }
+
+    /// Writes the page of these runs, if it was asked for.
+    pub(crate) fn write(&self, runs: Vec<(&Prepared, &Chosen, &Outcome)>) -> anyhow::Result<()> {
+        let Some(path) = &self.report else { return Ok(()) };
+        let page = overview(&Overview { command: command(), runs, window: self.window })?;
+        write(path, html(&page).as_bytes()).with_context(|| format!("--report {}", path.display()))
+    }
+
+    /// Takes out of a run what only the page needed.
+    pub(crate) fn forget(&self, outcome: &mut Outcome, details: bool, by: &[Grouping]) {
+        if !details {
+            outcome.details = None;
+        }
+        outcome.by.retain(|kind, _| by.iter().any(|asked| asked.as_str() == kind));
+    }
 }
 
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

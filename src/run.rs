@@ -35,6 +35,7 @@ impl RunArgs {
             warmup: self.warmup,
             seed: self.seed,
             details: false,
+            by: Vec::new(),
         }
     }
 }

@@ -9,8 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::args::CompareArgs;
-use crate::output::{print, print_json};
-use crate::page::write_page;
+use crate::output::{print, print_json, width};
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
@@ -49,12 +48,10 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     drop(progress);
     // The first error in the order of the runs, whichever came first in time.
     let mut outcomes: Vec<Outcome> = finished.into_iter().collect::<Result<_, _>>()?;
-    let viewed = logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy)));
-    write_page(
-        &args.report,
-        viewed.zip(&outcomes).map(|((log, policy), outcome)| (log, policy, outcome)).collect(),
-    )?;
-    outcomes.iter_mut().for_each(|outcome| outcome.details = None);
+    let of_runs = logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy)));
+    args.report
+        .write(of_runs.zip(&outcomes).map(|((log, policy), outcome)| (log, policy, outcome)).collect())?;
+    outcomes.iter_mut().for_each(|outcome| args.report.forget(outcome, false, &args.by));
     if args.json {
         let differences = outcomes
             .chunks(policies.len())
@@ -62,8 +59,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
             .collect();
         return print_json(&Comparison { version: env!("CARGO_PKG_VERSION"), runs: outcomes, differences });
     }
-    let tables =
-        outcomes.chunks(policies.len()).map(|of_log| compare_tables(&of_log.iter().collect::<Vec<_>>()));
+    let tables = outcomes
+        .chunks(policies.len())
+        .map(|of_log| compare_tables(&of_log.iter().collect::<Vec<_>>(), width()));
     print(&tables.collect::<Vec<_>>().join("\n"))
 }
 
@@ -75,18 +73,15 @@ fn policies(args: &CompareArgs) -> anyhow::Result<Vec<Chosen>> {
 }
 
 fn logs(args: &CompareArgs) -> anyhow::Result<Vec<Prepared>> {
+    let viewed = |log: Prepared| -> anyhow::Result<Prepared> {
+        Ok(args.report.records(log.with_checksum(args.json || args.report.asked())?, false, &args.by))
+    };
     if args.traces.is_empty() {
         let log = prepare(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;
-        return Ok(vec![
-            log.with_checksum(args.json || args.report.report.is_some())?
-                .with_details(args.report.report.is_some()),
-        ]);
+        return Ok(vec![viewed(log)?]);
     }
     let prepare = |path: &std::path::PathBuf| -> anyhow::Result<Prepared> {
-        let log = prepare(open(path)?, &args.run, Estimates::default())?;
-        Ok(log
-            .with_checksum(args.json || args.report.report.is_some())?
-            .with_details(args.report.report.is_some()))
+        viewed(prepare(open(path)?, &args.run, Estimates::default())?)
     };
     args.traces.iter().map(prepare).collect()
 }

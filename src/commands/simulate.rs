@@ -9,8 +9,7 @@ use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 
 use crate::args::SimulateArgs;
-use crate::output::{print, print_json, refuse_the_input_itself};
-use crate::page::write_page;
+use crate::output::{print, print_json, refuse_the_input_itself, width};
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
@@ -20,9 +19,9 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     if let Some((path, _)) = format {
         refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
-    let mut prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?
-        .with_checksum(args.json || args.report.report.is_some())?
-        .with_details(args.details || args.report.report.is_some());
+    let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    let prepared = prepared.with_checksum(args.json || args.report.asked())?;
+    let mut prepared = args.report.records(prepared, args.details, &args.by);
     prepared.job_options.keep_records = matches!(format, Some((_, Format::Swf)));
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
@@ -31,11 +30,9 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         Some((path, format)) => with_jobs(&prepared, args, path, format, &mut watch)?,
     };
     drop(progress);
-    write_page(&args.report, vec![(&prepared, &args.policy, &outcome)])?;
-    if !args.details {
-        outcome.details = None;
-    }
-    if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome)) }
+    args.report.write(vec![(&prepared, &args.policy, &outcome)])?;
+    args.report.forget(&mut outcome, args.details, &args.by);
+    if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome, width())) }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use miserly_core::{Instants, Machine, Span};
 use miserly_policies::{Chosen, PolicyError};
 use miserly_report::{Details, Outcome, Settings, TraceDoc};
-use miserly_sim::{Metrics, Observer, RunError, Series, Simulation};
+use miserly_sim::{Grouping, Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::ReadError;
 use miserly_workload::{
     Arrivals, Counts, Estimates, Filter, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, TraceError,
@@ -49,6 +49,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Also tell the distributions and the series over time.
     pub details: bool,
+    /// Also measure the groups of the jobs by these.
+    pub by: Vec<Grouping>,
 }
 
 /// Why a log cannot be run.
@@ -140,6 +142,13 @@ impl Prepared {
         self
     }
 
+    /// Also measures the groups of the jobs by these.
+    #[must_use]
+    pub fn grouped(mut self, by: &[Grouping]) -> Prepared {
+        by.clone_into(&mut self.options.by);
+        self
+    }
+
     /// A simulation of this log's machine under `policy`.
     ///
     /// # Errors
@@ -174,7 +183,7 @@ impl Prepared {
         let simulation = self.simulation(policy)?;
         let mut simulation = if pes { simulation.with_pes() } else { simulation };
         let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
-        let mut metrics = Metrics::new(self.job_options.procs.into(), warmup);
+        let mut metrics = Metrics::new(self.job_options.procs.into(), warmup).grouped(&self.options.by);
         let mut series = self.options.details.then(|| Series::new(self.job_options.procs.into()));
         let counts = self.play(&mut simulation, &mut metrics, series.as_mut(), observers)?;
         let seconds = watch.elapsed().as_secs_f64();

@@ -115,6 +115,7 @@ impl Experiment {
                 return Err(self.wrong(runs, format!("a second block of runs {:?}", block.name)));
             }
             block.options.run_options().map_err(|problem| self.wrong(runs, problem))?;
+            block.record.groupings().map_err(|error| self.wrong(runs, format!("by: {error}")))?;
             block.policies.iter().try_for_each(|label| self.policy(label).map(drop))?;
             block.estimates.iter().try_for_each(|model| self.estimates(model).map(drop))?;
             let known = |name: &&Spanned<String>| {

@@ -1,9 +1,10 @@
 //! The options of a run as an experiment file writes them.
 
 use miserly_core::Instants;
+use miserly_sim::{Grouping, GroupingError};
 use miserly_workload::{Arrivals, Overrun, ProcsField};
 
-use super::file::Options;
+use super::file::{Options, Record};
 use crate::prepared::RunOptions;
 
 impl Options {
@@ -52,6 +53,16 @@ impl Options {
             warmup: self.warmup.unwrap_or_default(),
             ..RunOptions::default()
         })
+    }
+}
+
+impl Record {
+    /// By what jobs are grouped.
+    ///
+    /// # Errors
+    /// The first word that is not understood.
+    pub(super) fn groupings(&self) -> Result<Vec<Grouping>, GroupingError> {
+        self.by.iter().map(|word| word.parse()).collect()
     }
 }
 

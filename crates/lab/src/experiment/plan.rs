@@ -127,6 +127,7 @@ impl Asked<'_> {
         options.estimates = self.estimates;
         options.seed = self.seed;
         options.details = self.block.record.details;
+        options.by = self.block.record.groupings().unwrap_or_default();
         let prepared = Prepared::of(log, options).map_err(|error| ExperimentError::Run {
             run: format!("{}: trace {}", experiment.name, trace.name),
             error,

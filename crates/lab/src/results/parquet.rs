@@ -25,8 +25,10 @@ pub fn parquet(results: &Results) -> Result<Vec<u8>, ParquetError> {
 }
 
 fn column(rows: &[Vec<Option<Value>>], at: usize) -> ArrayRef {
-    let cells: Vec<Option<&Value>> =
-        rows.iter().map(|row| row.get(at).and_then(Option::as_ref).filter(|value| !value.is_null())).collect();
+    let cells: Vec<Option<&Value>> = rows
+        .iter()
+        .map(|row| row.get(at).and_then(Option::as_ref).filter(|value| !value.is_null()))
+        .collect();
     let all = |kind: fn(&Value) -> bool| cells.iter().flatten().all(|value| kind(value));
     if all(Value::is_i64) {
         Arc::new(cells.iter().map(|cell| cell.and_then(Value::as_i64)).collect::<Int64Array>())
@@ -57,7 +59,10 @@ mod tests {
         let columns: Vec<ArrayRef> = (0..5).map(|at| column(&rows, at)).collect();
         assert_eq!(columns[0].as_primitive::<Int64Type>().values(), &[1, 2]);
         assert_eq!(columns[1].as_primitive::<Float64Type>().values(), &[1.0, 0.5]);
-        assert_eq!((columns[2].as_string::<i32>().value(0), columns[2].as_string::<i32>().value(1)), ("a", "7"));
+        assert_eq!(
+            (columns[2].as_string::<i32>().value(0), columns[2].as_string::<i32>().value(1)),
+            ("a", "7")
+        );
         assert!(columns[3].as_boolean().value(0) && columns[3].is_null(1));
         assert!(columns[4].is_null(0) && columns[4].as_primitive::<Int64Type>().value(1) == 3);
     }

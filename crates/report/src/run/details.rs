@@ -4,7 +4,7 @@ use miserly_core::Span;
 use miserly_sim::{Batches, Interval, MEASURES, Metrics};
 use serde::Serialize;
 
-use super::document::{MetricsDoc, Outcome};
+use super::document::Outcome;
 
 /// One figure for each mean measure; null where it is not defined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -55,21 +55,10 @@ pub struct Difference {
     pub mean: Option<f64>,
     /// Half the width of its 95 % interval.
     pub half_width: Option<f64>,
+    /// The correlation of each pair's difference with the next; null where the half-width is.
+    pub autocorrelation: Option<f64>,
     /// Whether the interval holds 0; null with fewer than 10 pairs.
     pub within_noise: Option<bool>,
-}
-
-/// The measures of some of the jobs.
-#[derive(Clone, Debug, Serialize)]
-pub struct Group {
-    /// Which jobs: a category, a user's or a queue's number, a range of runtimes.
-    pub group: String,
-    /// Measured jobs among them.
-    pub jobs: u64,
-    /// Their processor-seconds.
-    pub work: f64,
-    /// Their measures.
-    pub metrics: MetricsDoc,
 }
 
 /// How good promises were as forecasts, over the measured jobs (Zotkin et al. §8).
@@ -168,7 +157,7 @@ impl Uncertainty {
 
     /// A remark for people where neighbouring batches are too much alike for the half-widths to be trusted.
     pub fn note(&self) -> Option<String> {
-        let correlation = self.autocorrelation.wait.filter(|r| *r > CHANCE / (self.batches as f64).sqrt())?;
+        let correlation = self.autocorrelation.wait.filter(|r| is_beyond_chance(*r, self.batches))?;
         Some(format!(
             "neighbouring batches of {} jobs are alike (r = {correlation:.2} of their mean waits): ± is too small",
             self.jobs_per_batch
@@ -217,6 +206,11 @@ impl Series {
     }
 }
 
+/// Whether so many neighbours are more alike than chance makes them.
+fn is_beyond_chance(correlation: f64, number: u64) -> bool {
+    correlation > CHANCE / (number as f64).sqrt()
+}
+
 /// The differences of every two runs of one log, measure by measure.
 pub fn differences(runs: &[&Outcome]) -> Vec<Difference> {
     let pairs = runs.iter().enumerate().flat_map(|(at, a)| runs[at + 1..].iter().map(move |b| (*a, *b)));
@@ -224,8 +218,9 @@ pub fn differences(runs: &[&Outcome]) -> Vec<Difference> {
 }
 
 impl Difference {
-    fn of(a: &Outcome, b: &Outcome, measure: usize) -> Difference {
-        let Interval { mean, half_width, .. } = a.batches.difference(&b.batches, measure);
+    /// Of the measure at that place in `Measures::all`.
+    pub(super) fn of(a: &Outcome, b: &Outcome, measure: usize) -> Difference {
+        let Interval { mean, half_width, autocorrelation } = a.batches.difference(&b.batches, measure);
         Difference {
             trace: a.trace.name.clone(),
             measure: KEYS[measure],
@@ -233,12 +228,20 @@ impl Difference {
             policy_b: b.policy.clone(),
             mean,
             half_width,
+            autocorrelation,
             within_noise: mean.zip(half_width).map(|(mean, half_width)| mean.abs() <= half_width),
         }
     }
 }
 
-/// Whether the means of a measure of two runs of one log cannot be told apart; `None` with too few batches.
-pub(super) fn within_noise(a: &Outcome, b: &Outcome, measure: usize) -> Option<bool> {
-    Difference::of(a, b, measure).within_noise
+/// A remark for people where the batches of two runs are too much alike for their comparison to be trusted.
+pub(super) fn alike_note(runs: &[&Outcome]) -> Option<String> {
+    let batches = runs.first()?.uncertainty.batches;
+    let of_waits = differences(runs).into_iter().filter(|difference| difference.measure == KEYS[0]);
+    let most = of_waits.filter_map(|difference| difference.autocorrelation).max_by(f64::total_cmp)?;
+    is_beyond_chance(most, batches).then(|| {
+        format!(
+            "neighbouring batches differ alike (r up to {most:.2} between mean waits): more may not be told apart"
+        )
+    })
 }

@@ -6,7 +6,8 @@ use miserly_sim::{Batches, Distribution, EXACT_MOST, Measures, Metrics, SKETCH_E
 use miserly_workload::Counts;
 use serde::Serialize;
 
-use super::details::{Details, Group, Guarantees, Uncertainty};
+use super::details::{Details, Guarantees, Uncertainty};
+use super::groups::{Group, breakdowns};
 
 /// Everything that is told of one run. Only `timing` differs between two runs of the same.
 #[derive(Clone, Debug, Serialize)]
@@ -230,7 +231,7 @@ impl Outcome {
             queue_length: QueueLength { mean: queue_mean, max: queue_max },
             promises: Promises { made, kept: made - broken, broken },
             guarantees: Guarantees::of(&mut metrics.guarantees),
-            by: BTreeMap::new(),
+            by: breakdowns(metrics),
             details: None,
             timing: Timing { seconds, jobs_per_second: metrics.simulated() as f64 / seconds.max(1e-9) },
             batches: metrics.batches.clone(),

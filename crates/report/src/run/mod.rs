@@ -4,13 +4,19 @@ mod details;
 
 mod document;
 
+mod groups;
+
 mod tables;
 
+mod group_tables;
+
+mod layout;
+
 pub use details::{
-    Cdf, Cdfs, Details, Difference, Group, GuaranteeRatio, Guarantees, PerMeasure, Series, Uncertainty,
-    differences,
+    Cdf, Cdfs, Details, Difference, GuaranteeRatio, Guarantees, PerMeasure, Series, Uncertainty, differences,
 };
 pub use document::{
     Jobs, Measure, MetricsDoc, Outcome, PercentileDoc, Promises, QueueLength, Settings, Timing, TraceDoc,
 };
+pub use groups::Group;
 pub use tables::{compare_tables, simulate_table};

@@ -1,38 +1,50 @@
 //! The tables that people read.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
-
-use super::details::within_noise;
+use super::details::{Difference, alike_note};
 use super::document::{Measure, Outcome, Settings};
+use super::group_tables;
+use super::layout::Columns;
 use crate::numbers::{count, duration, figure, percent};
 
-/// One run as a table, with what it was above it.
-pub fn simulate_table(outcome: &Outcome) -> String {
+/// One run as a table, with what it was above it, and its breakdowns below.
+///
+/// Tables wider than `width` characters are folded; without it, none is.
+pub fn simulate_table(outcome: &Outcome, width: Option<usize>) -> String {
     let mut text = heading(outcome);
-    let mut table = plain_table();
+    text.push_str(&format!("\n{}\n\n", measure_table(outcome).table(width)));
+    for (name, value) in facts(outcome) {
+        text.push_str(&format!("{name:<24}{value}\n"));
+    }
+    let timing = &outcome.timing;
+    text.push_str(&format!(
+        "{:<24}{:.3} s, {} jobs per second\n",
+        "took",
+        timing.seconds,
+        figure(Some(timing.jobs_per_second.round())).trim_end_matches(".00")
+    ));
+    text + &group_tables::of_run(outcome, width)
+}
+
+fn measure_table(outcome: &Outcome) -> Columns {
     let sure = outcome.uncertainty.half_width.wait.is_some();
     let header = ["", "mean", "± 95 %", "median", "p95", "p99", "max"];
-    table.set_header(header.into_iter().filter(|name| sure || !name.starts_with('±')));
-    for (name, measure, half_width) in measures(outcome) {
+    let header = header.into_iter().filter(|name| sure || !name.starts_with('±')).map(str::to_owned);
+    let row = |(name, measure, half_width): (&str, &Measure, Option<f64>)| {
         let figures = [measure.median, measure.p95, measure.p99, measure.max].map(figure);
         let mean = std::iter::once(figure(measure.mean)).chain(sure.then(|| figure(half_width)));
-        table.add_row(std::iter::once(name.to_owned()).chain(mean).chain(figures));
-    }
-    align(&mut table);
-    text.push_str(&format!("\n{}\n\n", trimmed(&table)));
-    let mut facts: Vec<(&str, String)> = vec![
+        std::iter::once(name.to_owned()).chain(mean).chain(figures).collect()
+    };
+    Columns { header: header.collect(), rows: measures(outcome).map(row).into() }
+}
+
+/// What is told of a run below its measures.
+fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let queue = &outcome.queue_length;
+    let mut facts = vec![
         ("utilization", percent(outcome.utilization)),
         ("idle while jobs waited", percent(outcome.loss_of_capacity)),
         ("makespan", outcome.makespan.map_or_else(|| "-".into(), makespan)),
-        (
-            "queue length",
-            format!(
-                "{} on the average, {} at most",
-                figure(outcome.queue_length.mean),
-                outcome.queue_length.max
-            ),
-        ),
+        ("queue length", format!("{} on the average, {} at most", figure(queue.mean), queue.max)),
         ("promises", promises(outcome)),
         ("started at once", percent(outcome.guarantees.started_at_once)),
     ];
@@ -43,59 +55,48 @@ pub fn simulate_table(outcome: &Outcome) -> String {
     }
     let notes = [outcome.percentile_note(), outcome.uncertainty.note(), outcome.nothing_measured()];
     facts.extend(notes.into_iter().flatten().map(|note| ("note", note)));
-    for (name, value) in facts {
-        text.push_str(&format!("{name:<24}{value}\n"));
-    }
-    let timing = &outcome.timing;
-    text.push_str(&format!(
-        "{:<24}{:.3} s, {} jobs per second\n",
-        "took",
-        timing.seconds,
-        figure(Some(timing.jobs_per_second.round())).trim_end_matches(".00")
-    ));
-    text
+    facts
 }
 
-/// Runs of one log side by side; the best value of a row is marked with a star.
-pub fn compare_tables(outcomes: &[&Outcome]) -> String {
+/// Runs of one log side by side, and their breakdowns; the best value of a row is marked with a star.
+///
+/// Tables wider than `width` characters are folded; without it, none is.
+pub fn compare_tables(outcomes: &[&Outcome], width: Option<usize>) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
-    let mut text = log_heading(first);
-    let mut table = plain_table();
-    table.set_header(
-        std::iter::once(String::new()).chain(outcomes.iter().map(|outcome| headed(&outcome.policy))),
-    );
-    let (mut starred, mut alike) = (false, false);
-    for row in ROWS {
-        let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (row.value)(outcome)).collect();
-        let best = best(&values, row.lower_is_better);
-        starred |= best.is_some();
-        let winner = values.iter().position(|&value| best.is_some() && value == best);
-        let cells = values.iter().zip(outcomes).map(|(&value, outcome)| {
-            let mark = match winner {
-                Some(_) if value == best => "*",
-                Some(winner) if row.is_within_noise(outcome, outcomes[winner]) => "~",
-                _ => " ",
-            };
-            alike |= mark == "~";
-            format!("{}{mark}", (row.show)(value))
-        });
-        table.add_row(std::iter::once(row.name.to_owned()).chain(cells));
-    }
-    table.add_row(std::iter::once("promises kept".to_owned()).chain(outcomes.iter().map(|outcome| {
-        let promises = &outcome.promises;
-        match promises.made {
-            0 => "none made ".into(),
-            made => format!("{} of {} ", count(promises.kept), count(made)),
-        }
-    })));
-    align(&mut table);
-    let legend = match (starred, alike) {
-        (false, _) => "",
+    let policies = outcomes.iter().map(|outcome| headed(&outcome.policy));
+    let header = std::iter::once(String::new()).chain(policies).collect();
+    let kept = outcomes.iter().map(|outcome| promises_kept(outcome));
+    let rows = ROWS.iter().map(|row| row.cells(outcomes));
+    let rows: Vec<Vec<String>> =
+        rows.chain([std::iter::once("promises kept".to_owned()).chain(kept).collect()]).collect();
+    let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
+    let legend = legend(marked(BEST), marked(ALIKE), outcomes);
+    let table = Columns { header, rows }.table(width);
+    format!("{}\n{table}\n{legend}{}", log_heading(first), group_tables::of_comparison(outcomes, width))
+}
+
+/// What stands behind the best value of a row.
+const BEST: char = '*';
+
+/// What stands behind a value that is not told apart from it.
+const ALIKE: char = '~';
+
+fn legend(starred: bool, alike: bool, outcomes: &[&Outcome]) -> String {
+    let text = match (starred, alike) {
+        (false, _) => return String::new(),
         (true, false) => "\n* best of the row\n",
         (true, true) => "\n* best of the row; ~ not told apart from it by paired batch means (95 %)\n",
     };
-    text.push_str(&format!("\n{}\n{legend}", trimmed(&table)));
-    text
+    let note = alike_note(outcomes).map_or_else(String::new, |note| format!("  {note}\n"));
+    text.to_owned() + &note
+}
+
+fn promises_kept(outcome: &Outcome) -> String {
+    let promises = &outcome.promises;
+    match promises.made {
+        0 => "none made ".into(),
+        made => format!("{} of {} ", count(promises.kept), count(made)),
+    }
 }
 
 /// A row of the comparison.
@@ -109,8 +110,25 @@ struct Row {
 }
 
 impl Row {
+    /// Its name, and a cell for each run.
+    fn cells(&self, outcomes: &[&Outcome]) -> Vec<String> {
+        let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (self.value)(outcome)).collect();
+        let best = best(&values, self.lower_is_better);
+        let winner = values.iter().position(|&value| best.is_some() && value == best);
+        let cells = values.iter().zip(outcomes).map(|(&value, outcome)| {
+            let mark = match winner {
+                Some(_) if value == best => BEST,
+                Some(winner) if self.is_within_noise(outcome, outcomes[winner]) => ALIKE,
+                _ => ' ',
+            };
+            format!("{}{mark}", (self.show)(value))
+        });
+        std::iter::once(self.name.to_owned()).chain(cells).collect()
+    }
+
     fn is_within_noise(&self, outcome: &Outcome, best: &Outcome) -> bool {
-        self.mean_of.and_then(|measure| within_noise(outcome, best, measure)) == Some(true)
+        let difference = self.mean_of.map(|measure| Difference::of(outcome, best, measure));
+        difference.and_then(|difference| difference.within_noise) == Some(true)
     }
 }
 
@@ -144,7 +162,7 @@ fn best(values: &[Option<f64>], lower_is_better: bool) -> Option<f64> {
 }
 
 /// A policy's written form on several lines, so that columns stay narrow.
-fn headed(policy: &str) -> String {
+pub(super) fn headed(policy: &str) -> String {
     policy.replace('(', "\n(").replace(", ", ",\n")
 }
 
@@ -246,27 +264,4 @@ fn measures(outcome: &Outcome) -> [(&'static str, &Measure, Option<f64>); 6] {
         ("  standard form", &metrics.bounded_slowdown_standard, sure.bounded_slowdown_standard),
         ("  per processor", &metrics.width_slowdown, sure.width_slowdown),
     ]
-}
-
-/// A table without lines; its columns are told apart by blanks.
-fn plain_table() -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING);
-    table
-}
-
-/// Names to the left, flush with the text above and below; numbers to the right.
-fn align(table: &mut Table) {
-    for (index, column) in table.column_iter_mut().enumerate() {
-        if index == 0 {
-            column.set_padding((0, 1));
-        } else {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-}
-
-/// The table's text without blanks at the ends of its lines.
-fn trimmed(table: &Table) -> String {
-    table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }

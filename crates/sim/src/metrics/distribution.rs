@@ -8,7 +8,7 @@ use super::percentiles::Percentiles;
 const RATIO_UNIT: f64 = 4_294_967_296.0;
 
 /// Spans are summed in ticks.
-const TICKS_PER_SECOND: f64 = 1_000_000.0;
+pub(super) const TICKS_PER_SECOND: f64 = 1_000_000.0;
 
 /// An accumulator of one measure.
 ///
@@ -94,6 +94,11 @@ impl Distribution {
         self.count += other.count;
         self.sum += other.sum;
         self.values.merge(&other.values);
+    }
+
+    /// Holds no values from now on, but a histogram of them: the percentiles are within [`SKETCH_ERROR`](super::SKETCH_ERROR).
+    pub(super) fn sketch(&mut self) {
+        self.values.sketch();
     }
 
     /// The figures. O(n) in the number of values held.

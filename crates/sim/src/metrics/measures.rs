@@ -82,6 +82,11 @@ impl Measures {
         }
     }
 
+    /// Holds no values from now on, but a histogram of each measure.
+    pub(super) fn sketch(&mut self) {
+        self.all_mut().into_iter().for_each(Distribution::sketch);
+    }
+
     /// The figures of each, in the order of [`all`](Measures::all).
     pub fn summaries(&mut self) -> [Summary; MEASURES] {
         self.all_mut().map(Distribution::summary)

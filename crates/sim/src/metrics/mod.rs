@@ -14,12 +14,16 @@ mod guarantees;
 
 mod series;
 
+mod groups;
+
+use std::collections::BTreeMap;
 use std::io;
 
 use miserly_core::{Request, Span, Time};
 
 pub use batches::{BATCHES_LEAST, BATCHES_MOST, Batches, Interval};
 pub use distribution::{Distribution, Summary};
+pub use groups::{Category, Group, GroupKey, Grouping, GroupingError, Groups};
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
 pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};
@@ -42,6 +46,8 @@ pub struct Metrics {
     pub batches: Batches,
     /// How good promises were.
     pub guarantees: Guarantees,
+    /// What was measured of them group by group, where it was asked for.
+    pub groups: BTreeMap<Grouping, Groups>,
     /// Jobs submitted within the warm-up.
     warming: u64,
     simulated: u64,
@@ -75,6 +81,7 @@ impl Metrics {
             batches: Batches::new(measures.all().map(Distribution::unit)),
             measures,
             guarantees: Guarantees::default(),
+            groups: BTreeMap::new(),
             warming: 0,
             simulated: 0,
             measured: 0,
@@ -87,6 +94,13 @@ impl Metrics {
             last_end: None,
             queue: QueueMeasure::default(),
         }
+    }
+
+    /// Also measures the jobs of each group of these groupings.
+    #[must_use]
+    pub fn grouped(mut self, by: &[Grouping]) -> Metrics {
+        self.groups = by.iter().map(|&by| (by, Groups::new(by))).collect();
+        self
     }
 
     /// Jobs that ended.
@@ -145,13 +159,16 @@ impl Metrics {
         self.makespan().map(|span| span.ticks() as f64).filter(|&ticks| ticks > 0.0)
     }
 
-    /// Adds what another accumulator measured of the same machine: other jobs, or another run.
+    /// Adds what another accumulator measured of the same machine, grouped alike: other jobs, or another run.
     ///
     /// Every sum is an integer, so the order of merging does not show.
     pub fn merge(&mut self, other: &Metrics) {
         self.measures.merge(&other.measures);
         self.batches.merge(&other.batches);
         self.guarantees.merge(&other.guarantees);
+        for (by, groups) in &other.groups {
+            self.groups.entry(*by).or_insert_with(|| Groups::new(*by)).merge(groups);
+        }
         self.warming += other.warming;
         self.simulated += other.simulated;
         self.measured += other.measured;
@@ -172,6 +189,7 @@ impl Metrics {
         // Whoever is measured was submitted after all who are not.
         self.batches.add(job.admission - self.warming, &amounts);
         self.guarantees.add(job);
+        self.groups.values_mut().for_each(|groups| groups.add(job));
     }
 
     /// Whether a job submitted then is measured.

@@ -1,0 +1,117 @@
+//! The tables of a breakdown that people read.
+
+use super::document::{Measure, Outcome};
+use super::groups::Group;
+use super::layout::Columns;
+use super::tables::headed;
+use crate::numbers::{count, figure, percent};
+
+/// Of users and queues, so many are shown; the others are one row.
+const SHOWN: usize = 20;
+
+/// One table for each breakdown of a run.
+pub(super) fn of_run(outcome: &Outcome, width: Option<usize>) -> String {
+    let table = |(by, groups): (&String, &Vec<Group>)| format!("\n{}\n", run_table(by, groups).table(width));
+    outcome.by.iter().map(table).collect()
+}
+
+/// For each breakdown of runs of one log: a table of the mean bounded slowdown, and one of the mean wait.
+pub(super) fn of_comparison(outcomes: &[&Outcome], width: Option<usize>) -> String {
+    let Some(first) = outcomes.first() else { return String::new() };
+    let tables = first.by.keys().flat_map(|by| FIGURES.iter().map(move |figure| (by, figure)));
+    tables
+        .map(|(by, figure)| format!("\n{}\n", comparison_table(by, figure, outcomes).table(width)))
+        .collect()
+}
+
+/// A mean that is compared group by group.
+struct Figure {
+    name: &'static str,
+    of: fn(&Group) -> Measure,
+}
+
+const FIGURES: [Figure; 2] = [
+    Figure { name: "bounded slowdown, mean", of: |group| group.metrics.bounded_slowdown },
+    Figure { name: "wait, mean (s)", of: |group| group.metrics.wait },
+];
+
+fn run_table(by: &str, groups: &[Group]) -> Columns {
+    let work: f64 = groups.iter().map(|group| group.work).sum();
+    let header = ["jobs", "work", "wait: mean (s)", "median", "p95", "max", "bounded slowdown"];
+    let (shown, others) = split(by, groups);
+    let mut rows: Vec<Vec<String>> = shown.iter().map(|group| row(&group.group, &[group], work)).collect();
+    if !others.is_empty() {
+        rows.push(row(&others_name(&others), &others, work));
+    }
+    Columns { header: std::iter::once(by).chain(header).map(str::to_owned).collect(), rows }
+}
+
+fn row(name: &str, groups: &[&Group], all_work: f64) -> Vec<String> {
+    let jobs: u64 = groups.iter().map(|group| group.jobs).sum();
+    let work: f64 = groups.iter().map(|group| group.work).sum();
+    let [median, p95] = match groups {
+        [group] => [group.metrics.wait.median, group.metrics.wait.p95],
+        // Percentiles of several groups do not follow from those of each.
+        _ => [None, None],
+    };
+    let max = groups.iter().filter_map(|group| group.metrics.wait.max).max_by(f64::total_cmp);
+    let means = FIGURES.map(|figure| mean(groups, figure.of));
+    vec![
+        name.to_owned(),
+        count(jobs),
+        percent((all_work > 0.0).then(|| work / all_work)),
+        figure(means[1]),
+        figure(median),
+        figure(p95),
+        figure(max),
+        figure(means[0]),
+    ]
+}
+
+fn comparison_table(by: &str, of: &Figure, outcomes: &[&Outcome]) -> Columns {
+    let header = std::iter::once(format!("{}\nby {by}", of.name));
+    let groups: Vec<&[Group]> =
+        outcomes.iter().map(|run| run.by.get(by).map_or(&[][..], Vec::as_slice)).collect();
+    // A run has the same jobs under every policy, and their work differs only where jobs are killed.
+    let (shown, others) = split(by, groups[0]);
+    let cells = |name: String, named: &[&Group]| -> Vec<String> {
+        let of_run = |groups: &&[Group]| {
+            let is_named = |group: &&Group| named.iter().any(|named| named.group == group.group);
+            figure(mean(&groups.iter().filter(is_named).collect::<Vec<_>>(), of.of))
+        };
+        std::iter::once(name).chain(groups.iter().map(of_run)).collect()
+    };
+    let mut rows: Vec<Vec<String>> = shown.iter().map(|group| cells(group.group.clone(), &[group])).collect();
+    if !others.is_empty() {
+        rows.push(cells(others_name(&others), &others));
+    }
+    Columns { header: header.chain(outcomes.iter().map(|run| headed(&run.policy))).collect(), rows }
+}
+
+/// The groups that have a row of their own, and those that share one.
+///
+/// Users and queues come by their work, the most first; other groups stand in their natural order.
+fn split<'a>(by: &str, groups: &'a [Group]) -> (Vec<&'a Group>, Vec<&'a Group>) {
+    let mut shown: Vec<&Group> = groups.iter().filter(|group| group.jobs > 0).collect();
+    if !by.parse().is_ok_and(miserly_sim::Grouping::is_by_number) {
+        return (shown, Vec::new());
+    }
+    shown.sort_by(|a, b| b.work.total_cmp(&a.work));
+    let others = shown.split_off(SHOWN.min(shown.len()));
+    (shown, others)
+}
+
+fn others_name(others: &[&Group]) -> String {
+    format!("others ({})", count(others.len() as u64))
+}
+
+/// The mean over the jobs of all of them.
+fn mean(groups: &[&Group], of: fn(&Group) -> Measure) -> Option<f64> {
+    if let [group] = groups {
+        return of(group).mean;
+    }
+    let jobs: u64 = groups.iter().map(|group| of(group).count).sum();
+    let sum: f64 =
+        groups.iter().map(|group| of(group)).filter_map(|of| Some(of.mean? * of.count as f64)).sum();
+    (jobs > 0).then(|| sum / jobs as f64)
+}

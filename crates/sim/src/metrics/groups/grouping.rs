@@ -1,0 +1,155 @@
+//! By what jobs are told apart, and which of the groups a job is in.
+
+use std::fmt;
+use std::str::FromStr;
+
+use miserly_core::Span;
+
+use super::categories::Category;
+use crate::finished::Finished;
+
+/// By what the jobs of a run are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grouping {
+    /// Runtime and width: the sixteen categories of Kettimuthu et al.
+    Category,
+    /// The user's number.
+    User,
+    /// The queue's number.
+    Queue,
+    /// The actual runtime in ranges of equal size on a logarithmic scale, as Chiang and Vernon's Figure 5 has it:
+    /// under a second, then by powers of two.
+    RuntimeBin,
+}
+
+/// A group of jobs. The order is the natural one: small before large, unknown last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupKey {
+    /// A range of runtimes and of widths.
+    Category(Category),
+    /// The user or queue of that number.
+    Number(u32),
+    /// The log does not tell the user, or the queue.
+    Unknown,
+    /// Runtimes from 2^(n-1) seconds to less than 2^n; under a second with n = 0.
+    Bin(u32),
+}
+
+/// A word that names no [`Grouping`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is nothing to group jobs by: it is one of category, user, queue, runtime-bin")]
+pub struct GroupingError(String);
+
+impl Grouping {
+    /// All there are.
+    pub const ALL: [Grouping; 4] =
+        [Grouping::Category, Grouping::User, Grouping::Queue, Grouping::RuntimeBin];
+
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Grouping::Category => "category",
+            Grouping::User => "user",
+            Grouping::Queue => "queue",
+            Grouping::RuntimeBin => "runtime-bin",
+        }
+    }
+
+    /// Whether its groups are as many as the log has numbers, and none is like its neighbours.
+    pub const fn is_by_number(self) -> bool {
+        matches!(self, Grouping::User | Grouping::Queue)
+    }
+
+    /// The group of a job.
+    pub fn key(self, job: &Finished) -> GroupKey {
+        let run = job.end - job.start;
+        let number = |number: Option<u32>| number.map_or(GroupKey::Unknown, GroupKey::Number);
+        match self {
+            Grouping::Category => GroupKey::Category(Category::of(run, job.request.procs())),
+            Grouping::User => number(job.request.user),
+            Grouping::Queue => number(job.request.queue),
+            Grouping::RuntimeBin => GroupKey::Bin(bin(run)),
+        }
+    }
+
+    /// The groups that are told even where no job is in them: those that a table of the literature has.
+    pub(super) fn fixed(self) -> impl Iterator<Item = GroupKey> {
+        let fixed = matches!(self, Grouping::Category);
+        Category::all().filter(move |_| fixed).map(GroupKey::Category)
+    }
+}
+
+/// The bits of the whole seconds: 0 under a second, else one more than the power of two at or below it.
+fn bin(run: Span) -> u32 {
+    u64::BITS - run.secs().unsigned_abs().leading_zeros()
+}
+
+impl GroupKey {
+    /// The actual runtimes of a bin, seconds: from the first to just below the second.
+    pub fn runtimes(self) -> Option<(u64, u64)> {
+        match self {
+            GroupKey::Bin(0) => Some((0, 1)),
+            GroupKey::Bin(bin) => Some((1 << (bin - 1), 1 << bin)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for GroupKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, self.runtimes()) {
+            (_, Some((from, to))) => write!(f, "{from}-{to}s"),
+            (GroupKey::Category(category), _) => category.fmt(f),
+            (GroupKey::Number(number), _) => number.fmt(f),
+            _ => f.write_str("unknown"),
+        }
+    }
+}
+
+impl fmt::Display for Grouping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Grouping {
+    type Err = GroupingError;
+
+    fn from_str(word: &str) -> Result<Grouping, GroupingError> {
+        let named = Grouping::ALL.into_iter().find(|grouping| grouping.as_str() == word);
+        named.ok_or_else(|| GroupingError(word.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_are_powers_of_two_seconds() {
+        let second = Span::from_secs(1).unwrap().ticks();
+        let cases = [
+            (0, (0, 1)),
+            (second - 1, (0, 1)),
+            (second, (1, 2)),
+            (2 * second - 1, (1, 2)),
+            (2 * second, (2, 4)),
+            (3600 * second, (2048, 4096)),
+            (4096 * second, (4096, 8192)),
+        ];
+        for (ticks, range) in cases {
+            assert_eq!(GroupKey::Bin(bin(Span::from_ticks(ticks))).runtimes(), Some(range), "{ticks}");
+        }
+        assert_eq!(GroupKey::Bin(12).to_string(), "2048-4096s");
+        assert!(GroupKey::Bin(bin(Span::MAX)).runtimes().is_some());
+    }
+
+    #[test]
+    fn words() {
+        for grouping in Grouping::ALL {
+            assert_eq!(grouping.as_str().parse(), Ok(grouping));
+        }
+        let problem = "size".parse::<Grouping>().unwrap_err().to_string();
+        assert!(Grouping::ALL.iter().all(|grouping| problem.contains(grouping.as_str())), "{problem}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Groups against the obvious way to measure them, in parts and whole.
+
+use miserly_core::{Reason, Request, Resources, Span, Time};
+use proptest::prelude::*;
+
+use super::*;
+
+/// Submission, wait, runtime, processors, user.
+type Drawn = (i64, i64, i64, u64, Option<u32>);
+
+fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
+    let ticks = Span::from_ticks;
+    let submit = Time::ZERO + ticks(submit);
+    let start = submit + ticks(wait);
+    let mut request = Request::new(1, submit, ticks(run), Resources::cpus(procs));
+    (request.user, request.queue) = (user, user.map(|user| user % 2));
+    Finished {
+        admission: 0,
+        request,
+        runtime: ticks(run),
+        killed: false,
+        start,
+        end: start + ticks(run),
+        reason: Reason::Reserved,
+        promised: None,
+        broken: false,
+        pes: None,
+        record: None,
+    }
+}
+
+/// Runtimes of every length, from none to some hundred hours.
+fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
+    let run = (0..40u32, 0..1_000_000i64).prop_map(|(bits, noise)| (1i64 << bits) - 1 + noise);
+    let user = proptest::option::of(0..5u32);
+    prop::collection::vec((0..1_000_000i64, 0..9_000_000_000i64, run, 1..70u64, user), 0..120)
+}
+
+fn grouped(by: Grouping, exact_most: u64, jobs: &[Drawn]) -> Groups {
+    let mut groups = Groups::within(by, exact_most);
+    jobs.iter().for_each(|drawn| groups.add(&job(drawn)));
+    groups
+}
+
+/// All that is told of the groups.
+fn told(groups: &mut Groups) -> Vec<String> {
+    let tell = |(key, group): (GroupKey, &mut Group)| {
+        let (jobs, work, exact) = (group.jobs(), group.work(), group.measures.wait.is_exact());
+        format!("{key}: {jobs} {work} {exact} {:?}", group.measures.summaries())
+    };
+    groups.iter_mut().map(tell).collect()
+}
+
+/// In which group a job is, said again: the paper's limits and the doubling of seconds, one after the other.
+fn naive_name(by: Grouping, &(_, _, run, procs, user): &Drawn) -> String {
+    let seconds = run as f64 / 1e6;
+    let or_unknown = |number: Option<u32>| number.map_or("unknown".into(), |number| number.to_string());
+    match by {
+        Grouping::User => or_unknown(user),
+        Grouping::Queue => or_unknown(user.map(|user| user % 2)),
+        Grouping::Category => {
+            let lengths = [(600.0, "0-10min"), (3600.0, "10min-1h"), (28800.0, "1h-8h"), (f64::MAX, ">8h")];
+            let widths = [(1, "1p"), (8, "2-8p"), (32, "9-32p"), (u64::MAX, ">32p")];
+            let length = lengths.iter().find(|(most, _)| seconds <= *most).unwrap().1;
+            let width = widths.iter().find(|(most, _)| procs <= *most).unwrap().1;
+            format!("{length} {width}")
+        }
+        Grouping::RuntimeBin => {
+            let mut range = (0u64, 1u64);
+            while seconds >= range.1 as f64 {
+                range = (range.1, 2 * range.1);
+            }
+            format!("{}-{}s", range.0, range.1)
+        }
+    }
+}
+
+fn grouping() -> impl Strategy<Value = Grouping> {
+    prop::sample::select(Grouping::ALL.to_vec())
+}
+
+proptest! {
+    #[test]
+    fn each_group_is_what_its_jobs_alone_come_to(by in grouping(), jobs in drawn()) {
+        let mut groups = grouped(by, 1000, &jobs);
+        let mut found = 0;
+        for (key, group) in groups.iter_mut() {
+            let name = key.to_string();
+            let of_group: Vec<&Drawn> = jobs.iter().filter(|job| naive_name(by, job) == name).collect();
+            let mut waits: Vec<f64> = of_group.iter().map(|job| job.1 as f64 / 1e6).collect();
+            waits.sort_by(f64::total_cmp);
+            let summary = group.measures.wait.summary();
+            prop_assert_eq!(group.jobs(), waits.len() as u64, "{}", name);
+            // The nearest rank of the half is the lower of the two in the middle.
+            prop_assert_eq!(summary.median, waits.get((waits.len().max(1) - 1) / 2).copied());
+            if let Some(mean) = summary.mean {
+                let naive = waits.iter().sum::<f64>() / waits.len() as f64;
+                prop_assert!((mean - naive).abs() <= 1e-9 * naive.max(1.0), "{}: {} for {}", name, mean, naive);
+            }
+            let work: i64 = of_group.iter().map(|job| job.2 * job.3.cast_signed()).sum();
+            prop_assert_eq!(group.work, u128::try_from(work).unwrap());
+            found += waits.len();
+        }
+        prop_assert_eq!(found, jobs.len());
+    }
+
+    #[test]
+    fn the_groups_together_are_the_whole(by in grouping(), jobs in drawn()) {
+        let mut whole = Measures::default();
+        jobs.iter().for_each(|drawn| { whole.add(&job(drawn)); });
+        let mut together = Measures::default();
+        for (_, group) in grouped(by, 1000, &jobs).iter_mut() {
+            together.merge(&group.measures);
+        }
+        // Counts and integer sums are behind the means, all values behind the percentiles.
+        prop_assert_eq!(together.summaries(), whole.summaries());
+    }
+
+    #[test]
+    fn the_order_of_merging_does_not_show(
+        by in grouping(), jobs in drawn(), cut in any::<prop::sample::Index>(), most in 0..150u64,
+    ) {
+        let (first, second) = jobs.split_at(cut.index(jobs.len() + 1));
+        let merged = |a: &[Drawn], b: &[Drawn]| {
+            let mut groups = grouped(by, most, a);
+            groups.merge(&grouped(by, most, b));
+            told(&mut groups)
+        };
+        let whole = told(&mut grouped(by, most, &jobs));
+        prop_assert_eq!(&merged(first, second), &whole);
+        prop_assert_eq!(&merged(second, first), &whole);
+    }
+}
+
+#[test]
+fn beyond_its_limit_a_grouping_holds_no_values() {
+    let jobs: Vec<Drawn> =
+        (0..100u32).map(|n| (n.into(), (7 * n).into(), 1 << (n % 30), 1, Some(n % 9))).collect();
+    let exact = |most| -> Vec<bool> {
+        let mut groups = grouped(Grouping::User, most, &jobs);
+        groups
+            .iter_mut()
+            .map(|(_, group)| group.measures.all().iter().all(|measure| measure.is_exact()))
+            .collect()
+    };
+    assert_eq!(exact(100), [true; 9]);
+    assert_eq!(exact(99), [false; 9]);
+    assert_eq!(exact(3), [false; 9], "those met beyond the limit too");
+}
+
+#[test]
+fn every_category_is_told_of() {
+    assert_eq!(Groups::new(Grouping::Category).iter_mut().count(), 16);
+    assert_eq!(Groups::new(Grouping::RuntimeBin).iter_mut().count(), 0);
+}
