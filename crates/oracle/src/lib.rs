@@ -5,7 +5,7 @@
 //! again. An event loop of its own plays the machine.
 //!
 //! **Architecture invariant:** nothing of the product is used here but the types that name a job, a time
-//! and a convention of instants.
+//! and a convention of instants. Logarithms are those of `libm` here as there: another's differ in the last bit.
 //!
 //! ```
 //! use miserly_core::{ActualRuntime, Instants, Request, Resources, Span, Time};
@@ -59,8 +59,9 @@ pub enum NaiveOrder {
     /// Least first.
     Rank(fn(&Request) -> i128),
     /// Largest `value - weight * submit` first, in seconds: the same at any instant as `value + weight * delay`.
+    /// What is not a number comes last.
     Value {
-        /// The value of a job that has only just come.
+        /// The value of a job, before the weight.
         value: fn(NaiveFacts) -> f64,
         /// What a second of delay adds.
         weight: f64,
@@ -78,6 +79,14 @@ pub struct NaiveFacts {
     pub procs: f64,
     /// In [0, 1).
     pub random: f64,
+    /// Since the submission, in seconds.
+    pub wait: f64,
+    /// The submission, in seconds of the log.
+    pub submit: f64,
+    /// In kB.
+    pub memory: f64,
+    /// The user's number, or -1.
+    pub user: f64,
 }
 
 /// Random numbers: the upper 53 bits of the draw number 2^63, or of 2^63 + the ticks of the instant.

@@ -1,6 +1,8 @@
 //! What it means to come before another job in a queue.
 
-use miserly_core::{JobNumber, Request, Time, draw};
+use std::cmp::Ordering;
+
+use miserly_core::{JobNumber, Kind, Request, Time, draw};
 
 use crate::{NaiveDraws, NaiveFacts, NaiveJob, NaiveOrder};
 
@@ -17,10 +19,18 @@ pub(crate) fn sorted(
         NaiveOrder::Rank(rank) => positions.sort_by_key(|&position| rank(request(position))),
         NaiveOrder::Value { value, weight, draws } => positions.sort_by(|&one, &other| {
             let value = |position| aged(request(position), value, weight, draws, now);
-            value(other).partial_cmp(&value(one)).expect("values are numbers")
+            falling(value(one), value(other))
         }),
     }
     positions
+}
+
+/// The larger first; what is not a number last.
+fn falling(one: f64, other: f64) -> Ordering {
+    match (one.is_nan(), other.is_nan()) {
+        (false, false) => other.partial_cmp(&one).expect("both are numbers"),
+        (one, other) => one.cmp(&other),
+    }
 }
 
 /// The key that breaks every tie.
@@ -40,6 +50,10 @@ fn aged(request: &Request, value: fn(NaiveFacts) -> f64, weight: f64, draws: Nai
     let facts = NaiveFacts {
         estimate: seconds(request.estimate.ticks().max(1_000_000)),
         procs: request.procs() as f64,
+        wait: seconds(now.ticks() - request.submit.ticks()),
+        submit: seconds(request.submit.ticks()),
+        memory: request.demand.get(Kind::Memory) as f64,
+        user: request.user.map_or(-1.0, f64::from),
         random: (draw(seed, request.number, number) / 2048) as f64 / 2f64.powi(53),
     };
     value(facts) - weight * seconds(request.submit.ticks())

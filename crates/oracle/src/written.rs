@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use libm::{log2, log10};
+
 use crate::{NaiveDraws, NaiveFacts, NaiveOrder, NaivePolicy};
 
 /// The parameters that were given.
@@ -15,7 +17,7 @@ impl NaivePolicy {
     /// The policy that is written so, if there is a naive version of it; `seed` is the run's.
     pub fn written(text: &str, seed: u64) -> Option<NaivePolicy> {
         let (name, args) = text.trim_end_matches(')').split_once('(').unwrap_or((text, ""));
-        let args = args.split(", ").filter_map(|arg| arg.split_once('=')).collect();
+        let args = arguments(args).into_iter().filter_map(|arg| arg.split_once('=')).collect();
         let given = Given { args, seed };
         let usual = if name == "sorted" { "shortest" } else { "arrival" };
         let order = given.order(given.word("order").unwrap_or(usual))?;
@@ -35,6 +37,16 @@ impl NaivePolicy {
             _ => None,
         }
     }
+}
+
+/// What stands between commas, but for those in quotes.
+fn arguments(text: &str) -> Vec<&str> {
+    let mut quoted = false;
+    let split = |c: char| {
+        quoted ^= c == '\'';
+        c == ',' && !quoted
+    };
+    text.split(split).map(str::trim).collect()
 }
 
 impl Given<'_> {
@@ -92,6 +104,39 @@ fn value(word: &str) -> Option<fn(NaiveFacts) -> f64> {
         "largest" => |job| job.estimate * job.procs,
         "random" => |job| job.random,
         "random/length" => |job| job.random / job.estimate,
+        _ => return preset(word).or_else(|| formula(word)),
+    })
+}
+
+/// The orders of the literature; where the smallest comes first, less their value.
+fn preset(word: &str) -> Option<fn(NaiveFacts) -> f64> {
+    Some(match word {
+        "sjf" => |job| -job.estimate,
+        "sqf" => |job| -job.procs,
+        "saf" => |job| -(job.estimate * job.procs),
+        "lxf" => |job| (job.wait + job.estimate) / job.estimate,
+        "wfp3" => |job| {
+            let ratio = job.wait / job.estimate;
+            ratio * ratio * ratio * job.procs
+        },
+        "unicep" => |job| job.wait / (log2(job.procs) * job.estimate),
+        "f1" => |job| -(log10(job.estimate) * job.procs + 870.0 * log10(job.submit)),
+        "f2" => |job| -(job.estimate.sqrt() * job.procs + 25600.0 * log10(job.submit)),
+        "f3" => |job| -(job.estimate * job.procs + 6_860_000.0 * log10(job.submit)),
+        "f4" => |job| -(job.estimate * job.procs.sqrt() + 530_000.0 * log10(job.submit)),
+        _ => return None,
+    })
+}
+
+/// A few formulas, each as it is written.
+fn formula(word: &str) -> Option<fn(NaiveFacts) -> f64> {
+    Some(match word {
+        "'wait / estimate'" => |job| job.wait / job.estimate,
+        "'1 / estimate'" => |job| 1.0 / job.estimate,
+        "'procs - wait'" => |job| job.procs - job.wait,
+        "'if(wait > 5, wait, -estimate)'" => |job| if job.wait > 5.0 { job.wait } else { -job.estimate },
+        "'memory / (user + 1) - procs'" => |job| job.memory / (job.user + 1.0) - job.procs,
+        "'0 / (procs - 2)'" => |job| 0.0 / (job.procs - 2.0),
         _ => return None,
     })
 }

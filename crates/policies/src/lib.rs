@@ -22,4 +22,4 @@ mod registry;
 mod spec;
 
 pub use registry::{Chosen, DefaultValue, Domain, POLICIES, Param, PolicyError, Promises, Registered, find};
-pub use spec::{Spec, SyntaxError};
+pub use spec::{Spec, SyntaxError, Written};

@@ -1,4 +1,4 @@
-//! The written form of a policy: `easy(order=shortest, backfill=longest)`.
+//! The written form of a policy: `easy(order=shortest, backfill='wait / estimate')`.
 
 /// A policy as it was written: a name, and named values. Whether there are such is the registry's to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -6,7 +6,16 @@ pub struct Spec {
     /// The policy's name.
     pub name: String,
     /// Its parameters, in the order in which they were written.
-    pub args: Vec<(String, String)>,
+    pub args: Vec<(String, Written)>,
+}
+
+/// A value as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// A word: letters, digits and the signs of numbers.
+    Word(String),
+    /// Between single quotes, where anything may stand but a single quote.
+    Quoted(String),
 }
 
 /// A policy that is not written as one.
@@ -18,49 +27,94 @@ pub struct SyntaxError {
 }
 
 impl Spec {
-    /// Reads `name` or `name(parameter=value, ...)`.
+    /// Reads `name` or `name(parameter=value, ...)`, a value being a word or `'anything in quotes'`.
     ///
     /// # Errors
-    /// If a name or value is missing, or the brackets are not balanced.
+    /// If a name or value is missing, or brackets or quotes are not balanced.
     pub fn parse(text: &str) -> Result<Spec, SyntaxError> {
-        let wrong = |problem: String| SyntaxError { text: text.to_owned(), problem };
-        let whole = text.trim();
-        let Some((name, rest)) = whole.split_once('(') else {
-            if whole.contains(')') {
-                return Err(wrong("a bracket closes that was never opened".into()));
-            }
-            return Ok(Spec { name: word(whole).map_err(wrong)?, args: vec![] });
-        };
-        let inner = rest.strip_suffix(')').ok_or_else(|| {
-            let problem = match rest.split_once(')') {
-                Some((_, after)) => format!("{:?} after the closing bracket", after.trim()),
-                None => "a bracket is not closed".into(),
-            };
-            wrong(problem)
-        })?;
-        if inner.contains(['(', ')']) {
-            return Err(wrong("the brackets are not balanced".into()));
-        }
-        let args = arguments(inner).map_err(wrong)?;
-        Ok(Spec { name: word(name).map_err(wrong)?, args })
+        spec(text.trim()).map_err(|problem| SyntaxError { text: text.to_owned(), problem })
     }
 }
 
-fn arguments(inner: &str) -> Result<Vec<(String, String)>, String> {
+impl Written {
+    /// What was written, without quotes.
+    pub fn text(&self) -> &str {
+        match self {
+            Written::Word(text) | Written::Quoted(text) => text,
+        }
+    }
+}
+
+fn spec(whole: &str) -> Result<Spec, String> {
+    let Some((name, rest)) = whole.split_once('(') else {
+        if whole.contains(')') {
+            return Err("a bracket closes that was never opened".into());
+        }
+        return Ok(Spec { name: word(whole)?, args: vec![] });
+    };
+    let args = arguments(inside(rest)?)?;
+    Ok(Spec { name: word(name)?, args })
+}
+
+/// What stands before the closing bracket, behind which nothing may stand.
+fn inside(rest: &str) -> Result<&str, String> {
+    let Some(close) = bare(rest, ')').next() else {
+        let open = if rest.matches('\'').count() % 2 == 1 { "quote" } else { "bracket" };
+        return Err(format!("a {open} is not closed"));
+    };
+    let (inner, after) = (&rest[..close], rest[close + 1..].trim());
+    if bare(inner, '(').next().is_some() {
+        return Err("brackets within the brackets; a formula goes in quotes".into());
+    }
+    if after.contains(['(', ')']) {
+        return Err("the brackets are not balanced".into());
+    }
+    if after.is_empty() { Ok(inner) } else { Err(format!("{after:?} after the closing bracket")) }
+}
+
+/// Where this sign stands outside quotes.
+fn bare(text: &str, sign: char) -> impl Iterator<Item = usize> {
+    let mut quoted = false;
+    text.char_indices().filter_map(move |(at, c)| {
+        quoted ^= c == '\'';
+        (c == sign && !quoted).then_some(at)
+    })
+}
+
+fn arguments(inner: &str) -> Result<Vec<(String, Written)>, String> {
     if inner.trim().is_empty() {
         return Ok(vec![]);
     }
-    inner.split(',').map(argument).collect()
+    let mut args = Vec::new();
+    let mut from = 0;
+    for comma in bare(inner, ',') {
+        args.push(argument(&inner[from..comma])?);
+        from = comma + 1;
+    }
+    args.push(argument(&inner[from..])?);
+    Ok(args)
 }
 
-fn argument(text: &str) -> Result<(String, String), String> {
+fn argument(text: &str) -> Result<(String, Written), String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(format!("{:?} has no value", text.trim()));
     };
-    Ok((word(name)?, word(value)?))
+    Ok((word(name)?, written(value.trim())?))
 }
 
-/// A name or a value: letters, digits and the signs of numbers.
+/// A value; its quotes, if any, are balanced.
+fn written(value: &str) -> Result<Written, String> {
+    match value.strip_prefix('\'').and_then(|rest| rest.split_once('\'')) {
+        Some((text, "")) => Ok(Written::Quoted(text.to_owned())),
+        Some((_, after)) => Err(format!("{after:?} after the closing quote")),
+        None => word(value).map(Written::Word).map_err(|problem| match value {
+            "" => problem,
+            _ => format!("{problem}; a formula goes in quotes"),
+        }),
+    }
+}
+
+/// Letters, digits and the signs of numbers.
 fn word(text: &str) -> Result<String, String> {
     let word = text.trim();
     if word.is_empty() {
@@ -77,14 +131,24 @@ fn word(text: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
+    /// A name, and its parameters with their values, quoted as written.
     type Parts<'a> = (&'a str, &'a [(&'a str, &'a str)]);
+
+    fn shown(value: &Written) -> String {
+        match value {
+            Written::Word(text) => text.clone(),
+            Written::Quoted(text) => format!("'{text}'"),
+        }
+    }
 
     #[track_caller]
     fn check(text: &str, expect: Result<Parts<'_>, &str>) {
         match (Spec::parse(text), expect) {
             (Ok(spec), Ok((name, args))) => {
-                let got: Vec<_> = spec.args.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-                assert_eq!((spec.name.as_str(), &got[..]), (name, args));
+                let got: Vec<_> =
+                    spec.args.iter().map(|(name, value)| (name.as_str(), shown(value))).collect();
+                let args: Vec<_> = args.iter().map(|&(name, value)| (name, value.to_owned())).collect();
+                assert_eq!((spec.name.as_str(), got), (name, args));
             }
             (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
             (got, _) => panic!("{got:?}"),
@@ -100,13 +164,38 @@ mod tests {
     }
 
     #[test]
+    fn anything_but_a_quote_stands_in_quotes() {
+        check("easy(order='wait / estimate')", Ok(("easy", &[("order", "'wait / estimate'")])));
+        check("easy( order = '' )", Ok(("easy", &[("order", "''")])));
+        check(
+            "easy(order='if(wait >= 1, max(a, b), \"é\")', hold=true)",
+            Ok(("easy", &[("order", "'if(wait >= 1, max(a, b), \"é\")'"), ("hold", "true")])),
+        );
+    }
+
+    #[test]
+    fn mistakes_with_quotes() {
+        check("easy(order='a)", Err("a quote is not closed"));
+        check("easy(order=a')", Err("a quote is not closed"));
+        check("easy(order='a' b)", Err("\" b\" after the closing quote"));
+        check("easy(order='a''b')", Err("after the closing quote"));
+        check("easy('order'=a)", Err("unexpected '\\''"));
+        check(
+            "easy(order=wait / estimate)",
+            Err("unexpected ' ' in \"wait / estimate\"; a formula goes in quotes"),
+        );
+        check("easy(order=min(a, b))", Err("a formula goes in quotes"));
+        check("'easy'", Err("unexpected"));
+    }
+
+    #[test]
     fn mistakes() {
         check("", Err("missing"));
         check("easy(", Err("not closed"));
         check("easy)", Err("never opened"));
         check("easy(order=a", Err("not closed"));
         check("easy(order=a))", Err("not balanced"));
-        check("easy((order=a)", Err("not balanced"));
+        check("easy((order=a)", Err("brackets within the brackets"));
         check("easy(order=a) x", Err("after the closing bracket"));
         check("easy(order)", Err("has no value"));
         check("easy(order=)", Err("missing"));

@@ -10,11 +10,11 @@ use super::error::{PolicyError, nearest};
 use super::values::Values;
 use super::{POLICIES, Param, Promises, Registered, find};
 use crate::shared::Profile;
-use crate::spec::Spec;
+use crate::spec::{Spec, Written};
 
 /// A policy of the registry with its parameters, checked: ready to be built any number of times.
 ///
-/// Shown in its written form, with the parameters that were given.
+/// Shown in its written form, with the parameters that were given; formulas as they read best.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     policy: &'static Registered,
@@ -26,7 +26,7 @@ pub struct Chosen {
 #[derive(Clone, Debug)]
 struct Arg {
     param: &'static Param,
-    /// As it was written.
+    /// As it is written.
     text: String,
     value: Value,
 }
@@ -55,8 +55,9 @@ impl Chosen {
     }
 
     fn values(&self, seed: u64) -> Values {
-        let given =
-            |param: &Param| self.args.iter().find(|arg| arg.param.name == param.name).map(|arg| arg.value);
+        let given = |param: &Param| {
+            self.args.iter().find(|arg| arg.param.name == param.name).map(|arg| arg.value.clone())
+        };
         Values::new(self.policy.params, given, seed)
     }
 }
@@ -71,8 +72,8 @@ impl FromStr for Chosen {
             name: spec.name.clone(),
         })?;
         let mut args: Vec<(usize, Arg)> = Vec::new();
-        for (name, text) in spec.args {
-            let (position, arg) = check(policy, &name, text)?;
+        for (name, written) in spec.args {
+            let (position, arg) = check(policy, &name, &written)?;
             if args.iter().any(|(other, _)| *other == position) {
                 return Err(PolicyError::Twice { policy: policy.name, name });
             }
@@ -84,7 +85,7 @@ impl FromStr for Chosen {
 }
 
 /// The parameter of that name with its value, and its place in the registry.
-fn check(policy: &'static Registered, name: &str, text: String) -> Result<(usize, Arg), PolicyError> {
+fn check(policy: &'static Registered, name: &str, written: &Written) -> Result<(usize, Arg), PolicyError> {
     let names = || policy.params.iter().map(|param| param.name);
     let position = names().position(|known| known == name).ok_or_else(|| PolicyError::UnknownParam {
         policy: policy.name,
@@ -93,15 +94,29 @@ fn check(policy: &'static Registered, name: &str, text: String) -> Result<(usize
         has: names().collect::<Vec<_>>().join(", "),
     })?;
     let param = &policy.params[position];
-    match param.domain.parse(&text) {
-        Ok(value) => Ok((position, Arg { param, text, value })),
-        Err(NoValue { nearest }) => Err(PolicyError::BadValue {
-            policy: policy.name,
-            name: param.name,
-            value: text,
-            nearest,
-            allowed: param.domain.to_string(),
-        }),
+    let value =
+        param.domain.read(written).map_err(|problem| refused(policy, param, written.text(), problem))?;
+    Ok((position, Arg { param, text: shown(&value, written), value }))
+}
+
+/// The written form: a formula between quotes, any other value as it is.
+fn shown(value: &Value, written: &Written) -> String {
+    match (value, written) {
+        (Value::Order(order), Written::Quoted(text)) => {
+            order.formula().map_or_else(|| text.clone(), |formula| format!("'{formula}'"))
+        }
+        _ => written.text().to_owned(),
+    }
+}
+
+fn refused(policy: &Registered, param: &Param, text: &str, problem: NoValue) -> PolicyError {
+    let (policy, name) = (policy.name, param.name);
+    match problem {
+        NoValue::Formula(problem) => PolicyError::BadFormula { policy, name, problem },
+        NoValue::Unknown { nearest } => {
+            let allowed = param.domain.to_string();
+            PolicyError::BadValue { policy, name, value: text.to_owned(), nearest, allowed }
+        }
     }
 }
 
@@ -147,6 +162,37 @@ mod tests {
             "fcfs(seed=7, weight=1e-6, draw=pass, order=random/length)",
             Ok(("fcfs(order=random/length, weight=1e-6, draw=pass, seed=7)", Promises::Nothing)),
         );
+    }
+
+    #[test]
+    fn orders_of_the_literature_and_formulas() {
+        check("easy(order=lxf)", Ok(("easy(order=lxf)", Promises::Nothing)));
+        check("easy(backfill=f1)", Ok(("easy(backfill=f1)", Promises::Head)));
+        check(
+            "easy( hold='true', order='wait/(log2( procs )*estimate)' )",
+            Ok(("easy(order='wait / (log2(procs) * estimate)', hold=true)", Promises::Head)),
+        );
+        check(
+            "conservative(order='max(user, -queue)')",
+            Ok(("conservative(order='max(user, -queue)')", Promises::EveryJob)),
+        );
+        let twice =
+            |text: &str| text.parse::<Chosen>().unwrap().to_string().parse::<Chosen>().unwrap().to_string();
+        assert_eq!(twice("fcfs(order='memory^2+submit')"), "fcfs(order='memory ^ 2 + submit')");
+    }
+
+    #[test]
+    fn a_mistake_in_a_formula_is_told_with_its_place() {
+        check(
+            "easy(backfill='wait / estmate')",
+            Err("policy easy, backfill: formula, character 8, at \"estmate\": there is no \"estmate\", \
+                did you mean \"estimate\"; there are wait, estimate, procs, submit, memory, user, queue"),
+        );
+        check("easy(order='')", Err("policy easy, order: formula, at its end: expected a value"));
+        // A name is not a formula, nor a formula a name.
+        check("easy(order='shortest')", Err("there is no \"shortest\""));
+        check("easy(order=wait)", Err("or a formula in quotes"));
+        check("easy(weight='wait')", Err("weight cannot be \"wait\"; it is a number"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Why a policy cannot be had, and what was probably meant.
 
+use miserly_formula::FormulaError;
+
 use crate::shared::Profile;
 use crate::spec::SyntaxError;
 
@@ -50,6 +52,16 @@ pub enum PolicyError {
         nearest: Option<&'static str>,
         /// What it has to be.
         allowed: String,
+    },
+    /// An order in quotes that is no formula.
+    #[error("policy {policy}, {name}: {problem}")]
+    BadFormula {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// What is wrong with it, and where.
+        problem: FormulaError,
     },
     /// A machine that the policy does not know how to use.
     #[error("policy {policy} runs on one host of at most {} processors", Profile::MOST)]

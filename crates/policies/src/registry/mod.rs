@@ -239,7 +239,7 @@ mod tests {
         for policy in POLICIES {
             for (position, param) in policy.params.iter().enumerate() {
                 match param.default {
-                    DefaultValue::Is(text) => assert!(param.domain.parse(text).is_ok(), "{}", param.name),
+                    DefaultValue::Is(text) => assert!(param.domain.named(text).is_ok(), "{}", param.name),
                     DefaultValue::SameAs(other) => {
                         let mut before = policy.params[..position].iter();
                         assert!(before.any(|param| param.name == other), "{}", param.name);

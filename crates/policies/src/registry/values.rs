@@ -2,7 +2,7 @@
 
 use super::domain::Value;
 use super::{DefaultValue, Param};
-use crate::shared::{Criterion, Draw, Order, Weight};
+use crate::shared::{Draw, Order, Weight};
 
 /// A value for each parameter of a policy.
 ///
@@ -23,9 +23,9 @@ impl Values {
         let mut of: Vec<(&'static str, Value)> = Vec::new();
         for param in params {
             let default = || match param.default {
-                DefaultValue::Is(text) => param.domain.parse(text).ok(),
+                DefaultValue::Is(text) => param.domain.named(text).ok(),
                 DefaultValue::SameAs(other) => {
-                    of.iter().find(|(name, _)| *name == other).map(|(_, value)| *value)
+                    of.iter().find(|(name, _)| *name == other).map(|(_, value)| value.clone())
                 }
                 DefaultValue::SeedOfRun => Some(Value::Integer(seed)),
             };
@@ -36,19 +36,17 @@ impl Values {
         Values { of }
     }
 
-    fn get(&self, name: &str) -> Option<Value> {
-        self.of.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.of.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
     /// The order of that name, with the weight and the draws that go for all orders of the policy.
     pub(super) fn order(&self, name: &str) -> Order {
-        let criterion = match self.get(name) {
-            Some(Value::Order(criterion)) => criterion,
-            _ => Criterion::default(),
-        };
+        let order =
+            if let Some(Value::Order(order)) = self.get(name) { order.clone() } else { Order::default() };
         let draw = if self.word("draw") == "pass" { Draw::Pass } else { Draw::Once };
         let weight = Weight::per_second(self.number("weight")).unwrap_or_default();
-        Order::by(criterion).with_weight(weight).with_draws(draw, self.integer("seed"))
+        order.with_weight(weight).with_draws(draw, self.integer("seed"))
     }
 
     fn word(&self, name: &str) -> &'static str {
@@ -56,17 +54,18 @@ impl Values {
     }
 
     fn number(&self, name: &str) -> f64 {
-        if let Some(Value::Number(number)) = self.get(name) { number } else { 0.0 }
+        if let Some(Value::Number(number)) = self.get(name) { *number } else { 0.0 }
     }
 
     fn integer(&self, name: &str) -> u64 {
-        if let Some(Value::Integer(number)) = self.get(name) { number } else { 0 }
+        if let Some(Value::Integer(number)) = self.get(name) { *number } else { 0 }
     }
+
     pub(super) fn count(&self, name: &str) -> u32 {
         u32::try_from(self.integer(name)).unwrap_or(u32::MAX)
     }
 
     pub(super) fn flag(&self, name: &str) -> bool {
-        self.get(name) == Some(Value::Flag(true))
+        self.get(name) == Some(&Value::Flag(true))
     }
 }

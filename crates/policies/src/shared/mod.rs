@@ -8,7 +8,7 @@ mod staircase;
 
 mod order;
 
-pub use order::{Criterion, Draw, Key, Order, Weight};
+pub use order::{Criterion, Draw, Key, Order, Priority, Weight};
 pub use profile::Profile;
 pub use queue::{QueueIndex, Waiting};
 pub use staircase::{Admits, Outlook, Staircase};

@@ -161,9 +161,13 @@ fn best(values: &[Option<f64>], lower_is_better: bool) -> Option<f64> {
     (lowest < highest).then_some(if lower_is_better { lowest } else { highest })
 }
 
-/// A policy's written form on several lines, so that columns stay narrow.
+/// A policy's written form on several lines, so that columns stay narrow; a formula in quotes stays whole.
 pub(super) fn headed(policy: &str) -> String {
-    policy.replace('(', "\n(").replace(", ", ",\n")
+    let fold = |(position, part): (usize, &str)| match position % 2 {
+        0 => part.replace('(', "\n(").replace(", ", ",\n"),
+        _ => format!("'{part}'"),
+    };
+    policy.split('\'').enumerate().map(fold).collect()
 }
 
 fn heading(outcome: &Outcome) -> String {

@@ -3,7 +3,7 @@
 use std::io;
 
 use miserly_core::{
-    ActualRuntime, Instants, JobNumber, Machine, Reason, Request, Resources, Span, Time, draw,
+    ActualRuntime, Instants, JobNumber, Kind, Machine, Reason, Request, Resources, Span, Time, draw,
 };
 use miserly_policies::Chosen;
 use miserly_sim::{Finished, Observer, Simulation};
@@ -28,12 +28,14 @@ pub(crate) fn tick_jobs(quads: &[Quad]) -> Vec<Job> {
 
 fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
     let job = |(number, &(submit, runtime, procs, estimate)): (i64, &Quad)| Job {
-        request: Request::new(
+        request: Request {
             number,
-            Time::from_ticks(submit * ticks),
-            Span::from_ticks(estimate * ticks),
-            Resources::cpus(procs),
-        ),
+            submit: Time::from_ticks(submit * ticks),
+            estimate: Span::from_ticks(estimate * ticks),
+            demand: Resources::cpus(procs).with(Kind::Memory, number.unsigned_abs() % 5),
+            user: u32::try_from(number % 4).ok().filter(|&user| user > 0),
+            queue: None,
+        },
         runtime: ActualRuntime(Span::from_ticks(runtime * ticks)),
         killed: false,
         record: None,
@@ -84,7 +86,7 @@ pub(crate) fn run(procs: u64, jobs: &[Job], policy: &str, instants: Instants) ->
 }
 
 /// Every kind of order, as parameters of a policy.
-pub(crate) const ORDERS: [&str; 18] = [
+pub(crate) const ORDERS: [&str; 37] = [
     "order=arrival",
     "order=shortest",
     "order=longest",
@@ -103,6 +105,25 @@ pub(crate) const ORDERS: [&str; 18] = [
     "order=random, weight=0.04",
     "order=random, weight=0.04, draw=pass",
     "order=random/length, weight=0.02",
+    "order=sjf",
+    "order=sqf",
+    "order=saf",
+    "order=lxf",
+    "order=wfp3",
+    "order=unicep",
+    "order=f1",
+    "order=f2",
+    "order=f3",
+    "order=f4",
+    "order='wait / estimate'",
+    "order='1 / estimate'",
+    "order='procs - wait'",
+    "order='if(wait > 5, wait, -estimate)'",
+    "order='memory / (user + 1) - procs'",
+    "order='0 / (procs - 2)'",
+    "order='procs - wait', weight=0.5",
+    "order=f1, weight=30",
+    "order=unicep, weight=0.01",
 ];
 
 /// Every policy of the family with every order.
@@ -116,9 +137,10 @@ pub(crate) fn policies() -> Vec<String> {
         all.push(format!("easy({order}, hold=true)"));
         all.push(format!("easy({order}, backfill=shortest)"));
         all.push(format!("easy({order}, backfill=random)"));
+        all.push(format!("easy({order}, backfill=lxf)"));
     }
     for guarantee in 1..=3 {
-        let orders = ["shortest", "random, draw=pass", "shortest, weight=0.03", "arrival", "widest"];
+        let orders = ["shortest", "random, draw=pass", "shortest, weight=0.03", "arrival", "widest", "wfp3"];
         all.extend(orders.map(|order| format!("sorted(guarantee={guarantee}, order={order})")));
     }
     for backfill in &ORDERS[1..] {
@@ -128,18 +150,23 @@ pub(crate) fn policies() -> Vec<String> {
 }
 
 /// Into how many parts the policies are cut.
-const TURNS: usize = 12;
+const TURNS: usize = 24;
 
-/// A twelfth of the policies: all of them, for every random case, would only be slow.
+/// A twenty-fourth of the policies: all of them, for every random case, would only be slow.
 pub(crate) fn some_policies() -> impl Strategy<Value = Vec<String>> {
     let taken = |turn| policies().into_iter().skip(turn).step_by(TURNS).collect();
     (0..TURNS).prop_map(taken)
 }
 
+/// What the written form of an order contains that counts in seconds.
+const IN_SECONDS: [&str; 13] =
+    ["weight", "length", "'", "sjf", "sqf", "saf", "lxf", "wfp3", "unicep", "=f1", "=f2", "=f3", "=f4"];
+
 /// Jobs for a policy: their times in ticks, where what an overdue job is given matters most; but in three tenths of
-/// a second, where estimates are divisors, so that some are above the least divisor and some below.
+/// a second, where estimates count in seconds and are divisors, so that some are above the least divisor and some below.
 pub(crate) fn jobs_for(policy: &str, quads: &[Quad]) -> Vec<Job> {
-    jobs_in(if policy.contains("weight") || policy.contains("length") { 300_000 } else { 1 }, quads)
+    let in_seconds = IN_SECONDS.iter().any(|word| policy.contains(word));
+    jobs_in(if in_seconds { 300_000 } else { 1 }, quads)
 }
 
 /// A machine and some jobs on it, crowded enough for queues, with many equal instants.

@@ -96,7 +96,7 @@ impl Criterion {
 }
 
 /// A divisor estimate is at least this.
-const SECOND: Span = Span::from_ticks(1_000_000);
+pub(super) const SECOND: Span = Span::from_ticks(1_000_000);
 
 impl Draw {
     /// The job's random number in [0, 1), a multiple of 2^-53, as of `now`.

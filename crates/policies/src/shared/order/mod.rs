@@ -2,17 +2,21 @@
 
 mod criterion;
 
+mod priority;
+
 mod weight;
 
-use miserly_core::{Entry, JobNumber, Time};
+use miserly_core::{Entry, JobNumber, Request, Time};
+use miserly_formula::{Direction, Formula};
 
 pub use criterion::{Criterion, Draw};
+pub use priority::Priority;
 pub use weight::Weight;
 
-/// An order of the queue (Zotkin et al. §5, §6, §8). Ties by submit time, then by job number.
+/// An order of the queue: by a criterion (Zotkin et al. §5, §6, §8) or by a formula. Ties by submit time, then by job number.
 ///
-/// Without a weight it is the criterion's own, by exact integers where nothing random is in it. With a weight
-/// it is starvation-free: by `value + weight * delay`, largest first, in double precision, where `value` is
+/// Without a weight a criterion goes by exact integers where nothing random is in it. With a weight the order
+/// is starvation-free: by `value + weight * delay`, largest first, in double precision, where `value` is
 ///
 /// | criterion | value |
 /// |---|---|
@@ -20,6 +24,7 @@ pub use weight::Weight;
 /// | narrowest, widest | 1/p, p |
 /// | smallest, largest | 1/(r * p), r * p |
 /// | random, random/length | u, u/r |
+/// | a formula | its value; where the smallest comes first, less that |
 ///
 /// of the estimate r in seconds, at least 1, the processors p, and a random number u in [0, 1). In the order
 /// of arrival nobody is passed, so a weight changes nothing.
@@ -27,17 +32,24 @@ pub use weight::Weight;
 /// # No sorting again
 /// All waiting jobs age alike: at any instant, `value + weight * (now - submit)` puts two jobs in the order in
 /// which `value - weight * submit` does. That is what is computed, times in seconds, and it never changes. Only
-/// an order that draws at every pass does ([`changes`](Order::changes)).
+/// an order that draws at every pass does, or a formula that mentions the wait ([`changes`](Order::changes)).
 ///
 /// # Overtaking is bounded, starting is not
 /// After a delay of `(v - v') / weight` no job that is submitted then gets ahead of one with value v' in the
-/// queue, if its own value is at most v. It may start before it all the same, in a hole that the other does not fit.
+/// queue, if its own value is at most v, and v' does not change. It may start before it all the same, in a hole that the other does not fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
-    criterion: Criterion,
+    by: By,
     weight: Weight,
     draw: Draw,
     seed: u64,
+}
+
+/// What decides who comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum By {
+    Criterion(Criterion),
+    Formula(Priority),
 }
 
 /// A job's place in an order: smaller comes first.
@@ -55,43 +67,69 @@ impl Order {
 
     /// By this criterion alone; random numbers are drawn once for each job, with seed 0.
     pub const fn by(criterion: Criterion) -> Order {
-        Order { criterion, weight: Weight::NONE, draw: Draw::Once, seed: 0 }
+        Order { by: By::Criterion(criterion), weight: Weight::NONE, draw: Draw::Once, seed: 0 }
     }
 
-    /// The same criterion, and this weight on the delay.
+    /// By the value of a formula.
+    pub fn by_formula(priority: Priority) -> Order {
+        Order { by: By::Formula(priority), ..Order::default() }
+    }
+
+    /// The formula, if it goes by one.
+    pub fn formula(&self) -> Option<&Formula> {
+        match &self.by {
+            By::Criterion(_) => None,
+            By::Formula(priority) => Some(priority.formula()),
+        }
+    }
+
+    /// The same order, and this weight on the delay.
     #[must_use]
-    pub const fn with_weight(self, weight: Weight) -> Order {
+    pub fn with_weight(self, weight: Weight) -> Order {
         Order { weight, ..self }
     }
 
-    /// The same criterion, with random numbers drawn so.
+    /// The same order, with random numbers, if it has any, drawn so.
     #[must_use]
-    pub const fn with_draws(self, draw: Draw, seed: u64) -> Order {
+    pub fn with_draws(self, draw: Draw, seed: u64) -> Order {
         Order { draw, seed, ..self }
     }
 
     /// Whether nobody who comes later ever stands before anybody.
     pub fn is_arrival(&self) -> bool {
-        self.criterion == Criterion::Arrival
+        self.by == By::Criterion(Criterion::Arrival)
     }
 
     /// Whether keys change as time goes by, so that a queue has to be sorted again at each pass.
     pub fn changes(&self) -> bool {
-        self.criterion.is_random() && self.draw == Draw::Pass
+        match &self.by {
+            By::Criterion(criterion) => criterion.is_random() && self.draw == Draw::Pass,
+            By::Formula(priority) => priority.changes(),
+        }
     }
 
     /// The job's place in this order at `now`, which matters only to an order that [`changes`](Order::changes).
     pub fn key(&self, now: Time, entry: &Entry) -> Key {
-        let request = &entry.request;
-        let exact = self.criterion.rank(request);
-        let primary = match exact {
-            Some(rank) if self.weight == Weight::NONE || self.is_arrival() => rank,
-            _ => {
-                let random = if exact.is_none() { self.draw.random(self.seed, request, now) } else { 0.0 };
-                descending(self.weight.age(self.criterion.value(request, random), request.submit))
-            }
-        };
+        let primary = self.rank(now, &entry.request);
         Key { primary, ..Key::arrival(entry) }
+    }
+
+    fn rank(&self, now: Time, request: &Request) -> i64 {
+        let value = match &self.by {
+            By::Formula(priority) => priority.value(now, request),
+            By::Criterion(criterion) => match criterion.rank(request) {
+                Some(rank) if self.weight == Weight::NONE || self.is_arrival() => return rank,
+                Some(_) => criterion.value(request, 0.0),
+                None => criterion.value(request, self.draw.random(self.seed, request, now)),
+            },
+        };
+        Direction::Largest.rank(self.weight.age(value, request.submit))
+    }
+}
+
+impl Default for By {
+    fn default() -> By {
+        By::Criterion(Criterion::default())
     }
 }
 
@@ -100,26 +138,5 @@ impl Key {
     pub fn arrival(entry: &Entry) -> Key {
         let request = &entry.request;
         Key { primary: 0, submit: request.submit, number: request.number, admitted: entry.admitted }
-    }
-}
-
-/// An integer that grows as the number falls. It is no NaN.
-fn descending(value: f64) -> i64 {
-    // From zero, not negated: so that there is one zero.
-    let bits = (0.0 - value).to_bits().cast_signed();
-    // Below zero, more bits mean less.
-    if bits < 0 { bits ^ i64::MAX } else { bits }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::descending;
-
-    #[test]
-    fn numbers_as_integers_in_falling_order() {
-        let falling =
-            [f64::MAX, 1e9, 1.0 + f64::EPSILON, 1.0, f64::MIN_POSITIVE, 0.0, -1e-300, -1.0, f64::MIN];
-        assert!(falling.map(descending).is_sorted_by(|a, b| a < b));
-        assert_eq!(descending(0.0), descending(-0.0));
     }
 }

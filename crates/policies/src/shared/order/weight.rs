@@ -2,7 +2,7 @@
 
 use miserly_core::Time;
 
-/// How much a second of delay adds to a job's criterion; none by default (Zotkin et al. §8).
+/// How much a second of delay adds to a job's value; none by default (Zotkin et al. §8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
     /// As bits, of which no two mean the same number: so weights are compared exactly.

@@ -1,0 +1,119 @@
+//! Orders by the value of a formula.
+
+use std::sync::Arc;
+
+use miserly_core::{Kind, Request, Time};
+use miserly_formula::presets::PRESETS;
+use miserly_formula::{Direction, Formula, FormulaError};
+
+use super::criterion::SECOND;
+
+/// A formula over what is known of a waiting job, and which of its values comes first.
+///
+/// A value that is not a number comes last. The formula is parsed once; evaluating it allocates nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Priority {
+    formula: Arc<Formula>,
+    first: Direction,
+}
+
+/// The index of the wait among the names.
+const WAIT: usize = 0;
+
+impl Priority {
+    /// What a formula may name, with the unit of each.
+    pub const NAMES: [(&'static str, &'static str); 7] = [
+        ("wait", "seconds since the submission"),
+        ("estimate", "seconds, at least 1"),
+        ("procs", "processors asked for"),
+        ("submit", "when it was submitted, in seconds of the log's clock"),
+        ("memory", "kB for all processors together, 0 where unknown"),
+        ("user", "number of the user, -1 where unknown"),
+        ("queue", "number of the queue, -1 where unknown"),
+    ];
+
+    /// The job with the largest value of this formula first.
+    ///
+    /// # Errors
+    /// If the text is no formula over [`Priority::NAMES`].
+    pub fn largest(text: &str) -> Result<Priority, FormulaError> {
+        Priority::parse(text, Direction::Largest)
+    }
+
+    /// The order of that name in the literature, if there is one.
+    pub fn preset(name: &str) -> Option<Priority> {
+        let preset = PRESETS.iter().find(|preset| preset.name == name)?;
+        // Each is a formula: a test looks at all of them.
+        Priority::parse(preset.formula, preset.first).ok()
+    }
+
+    fn parse(text: &str, first: Direction) -> Result<Priority, FormulaError> {
+        let formula = Arc::new(Formula::parse(text, &Priority::NAMES.map(|(name, _)| name))?);
+        Ok(Priority { formula, first })
+    }
+
+    /// The formula.
+    pub fn formula(&self) -> &Formula {
+        &self.formula
+    }
+
+    /// Whether values change as time goes by.
+    pub(super) fn changes(&self) -> bool {
+        self.formula.uses(WAIT)
+    }
+
+    /// A number of which the largest comes first: the formula's, or less that where the smallest does.
+    pub(super) fn value(&self, now: Time, request: &Request) -> f64 {
+        let value = self.formula.eval(&facts(now, request));
+        match self.first {
+            Direction::Largest => value,
+            Direction::Smallest => -value,
+        }
+    }
+}
+
+/// The values of [`Priority::NAMES`].
+fn facts(now: Time, request: &Request) -> [f64; Priority::NAMES.len()] {
+    let known = |number: Option<u32>| number.map_or(-1.0, f64::from);
+    [
+        (now - request.submit).as_secs_f64(),
+        request.estimate.max(SECOND).as_secs_f64(),
+        request.procs() as f64,
+        (request.submit - Time::ZERO).as_secs_f64(),
+        request.demand.get(Kind::Memory) as f64,
+        known(request.user),
+        known(request.queue),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Resources, Span};
+    use miserly_formula::presets::NAMES;
+
+    use super::*;
+
+    #[test]
+    fn every_preset_is_a_formula_of_the_same_names() {
+        for preset in PRESETS {
+            let priority = Priority::preset(preset.name).expect(preset.name);
+            let theirs = Formula::parse(preset.formula, &NAMES).unwrap();
+            assert_eq!(priority.formula().to_string(), theirs.to_string());
+        }
+        assert!(NAMES.iter().zip(Priority::NAMES).all(|(theirs, (ours, _))| *theirs == ours));
+    }
+
+    #[test]
+    fn every_name_has_its_value() {
+        let demand = Resources::cpus(4).with(Kind::Memory, 2048);
+        let known = Request {
+            user: Some(7),
+            queue: Some(3),
+            ..Request::new(1, Time::from_ticks(2_500_000), Span::from_ticks(90_000_000), demand)
+        };
+        let now = Time::from_ticks(12_750_000);
+        assert_eq!(facts(now, &known), [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0]);
+        let unknown = Request::new(1, now, Span::TICK, Resources::cpus(1));
+        assert_eq!(facts(now, &unknown), [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0]);
+    }
+}
