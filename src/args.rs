@@ -145,7 +145,7 @@ pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
 
-    /// Also measure the jobs group by group: by runtime and width, user, queue or runtime; repeatable
+    /// Also measure the jobs group by group; repeatable. A category is a range of runtimes and of widths
     #[arg(long, value_name = "KIND", value_parser = grouping())]
     pub(crate) by: Vec<Grouping>,
 
@@ -181,7 +181,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,
 
-    /// Also compare the jobs group by group: by runtime and width, user, queue or runtime; repeatable
+    /// Also compare the jobs group by group; repeatable. A category is a range of runtimes and of widths
     #[arg(long, value_name = "KIND", value_parser = grouping())]
     pub(crate) by: Vec<Grouping>,
 

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Lab, log, of_project, parsed, small_log, without_timing};
 
-struct Schema {
+pub(crate) struct Schema {
     schemas: Schemas,
     index: SchemaIndex,
 }
 
 impl Schema {
-    fn load() -> Schema {
+    pub(crate) fn load() -> Schema {
         let text = fs::read_to_string(of_project("docs/simulate.schema.json")).expect("the schema");
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         compiler.add_resource("file:///simulate.json", parsed(&text)).expect("a resource");
@@ -26,7 +26,7 @@ impl Schema {
     }
 
     #[track_caller]
-    fn check(&self, document: &Value) {
+    pub(crate) fn check(&self, document: &Value) {
         if let Err(error) = self.schemas.validate(document, self.index) {
             panic!("{error:#}");
         }
@@ -44,6 +44,8 @@ fn documents_follow_the_schema() {
         "--drop job>0",
         "--details",
         "--details --drop job>0",
+        "--by category --by user --by queue --by runtime-bin",
+        "--by category --by user --drop job>0",
     ] {
         schema.check(&lab.document(&format!("simulate log.swf -p easy(backfill=shortest) --json {options}")));
     }

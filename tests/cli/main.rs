@@ -4,6 +4,8 @@ mod support;
 
 mod document;
 
+mod by;
+
 mod reading;
 
 mod jobs;

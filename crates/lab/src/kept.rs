@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Request, Span, Time};
+use miserly_core::{PeSet, Request, Span, Time};
 use miserly_report::Outcome;
 use miserly_sim::{Finished, Observer};
 use serde::Serialize;
@@ -75,7 +75,7 @@ impl Observer for Window {
                 start: secs(job.start),
                 end: secs(job.end),
                 reason: job.reason.as_str().to_owned(),
-                pes: job.pes.iter().flat_map(|pes| pes.ranges()).copied().collect(),
+                pes: job.pes.iter().flat_map(PeSet::ranges).copied().collect(),
             });
         }
         Ok(())

@@ -63,8 +63,8 @@ impl Experiment {
 
     /// An error about something of the file.
     pub(crate) fn wrong<T>(&self, at: &Spanned<T>, problem: impl Into<String>) -> ExperimentError {
-        let before = &self.text.as_bytes()[..at.span().start.min(self.text.len())];
-        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        let before = self.text.get(..at.span().start).unwrap_or(&self.text);
+        let line = 1 + before.matches('\n').count();
         ExperimentError::File { file: self.name.clone(), line, problem: problem.into() }
     }
 

@@ -42,7 +42,7 @@ pub enum ExperimentError {
         /// Which one.
         run: String,
         /// Why.
-        error: PrepareError,
+        error: Box<PrepareError>,
     },
     /// A file of the results cannot be read or written.
     #[error("{}: {error}", path.display())]

@@ -56,11 +56,13 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
     if let Some(window) = &mut window {
         observers.push(window);
     }
-    let outcome = match run.record.jobs {
-        false => prepared.outcome(&run.policy, run.record.gantt.is_some(), &mut observers),
-        true => with_jobs(run, prepared, store, &mut observers),
+    let outcome = if run.record.jobs {
+        with_jobs(run, prepared, store, &mut observers)
+    } else {
+        prepared.outcome(&run.policy, run.record.gantt.is_some(), &mut observers)
     };
-    let outcome = outcome.map_err(|error| ExperimentError::Run { run: told(&run.axes), error })?;
+    let outcome =
+        outcome.map_err(|error| ExperimentError::Run { run: told(&run.axes), error: Box::new(error) })?;
     let gantt = window.map(|window| window.rows);
     let kept = Kept { key: &run.key, run: document(&outcome), gantt_window: run.record.gantt, gantt };
     store.write_json(Store::run(&run.key), &kept)

@@ -39,6 +39,8 @@ impl<'a> Determined<'a> {
     pub(super) fn key(&self) -> String {
         // Plain data: it has a JSON form.
         let text = serde_json::to_vec(self).unwrap_or_default();
-        Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        let start =
+            Sha256::digest(text).iter().take(16).fold(0_u128, |bits, byte| bits << 8 | u128::from(*byte));
+        format!("{start:032x}")
     }
 }

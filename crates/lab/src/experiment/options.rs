@@ -90,6 +90,8 @@ fn word<T: Copy + Default + ToString>(written: Option<&str>, name: &str, all: &[
     })
 }
 
+// By value, as `map_err` gives it.
+#[allow(clippy::needless_pass_by_value)]
 fn text(error: impl ToString) -> String {
     error.to_string()
 }

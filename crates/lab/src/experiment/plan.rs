@@ -130,7 +130,7 @@ impl Asked<'_> {
         options.by = self.block.record.groupings().unwrap_or_default();
         let prepared = Prepared::of(log, options).map_err(|error| ExperimentError::Run {
             run: format!("{}: trace {}", experiment.name, trace.name),
-            error,
+            error: Box::new(error),
         })?;
         let settings = prepared.settings();
         run.key =

@@ -190,7 +190,8 @@ fn heat(chart: &ChartFile, results: &Results) -> Outcome {
         rows.push(line.label.clone());
     }
     let body = Body::Heat { cells, ramp: Ramp::Log, decimals: 1 };
-    let drawn = (!rows.is_empty()).then(|| Drawn { body, columns, rows });
+    let none = rows.is_empty();
+    let drawn = (!none).then_some(Drawn { body, columns, rows });
     Ok((drawn, missing))
 }
 

@@ -21,11 +21,11 @@ pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, Stri
         }
     }
     let verdict = if holds.eval(&values) == 0.0 { Verdict::DoesNotHold } else { Verdict::Holds };
-    let named = names.iter().zip(&values).map(|(name, value)| format!("{name} {}", short(*value)));
+    let plain = names.iter().zip(&values).map(|(name, value)| format!("{name} {}", short(*value)));
     let derived = shows
         .iter()
         .map(|(show, formula)| format!("{} {}", show.label, shown(formula.eval(&values), show.digits)));
-    let figures: Vec<String> = if shows.is_empty() { named.collect() } else { derived.collect() };
+    let figures: Vec<String> = if shows.is_empty() { plain.collect() } else { derived.collect() };
     Ok(Claim { text: claim.text.clone(), verdict, figures: figures.join("; ") })
 }
 

@@ -39,7 +39,7 @@ fn sections(experiment: &Experiment, results: &Results) -> Result<Vec<Section>, 
         placed.push((entry.span().start, Section { heading: entry.get_ref().title.clone(), blocks }));
     }
     for entry in &file.charts {
-        let blocks = of_entry(experiment, entry, |chart| chart::blocks(chart, results))?;
+        let blocks = of_entry(experiment, entry, |chart| blocks(chart, results))?;
         placed.push((entry.span().start, Section { heading: entry.get_ref().title.clone(), blocks }));
     }
     let mut claims = Vec::new();

@@ -47,6 +47,9 @@ impl Rows {
 }
 
 /// The results as CSV, one row per run.
+///
+/// # Errors
+/// If the writer fails, which it does not in memory.
 pub fn csv(results: &Results) -> Result<Vec<u8>, csv::Error> {
     let rows = Rows::of(results);
     let mut writer = csv::Writer::from_writer(Vec::new());

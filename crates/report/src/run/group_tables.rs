@@ -11,7 +11,8 @@ const SHOWN: usize = 20;
 
 /// One table for each breakdown of a run.
 pub(super) fn of_run(outcome: &Outcome, width: Option<usize>) -> String {
-    let table = |(by, groups): (&String, &Vec<Group>)| format!("\n{}\n", run_table(by, groups).table(width));
+    let table =
+        |(by, groups): (&String, &Vec<Group>)| ["\n", &run_table(by, groups).table(width), "\n"].concat();
     outcome.by.iter().map(table).collect()
 }
 
@@ -19,9 +20,10 @@ pub(super) fn of_run(outcome: &Outcome, width: Option<usize>) -> String {
 pub(super) fn of_comparison(outcomes: &[&Outcome], width: Option<usize>) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let tables = first.by.keys().flat_map(|by| FIGURES.iter().map(move |figure| (by, figure)));
-    tables
-        .map(|(by, figure)| format!("\n{}\n", comparison_table(by, figure, outcomes).table(width)))
-        .collect()
+    let table = |(by, of): (&String, &Figure)| {
+        ["\n", &comparison_table(by, of, outcomes).table(width), "\n"].concat()
+    };
+    tables.map(table).collect()
 }
 
 /// A mean that is compared group by group.

@@ -21,7 +21,7 @@ use crate::finished::Finished;
 #[derive(Clone, Debug)]
 pub struct Groups {
     by: Grouping,
-    groups: BTreeMap<GroupKey, Group>,
+    each: BTreeMap<GroupKey, Group>,
     jobs: u64,
     /// How many jobs there may be before all percentiles are sketches.
     exact_most: u64,
@@ -42,8 +42,8 @@ impl Groups {
     }
 
     fn within(by: Grouping, exact_most: u64) -> Groups {
-        let groups = by.fixed().map(|key| (key, Group::default())).collect();
-        Groups { by, groups, jobs: 0, exact_most }
+        let each = by.fixed().map(|key| (key, Group::default())).collect();
+        Groups { by, each, jobs: 0, exact_most }
     }
 
     /// By what the jobs are told apart.
@@ -53,14 +53,14 @@ impl Groups {
 
     /// The groups, in their natural order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (GroupKey, &mut Group)> {
-        self.groups.iter_mut().map(|(key, group)| (*key, group))
+        self.each.iter_mut().map(|(key, group)| (*key, group))
     }
 
     /// Adds a job to its group.
     pub(super) fn add(&mut self, job: &Finished) {
         self.jobs += 1;
         let exact = self.is_exact();
-        let group = self.groups.entry(self.by.key(job)).or_default();
+        let group = self.each.entry(self.by.key(job)).or_default();
         if !exact {
             // A group that is met for the first time beyond the limit must not begin to hold values.
             group.measures.sketch();
@@ -74,8 +74,8 @@ impl Groups {
     /// Adds all that another one holds, of the same grouping.
     pub(super) fn merge(&mut self, other: &Groups) {
         self.jobs += other.jobs;
-        for (key, theirs) in &other.groups {
-            self.groups.entry(*key).or_default().merge(theirs);
+        for (key, theirs) in &other.each {
+            self.each.entry(*key).or_default().merge(theirs);
         }
         if !self.is_exact() {
             self.sketch();
@@ -87,7 +87,7 @@ impl Groups {
     }
 
     fn sketch(&mut self) {
-        self.groups.values_mut().for_each(|group| group.measures.sketch());
+        self.each.values_mut().for_each(|group| group.measures.sketch());
     }
 }
 

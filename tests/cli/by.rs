@@ -1,0 +1,143 @@
+//! The breakdowns of a run: `--by`, and `by` of an experiment.
+
+use serde_json::{Value, json};
+
+use crate::document::Schema;
+use crate::support::Lab;
+
+/// Users 1 to `users` in turn, the last of them unknown; each job twice as long as the one before, up to a day.
+fn log(users: i64) -> String {
+    let line = |job: i64| {
+        let user = if job % users == 0 { -1 } else { job % users };
+        let (submit, run, procs) = (50 * job, 1i64 << (job % 17), 1 + job % 10);
+        format!(
+            "{job} {submit} -1 {run} {procs} -1 -1 {procs} {run} -1 1 {user} -1 -1 {} -1 -1 -1\n",
+            job % 3
+        )
+    };
+    "; MaxProcs: 10\n".to_owned() + &(1..=300).map(line).collect::<String>()
+}
+
+/// The groups of a breakdown, as their names and one of their figures.
+fn figures(document: &Value, by: &str, pointer: &str) -> Vec<(String, f64)> {
+    let groups = document["by"][by].as_array().expect("a breakdown").iter();
+    let name = |group: &Value| group["group"].as_str().expect("a name").to_owned();
+    groups.map(|group| (name(group), group.pointer(pointer).and_then(Value::as_f64).unwrap_or(0.0))).collect()
+}
+
+#[test]
+fn groups_come_in_their_order_and_sum_up_to_the_run() {
+    let lab = Lab::with_log(&log(12));
+    let options = "--by user --by category --by runtime-bin --by queue --by user";
+    let run = lab.document(&format!("simulate log.swf -p easy --warmup 1h --json {options}"));
+    Schema::load().check(&run);
+    let measured = run["jobs"]["measured"].as_f64().expect("a number");
+    assert!(measured < 300.0);
+    let waited = run["metrics"]["wait"]["mean"].as_f64().expect("a mean") * measured;
+    for by in ["category", "user", "queue", "runtime-bin"] {
+        let jobs = figures(&run, by, "/jobs");
+        let means = figures(&run, by, "/metrics/wait/mean");
+        let sum: f64 = jobs.iter().zip(&means).map(|((_, jobs), (_, mean))| jobs * mean).sum();
+        assert_eq!(jobs.iter().map(|(_, jobs)| jobs).sum::<f64>(), measured, "{by}");
+        assert!((sum - waited).abs() < 1e-9 * waited, "{by}: {sum} for {waited}");
+    }
+    let names = |by| figures(&run, by, "/jobs").into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(names("user").join(" "), "1 2 3 4 5 6 7 8 9 10 11 unknown");
+    assert_eq!(names("queue"), ["0", "1", "2"]);
+    assert_eq!(
+        names("category")[..5],
+        ["0-10min 1p", "0-10min 2-8p", "0-10min 9-32p", "0-10min >32p", "10min-1h 1p"]
+    );
+    assert_eq!(figures(&run, "runtime-bin", "/from").last(), Some(&("65536-131072s".into(), 65536.0)));
+}
+
+#[test]
+fn beyond_twenty_users_the_others_share_a_row() {
+    let lab = Lab::with_log(&log(26));
+    let last = |command: &str| {
+        let text = lab.stdout(command);
+        text.lines().last().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).expect("a line")
+    };
+    let run = lab.document("simulate log.swf -p fcfs --json --by user");
+    let mut groups = run["by"]["user"].as_array().expect("users").clone();
+    assert_eq!(groups.len(), 26);
+    groups.sort_by(|a, b| b["work"].as_f64().unwrap_or(0.0).total_cmp(&a["work"].as_f64().unwrap_or(0.0)));
+    let sum = |of: fn(&Value) -> Option<f64>| groups[20..].iter().filter_map(of).sum::<f64>();
+    let jobs = sum(|group| group["jobs"].as_f64());
+    let waited = sum(|group| Some(group["jobs"].as_f64()? * group["metrics"]["wait"]["mean"].as_f64()?));
+    let mean = miserly_report::figure(Some(waited / jobs));
+    let row = last("simulate log.swf -p fcfs --by user");
+    assert!(
+        row.starts_with(&format!("others (6) {jobs} ")) && row.contains(&format!("% {mean} - - ")),
+        "{row}"
+    );
+    assert_eq!(last("compare log.swf -p fcfs -p fcfs --by user"), format!("others (6) {mean} {mean}"));
+}
+
+#[test]
+fn every_run_of_a_comparison_has_its_groups() {
+    let comparison = Lab::with_log(&log(3)).document("compare log.swf -p easy -p fcfs --json --by queue");
+    for run in comparison["runs"].as_array().expect("runs") {
+        Schema::load().check(run);
+        assert_eq!(figures(run, "queue", "/jobs"), ["0", "1", "2"].map(|queue| (queue.to_owned(), 100.0)));
+    }
+    assert_eq!(comparison["runs"][0]["by"].as_object().map(serde_json::Map::len), Some(1));
+}
+
+/// An experiment that records a breakdown, and draws it.
+fn experiment(by: &str) -> String {
+    format!(
+        r#"title = "Groups"
+
+[[trace]]
+name = "log"
+file = "log.swf"
+
+[[runs]]
+name = "all"
+policies = ["easy", "fcfs"]
+record = {{ by = ["category", "{by}"] }}
+
+[[chart]]
+title = "By length"
+kind = "groups"
+value = "by.runtime-bin:metrics.wait.mean"
+lines = [{{ label = "EASY", policy = "easy" }}]
+
+[[chart]]
+title = "By category"
+kind = "heat"
+value = "by.category:metrics.bounded_slowdown.mean"
+lines = [{{ label = "EASY", policy = "easy" }}, {{ label = "FCFS", policy = "fcfs" }}]
+"#
+    )
+}
+
+#[test]
+fn an_experiment_records_and_draws_them() {
+    let lab = Lab::with_log(&log(3));
+    lab.write("groups.toml", experiment("runtime-bin"));
+    assert_eq!(lab.run("experiment run groups.toml -o results").code, Some(0));
+    let report = lab.read("results/report.html");
+    for drawn in ["By length", "By category", "10min-1h 2-8p", "&gt;8h 9-32p"] {
+        assert!(report.contains(drawn), "{drawn}");
+    }
+}
+
+#[test]
+fn an_experiment_knows_its_words() {
+    let lab = Lab::with_log(&log(3));
+    lab.write("groups.toml", experiment("colour"));
+    let run = lab.run("experiment run groups.toml -o results");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    let said = "groups.toml:7: by: \"colour\" is nothing to group jobs by: it is one of category, user, queue, runtime-bin";
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    assert_eq!(lab.files(), ["groups.toml", "log.swf"]);
+}
+
+#[test]
+fn no_group_is_told_where_none_was_asked_for() {
+    let run = Lab::with_log(&log(3)).document("simulate log.swf -p easy --json");
+    assert_eq!(run.get("by"), None);
+    assert_eq!(run["jobs"]["measured"], json!(300));
+}
