@@ -38,7 +38,8 @@ fn groups_come_in_their_order_and_sum_up_to_the_run() {
         let jobs = figures(&run, by, "/jobs");
         let means = figures(&run, by, "/metrics/wait/mean");
         let sum: f64 = jobs.iter().zip(&means).map(|((_, jobs), (_, mean))| jobs * mean).sum();
-        assert_eq!(jobs.iter().map(|(_, jobs)| jobs).sum::<f64>(), measured, "{by}");
+        let all: f64 = jobs.iter().map(|(_, jobs)| jobs).sum();
+        assert!((all - measured).abs() < 0.5, "{by}: {all} jobs of {measured}");
         assert!((sum - waited).abs() < 1e-9 * waited, "{by}: {sum} for {waited}");
     }
     let names = |by| figures(&run, by, "/jobs").into_iter().map(|(name, _)| name).collect::<Vec<_>>();

@@ -17,7 +17,8 @@ use crate::finished::Finished;
 /// The groups of one grouping, and what was measured of each.
 ///
 /// Percentiles are exact up to [`EXACT_MOST`] jobs in all groups together; beyond that every group holds a sketch. A
-/// grouping therefore needs no more memory than the whole, however many groups there are, and is as exact.
+/// grouping therefore holds no more values than the whole does, and is as exact; what its sketches need grows with the
+/// number of groups, not with that of the jobs.
 #[derive(Clone, Debug)]
 pub struct Groups {
     by: Grouping,

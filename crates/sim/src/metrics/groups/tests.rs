@@ -38,7 +38,9 @@ fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
 
 fn grouped(by: Grouping, exact_most: u64, jobs: &[Drawn]) -> Groups {
     let mut groups = Groups::within(by, exact_most);
-    jobs.iter().for_each(|drawn| groups.add(&job(drawn)));
+    for drawn in jobs {
+        groups.add(&job(drawn));
+    }
     groups
 }
 
@@ -107,7 +109,9 @@ proptest! {
     #[test]
     fn the_groups_together_are_the_whole(by in grouping(), jobs in drawn()) {
         let mut whole = Measures::default();
-        jobs.iter().for_each(|drawn| { whole.add(&job(drawn)); });
+        for drawn in &jobs {
+            whole.add(&job(drawn));
+        }
         let mut together = Measures::default();
         for (_, group) in grouped(by, 1000, &jobs).iter_mut() {
             together.merge(&group.measures);
