@@ -1,27 +1,54 @@
 //! `miserly policies`: what there is to choose from.
 
-use anyhow::anyhow;
-use miserly_policies::{Chosen, POLICIES, Param, Registered, find};
-use serde::Serialize;
+mod document;
 
+use anyhow::anyhow;
+use miserly_formula::presets::{PRESETS, Preset};
+use miserly_policies::shared::Priority;
+use miserly_policies::{Chosen, Domain, POLICIES, Registered, find};
+
+use self::document::{Listing, OrderDoc, PolicyDoc};
 use crate::args::PoliciesArgs;
 use crate::output::{print, print_json};
 
 pub(crate) fn run(args: &PoliciesArgs) -> anyhow::Result<()> {
     let Some(name) = &args.name else {
-        if args.json {
-            return print_json(&POLICIES.iter().map(Document::of).collect::<Vec<_>>());
-        }
-        let lines: Vec<String> =
-            POLICIES.iter().map(|policy| format!("{:<14}{}\n", policy.name, policy.summary)).collect();
-        return print(&format!("{}\nmiserly policies NAME shows one with its parameters.\n", lines.concat()));
+        return if args.json { print_json(&Listing::new()) } else { print(&listing()) };
     };
+    if let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) {
+        return if args.json { print_json(&OrderDoc::of(preset)) } else { print(&order_page(preset)) };
+    }
     let policy = match find(name) {
         Some(policy) => policy,
         // Parsing says what is wrong with the name; a whole written form shows its policy.
         None => name.parse::<Chosen>().map_err(|error| anyhow!(error))?.policy(),
     };
-    if args.json { print_json(&Document::of(policy)) } else { print(&page(policy)) }
+    if args.json { print_json(&PolicyDoc::of(policy)) } else { print(&page(policy)) }
+}
+
+fn listing() -> String {
+    let policies = POLICIES.iter().map(|policy| format!("{:<14}{}\n", policy.name, policy.summary));
+    let order = |preset: &Preset| format!("{:<14}{}\n", preset.name, rule(preset));
+    let orders = PRESETS.iter().map(order);
+    let names = Priority::NAMES.map(|(name, meaning)| format!("  {name:<12}{meaning}\n"));
+    format!(
+        "{}\norders by formula, as in 'easy(order=lxf)'\n{}\n\
+        or one of your own, largest first, as in \"easy(order='wait / estimate')\", over\n{}\n\
+        miserly policies NAME shows one with its parameters, or an order with its source.\n",
+        policies.collect::<String>(),
+        orders.collect::<String>(),
+        names.concat()
+    )
+}
+
+fn order_page(preset: &Preset) -> String {
+    let Preset { name, title, source, .. } = preset;
+    format!("{name}\n  {title}\n\nformula  {}\nsource   {source}\n", rule(preset))
+}
+
+/// The formula, and which of its values comes first.
+fn rule(preset: &Preset) -> String {
+    format!("{}, {} first", preset.formula, preset.first.as_str())
 }
 
 fn page(policy: &Registered) -> String {
@@ -37,53 +64,11 @@ fn page(policy: &Registered) -> String {
         for (value, meaning) in values {
             text.push_str(&format!("    {value:<15}{meaning}\n"));
         }
-    }
-    text
-}
-
-/// A policy for programs.
-#[derive(Serialize)]
-struct Document {
-    name: &'static str,
-    summary: &'static str,
-    promises: &'static str,
-    source: &'static str,
-    params: Vec<ParamDoc>,
-}
-
-#[derive(Serialize)]
-struct ParamDoc {
-    name: &'static str,
-    doc: &'static str,
-    /// What a value has to be, in words.
-    takes: String,
-    default: String,
-    /// Every value, where they can be listed.
-    values: Vec<ValueDoc>,
-}
-
-#[derive(Serialize)]
-struct ValueDoc {
-    value: &'static str,
-    doc: &'static str,
-}
-
-impl Document {
-    fn of(policy: &Registered) -> Document {
-        let Registered { name, summary, promises, source, .. } = *policy;
-        Document { name, summary, promises, source, params: policy.params.iter().map(ParamDoc::of).collect() }
-    }
-}
-
-impl ParamDoc {
-    fn of(param: &Param) -> ParamDoc {
-        let values = param.domain.values().into_iter();
-        ParamDoc {
-            name: param.name,
-            doc: param.doc,
-            takes: param.domain.to_string(),
-            default: param.default.to_string(),
-            values: values.map(|(value, doc)| ValueDoc { value, doc }).collect(),
+        if param.domain == Domain::Order {
+            text.push_str(
+                "    'FORMULA'      largest value of a formula first; `miserly policies` tells its names\n",
+            );
         }
     }
+    text
 }
