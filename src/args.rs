@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Tell the story of one job: submitted, reserved, passed, started, and why
     Explain(ExplainArgs),
-    /// List the policies, or show one with its parameters
+    /// List the policies and the orders by formula, or show one
     Policies(PoliciesArgs),
     /// Look at, check, generate and import job logs
     Workload(WorkloadArgs),
@@ -213,7 +213,7 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PoliciesArgs {
-    /// Show this policy with its parameters
+    /// Show this policy with its parameters, or this order with its source
     pub(crate) name: Option<String>,
 
     /// Print JSON

@@ -27,6 +27,14 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// The word that tables and files use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Direction::Smallest => "smallest",
+            Direction::Largest => "largest",
+        }
+    }
+
     /// A place in the queue: smaller comes first, and NaN last in either direction.
     ///
     /// ```

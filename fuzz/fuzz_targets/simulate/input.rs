@@ -8,6 +8,10 @@ use miserly_workload::Job;
 /// The seed of the run.
 pub(crate) const SEED: u64 = 7;
 
+/// Formulas of which there is a naive version.
+const FORMULAS: [&str; 4] =
+    ["'wait / estimate'", "'procs - wait'", "'if(wait > 5, wait, -estimate)'", "'0 / (procs - 2)'"];
+
 /// More jobs only make a run slower.
 const JOBS_MOST: usize = 40;
 
@@ -88,8 +92,10 @@ fn written(policy: &'static Registered, values: [u8; 8]) -> String {
             Domain::Number => (f64::from(byte % 8) / 1e3).to_string(),
             Domain::Integer(least, most) => (least + u64::from(byte % 4)).min(most).to_string(),
             listed => {
-                let listed = listed.values();
-                listed[usize::from(byte) % listed.len()].0.to_owned()
+                let names = listed.values().into_iter().map(|(name, _)| name);
+                let formulas = FORMULAS.into_iter().filter(|_| listed == Domain::Order);
+                let values: Vec<&str> = names.chain(formulas).collect();
+                values[usize::from(byte) % values.len()].to_owned()
             }
         };
         format!("{}={value}", param.name)

@@ -40,7 +40,7 @@ pub(super) enum NoValue {
     /// It is none, and this is the value that looks most like it.
     Unknown { nearest: Option<&'static str> },
     /// It is no formula.
-    Formula(FormulaError),
+    Formula(Box<FormulaError>),
 }
 
 const FLAG: &[(&str, &str)] = &[("true", "yes"), ("false", "no")];
@@ -63,7 +63,7 @@ impl Domain {
     pub(super) fn read(self, written: &Written) -> Result<Value, NoValue> {
         match (self, written) {
             (Domain::Order, Written::Quoted(text)) => {
-                let priority = Priority::largest(text).map_err(NoValue::Formula)?;
+                let priority = Priority::largest(text).map_err(|problem| NoValue::Formula(problem.into()))?;
                 Ok(Value::Order(Order::by_formula(priority)))
             }
             _ => self.named(written.text()),

@@ -61,7 +61,7 @@ pub enum PolicyError {
         /// The parameter.
         name: &'static str,
         /// What is wrong with it, and where.
-        problem: FormulaError,
+        problem: Box<FormulaError>,
     },
     /// A machine that the policy does not know how to use.
     #[error("policy {policy} runs on one host of at most {} processors", Profile::MOST)]

@@ -63,11 +63,20 @@ impl QueueIndex {
         self.len = 0;
     }
 
-    /// Sorts the jobs again, by new keys.
+    /// Sorts the jobs again, by new keys; where those keep the order, nothing moves.
     pub fn rekey(&mut self, mut key: impl FnMut(&Waiting) -> Key) {
-        let renamed = |job: &Waiting| Waiting { key: key(job), ..*job };
-        let mut jobs: Vec<Waiting> = self.chunks.iter().flat_map(|chunk| &chunk.jobs).map(renamed).collect();
-        jobs.sort_unstable_by_key(|job| job.key);
+        for job in self.chunks.iter_mut().flat_map(|chunk| &mut chunk.jobs) {
+            job.key = key(job);
+        }
+        if !self.iter().is_sorted_by_key(|job| job.key) {
+            self.sort();
+        }
+    }
+
+    fn sort(&mut self) {
+        let mut jobs: Vec<Waiting> = self.iter().copied().collect();
+        // Keys that change with time leave long runs as they were; this sort uses them.
+        jobs.sort_by_key(|job| job.key);
         self.chunks = jobs.chunks(CHUNK / 2).map(|jobs| Chunk::of(jobs.to_vec())).collect();
     }
 

@@ -4,13 +4,15 @@ use miserly_core::{Entry, JobId, Request, Resources, Span, State, Time};
 use miserly_policies::shared::{Criterion, Order, QueueIndex, Staircase, Waiting};
 use proptest::prelude::*;
 
-fn waiting(order: &Order, number: u32, submit: i64, procs: u32, estimate: i64) -> Waiting {
+fn entry(number: u32, submit: i64, procs: u32, estimate: i64) -> Entry {
     let (submit, estimate) = (Time::from_ticks(submit), Span::from_ticks(estimate));
     let request = Request::new(i64::from(number), submit, estimate, Resources::cpus(u64::from(procs)));
-    let span = request.planned();
-    let entry =
-        Entry { request, admitted: u64::from(number), state: State::Waiting, promise: None, planned: None };
-    Waiting { key: order.key(Time::ZERO, &entry), job: JobId(number), procs, span }
+    Entry { request, admitted: u64::from(number), state: State::Waiting, promise: None, planned: None }
+}
+
+fn waiting(order: &Order, number: u32, entry: &Entry) -> Waiting {
+    let (procs, span) = (u32::try_from(entry.request.procs()).unwrap(), entry.request.planned());
+    Waiting { key: order.key(Time::ZERO, entry), job: JobId(number), procs, span }
 }
 
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ enum Step {
         estimate: i64,
     },
     Remove(usize),
+    /// New keys: those of another order, or the same again.
+    Rekey(usize),
     /// The first that fits beside a shadow: (free, until the shadow, extra), behind the n-th job.
     Search {
         free: u32,
@@ -38,19 +42,23 @@ fn step() -> impl Strategy<Value = Step> {
     });
     let search = (0u32..30, 1i64..60, 0u32..20, any::<Option<usize>>())
         .prop_map(|(free, until, extra, behind)| Step::Search { free, until, extra, behind });
-    prop_oneof![5 => insert, 3 => any::<usize>().prop_map(Step::Remove), 2 => search]
+    prop_oneof![5 => insert, 3 => any::<usize>().prop_map(Step::Remove), 1 => any::<usize>().prop_map(Step::Rekey), 2 => search]
 }
 
 proptest! {
     #[test]
     fn as_a_sorted_list(steps in prop::collection::vec(step(), 1..600), which in 0..Criterion::ALL.len()) {
-        let order = Order::by(Criterion::ALL[which].0);
+        let mut order = Order::by(Criterion::ALL[which].0);
         let mut queue = QueueIndex::new();
         let mut list: Vec<Waiting> = Vec::new();
-        for (number, step) in (0u32..).zip(steps) {
+        let mut entries: Vec<Entry> = Vec::new();
+        for step in steps {
             match step {
                 Step::Insert { submit, procs, estimate } => {
-                    let job = waiting(&order, number, submit, procs, estimate);
+                    let number = u32::try_from(entries.len()).unwrap();
+                    let entry = entry(number, submit, procs, estimate);
+                    let job = waiting(&order, number, &entry);
+                    entries.push(entry);
                     queue.insert(job);
                     list.push(job);
                     list.sort_by_key(|job| job.key);
@@ -61,6 +69,13 @@ proptest! {
                     prop_assert!(!queue.remove(&job.key));
                 }
                 Step::Remove(_) => {}
+                Step::Rekey(which) => {
+                    order = Order::by(Criterion::ALL[which % Criterion::ALL.len()].0);
+                    let key = |job: &Waiting| order.key(Time::ZERO, &entries[job.job.index()]);
+                    queue.rekey(key);
+                    list.iter_mut().for_each(|job| job.key = key(job));
+                    list.sort_by_key(|job| job.key);
+                }
                 Step::Search { free, until, extra, behind } => {
                     let until = Span::from_ticks(until);
 

@@ -8,6 +8,7 @@ mod conservative;
 mod easy;
 mod fcfs;
 mod instants;
+mod orders;
 mod overrun;
 
 mod sample;
