@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::Lab;
 
@@ -137,6 +137,19 @@ fn the_number_of_threads_does_not_show() {
     same(&one, &five);
 }
 
+/// Waits until so many runs are kept, or a minute; says how many there are.
+#[track_caller]
+fn wait_for_runs(folder: &Path, least: usize) -> usize {
+    for _ in 0..30_000 {
+        let runs = fs::read_dir(folder).map_or(0, Iterator::count);
+        if runs >= least {
+            return runs;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("no {least} runs in a minute");
+}
+
 /// Enough runs that the program can be caught in the middle of them.
 fn long() -> String {
     SMALL.replace("jobs = 400", "jobs = 4000").replace("seeds = [1, 2]", "repetitions = 40")
@@ -149,15 +162,9 @@ fn a_killed_experiment_goes_on_to_the_same_bytes() {
     lab.run("experiment run small.toml -o whole");
     let mut child =
         lab.command("experiment run small.toml -o killed").spawn().expect("a program that starts");
-    let since = Instant::now();
-    let runs = || fs::read_dir(lab.path("killed/runs")).map_or(0, |entries| entries.count());
-    while runs() < 3 {
-        assert!(since.elapsed() < Duration::from_secs(60), "no run in a minute");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    let done = wait_for_runs(&lab.path("killed/runs"), 3);
     child.kill().expect("a kill");
     child.wait().expect("an end");
-    let done = runs();
     let resumed = lab.run("experiment run small.toml -o killed");
     assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
     assert!(resumed.stderr.contains("kept from before"), "{done} runs were there: {}", resumed.stderr);
@@ -170,11 +177,7 @@ fn two_at_once_do_not_share_a_folder() {
     let lab = Lab::new();
     lab.write("small.toml", long());
     let mut first = lab.command("experiment run small.toml -o out").spawn().expect("a program that starts");
-    let since = Instant::now();
-    while fs::read_dir(lab.path("out/runs")).map_or(0, |entries| entries.count()) == 0 {
-        assert!(since.elapsed() < Duration::from_secs(60), "no run in a minute");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    wait_for_runs(&lab.path("out/runs"), 1);
     let second = lab.run("experiment run small.toml -o out");
     first.kill().expect("a kill");
     first.wait().expect("an end");
@@ -326,4 +329,21 @@ fn pages_of_runs_are_files_of_their_own() {
     let run = lab.run("simulate made.swf -p easy --report one.html --window 2h..1h");
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("end must be after its begin"), "{}", run.stderr);
+}
+
+#[test]
+fn the_example_of_the_docs_runs() {
+    let docs = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/experiments.md"))
+        .expect("the docs");
+    let (_, rest) = docs.split_once("```toml\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("its end");
+    let lab = Lab::new();
+    lab.write("slowdown.toml", example);
+    let run = lab.run("experiment run slowdown.toml");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stdout.contains("## Mean bounded slowdown") && run.stdout.contains("**holds**"),
+        "{}",
+        run.stdout
+    );
 }
