@@ -35,14 +35,14 @@ impl ReportFileArgs {
         let page = overview(&Overview { command: command(), runs, window: self.window })?;
         write(path, html(&page).as_bytes()).with_context(|| format!("--report {}", path.display()))
     }
+}
 
-    /// Takes out of a run what only the page needed.
-    pub(crate) fn forget(&self, outcome: &mut Outcome, details: bool, by: &[Grouping]) {
-        if !details {
-            outcome.details = None;
-        }
-        outcome.by.retain(|kind, _| by.iter().any(|asked| asked.as_str() == kind));
+/// Takes out of a run what only the page needed: all but what was asked for.
+pub(crate) fn forget(outcome: &mut Outcome, details: bool, by: &[Grouping]) {
+    if !details {
+        outcome.details = None;
     }
+    outcome.by.retain(|kind, _| by.iter().any(|asked| asked.as_str() == kind));
 }
 
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::args::CompareArgs;
 use crate::output::{print, print_json, width};
+use crate::page::forget;
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
@@ -51,7 +52,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let of_runs = logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy)));
     args.report
         .write(of_runs.zip(&outcomes).map(|((log, policy), outcome)| (log, policy, outcome)).collect())?;
-    outcomes.iter_mut().for_each(|outcome| args.report.forget(outcome, false, &args.by));
+    for outcome in &mut outcomes {
+        forget(outcome, false, &args.by);
+    }
     if args.json {
         let differences = outcomes
             .chunks(policies.len())

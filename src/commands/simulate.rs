@@ -10,6 +10,7 @@ use miserly_workload::Estimates;
 
 use crate::args::SimulateArgs;
 use crate::output::{print, print_json, refuse_the_input_itself, width};
+use crate::page::forget;
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     };
     drop(progress);
     args.report.write(vec![(&prepared, &args.policy, &outcome)])?;
-    args.report.forget(&mut outcome, args.details, &args.by);
+    forget(&mut outcome, args.details, &args.by);
     if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome, width())) }
 }
 

@@ -324,7 +324,7 @@ fn pages_of_runs_are_files_of_their_own() {
     for (name, policies) in [("one.html", 1), ("two.html", 2)] {
         let page = lab.read(name);
         assert!(page.starts_with("<!DOCTYPE html>") && !page.contains("src=\"http"), "{name}");
-        assert_eq!(page.matches("id=\"made-swf-jobs-on-processors").count(), policies, "{name}");
+        assert_eq!(page.matches("id=\"chart-made-swf-jobs-on-processors").count(), policies, "{name}");
     }
     let run = lab.run("simulate made.swf -p easy --report one.html --window 2h..1h");
     assert_eq!(run.code, Some(2));
