@@ -87,15 +87,10 @@ fn seeds(block: &RunsFile, policy: &Chosen, estimates: Estimates) -> Vec<u64> {
         None if block.seeds.is_empty() => vec![1],
         None => block.seeds.clone(),
     };
-    if !estimates.draws() && !draws(policy) {
+    if !estimates.draws() && !policy.draws() {
         seeds.truncate(1);
     }
     seeds
-}
-
-/// Whether the policy draws at random.
-fn draws(policy: &Chosen) -> bool {
-    policy.to_string().contains("random")
 }
 
 /// A run as a block asks for it.

@@ -72,7 +72,11 @@ pub fn compare_tables(outcomes: &[&Outcome], width: Option<usize>) -> String {
     let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
     let legend = legend(marked(BEST), marked(ALIKE), outcomes);
     let table = Columns { header, rows }.table(width);
-    format!("{}\n{table}\n{legend}{}", log_heading(first), group_tables::of_comparison(outcomes, width))
+    format!(
+        "{}\n{table}\n{legend}{}",
+        log_heading(first, outcomes),
+        group_tables::of_comparison(outcomes, width)
+    )
 }
 
 /// What stands behind the best value of a row.
@@ -171,10 +175,11 @@ pub(super) fn headed(policy: &str) -> String {
 }
 
 fn heading(outcome: &Outcome) -> String {
-    format!("{}{:<24}{}\n", log_heading(outcome), "policy", outcome.policy)
+    format!("{}{:<24}{}\n", log_heading(outcome, &[outcome]), "policy", outcome.policy)
 }
 
-fn log_heading(outcome: &Outcome) -> String {
+/// What log was run and how; `outcomes` are all that the heading stands over.
+fn log_heading(outcome: &Outcome, outcomes: &[&Outcome]) -> String {
     let (settings, jobs) = (&outcome.settings, &outcome.jobs);
     let mut text =
         format!("{:<24}{}, {} processors\n", "log", outcome.trace.name, count(settings.procs.into()));
@@ -196,18 +201,20 @@ fn log_heading(outcome: &Outcome) -> String {
         said.push_str(&format!("; {} killed at the log's estimate", count(jobs.killed_at_estimate)));
     }
     text.push_str(&format!("{:<24}{said}\n", "jobs"));
+    let random = |outcome: &&Outcome| outcome.policy.contains("random");
+    let drawn = settings.estimates.starts_with("uniform") || outcomes.iter().any(random);
     let conventions = format!(
         "estimates {}, overrun {}, instants {}, size {}",
         settings.estimates, settings.overrun, settings.instants, settings.procs_field
     );
-    text.push_str(&format!("{:<24}{conventions}{}\n", "settings", further(settings)));
+    text.push_str(&format!("{:<24}{conventions}{}\n", "settings", further(settings, drawn)));
     text
 }
 
 /// The settings that are seldom other than they come.
-fn further(settings: &Settings) -> String {
+fn further(settings: &Settings, drawn: bool) -> String {
     let mut text = String::new();
-    if settings.estimates.starts_with("uniform") {
+    if drawn {
         text.push_str(&format!(", seed {}", settings.seed));
     }
     for (name, value) in [("from", settings.from), ("to", settings.to)] {

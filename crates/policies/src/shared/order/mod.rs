@@ -100,6 +100,11 @@ impl Order {
         self.by == By::Criterion(Criterion::Arrival)
     }
 
+    /// Whether it draws random numbers.
+    pub fn is_random(&self) -> bool {
+        matches!(&self.by, By::Criterion(criterion) if criterion.is_random())
+    }
+
     /// Whether keys change as time goes by, so that a queue has to be sorted again at each pass.
     pub fn changes(&self) -> bool {
         match &self.by {
