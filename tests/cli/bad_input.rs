@@ -172,7 +172,13 @@ fn policies_that_there_are_not() {
     refused(
         "easy(order=short)",
         "policy easy: order cannot be \"short\", did you mean \"shortest\"; it is one of arrival, shortest, longest, \
-         narrowest, widest, smallest, largest, random, random/length",
+         narrowest, widest, smallest, largest, random, random/length, sjf, sqf, saf, lxf, wfp3, unicep, f1, f2, f3, \
+         f4; or a formula in quotes",
+    );
+    refused(
+        "easy(order='wait/estmate')",
+        "policy easy, order: formula, character 6, at \"estmate\": there is no \"estmate\", did you mean \"estimate\"; \
+         there are wait, estimate, procs, submit, memory, user, queue",
     );
     let form = "write it like easy or easy(backfill=shortest)";
     refused("easy(order=widest", &format!("policy \"easy(order=widest\": a bracket is not closed; {form}"));
