@@ -1,5 +1,6 @@
 //! What the help, the README and the pages of tests/cmd show is what the program prints.
 
+use miserly_formula::presets::PRESETS;
 use trycmd::TestCases;
 use trycmd::schema::Bin;
 
@@ -22,6 +23,19 @@ fn readme() {
     if of_project("README.md").exists() {
         // Building the program is not tried again.
         cases().register_bin("cargo", Bin::Ignore).register_bin("git", Bin::Ignore).case("README.md");
+    }
+}
+
+/// The manual's table of the orders of the literature has them all, with their formulas.
+#[test]
+fn orders_of_the_literature() {
+    let manual = of_project("docs/orders.md");
+    if manual.exists() {
+        let manual = std::fs::read_to_string(manual).unwrap();
+        for preset in PRESETS {
+            let row = format!("| `{}` | `{}` | {} |", preset.name, preset.formula, preset.first.as_str());
+            assert!(manual.contains(&row), "{row}");
+        }
     }
 }
 
