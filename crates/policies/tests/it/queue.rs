@@ -73,7 +73,9 @@ proptest! {
                     order = Order::by(Criterion::ALL[which % Criterion::ALL.len()].0);
                     let key = |job: &Waiting| order.key(Time::ZERO, &entries[job.job.index()]);
                     queue.rekey(key);
-                    list.iter_mut().for_each(|job| job.key = key(job));
+                    for job in &mut list {
+                        job.key = key(job);
+                    }
                     list.sort_by_key(|job| job.key);
                 }
                 Step::Search { free, until, extra, behind } => {
