@@ -106,7 +106,7 @@ fn an_experiment_shows_its_tables_charts_and_claims() {
     assert_eq!(files["report.md"], run.stdout.as_bytes());
     let rows = String::from_utf8(files["results.csv"].clone()).expect("text");
     assert_eq!(rows.lines().count(), 1 + 7, "{rows}");
-    assert!(rows.starts_with("runs,trace,policy,estimates,model,factor,seed,key,"), "{rows}");
+    assert!(rows.starts_with("runs,trace,policy,estimates,model,factor,procs,load,seed,key,"), "{rows}");
 }
 
 #[test]
@@ -345,5 +345,71 @@ fn the_example_of_the_docs_runs() {
         run.stdout.contains("## Mean bounded slowdown") && run.stdout.contains("**holds**"),
         "{}",
         run.stdout
+    );
+}
+
+#[test]
+fn machines_loads_and_chosen_figures() {
+    let lab = Lab::new();
+    lab.write(
+        "grid.toml",
+        r#"
+title = "Grid"
+metrics = ["metrics.wait.mean", "settings.procs", "settings.scale_load"]
+[[trace]]
+name = "made"
+model = "feitelson96"
+jobs = 200
+[[runs]]
+name = "all"
+policies = ["easy"]
+machines = [128, 256]
+loads = [0.5, 1, 2]
+[[chart]]
+title = "Wait by load"
+kind = "line"
+x = "load"
+value = "metrics.wait.mean"
+lines = [{ label = "128", procs = 128 }, { label = "256", procs = 256 }]
+[[claim]]
+text = "the load matters"
+holds = "double != single"
+let.single = { value = "metrics.wait.mean", procs = 128, load = 1 }
+let.double = { value = "metrics.wait.mean", procs = 128, load = 2 }
+"#,
+    );
+    let run = lab.run("experiment run grid.toml");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("6 runs made") && run.stdout.contains("**holds**"),
+        "{} {}",
+        run.stderr,
+        run.stdout
+    );
+    let rows = lab.read("grid-results/results.csv");
+    let head = "runs,trace,policy,estimates,model,factor,procs,load,seed,key,written,";
+    assert!(
+        rows.starts_with(&format!("{head}metrics.wait.mean,settings.procs,settings.scale_load\n")),
+        "{rows}"
+    );
+    assert!(rows.lines().any(|row| row.contains(",256,0.5,1,") && row.ends_with(",256,0.5")), "{rows}");
+    lab.write("grid.toml", lab.read("grid.toml").replace("\"settings.procs\"", "\"settings.prox\""));
+    let run = lab.run("experiment run grid.toml");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("grid.toml:3: no run's document has \"settings.prox\""), "{}", run.stderr);
+}
+
+#[test]
+fn options_that_exclude_each_other_across_log_and_block_are_refused() {
+    let off_line = "jobs = 400\noptions = { offline = true }";
+    let raised = "seeds = [1, 2]\nloads = [2]";
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL.replace("jobs = 400", off_line).replace("seeds = [1, 2]", raised));
+    let run = lab.run("experiment run small.toml");
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr.contains("small.toml:13: offline and scale-load exclude each other"),
+        "{}",
+        run.stderr
     );
 }

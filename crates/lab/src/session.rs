@@ -61,19 +61,33 @@ impl Session {
         self.store.write("experiment.toml", self.experiment.text.as_bytes())?;
         self.store.write_json("index.json", &self.index())?;
         let results = Results::read(&self.store)?;
-        let rows = results::csv(&results).map_err(|error| ExperimentError::Io {
+        let figures = self.figures(&results)?;
+        let rows = results::csv(&results, &figures).map_err(|error| ExperimentError::Io {
             path: self.store.path("results.csv"),
             error: error.into(),
         })?;
         self.store.write("results.csv", &rows)?;
         #[cfg(feature = "parquet")]
-        self.write_parquet(&results)?;
+        self.write_parquet(&results, &figures)?;
         Ok(executed)
     }
 
+    /// The figures that the rows are to have; every one is in some run's document.
+    fn figures(&self, results: &Results) -> Result<Vec<&str>, ExperimentError> {
+        let wanted = &self.experiment.file.metrics;
+        match wanted.iter().find(|path| !results.has(path.get_ref())) {
+            None => Ok(wanted.iter().map(|path| path.get_ref().as_str()).collect()),
+            Some(path) => {
+                let problem =
+                    format!("no run's document has {:?} (docs/simulate.schema.json)", path.get_ref());
+                Err(self.experiment.wrong(path, problem))
+            }
+        }
+    }
+
     #[cfg(feature = "parquet")]
-    fn write_parquet(&self, results: &Results) -> Result<(), ExperimentError> {
-        let bytes = results::parquet(results).map_err(|error| ExperimentError::Io {
+    fn write_parquet(&self, results: &Results, figures: &[&str]) -> Result<(), ExperimentError> {
+        let bytes = results::parquet(results, figures).map_err(|error| ExperimentError::Io {
             path: self.store.path("results.parquet"),
             error: std::io::Error::other(error),
         })?;

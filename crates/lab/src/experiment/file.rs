@@ -20,6 +20,9 @@ pub struct File {
     /// Short names of policies: the name, and the written form.
     #[serde(default)]
     pub policies: BTreeMap<String, Spanned<String>>,
+    /// The figures that results.csv has, as paths; all where none is named.
+    #[serde(default)]
+    pub metrics: Vec<Spanned<String>>,
     /// What to run.
     #[serde(default)]
     pub runs: Vec<Spanned<RunsFile>>,
@@ -109,6 +112,12 @@ pub struct RunsFile {
     /// Models of the estimates.
     #[serde(default = "log_estimates")]
     pub estimates: Vec<Spanned<String>>,
+    /// Machines of so many processors, in place of each log's own.
+    #[serde(default)]
+    pub machines: Vec<u32>,
+    /// By how much the load is raised: 1 as it is.
+    #[serde(default)]
+    pub loads: Vec<f64>,
     /// The seeds of random draws.
     #[serde(default)]
     pub seeds: Vec<u64>,

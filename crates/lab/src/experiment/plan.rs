@@ -4,20 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_policies::Chosen;
 use miserly_workload::Estimates;
+use toml::Spanned;
 
 use super::checked::Experiment;
 use super::error::ExperimentError;
-use super::file::{Record, RunsFile};
+use super::file::{Options, Record, RunsFile};
 use super::key::Determined;
 use super::logs::Logs;
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, RunOptions};
 
-/// What tells the runs of an experiment apart, by name: `trace`, `policy`, `estimates`, `model`, `factor`, `seed`
-/// and `runs`, the block.
+/// What tells the runs of an experiment apart, by name: `trace`, `policy`, `estimates`, `model`, `factor`, `procs`,
+/// `load`, `seed` and `runs`, the block.
 pub type Axes = BTreeMap<String, String>;
 
 /// The names of the axes.
-pub const AXES: [&str; 7] = ["runs", "trace", "policy", "estimates", "model", "factor", "seed"];
+pub const AXES: [&str; 9] =
+    ["runs", "trace", "policy", "estimates", "model", "factor", "procs", "load", "seed"];
 
 /// One run of an experiment.
 pub struct PlannedRun {
@@ -47,7 +49,7 @@ impl Plan {
     pub fn new(experiment: &Experiment, logs: &Logs) -> Result<Plan, ExperimentError> {
         let mut runs = Vec::new();
         for block in &experiment.file.runs {
-            plan_block(experiment, block.get_ref(), logs, &mut runs)?;
+            plan_block(experiment, block, logs, &mut runs)?;
         }
         Ok(Plan { runs })
     }
@@ -61,23 +63,39 @@ impl Plan {
 
 fn plan_block(
     experiment: &Experiment,
-    block: &RunsFile,
+    entry: &Spanned<RunsFile>,
     logs: &Logs,
     runs: &mut Vec<PlannedRun>,
 ) -> Result<(), ExperimentError> {
+    let block = entry.get_ref();
     for at in experiment.traces_of(block) {
-        for label in &block.policies {
-            let policy = experiment.policy(label)?;
-            for model in &block.estimates {
-                let estimates = experiment.estimates(model)?;
-                for seed in seeds(block, &policy, estimates) {
-                    let asked = Asked { block, at, label: label.get_ref(), policy: &policy, estimates, seed };
-                    runs.push(asked.plan(experiment, logs)?);
+        for (procs, load) in machines_and_loads(block) {
+            for label in &block.policies {
+                let policy = experiment.policy(label)?;
+                for model in &block.estimates {
+                    let estimates = experiment.estimates(model)?;
+                    for seed in seeds(block, &policy, estimates) {
+                        let label = label.get_ref();
+                        let asked = Asked { entry, at, procs, load, label, policy: &policy, estimates, seed };
+                        runs.push(asked.plan(experiment, logs)?);
+                    }
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Every machine under every load; `None` stands for what the options say.
+fn machines_and_loads(block: &RunsFile) -> Vec<(Option<u32>, Option<f64>)> {
+    let machines: Vec<Option<u32>> = some_or_none(&block.machines);
+    let loads: Vec<Option<f64>> = some_or_none(&block.loads);
+    machines.iter().flat_map(|procs| loads.iter().map(|load| (*procs, *load))).collect()
+}
+
+/// Each of a list, or once none.
+fn some_or_none<T: Copy>(list: &[T]) -> Vec<Option<T>> {
+    if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }
 }
 
 /// The seeds of a run: one is enough where nothing is drawn.
@@ -95,9 +113,11 @@ fn seeds(block: &RunsFile, policy: &Chosen, estimates: Estimates) -> Vec<u64> {
 
 /// A run as a block asks for it.
 struct Asked<'a> {
-    block: &'a RunsFile,
+    entry: &'a Spanned<RunsFile>,
     /// The position of the log.
     at: usize,
+    procs: Option<u32>,
+    load: Option<f64>,
     label: &'a str,
     policy: &'a Chosen,
     estimates: Estimates,
@@ -107,7 +127,7 @@ struct Asked<'a> {
 impl Asked<'_> {
     fn plan(&self, experiment: &Experiment, logs: &Logs) -> Result<PlannedRun, ExperimentError> {
         let trace = experiment.file.traces[self.at].get_ref();
-        let record = self.block.record.clone();
+        let record = self.entry.get_ref().record.clone();
         let mut run = PlannedRun {
             axes: self.axes(&trace.name),
             policy: self.policy.clone(),
@@ -116,13 +136,8 @@ impl Asked<'_> {
             key: String::new(),
         };
         let Ok(log) = &logs.0[self.at] else { return Ok(run) };
-        let written = self.block.options.over(&trace.options);
-        // Both were checked when the file was read; together they are no worse.
-        let mut options = written.run_options().unwrap_or_default();
-        options.estimates = self.estimates;
-        options.seed = self.seed;
-        options.details = self.block.record.details;
-        options.by = self.block.record.groupings().unwrap_or_default();
+        let options =
+            self.options(&trace.options).map_err(|problem| experiment.wrong(self.entry, problem))?;
         let prepared = Prepared::of(log, options).map_err(|error| ExperimentError::Run {
             run: format!("{}: trace {}", experiment.name, trace.name),
             error: Box::new(error),
@@ -135,15 +150,33 @@ impl Asked<'_> {
         Ok(run)
     }
 
+    /// How the run is set: by the block, else by the log.
+    fn options(&self, of_log: &Options) -> Result<RunOptions, String> {
+        let block = self.entry.get_ref();
+        let mut written = block.options.over(of_log);
+        written.procs = self.procs.or(written.procs);
+        written.scale_load = self.load.or(written.scale_load);
+        let mut options = written.run_options()?;
+        options.estimates = self.estimates;
+        options.seed = self.seed;
+        options.details = block.record.details;
+        options.by = block.record.groupings().map_err(|error| error.to_string())?;
+        Ok(options)
+    }
+
     fn axes(&self, trace: &str) -> Axes {
+        let block = self.entry.get_ref();
+        let load = self.load.or(block.options.scale_load).unwrap_or(1.0);
         let (model, factor) = (self.estimates.model().to_owned(), self.estimates.factor().to_string());
         let values = [
-            self.block.name.clone(),
+            block.name.clone(),
             trace.to_owned(),
             self.label.to_owned(),
             self.estimates.to_string(),
             model,
             factor,
+            self.procs.map_or_else(|| "own".to_owned(), |procs| procs.to_string()),
+            load.to_string(),
             self.seed.to_string(),
         ];
         AXES.iter().map(ToString::to_string).zip(values).collect()

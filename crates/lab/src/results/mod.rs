@@ -124,6 +124,14 @@ impl Results {
         self.documents.len()
     }
 
+    /// Whether some run has a figure or a text at this path; so has every one where there are no runs.
+    pub fn has(&self, path: &str) -> bool {
+        let scalar = |document: &Value| {
+            at(&document["run"], path).is_some_and(|value| !value.is_object() && !value.is_array())
+        };
+        self.documents.is_empty() || self.documents.values().any(scalar)
+    }
+
     /// The seeds of the runs.
     pub fn seeds(&self) -> Vec<String> {
         let mut seeds: Vec<String> =

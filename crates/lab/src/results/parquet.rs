@@ -15,8 +15,8 @@ use super::rows::Rows;
 ///
 /// # Errors
 /// If the library cannot write them.
-pub fn parquet(results: &Results) -> Result<Vec<u8>, ParquetError> {
-    let rows = Rows::of(results);
+pub fn parquet(results: &Results, figures: &[&str]) -> Result<Vec<u8>, ParquetError> {
+    let rows = Rows::of(results, figures);
     let columns = rows.columns.iter().enumerate().map(|(at, name)| (name, column(&rows.cells, at)));
     let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?;
     let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None)?;

@@ -1,9 +1,12 @@
 //! One row per run.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::Results;
 use super::flat::flatten;
+use super::{Results, Run, at};
+use crate::experiment::AXES;
 
 /// The runs as rows, of texts and numbers: what tells them apart, then every figure of their documents.
 pub(super) struct Rows {
@@ -16,42 +19,40 @@ pub(super) struct Rows {
 const NOT_COLUMNS: [&str; 2] = ["policy", "trace.name"];
 
 impl Rows {
-    pub(super) fn of(results: &Results) -> Rows {
-        let axes: Vec<String> = crate::experiment::AXES.iter().map(ToString::to_string).collect();
-        let mut columns = [axes.clone(), vec!["key".into(), "written".into()]].concat();
+    /// The columns are `figures`, by their paths, in this order; all that there are where none is named.
+    pub(super) fn of(results: &Results, figures: &[&str]) -> Rows {
         let runs: Vec<_> =
             results.runs.iter().filter(|run| results.documents.contains_key(&run.key)).collect();
-        let mut rows = Vec::new();
-        for run in runs {
-            let document = &results.documents[&run.key]["run"];
-            let mut row: Vec<Option<Value>> =
-                axes.iter().map(|axis| run.axes.get(axis).map(|v| v.clone().into())).collect();
-            row.extend([Some(run.key.clone().into()), document.get("policy").cloned()]);
-            for (path, value) in
-                flatten(document).into_iter().filter(|(path, _)| !NOT_COLUMNS.contains(&path.as_str()))
-            {
-                let at = columns.iter().position(|column| *column == path).unwrap_or_else(|| {
-                    columns.push(path);
-                    columns.len() - 1
-                });
-                row.resize(row.len().max(at + 1), None);
-                row[at] = Some(value);
-            }
-            rows.push(row);
+        let document = |key: &str| &results.documents[key]["run"];
+        let mut paths: Vec<String> = figures.iter().map(ToString::to_string).collect();
+        if figures.is_empty() {
+            paths = all_paths(runs.iter().map(|run| document(&run.key)));
         }
-        for row in &mut rows {
-            row.resize(columns.len(), None);
-        }
-        Rows { columns, cells: rows }
+        let row = |run: &&Run| {
+            let document = document(&run.key);
+            let axes = AXES.iter().map(|axis| run.axes.get(*axis).map(|value| value.clone().into()));
+            let names = [Some(run.key.clone().into()), document.get("policy").cloned()];
+            let figures = paths.iter().map(|path| at(document, path).cloned());
+            axes.chain(names).chain(figures).collect()
+        };
+        let cells = runs.iter().map(row).collect();
+        let names = AXES.into_iter().chain(["key", "written"]).map(str::to_owned);
+        Rows { columns: names.chain(paths.iter().cloned()).collect(), cells }
     }
 }
 
-/// The results as CSV, one row per run.
+/// Every figure that some document has.
+fn all_paths<'a>(documents: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let paths: BTreeSet<String> = documents.flat_map(flatten).map(|(path, _)| path).collect();
+    paths.into_iter().filter(|path| !NOT_COLUMNS.contains(&path.as_str())).collect()
+}
+
+/// The results as CSV, one row per run; `figures` as an experiment's `metrics` names them.
 ///
 /// # Errors
 /// If the writer fails, which it does not in memory.
-pub fn csv(results: &Results) -> Result<Vec<u8>, csv::Error> {
-    let rows = Rows::of(results);
+pub fn csv(results: &Results, figures: &[&str]) -> Result<Vec<u8>, csv::Error> {
+    let rows = Rows::of(results, figures);
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(&rows.columns)?;
     for row in &rows.cells {
