@@ -125,10 +125,10 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ReportFileArgs {
     /// Also write a page with tables and charts: one HTML file that needs nothing else
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(long, value_name = "FILE.html", value_parser = page_name)]
     pub(crate) report: Option<PathBuf>,
 
-    /// The window of the page's Gantt charts, after the first submission, such as 2d..3d; else the day of the longest queue
+    /// The window of the page's Gantt charts, in the log's time, such as 2d..3d; else the day of the longest queue
     #[arg(long, value_name = "FROM..TO", value_parser = window, requires = "report")]
     pub(crate) window: Option<[i64; 2]>,
 }
@@ -441,6 +441,13 @@ impl From<ProcsFieldArg> for ProcsField {
 /// The number of a job.
 fn job_number(text: &str) -> Result<i64, &'static str> {
     text.parse().map_err(|_| "a job is asked for by its number, field 1 of its line")
+}
+
+/// The name of a page, which cannot be that of a log.
+fn page_name(text: &str) -> Result<PathBuf, &'static str> {
+    let path = PathBuf::from(text);
+    let html = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html"));
+    if html { Ok(path) } else { Err("the name must end in .html") }
 }
 
 /// Two times, with two points between them.

@@ -21,6 +21,12 @@ impl ReportFileArgs {
         self.report.is_some()
     }
 
+    /// That the page can be written where it was asked for: better known before the runs than after.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.report else { return Ok(()) };
+        AtomicFile::create(path).map(drop).with_context(|| format!("--report {}", path.display()))
+    }
+
     /// Has the runs record what was asked for, and what the page shows.
     pub(crate) fn records(&self, log: Prepared, details: bool, by: &[Grouping]) -> Prepared {
         let shown = if self.asked() { &SHOWN[..] } else { &[] };
@@ -53,6 +59,15 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// The command as it was given, without the folder of the program.
 fn command() -> String {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("miserly".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -7,7 +7,7 @@ use std::{env, fs, io};
 use sha2::{Digest, Sha256};
 
 /// The crates whose code decides what a run comes to.
-const CRATES: [&str; 6] = ["core", "formula", "workload", "policies", "sim", "report"];
+const CRATES: [&str; 7] = ["core", "formula", "workload", "policies", "sim", "report", "lab"];
 
 fn main() -> io::Result<()> {
     let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("..");
@@ -17,10 +17,17 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed={}", folder.display());
         collect(&folder, &mut sources)?;
     }
+    // The versions of the libraries.
+    let lock = crates.join("../Cargo.lock");
+    println!("cargo::rerun-if-changed={}", lock.display());
+    sources.extend(lock.exists().then_some(lock));
     sources.sort();
     let mut hash = Sha256::new();
     for path in &sources {
-        hash.update(fs::read(path)?);
+        let bytes = fs::read(path)?;
+        hash.update(path.strip_prefix(&crates).unwrap_or(path).to_string_lossy().as_bytes());
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
     }
     let start = hash.finalize().iter().take(8).fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
     println!("cargo::rustc-env=MISERLY_SOURCES={start:016x}");

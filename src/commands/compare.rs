@@ -36,6 +36,7 @@ struct Comparison {
 }
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
+    args.report.check()?;
     let policies = policies(args)?;
     let logs = logs(args)?;
     let jobs: u64 = logs.iter().map(|log| log.survey.records).sum();

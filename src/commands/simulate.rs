@@ -20,6 +20,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     if let Some((path, _)) = format {
         refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
+    args.report.check()?;
     let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
     let prepared = prepared.with_checksum(args.json || args.report.asked())?;
     let mut prepared = args.report.records(prepared, args.details, &args.by);

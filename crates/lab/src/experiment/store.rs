@@ -73,14 +73,19 @@ impl Store {
     /// It is locked for as long as the store lives, and what a killed run had begun to write is swept out.
     ///
     /// # Errors
-    /// If it cannot be made, or another run of an experiment is using it.
+    /// If it cannot be made, holds something else, or another run of an experiment is using it.
     pub fn create(folder: &Path) -> Result<Store, ExperimentError> {
+        if is_foreign(folder) {
+            let problem =
+                "the folder holds other files and no results; give an empty one, or a new name, with -o";
+            return Err(ExperimentError::io(folder)(io::Error::other(problem)));
+        }
         for part in PARTS {
             let path = folder.join(part);
             fs::create_dir_all(&path).map_err(ExperimentError::io(path))?;
         }
         let lock = locked(folder).map_err(ExperimentError::io(folder))?;
-        for part in PARTS.into_iter().chain(["."]) {
+        for part in PARTS {
             let path = folder.join(part);
             sweep(&path).map_err(ExperimentError::io(path))?;
         }
@@ -173,6 +178,12 @@ impl Store {
     }
 }
 
+/// Whether a folder is somebody's, and not of an experiment: what is in it must not be overwritten.
+fn is_foreign(folder: &Path) -> bool {
+    let filled = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    filled && !folder.join("runs").is_dir()
+}
+
 /// Locks a folder against other writers; the lock goes with the process, however that ends.
 fn locked(folder: &Path) -> io::Result<File> {
     let folder = File::open(folder)?;
@@ -190,7 +201,8 @@ fn locked(folder: &Path) -> io::Result<File> {
 fn sweep(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(AtomicFile::PREFIX) {
+        let ours = entry.file_name().to_string_lossy().starts_with(AtomicFile::PREFIX);
+        if ours && entry.file_type()?.is_file() {
             fs::remove_file(entry.path())?;
         }
     }

@@ -5,8 +5,8 @@ use miserly_report::page::Block;
 use serde_json::Value;
 
 use crate::experiment::file::{ChartFile, ChartKind, Line, Scale, Selector};
-use crate::present::lines::{joined, of_found, part, shown};
-use crate::results::{Results, at};
+use crate::present::lines::{Asked, joined, part, shown};
+use crate::results::{Found, Results, at};
 
 /// The chart, and what to know of it.
 pub(crate) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>, String> {
@@ -23,6 +23,9 @@ pub(crate) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>,
     if !missing.is_empty() {
         texts.push(format!("Without a log, and not drawn: {}.", missing.join(", ")));
     }
+    if chart.kind != ChartKind::Line && several_seeds(chart, results) {
+        texts.push("Of the first of several seeds.".into());
+    }
     let Some(body) = body else { return Ok(texts.into_iter().map(Block::Text).collect()) };
     let (x, y) = axes(chart, &body);
     let caption = (!texts.is_empty()).then(|| texts.join(" "));
@@ -34,6 +37,12 @@ pub(crate) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>,
         y,
         body: body.body,
     })])
+}
+
+/// Whether some line has runs of several seeds, of which only one can be drawn.
+fn several_seeds(chart: &ChartFile, results: &Results) -> bool {
+    let found = |line: &Line| results.find(&joined(&[&chart.common, &line.select]));
+    chart.lines.iter().any(|line| matches!(found(line), Ok(Found::Runs(documents)) if documents.len() > 1))
 }
 
 /// What is drawn, with the names of categories if an axis has such.
@@ -64,11 +73,16 @@ fn axes(chart: &ChartFile, drawn: &Drawn) -> (Axis, Axis) {
     (x, axis(&chart.y_label, chart.y_scale, &drawn.rows))
 }
 
+/// Names of files have their limits.
+const LONGEST_ID: usize = 120;
+
 /// A name for files and links.
 fn id(title: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let text: String = title.chars().map(plain).collect();
-    text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+    let parts: Vec<_> = text.split('-').filter(|part| !part.is_empty()).collect();
+    let name: String = parts.join("-").chars().take(LONGEST_ID).collect();
+    if name.is_empty() { "chart".into() } else { name }
 }
 
 /// One series per line of the chart.
@@ -119,7 +133,11 @@ fn line(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Optio
     let (mut points, mut band) = (Vec::new(), Vec::new());
     for (x, found) in results.along(select, axis)? {
         let x: f64 = x.parse().map_err(|_| format!("{axis} = {x:?} is no number"))?;
-        let Some(figure) = of_found(&found, &chart.value)? else { return Ok(None) };
+        let figure = match Asked::of(&found, &chart.value)? {
+            Asked::Figure(figure) => figure,
+            Asked::NoLog => return Ok(None),
+            Asked::Nothing => continue,
+        };
         let y = figure.mean / chart.unit;
         points.push((x, y));
         if let Some(width) = figure.half_width {
@@ -136,14 +154,15 @@ fn steps(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Opti
     Ok(Some(Series::steps("", pairs.into_iter().map(|(x, y)| (x / chart.unit, y)).collect())))
 }
 
-/// A figure of `details.series`, by time in seconds after the first submission.
+/// A figure of `details.series`, by the log's time in seconds.
 fn over_time(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
     let Some(series) = part(results, select, "details.series")? else { return Ok(None) };
     let number = |field: &str| series.get(field).and_then(Value::as_f64);
     let step = number("step").ok_or("the results have no series over time")?;
     let values = series.get(&chart.value).and_then(Value::as_array);
     let values = values.ok_or_else(|| format!("the series over time has no {:?}", chart.value))?;
-    let point = |(at, value): (usize, &Value)| Some((at as f64 * step, value.as_f64()? / chart.unit));
+    let from = number("from").unwrap_or_default();
+    let point = |(at, value): (usize, &Value)| Some((from + at as f64 * step, value.as_f64()? / chart.unit));
     Ok(Some(Series::steps("", values.iter().enumerate().filter_map(point).collect())))
 }
 
@@ -173,26 +192,45 @@ fn breakdown<'a>(
     Ok(Some((groups, measure)))
 }
 
-/// A measure by group and line.
+/// A measure by group and line. Lines may have different groups; a cell that a line does not have stays empty.
 fn heat(chart: &ChartFile, results: &Results) -> Outcome {
-    let (mut rows, mut columns, mut cells, mut missing) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut lines, mut missing) = (Vec::new(), Vec::new());
     for line in &chart.lines {
         let select = joined(&[&chart.common, &line.select]);
-        let found = breakdown(chart, &select, results).map_err(|problem| in_line(line, &problem))?;
-        let Some((groups, measure)) = found else {
-            missing.push(line.label.clone());
-            continue;
-        };
-        let name = |group: &Value| group.get("group").and_then(Value::as_str).unwrap_or("?").to_owned();
-        columns = groups.iter().map(name).collect();
-        let cell = |group: &Value| at(group, measure).and_then(Value::as_f64).map(|value| value / chart.unit);
-        cells.push(groups.iter().map(cell).collect());
-        rows.push(line.label.clone());
+        match breakdown(chart, &select, results).map_err(|problem| in_line(line, &problem))? {
+            Some((groups, measure)) => lines.push((line.label.clone(), groups, measure)),
+            None => missing.push(line.label.clone()),
+        }
     }
-    let body = Body::Heat { cells, ramp: Ramp::Log, decimals: 1 };
+    let columns = group_names(lines.iter().flat_map(|(_, groups, _)| groups.iter()));
+    let cell = |groups: &[Value], measure: &str, name: &String| {
+        let group = groups.iter().find(|group| group_name(group) == *name)?;
+        Some(at(group, measure)?.as_f64()? / chart.unit)
+    };
+    let row = |(_, groups, measure): &(String, &Vec<Value>, &str)| {
+        columns.iter().map(|name| cell(groups, measure, name)).collect()
+    };
+    let body = Body::Heat { cells: lines.iter().map(row).collect(), ramp: Ramp::Log, decimals: 1 };
+    let rows: Vec<String> = lines.into_iter().map(|(label, ..)| label).collect();
     let none = rows.is_empty();
-    let drawn = (!none).then_some(Drawn { body, columns, rows });
-    Ok((drawn, missing))
+    Ok(((!none).then_some(Drawn { body, columns, rows }), missing))
+}
+
+fn group_name(group: &Value) -> String {
+    group.get("group").and_then(Value::as_str).unwrap_or("?").to_owned()
+}
+
+/// The names of groups, each once: by where their ranges begin, if they are ranges, else as they come.
+fn group_names<'a>(groups: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let mut named: Vec<(f64, String)> = Vec::new();
+    for group in groups {
+        let name = group_name(group);
+        if !named.iter().any(|(_, known)| *known == name) {
+            named.push((group.get("from").and_then(Value::as_f64).unwrap_or(f64::INFINITY), name));
+        }
+    }
+    named.sort_by(|a, b| a.0.total_cmp(&b.0));
+    named.into_iter().map(|(_, name)| name).collect()
 }
 
 /// Bins or pairs of a document as bars.

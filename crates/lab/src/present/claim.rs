@@ -2,9 +2,10 @@
 
 use miserly_formula::Formula;
 use miserly_report::page::{Claim, Verdict};
+use serde_json::Value;
 
 use crate::experiment::file::{ClaimFile, FigureFile, Take};
-use crate::present::lines::{of_found, part, shown};
+use crate::present::lines::{Asked, part, shown};
 use crate::results::Results;
 
 /// Whether the claim holds, with the figures that decide it.
@@ -16,11 +17,15 @@ pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, Stri
     let mut values = Vec::new();
     for (name, figure) in &claim.figures {
         match value(figure, results).map_err(|problem| format!("let {name}: {problem}"))? {
-            Some(value) => values.push(value),
-            None => return Ok(undecided(claim)),
+            Ok(value) => values.push(value),
+            Err(why) => return Ok(undecided(claim, &format!("{name}: {why}"))),
         }
     }
-    let verdict = if holds.eval(&values) == 0.0 { Verdict::DoesNotHold } else { Verdict::Holds };
+    let verdict = match holds.eval(&values) {
+        decided if decided.is_nan() => Verdict::Unknown,
+        0.0 => Verdict::DoesNotHold,
+        _ => Verdict::Holds,
+    };
     let plain = names.iter().zip(&values).map(|(name, value)| format!("{name} {}", short(*value)));
     let derived = shows
         .iter()
@@ -33,8 +38,8 @@ fn parse(text: &str, names: &[&str]) -> Result<Formula, String> {
     Formula::parse(text, names).map_err(|error| error.to_string())
 }
 
-fn undecided(claim: &ClaimFile) -> Claim {
-    Claim { text: claim.text.clone(), verdict: Verdict::Unknown, figures: "a log is missing".into() }
+fn undecided(claim: &ClaimFile, why: &str) -> Claim {
+    Claim { text: claim.text.clone(), verdict: Verdict::Unknown, figures: why.to_owned() }
 }
 
 /// A number that says enough in a line of others.
@@ -42,38 +47,57 @@ fn short(value: f64) -> String {
     shown(value, if value.abs() < 1000.0 { 2 } else { 0 })
 }
 
-/// The figure; `None` where the log is missing.
-fn value(figure: &FigureFile, results: &Results) -> Result<Option<f64>, String> {
+/// Why a claim cannot be decided.
+const NO_LOG: &str = "a log is missing";
+const NOTHING: &str = "there was nothing to measure";
+
+/// The figure, or why there is none.
+fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static str>, String> {
     if figure.value.starts_with("log.") {
-        let found = part(results, &figure.select, &figure.value)?;
-        return found
-            .map(|value| value.as_f64().ok_or_else(|| format!("{:?} is no number", figure.value)))
-            .transpose();
+        return Ok(match part(results, &figure.select, &figure.value)? {
+            None => Err(NO_LOG),
+            Some(Value::Null) => Err(NOTHING),
+            Some(value) => Ok(value.as_f64().ok_or_else(|| format!("{:?} is no number", figure.value))?),
+        });
     }
     match (figure.take, &figure.over) {
-        (None, None) => {
-            Ok(of_found(&results.find(&figure.select)?, &figure.value)?.map(|figure| figure.mean))
-        }
+        (None, None) => Ok(plain(Asked::of(&results.find(&figure.select)?, &figure.value)?)),
         (Some(take), Some(over)) => taken(figure, take, over, results),
         _ => Err("take and over go together".into()),
     }
 }
 
+fn plain(asked: Asked) -> Result<f64, &'static str> {
+    match asked {
+        Asked::Figure(figure) => Ok(figure.mean),
+        Asked::NoLog => Err(NO_LOG),
+        Asked::Nothing => Err(NOTHING),
+    }
+}
+
 /// One of several runs' figures.
-fn taken(figure: &FigureFile, take: Take, over: &str, results: &Results) -> Result<Option<f64>, String> {
+fn taken(
+    figure: &FigureFile,
+    take: Take,
+    over: &str,
+    results: &Results,
+) -> Result<Result<f64, &'static str>, String> {
     let mut points = Vec::new();
     for (x, found) in results.along(&figure.select, over)? {
-        let Some(y) = of_found(&found, &figure.value)? else { return Ok(None) };
-        points.push((x, y.mean));
+        match plain(Asked::of(&found, &figure.value)?) {
+            Ok(y) => points.push((x, y)),
+            Err(why) => return Ok(Err(why)),
+        }
     }
     let least = points.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let most = points.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let x =
         |point: &(String, f64)| point.0.parse().map_err(|_| format!("{over} = {:?} is no number", point.0));
-    match take {
-        Take::Min => Ok(least.map(|point| point.1)),
-        Take::Max => Ok(most.map(|point| point.1)),
-        Take::Argmin => least.map(x).transpose(),
-        Take::Argmax => most.map(x).transpose(),
-    }
+    let taken = match take {
+        Take::Min => least.map(|point| point.1),
+        Take::Max => most.map(|point| point.1),
+        Take::Argmin => least.map(x).transpose()?,
+        Take::Argmax => most.map(x).transpose()?,
+    };
+    Ok(taken.ok_or(NOTHING))
 }

@@ -13,11 +13,28 @@ pub(super) fn joined(selectors: &[&Selector]) -> Selector {
         .collect()
 }
 
-/// The figure of what was found; `None` where the log is missing or there is nothing to measure.
-pub(super) fn of_found(found: &Found<'_>, path: &str) -> Result<Option<Figure>, String> {
-    match found {
-        Found::NoLog => Ok(None),
-        Found::Runs(documents) => figure(documents, &in_run(path)),
+/// A figure that a table, a chart or a claim asks for, or why there is none.
+pub(super) enum Asked {
+    Figure(Figure),
+    /// The log is missing.
+    NoLog,
+    /// There was nothing to measure.
+    Nothing,
+}
+
+impl Asked {
+    /// The figure of what was found.
+    pub(super) fn of(found: &Found<'_>, path: &str) -> Result<Asked, String> {
+        match found {
+            Found::NoLog => Ok(Asked::NoLog),
+            Found::Runs(documents) => {
+                Ok(figure(documents, &in_run(path))?.map_or(Asked::Nothing, Asked::Figure))
+            }
+        }
+    }
+
+    pub(super) fn figure(self) -> Option<Figure> {
+        if let Asked::Figure(figure) = self { Some(figure) } else { None }
     }
 }
 

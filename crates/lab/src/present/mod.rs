@@ -10,6 +10,8 @@ mod lines;
 
 pub(crate) use chart::blocks;
 pub(crate) use lines::shown;
+use std::collections::BTreeMap;
+
 use miserly_report::page::{Block, Page, Section};
 use toml::Spanned;
 
@@ -51,7 +53,22 @@ fn sections(experiment: &Experiment, results: &Results) -> Result<Vec<Section>, 
         placed.push((first.span().start, Section { heading: format!("Claims: {}", file.title), blocks }));
     }
     placed.sort_by_key(|(at, _)| *at);
-    Ok(placed.into_iter().map(|(_, section)| section).collect())
+    let mut sections: Vec<Section> = placed.into_iter().map(|(_, section)| section).collect();
+    tell_charts_apart(&mut sections);
+    Ok(sections)
+}
+
+/// Numbers charts of the same name, so that each has a file of its own.
+pub fn tell_charts_apart(sections: &mut [Section]) {
+    let mut seen = BTreeMap::new();
+    for block in sections.iter_mut().flat_map(|section| &mut section.blocks) {
+        if let Block::Chart(chart) = block {
+            let times = seen.entry(chart.id.clone()).and_modify(|times| *times += 1).or_insert(1);
+            if *times > 1 {
+                chart.id = format!("{}-{times}", chart.id);
+            }
+        }
+    }
 }
 
 /// What `show` makes of an entry of the file; what is wrong with it, with its line.

@@ -1,9 +1,11 @@
 //! A table of one figure of many runs, beside the paper's.
 
+use std::collections::BTreeSet;
+
 use miserly_report::page::{Block, Cell, Emphasis, TableData};
 
 use crate::experiment::file::{Line, Selector, TableFile};
-use crate::present::lines::{joined, of_found, shown};
+use crate::present::lines::{Asked, joined, shown};
 use crate::results::{Figure, Results};
 
 /// How far from the paper a cell may be to count as reproduced.
@@ -17,11 +19,12 @@ pub(super) fn blocks(table: &TableFile, results: &Results) -> Result<Vec<Block>,
     for (at, row) in table.rows.iter().enumerate() {
         let mut cells = vec![Cell::text(&row.label)];
         for (column_at, column) in table.columns.iter().enumerate() {
-            let ours = figure(table, row, column, results)?;
+            let (ours, keys) = figure(table, row, column, results)?;
             let paper = table.paper.get(at).and_then(|line| line.get(column_at)).copied();
             cells.extend(cells_of(table, ours, paper));
             if let (Some(ours), Some(paper)) = (ours, paper) {
-                compared.add(format!("{}, {}", row.label, column.label), ours.mean / table.unit, paper);
+                let cell = format!("{}, {}", row.label, column.label);
+                compared.add(cell, keys, ours.mean / table.unit, paper);
             }
         }
         rows.push(cells);
@@ -81,12 +84,19 @@ fn with_width(table: &TableFile, ours: Figure) -> String {
     mean + &width.unwrap_or_default()
 }
 
-fn figure(table: &TableFile, row: &Line, column: &Line, results: &Results) -> Result<Option<Figure>, String> {
+/// The figure of a cell, and the keys of its runs.
+fn figure(
+    table: &TableFile,
+    row: &Line,
+    column: &Line,
+    results: &Results,
+) -> Result<(Option<Figure>, Vec<String>), String> {
     let select: Selector = joined(&[&table.common, &column.select, &row.select]);
-    let found = results
-        .find(&select)
-        .map_err(|problem| format!("row {:?}, column {:?}: {problem}", row.label, column.label))?;
-    of_found(&found, &table.value)
+    let of_cell = |problem: String| format!("row {:?}, column {:?}: {problem}", row.label, column.label);
+    let found = results.find(&select).map_err(of_cell)?;
+    let value = row.value.as_ref().or(column.value.as_ref()).unwrap_or(&table.value);
+    let figure = Asked::of(&found, value).map_err(of_cell)?.figure();
+    Ok((figure, found.keys()))
 }
 
 /// How far `ours` is from the paper, relative to it.
@@ -94,18 +104,19 @@ fn off(ours: f64, paper: f64) -> f64 {
     ours / paper - 1.0
 }
 
-/// How near a table comes to the paper.
+/// How near a table comes to the paper. A figure that stands in several cells, ours and the paper's, counts once.
 #[derive(Default)]
 struct Compared {
+    seen: BTreeSet<(Vec<String>, u64)>,
     cells: usize,
     /// The cells that are further off, and by how much.
     missed: Vec<(String, f64)>,
 }
 
 impl Compared {
-    fn add(&mut self, cell: String, ours: f64, paper: f64) {
+    fn add(&mut self, cell: String, keys: Vec<String>, ours: f64, paper: f64) {
         let off = off(ours, paper);
-        if off.is_finite() {
+        if off.is_finite() && self.seen.insert((keys, paper.to_bits())) {
             self.cells += 1;
             if off.abs() > NEAR {
                 self.missed.push((cell, off));

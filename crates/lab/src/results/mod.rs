@@ -7,7 +7,7 @@ mod rows;
 #[cfg(feature = "parquet")]
 mod parquet;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use miserly_sim::student_t_95;
 use serde_json::Value;
@@ -41,6 +41,17 @@ pub enum Found<'a> {
     Runs(Vec<&'a Value>),
     /// The log is missing.
     NoLog,
+}
+
+impl Found<'_> {
+    /// The keys of the runs.
+    pub fn keys(&self) -> Vec<String> {
+        let key = |document: &&Value| document.get("key").and_then(Value::as_str).map(str::to_owned);
+        match self {
+            Found::NoLog => vec![],
+            Found::Runs(documents) => documents.iter().filter_map(key).collect(),
+        }
+    }
 }
 
 /// A figure over the seeds of a run.
@@ -90,7 +101,7 @@ impl Results {
         if let Some(axis) = ambiguous(&runs, &["runs", "seed"]) {
             return Err(format!("{}: the runs differ in {axis}; say which", told(select)));
         }
-        Ok(self.documents_of(&runs))
+        self.documents_of(&runs)
     }
 
     /// The runs that `select` asks for, by their values of `axis`, in numerical order where they are numbers.
@@ -109,9 +120,9 @@ impl Results {
         let of = |value: &String| {
             let runs: Vec<&Run> =
                 runs.iter().copied().filter(|run| run.axes.get(axis) == Some(value)).collect();
-            (value.clone(), self.documents_of(&runs))
+            Ok((value.clone(), self.documents_of(&runs)?))
         };
-        Ok(values.into_iter().map(of).collect())
+        values.into_iter().map(of).collect()
     }
 
     /// What is known of a log; `None` if it is missing.
@@ -147,13 +158,30 @@ impl Results {
         if runs.is_empty() { Err(format!("no run has {}", told(select))) } else { Ok(runs) }
     }
 
-    fn documents_of(&self, runs: &[&Run]) -> Found<'_> {
-        let keys: BTreeSet<&String> = runs.iter().map(|run| &run.key).filter(|key| !key.is_empty()).collect();
-        // In the order of the experiment, so that the same figures are summed in the same order.
-        let mut seen = BTreeSet::new();
-        let ordered = runs.iter().map(|run| &run.key).filter(|key| keys.contains(key) && seen.insert(*key));
-        let documents: Vec<&Value> = ordered.filter_map(|key| self.documents.get(key)).collect();
-        if documents.is_empty() { Found::NoLog } else { Found::Runs(documents) }
+    /// The documents of runs that differ in nothing but the seed, in the order of the experiment, so that the same
+    /// figures are summed in the same order.
+    fn documents_of(&self, runs: &[&Run]) -> Result<Found<'_>, String> {
+        let mut of_seed: BTreeMap<&str, &Run> = BTreeMap::new();
+        let mut documents = Vec::new();
+        for run in runs.iter().filter(|run| !run.key.is_empty()) {
+            let before = *of_seed.entry(run.axis("seed")).or_insert(run);
+            if before.key != run.key {
+                let (a, b) = (before.axis("runs"), run.axis("runs"));
+                return Err(format!(
+                    "the blocks of runs {a:?} and {b:?} both have such runs, set otherwise; say runs = ..."
+                ));
+            }
+            if std::ptr::eq(before, *run) {
+                documents.extend(self.documents.get(&run.key));
+            }
+        }
+        Ok(if documents.is_empty() { Found::NoLog } else { Found::Runs(documents) })
+    }
+}
+
+impl Run {
+    fn axis(&self, name: &str) -> &str {
+        self.axes.get(name).map_or("", String::as_str)
     }
 }
 

@@ -42,9 +42,11 @@ impl Chosen {
         (self.policy.promised)(&self.values(0))
     }
 
-    /// Whether the policy draws at random, so that its schedule depends on the seed.
+    /// Whether the policy draws at random by the seed of the run; one that has a seed of its own does not.
     pub fn draws(&self) -> bool {
-        self.args.iter().any(|arg| matches!(&arg.value, Value::Order(order) if order.is_random()))
+        let own_seed = self.args.iter().any(|arg| arg.param.name == "seed");
+        !own_seed
+            && self.args.iter().any(|arg| matches!(&arg.value, Value::Order(order) if order.is_random()))
     }
 
     /// Makes the policy, ready for a driver. `seed` is for its random draws, if it has no seed of its own.
