@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use miserly_lab::experiment::{Executed, Experiment, Watcher, looked_in};
 use miserly_lab::papers::{self, PAPERS, Paper};
+use miserly_lab::present::tell_charts_apart;
 use miserly_lab::{Session, page, write_page};
 use miserly_report::page::{Page, Section, markdown};
 use miserly_sim::Observer;
@@ -82,7 +83,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     };
     let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-results")));
     let folders = logs(args.traces.as_deref());
-    let command = format!("miserly reproduce {name}");
+    let only = args.only.as_ref().map_or_else(String::new, |part| format!(" --only {part}"));
+    let command = format!("miserly reproduce {name}{only}");
     let mut pages = Vec::new();
     for (part, text) in paper.experiments {
         if args.only.as_ref().is_some_and(|only| only != part) {
@@ -99,7 +101,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
         let parts: Vec<_> = paper.experiments.iter().map(|(part, _)| *part).collect();
         bail!("no such part; {name} has {}", parts.join(", "));
     }
-    shown(&folder, &whole(paper, pages))
+    // A part alone does not take the place of the whole.
+    let place = args.only.as_ref().map_or_else(|| folder.clone(), |part| folder.join(part));
+    shown(&place, &whole(paper, pages))
 }
 
 /// The pages of a paper's experiments as one.
@@ -115,6 +119,7 @@ fn whole(paper: &Paper, pages: Vec<Page>) -> Page {
             }
         }
     }
+    tell_charts_apart(&mut whole.sections);
     whole
 }
 

@@ -236,7 +236,11 @@ fn an_optional_log_that_is_missing_is_said_and_passed_over() {
         "{}",
         run.stderr
     );
-    assert!(run.stdout.contains("- **unknown**: estimates matter. a log is missing"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("- **not decided**: estimates matter. a: a log is missing"),
+        "{}",
+        run.stdout
+    );
     lab.write("small.toml", text.replace("optional = true\n", ""));
     let run = lab.run("experiment run small.toml");
     assert_eq!(run.code, Some(2));
@@ -277,7 +281,11 @@ fn mistakes_are_said_where_they_are() {
         "\"metrics.weight.mean\" is no number",
     );
     refused("paper = [[1.0, nan], [2.0, 3.0]]", "paper = [[1.0, nan]]", "2 rows, but paper has 1");
-    refused("holds = \"a != b\"", "holds = \"a != c\"", "\"c\"");
+    refused("title = \"Waits\"", "title = \"Waits\"\ndigits = 100000", "digits is 0 to 17");
+    refused("seeds = [1, 2]", "repetitions = 9000000000000000000", "repetitions is 1 to 100000");
+    refused("jobs = 400", "jobs = 400\noptions = { procs = 0 }", "procs is 1 to");
+    refused("gantt = [0, 86400]", "gantt = [5, 5]", "record.gantt is [from, to]");
+    refused("holds = \"a != b\"", "holds = \"a != c\"", "small.toml:38: formula");
     refused(
         "{ label = \"exact\", model = \"exact\" }",
         "{ label = \"exact\", model = \"trace\" }",
@@ -312,7 +320,7 @@ fn a_paper_without_its_logs_says_which_and_goes_on() {
         stderr.contains("goes on without LLNL-T3D-1996-2.swf.gz (Parallel Workloads Archive"),
         "{stderr}"
     );
-    assert!(stdout.contains("| BF R=1 ") && stdout.contains("**unknown**: KTH"), "{stdout}");
+    assert!(stdout.contains("| BF R=1 ") && stdout.contains("**not decided**: KTH"), "{stdout}");
 }
 
 #[test]
@@ -412,4 +420,41 @@ fn options_that_exclude_each_other_across_log_and_block_are_refused() {
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn a_claim_that_comes_to_no_number_is_not_decided() {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL.replace("a != b", "(a - a) / (b - b)"));
+    let run = lab.run("experiment run small.toml");
+    assert!(run.stdout.contains("- **not decided**: estimates matter."), "{}", run.stdout);
+}
+
+#[test]
+fn blocks_that_are_set_otherwise_are_not_averaged() {
+    let lab = Lab::new();
+    let more = "[[runs]]\nname = \"off-line\"\npolicies = [\"BF\"]\nestimates = [\"exact\"]\noptions = { offline = true }\n[[table]]";
+    lab.write("small.toml", SMALL.replace("[[table]]", more));
+    let run = lab.run("experiment run small.toml");
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr.contains("blocks of runs \"all\" and \"off-line\" both have such runs"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn what_is_not_ours_is_not_overwritten() {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    let run = lab.run("experiment run small.toml -o .");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("holds other files and no results"), "{}", run.stderr);
+    assert_eq!(lab.files(), ["small.toml"]);
+    lab.stdout("workload generate --jobs 50 -o made.swf");
+    let log = lab.read("made.swf");
+    let run = lab.run("simulate made.swf -p easy --report made.swf");
+    assert_eq!((run.code, lab.read("made.swf")), (Some(2), log));
+    assert!(run.stderr.contains("the name must end in .html"), "{}", run.stderr);
 }

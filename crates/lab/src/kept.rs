@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{PeSet, Request, Span, Time};
+use miserly_core::{PeSet, Time};
 use miserly_report::Outcome;
 use miserly_sim::{Finished, Observer};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub(crate) struct Kept<'a> {
     pub(crate) gantt: Option<Vec<GanttRow>>,
 }
 
-/// A job of the window of a Gantt chart. Times in seconds after the first submission.
+/// A job of the window of a Gantt chart. Times in the log's seconds.
 #[derive(Serialize)]
 pub(crate) struct GanttRow {
     job: i64,
@@ -45,29 +45,23 @@ pub(crate) fn document(outcome: &Outcome) -> Value {
 
 /// Collects the jobs that run in a window of time.
 pub(crate) struct Window {
-    from: Span,
-    to: Span,
-    origin: Option<Time>,
+    from: Time,
+    to: Time,
     pub(crate) rows: Vec<GanttRow>,
 }
 
 impl Window {
-    /// From and to in seconds after the first submission.
+    /// From and to in the log's seconds.
     pub(crate) fn new(from: i64, to: i64) -> Window {
-        let span = |secs| Span::from_secs(secs).unwrap_or(Span::MAX);
-        Window { from: span(from), to: span(to), origin: None, rows: Vec::new() }
+        let time = |secs| Time::from_secs(secs).unwrap_or(Time::MAX);
+        Window { from: time(from), to: time(to), rows: Vec::new() }
     }
 }
 
 impl Observer for Window {
-    fn submitted(&mut self, now: Time, _request: &Request) {
-        self.origin.get_or_insert(now);
-    }
-
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
-        let origin = self.origin.unwrap_or(job.request.submit);
-        if job.start < origin + self.to && job.end > origin + self.from {
-            let secs = |time: Time| (time - origin).as_secs_f64();
+        if job.start < self.to && job.end > self.from {
+            let secs = |time: Time| (time - Time::ZERO).as_secs_f64();
             self.rows.push(GanttRow {
                 job: job.request.number,
                 user: job.request.user,

@@ -12,7 +12,7 @@ use crate::experiment::file::{ChartFile, ChartKind, Line, Scalar, Scale, Selecto
 use crate::experiment::{Axes, Index, IndexedRun};
 use crate::kept::{Kept, Window, document};
 use crate::prepared::{PrepareError, Prepared};
-use crate::present::{blocks, shown};
+use crate::present::{blocks, shown, tell_charts_apart};
 use crate::results::{Results, at};
 
 /// How long the window of the Gantt charts is where none is given, seconds.
@@ -24,7 +24,7 @@ pub struct Overview<'a> {
     pub command: String,
     /// The runs, made with details: the log, the policy, and what it came to.
     pub runs: Vec<(&'a Prepared, &'a Chosen, &'a Outcome)>,
-    /// The window of the Gantt charts, seconds after the first submission; else the day of the longest queue.
+    /// The window of the Gantt charts, in the log's seconds; else the day of the longest queue.
     pub window: Option<[i64; 2]>,
 }
 
@@ -39,6 +39,7 @@ pub fn overview(overview: &Overview<'_>) -> Result<Page, PrepareError> {
         sections.push(measures(&log, overview));
         sections.extend(charts(&log, overview).iter().filter_map(|chart| drawn(chart, &results)));
     }
+    tell_charts_apart(&mut sections);
     let policies: Vec<_> = overview.policies();
     Ok(Page {
         title: format!("{} on {}", policies.join(", "), overview.logs().join(", ")),
@@ -51,7 +52,21 @@ pub fn overview(overview: &Overview<'_>) -> Result<Page, PrepareError> {
 impl Overview<'_> {
     /// The logs' names, each once.
     fn logs(&self) -> Vec<String> {
-        distinct(self.runs.iter().map(|(log, ..)| log.name().to_owned()))
+        distinct(self.runs.iter().map(|(log, ..)| self.name(log)))
+    }
+
+    /// The name of a log, numbered where another one before it has the same.
+    fn name(&self, log: &Prepared) -> String {
+        let mut alike: Vec<&Prepared> = Vec::new();
+        for (other, ..) in self.runs.iter().filter(|(other, ..)| other.name() == log.name()) {
+            if !alike.iter().any(|known| std::ptr::eq(*known, *other)) {
+                alike.push(other);
+            }
+        }
+        match alike.iter().position(|known| std::ptr::eq(*known, log)) {
+            None | Some(0) => log.name().to_owned(),
+            Some(before) => format!("{} ({})", log.name(), before + 1),
+        }
     }
 
     fn policies(&self) -> Vec<String> {
@@ -89,7 +104,7 @@ impl Overview<'_> {
         let kept = Kept { key: &key, run: document, gantt_window: Some(window), gantt: Some(jobs.rows) };
         // Plain data: it has a JSON form.
         let kept = serde_json::to_value(&kept).unwrap_or_default();
-        let axes = [("trace", log.name().to_owned()), ("policy", policy.to_string())];
+        let axes = [("trace", self.name(log)), ("policy", policy.to_string())];
         let axes = axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect();
         Ok((key, axes, kept))
     }
@@ -106,15 +121,16 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     seen
 }
 
-/// The day around the longest queue, seconds after the first submission.
+/// The day around the longest queue, in the log's seconds.
 fn busiest(document: &Value) -> [i64; 2] {
     let series = at(document, "details.series");
-    let step = series.and_then(|series| series.get("step")).and_then(Value::as_f64).unwrap_or(1.0);
+    let number = |name: &str| series.and_then(|series| series.get(name)).and_then(Value::as_f64);
+    let (first, step) = (number("from").unwrap_or_default(), number("step").unwrap_or(1.0));
     let waiting = series.and_then(|series| series.get("waiting")).and_then(Value::as_array);
     let longest =
         waiting.into_iter().flatten().enumerate().filter_map(|(at, value)| Some((at, value.as_f64()?)));
     let (longest, _) = longest.fold((0, 0.0), |most, one| if one.1 > most.1 { one } else { most });
-    let middle = (longest as f64 + 0.5) * step;
+    let middle = first + (longest as f64 + 0.5) * step;
     let from = (middle - WINDOW / 2.0).max(0.0);
     // Seconds of a log fit by far.
     #[allow(clippy::cast_possible_truncation)]
@@ -138,7 +154,7 @@ const MEASURES: [(&str, &str, usize, f64); 12] = [
 ];
 
 fn measures(log: &str, overview: &Overview<'_>) -> Section {
-    let runs: Vec<_> = overview.runs.iter().filter(|(of, ..)| of.name() == log).collect();
+    let runs: Vec<_> = overview.runs.iter().filter(|(of, ..)| overview.name(of) == log).collect();
     let documents: Vec<Value> = runs.iter().map(|(.., outcome)| document(outcome)).collect();
     let head =
         std::iter::once(String::new()).chain(runs.iter().map(|(_, policy, _)| policy.to_string())).collect();
@@ -182,7 +198,7 @@ fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartFile> {
     };
     let time = |title: &str, value: &str, y_label: &str| ChartFile {
         kind: ChartKind::Series,
-        x_label: "time since the first submission".into(),
+        x_label: "time of the log".into(),
         y_label: y_label.into(),
         x_scale: Scale::Time,
         ..of(title, value)
@@ -217,7 +233,7 @@ fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartFile> {
     ];
     charts.extend(overview.policies().iter().map(|policy| ChartFile {
         kind: ChartKind::Gantt,
-        x_label: "time since the first submission".into(),
+        x_label: "time of the log".into(),
         y_label: "processors".into(),
         x_scale: Scale::Time,
         lines: vec![line(policy)],
@@ -245,8 +261,8 @@ fn provenance(overview: &Overview<'_>) -> Vec<(String, String)> {
     for (log, _, outcome) in &overview.runs {
         let settings = serde_json::to_string(&outcome.settings).unwrap_or_default();
         for line in [
-            (format!("log {}", log.name()), format!("SHA-256 {}", outcome.trace.sha256)),
-            (format!("settings on {}", log.name()), settings),
+            (format!("log {}", overview.name(log)), format!("SHA-256 {}", outcome.trace.sha256)),
+            (format!("settings on {}", overview.name(log)), settings),
         ] {
             if !lines.contains(&line) {
                 lines.push(line);

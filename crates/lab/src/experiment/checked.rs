@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use miserly_formula::Formula;
 use miserly_policies::Chosen;
 use miserly_workload::Estimates;
 use toml::Spanned;
 
 use super::error::ExperimentError;
-use super::file::{File, RunsFile, Selector};
+use super::file::{ChartFile, ClaimFile, File, RunsFile, Selector, TableFile};
 use super::logs::{Logs, looked_in};
 use super::plan::AXES;
+use super::store::Store;
 
 /// An experiment: its file, and that all names in it mean something.
 #[derive(Clone, Debug)]
@@ -37,6 +39,7 @@ impl Experiment {
         experiment.check_policies()?;
         experiment.check_runs()?;
         experiment.check_selectors()?;
+        experiment.check_shown()?;
         Ok(experiment)
     }
 
@@ -95,8 +98,11 @@ impl Experiment {
     fn check_traces(&self) -> Result<(), ExperimentError> {
         let mut names = BTreeSet::new();
         for trace in &self.file.traces {
-            if !names.insert(&trace.get_ref().name) {
-                return Err(self.wrong(trace, format!("a second trace {:?}", trace.get_ref().name)));
+            // Each has a file of its own, whose name has plain letters only.
+            if !names.insert(Store::trace(&trace.get_ref().name)) {
+                let problem =
+                    format!("a second trace {:?}, or one of nearly that name", trace.get_ref().name);
+                return Err(self.wrong(trace, problem));
             }
             trace.get_ref().options.run_options().map_err(|problem| self.wrong(trace, problem))?;
         }
@@ -115,6 +121,7 @@ impl Experiment {
                 return Err(self.wrong(runs, format!("a second block of runs {:?}", block.name)));
             }
             block.options.run_options().map_err(|problem| self.wrong(runs, problem))?;
+            check_block(block).map_err(|problem| self.wrong(runs, problem))?;
             block.record.groupings().map_err(|error| self.wrong(runs, format!("by: {error}")))?;
             block.policies.iter().try_for_each(|label| self.policy(label).map(drop))?;
             block.estimates.iter().try_for_each(|model| self.estimates(model).map(drop))?;
@@ -126,6 +133,20 @@ impl Experiment {
                     self.wrong(name, format!("no trace {:?}; [[trace]] entries give them", name.get_ref()))
                 );
             }
+        }
+        Ok(())
+    }
+
+    /// That what is shown can be shown, as far as that is known before the runs.
+    fn check_shown(&self) -> Result<(), ExperimentError> {
+        for table in &self.file.tables {
+            check_table(table.get_ref()).map_err(|problem| self.wrong(table, problem))?;
+        }
+        for chart in &self.file.charts {
+            check_chart(chart.get_ref()).map_err(|problem| self.wrong(chart, problem))?;
+        }
+        for claim in &self.file.claims {
+            check_claim(claim.get_ref()).map_err(|problem| self.wrong(claim, problem))?;
         }
         Ok(())
     }
@@ -156,6 +177,76 @@ impl Experiment {
 fn known_axes(select: &Selector) -> Result<(), String> {
     match select.keys().find(|key| !AXES.contains(&key.as_str())) {
         None => Ok(()),
-        Some(key) => Err(format!("{key:?} tells no runs apart; these do: {}", AXES.join(", "))),
+        Some(key) => Err(no_axis(key)),
     }
+}
+
+/// More seeds than anybody waits for.
+const MOST_REPETITIONS: u64 = 100_000;
+
+/// More decimals than a number has.
+const MOST_DIGITS: usize = 17;
+
+fn check_block(block: &RunsFile) -> Result<(), String> {
+    if block.repetitions.is_some_and(|most| !(1..=MOST_REPETITIONS).contains(&most)) {
+        return Err(format!("repetitions is 1 to {MOST_REPETITIONS}"));
+    }
+    if block.record.gantt.is_some_and(|[from, to]| from < 0 || to <= from) {
+        return Err("record.gantt is [from, to] in the log's seconds, the end after the begin".into());
+    }
+    Ok(())
+}
+
+/// That the paper's figures have the shape of the table.
+fn check_table(table: &TableFile) -> Result<(), String> {
+    check_unit(table.unit)?;
+    check_digits(table.digits)?;
+    if table.paper.is_empty() {
+        return Ok(());
+    }
+    if table.paper.len() != table.rows.len() {
+        return Err(format!("{} rows, but paper has {}", table.rows.len(), table.paper.len()));
+    }
+    match table.paper.iter().position(|line| line.len() != table.columns.len()) {
+        None => Ok(()),
+        Some(at) => {
+            let (columns, of_row) = (table.columns.len(), table.paper[at].len());
+            Err(format!("{columns} columns, but row {} of paper has {of_row}", at + 1))
+        }
+    }
+}
+
+fn check_chart(chart: &ChartFile) -> Result<(), String> {
+    check_unit(chart.unit)?;
+    chart.x.as_deref().map_or(Ok(()), check_axis)
+}
+
+fn check_claim(claim: &ClaimFile) -> Result<(), String> {
+    let names: Vec<&str> = claim.figures.keys().map(String::as_str).collect();
+    let formulas = claim.show.iter().map(|show| &show.formula).chain([&claim.holds]);
+    for formula in formulas {
+        Formula::parse(formula, &names).map_err(|error| error.to_string())?;
+    }
+    claim.show.iter().try_for_each(|show| check_digits(show.digits))?;
+    claim.figures.values().filter_map(|figure| figure.over.as_deref()).try_for_each(check_axis)
+}
+
+fn check_axis(name: &str) -> Result<(), String> {
+    if AXES.contains(&name) { Ok(()) } else { Err(no_axis(name)) }
+}
+
+fn check_unit(unit: f64) -> Result<(), String> {
+    if unit.is_finite() && unit != 0.0 {
+        Ok(())
+    } else {
+        Err("unit divides: it is a number, and not 0".into())
+    }
+}
+
+fn check_digits(digits: usize) -> Result<(), String> {
+    if digits <= MOST_DIGITS { Ok(()) } else { Err(format!("digits is 0 to {MOST_DIGITS}")) }
+}
+
+fn no_axis(name: &str) -> String {
+    format!("{name:?} tells no runs apart; these do: {}", AXES.join(", "))
 }

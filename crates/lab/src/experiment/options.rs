@@ -1,6 +1,7 @@
 //! The options of a run as an experiment file writes them.
 
 use miserly_core::Instants;
+use miserly_policies::shared::Profile;
 use miserly_sim::{Grouping, GroupingError};
 use miserly_workload::{Arrivals, Overrun, ProcsField};
 
@@ -38,6 +39,12 @@ impl Options {
             .flatten()
             .map(|filter| filter.parse().map_err(text))
             .collect::<Result<_, _>>()?;
+        if self.procs.is_some_and(|procs| !(1..=Profile::MOST).contains(&procs)) {
+            return Err(format!("procs is 1 to {}", Profile::MOST));
+        }
+        if self.warmup.is_some_and(|warmup| warmup < 0) {
+            return Err("warmup is 0 seconds or more".into());
+        }
         Ok(RunOptions {
             procs: self.procs,
             overrun: word(self.overrun.as_deref(), "overrun", &OVERRUN)?,

@@ -14,6 +14,7 @@ pub(super) fn joined(selectors: &[&Selector]) -> Selector {
 }
 
 /// A figure that a table, a chart or a claim asks for, or why there is none.
+#[derive(Clone, Copy)]
 pub(super) enum Asked {
     Figure(Figure),
     /// The log is missing.
@@ -83,4 +84,18 @@ pub(crate) fn shown(value: f64, digits: usize) -> String {
     }
     let point = if decimals.is_empty() { "" } else { "." };
     format!("{sign}{grouped}{point}{decimals}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn thousands_apart() {
+        for (value, digits, expect) in
+            [(0.0, 2, "0.00"), (999.999, 2, "1 000.00"), (-1_234_567.5, 1, "-1 234 567.5"), (12.0, 0, "12")]
+        {
+            assert_eq!(shown(value, digits), expect);
+        }
+    }
 }

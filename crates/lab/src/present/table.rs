@@ -13,7 +13,6 @@ const NEAR: f64 = 0.05;
 
 /// The table, what to know of it, and how near it comes to the paper.
 pub(super) fn blocks(table: &TableFile, results: &Results) -> Result<Vec<Block>, String> {
-    check_paper(table)?;
     let mut compared = Compared::default();
     let mut rows = Vec::new();
     for (at, row) in table.rows.iter().enumerate() {
@@ -32,25 +31,6 @@ pub(super) fn blocks(table: &TableFile, results: &Results) -> Result<Vec<Block>,
     let data = TableData { caption: None, header: header(table), rows };
     let texts = [table.note.clone(), compared.told()];
     Ok([Block::Table(data)].into_iter().chain(texts.into_iter().flatten().map(Block::Text)).collect())
-}
-
-/// That the paper's figures have the shape of the table.
-fn check_paper(table: &TableFile) -> Result<(), String> {
-    if table.paper.is_empty() {
-        return Ok(());
-    }
-    if table.paper.len() != table.rows.len() {
-        return Err(format!("{} rows, but paper has {}", table.rows.len(), table.paper.len()));
-    }
-    match table.paper.iter().position(|line| line.len() != table.columns.len()) {
-        None => Ok(()),
-        Some(at) => Err(format!(
-            "{} columns, but row {} of paper has {}",
-            table.columns.len(),
-            at + 1,
-            table.paper[at].len()
-        )),
-    }
 }
 
 fn header(table: &TableFile) -> Vec<Vec<String>> {
@@ -135,5 +115,24 @@ impl Compared {
             text.push_str(&format!(" Further off: {}.", missed.collect::<Vec<_>>().join("; ")));
         }
         Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_far_twice_and_not_at_all() {
+        let mut compared = Compared::default();
+        let keys = |key: &str| vec![key.to_owned()];
+        compared.add("near".into(), keys("a"), 104.9, 100.0);
+        compared.add("far".into(), keys("b"), 94.0, 100.0);
+        // The same figures in another cell, and a paper without one.
+        compared.add("far again".into(), keys("b"), 94.0, 100.0);
+        compared.add("none".into(), keys("c"), 1.0, f64::NAN);
+        let told = compared.told().unwrap();
+        assert_eq!(told, "1 of 2 cells within 5 % of the paper. Further off: far (-6.0 %).");
+        assert_eq!(Compared::default().told(), None);
     }
 }

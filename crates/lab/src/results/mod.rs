@@ -247,3 +247,76 @@ impl Figure {
         Figure { mean, half_width }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::experiment::IndexedRun;
+    use crate::experiment::file::Scalar;
+
+    /// Runs of a policy by block, factor and seed, each with a wait.
+    fn results(runs: &[(&str, &str, &str, &str, f64)]) -> Results {
+        let (mut indexed, mut documents) = (Vec::new(), BTreeMap::new());
+        for (key, block, factor, seed, wait) in runs {
+            let axes = [("runs", block), ("policy", &"easy"), ("factor", factor), ("seed", seed)];
+            let axes = axes.into_iter().map(|(axis, value)| (axis.to_owned(), (*value).to_owned())).collect();
+            indexed.push(IndexedRun { axes, key: (*key).to_owned() });
+            documents.insert((*key).to_owned(), json!({ "key": key, "run": { "wait": wait, "none": null } }));
+        }
+        let text = |text: &str| text.to_owned();
+        let index = Index {
+            version: text("0"),
+            sources: text("0"),
+            command: text("test"),
+            file: text("test.toml"),
+            traces: vec![],
+            runs: indexed,
+        };
+        Results::in_memory(index, documents)
+    }
+
+    fn select(axis: &str, value: &str) -> Selector {
+        [(axis.to_owned(), Scalar::Text(value.to_owned()))].into()
+    }
+
+    #[test]
+    fn a_mean_over_seeds_and_its_interval() {
+        let three = Figure::of(&[1.0, 2.0, 6.0]);
+        assert!((three.mean - 3.0).abs() < 1e-12);
+        // Deviation sqrt(7), t 4.302653 with 2 degrees of freedom, over sqrt(3).
+        assert!((three.half_width.unwrap() - 4.302_653 * 7.0_f64.sqrt() / 3.0_f64.sqrt()).abs() < 1e-9);
+        assert_eq!(Figure::of(&[5.0]), Figure { mean: 5.0, half_width: None });
+    }
+
+    #[test]
+    fn seeds_are_found_together_and_blocks_are_not() {
+        let seeds = results(&[("a", "one", "2", "1", 10.0), ("b", "one", "2", "2", 20.0)]);
+        let Found::Runs(documents) = seeds.find(&select("policy", "easy")).unwrap() else {
+            panic!("no runs")
+        };
+        let wait = figure(&documents, "run.wait");
+        assert_eq!(wait.map(|wait| wait.map(|wait| wait.mean)), Ok(Some(15.0)));
+        assert_eq!(figure(&documents, "run.none"), Ok(None));
+        assert!(figure(&documents, "run.weight").unwrap_err().contains("\"weight\" is no number"));
+        // The same run in two blocks is one; two runs of one seed are not to be averaged.
+        let same = results(&[("a", "one", "2", "1", 10.0), ("a", "two", "2", "1", 10.0)]);
+        assert_eq!(same.find(&select("policy", "easy")).unwrap().keys(), ["a"]);
+        let other = results(&[("a", "one", "2", "1", 10.0), ("b", "two", "2", "1", 20.0)]);
+        let problem = other.find(&select("policy", "easy")).unwrap_err();
+        assert!(problem.contains("\"one\" and \"two\" both have such runs"), "{problem}");
+        assert_eq!(other.find(&select("runs", "two")).unwrap().keys(), ["b"]);
+    }
+
+    #[test]
+    fn along_an_axis_in_the_order_of_numbers() {
+        let runs = [("a", "one", "10", "1", 1.0), ("b", "one", "2", "1", 2.0), ("c", "one", "2", "2", 4.0)];
+        let results = results(&runs);
+        let found = results.along(&select("policy", "easy"), "factor").unwrap();
+        let keys: Vec<_> = found.iter().map(|(value, found)| (value.as_str(), found.keys())).collect();
+        assert_eq!(keys, [("2", vec!["b".to_owned(), "c".to_owned()]), ("10", vec!["a".to_owned()])]);
+        assert!(results.find(&select("policy", "easy")).unwrap_err().contains("differ in factor"));
+        assert!(results.find(&select("policy", "fcfs")).unwrap_err().contains("no run has policy = fcfs"));
+    }
+}

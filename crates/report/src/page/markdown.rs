@@ -74,7 +74,7 @@ fn line(claim: &Claim) -> String {
     let verdict = match claim.verdict {
         Verdict::Holds => "holds",
         Verdict::DoesNotHold => "does not hold",
-        Verdict::Unknown => "unknown",
+        Verdict::Unknown => "not decided",
     };
     format!("- **{verdict}**: {}. {}\n", claim.text, claim.figures)
 }
