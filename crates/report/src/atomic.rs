@@ -34,8 +34,14 @@ impl AtomicFile {
         let mut builder = tempfile::Builder::new();
         // As open(2) would make it: the user's umask decides.
         builder.prefix(AtomicFile::PREFIX).permissions(Permissions::from_mode(0o666));
-        // Without the temporary name, which would tell the user nothing.
-        let temporary = builder.tempfile_in(folder).map_err(|error| {
+        // Made and noted in one: an interrupt finds it noted, or not there. Without the temporary name, which would
+        // tell the user nothing.
+        let made = unfinished(|paths| {
+            let made = builder.tempfile_in(folder);
+            paths.extend(made.as_ref().ok().map(|made| made.path().to_owned()));
+            made
+        });
+        let temporary = made.map_err(|error| {
             let (kind, folder) = (error.kind(), folder.display());
             let message = match kind {
                 io::ErrorKind::NotFound => format!("there is no folder {folder}"),
@@ -43,7 +49,6 @@ impl AtomicFile {
             };
             io::Error::new(kind, message)
         })?;
-        unfinished(|paths| paths.insert(temporary.path().to_owned()));
         let output = BufWriter::with_capacity(1 << 16, temporary.as_file().try_clone()?);
         Ok((AtomicFile { temporary, path: path.to_owned() }, output))
     }
@@ -62,14 +67,15 @@ impl AtomicFile {
     }
 }
 
-/// Removes what is being written, before a program that was interrupted exits.
+/// Removes what is being written, before a program that was interrupted exits. From then on no file is begun: whoever
+/// tries waits for the end.
 pub fn remove_unfinished() {
-    unfinished(|paths| {
-        for path in std::mem::take(paths) {
-            // Nobody is left to tell if it cannot be removed.
-            let _ = std::fs::remove_file(path);
-        }
-    });
+    let mut paths = UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for path in std::mem::take(&mut *paths) {
+        // Nobody is left to tell if it cannot be removed.
+        let _ = std::fs::remove_file(path);
+    }
+    std::mem::forget(paths);
 }
 
 fn unfinished<T>(change: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
