@@ -243,6 +243,9 @@ pub(crate) struct RunExperimentArgs {
     /// The folder of the logs, in place of MISERLY_TRACES; the file's own folder comes after it
     #[arg(long, value_name = "DIR")]
     pub(crate) traces: Option<PathBuf>,
+    /// Print the tables, charts and claims as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -258,6 +261,9 @@ pub(crate) struct ReproduceArgs {
     /// Only this part of the paper
     #[arg(long, value_name = "PART")]
     pub(crate) only: Option<String>,
+    /// Print the tables, charts and claims, or the list of papers, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use miserly_report::page::{Page, Section, markdown};
 use miserly_sim::Observer;
 
 use crate::args::{ExperimentArgs, ExperimentCommand, ReportArgs, ReproduceArgs, RunExperimentArgs};
-use crate::output::print;
+use crate::output::{print, print_json};
 use crate::progress::Progress;
 
 pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
@@ -34,7 +34,7 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
     folders.extend(args.file.parent().map(Path::to_owned));
     let command = format!("miserly experiment run {name}");
     conduct(experiment, &folders, &folder, &command)?;
-    shown(&folder, &page(&folder)?)
+    shown(&folder, &page(&folder)?, args.json)
 }
 
 /// `slowdown.toml` gives `slowdown-results`.
@@ -68,15 +68,19 @@ fn conduct(experiment: Experiment, folders: &[PathBuf], folder: &Path, command: 
 }
 
 /// Shows a page on standard output, and leaves it in the folder.
-fn shown(folder: &Path, page: &Page) -> anyhow::Result<()> {
+fn shown(folder: &Path, page: &Page, json: bool) -> anyhow::Result<()> {
     write_page(folder, page)?;
-    print(&markdown(page))?;
+    if json {
+        print_json(page)?;
+    } else {
+        print(&markdown(page))?;
+    }
     eprintln!("report: {}", folder.join("report.html").display());
     Ok(())
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
-    let Some(name) = &args.paper else { return list() };
+    let Some(name) = &args.paper else { return list(args.json) };
     let Some(paper) = papers::find(name) else {
         let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).collect();
         bail!("no paper {name:?}; there is {}", known.join(", "));
@@ -103,7 +107,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     }
     // A part alone does not take the place of the whole.
     let place = args.only.as_ref().map_or_else(|| folder.clone(), |part| folder.join(part));
-    shown(&place, &whole(paper, pages))
+    shown(&place, &whole(paper, pages), args.json)
 }
 
 /// The pages of a paper's experiments as one.
@@ -123,7 +127,14 @@ fn whole(paper: &Paper, pages: Vec<Page>) -> Page {
     whole
 }
 
-fn list() -> anyhow::Result<()> {
+fn list(json: bool) -> anyhow::Result<()> {
+    if json {
+        let parts = |paper: &Paper| paper.experiments.iter().map(|(part, _)| *part).collect::<Vec<_>>();
+        let papers = PAPERS.iter().map(
+            |paper| serde_json::json!({ "name": paper.name, "title": paper.title, "parts": parts(paper) }),
+        );
+        return print_json(&papers.collect::<Vec<_>>());
+    }
     let mut text = String::new();
     for paper in PAPERS {
         text.push_str(&format!("{:<16}{}\n", paper.name, paper.title));

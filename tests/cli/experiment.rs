@@ -458,3 +458,18 @@ fn what_is_not_ours_is_not_overwritten() {
     assert_eq!((run.code, lab.read("made.swf")), (Some(2), log));
     assert!(run.stderr.contains("the name must end in .html"), "{}", run.stderr);
 }
+
+#[test]
+fn what_is_shown_is_there_as_json() {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    let run = lab.run("experiment run small.toml --json");
+    let page: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(
+        (page["title"].as_str(), page["sections"][0]["heading"].as_str()),
+        (Some("Small"), Some("Waits"))
+    );
+    let papers = lab.document("reproduce --json");
+    assert_eq!(papers[0]["name"], "zotkin-2000");
+    assert_eq!(papers[0]["parts"].as_array().map(Vec::len), Some(7));
+}
