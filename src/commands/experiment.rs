@@ -31,7 +31,8 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
     let experiment = Experiment::parse(name.clone(), text)?;
     let folder = args.output.clone().unwrap_or_else(|| results_of(&args.file));
     let mut folders = logs(args.traces.as_deref());
-    folders.extend(args.file.parent().map(Path::to_owned));
+    let beside = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folders.push(beside.unwrap_or(Path::new(".")).to_owned());
     let command = format!("miserly experiment run {name}");
     conduct(experiment, &folders, &folder, &command)?;
     shown(&folder, &page(&folder)?, args.json)

@@ -284,6 +284,8 @@ fn mistakes_are_said_where_they_are() {
     refused("title = \"Waits\"", "title = \"Waits\"\ndigits = 100000", "digits is 0 to 17");
     refused("seeds = [1, 2]", "repetitions = 9000000000000000000", "repetitions is 1 to 100000");
     refused("jobs = 400", "jobs = 400\noptions = { procs = 0 }", "procs is 1 to");
+    refused("seeds = [1, 2]", "seeds = [1, 2]\nrepetitions = 2", "seeds or repetitions, not both");
+    refused("policies = [\"BF\", \"conservative(order=random)\"]", "policies = []", "no run");
     refused("gantt = [0, 86400]", "gantt = [5, 5]", "record.gantt is [from, to]");
     refused("holds = \"a != b\"", "holds = \"a != c\"", "small.toml:38: formula");
     refused(
@@ -295,6 +297,22 @@ fn mistakes_are_said_where_they_are() {
         "{ label = \"exact\", model = \"exact\" }",
         "{ label = \"any\" }",
         "the runs differ in estimates; say which",
+    );
+}
+
+#[test]
+fn what_finds_no_runs_is_known_before_they_are_made() {
+    let lab = Lab::new();
+    lab.write(
+        "small.toml",
+        SMALL.replace("{ label = \"exact\", model = \"exact\" }", "{ label = \"exact\", model = \"trace\" }"),
+    );
+    let run = lab.run("experiment run small.toml");
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr.contains("no run has model = trace") && !run.stderr.contains("runs made"),
+        "{}",
+        run.stderr
     );
 }
 
@@ -425,9 +443,11 @@ fn options_that_exclude_each_other_across_log_and_block_are_refused() {
 #[test]
 fn a_claim_that_comes_to_no_number_is_not_decided() {
     let lab = Lab::new();
-    lab.write("small.toml", SMALL.replace("a != b", "(a - a) / (b - b)"));
-    let run = lab.run("experiment run small.toml");
-    assert!(run.stdout.contains("- **not decided**: estimates matter."), "{}", run.stdout);
+    for formula in ["(a - a) / (b - b)", "a / 0"] {
+        lab.write("small.toml", SMALL.replace("a != b", formula));
+        let run = lab.run("experiment run small.toml");
+        assert!(run.stdout.contains("- **not decided**: estimates matter."), "{}", run.stdout);
+    }
 }
 
 #[test]

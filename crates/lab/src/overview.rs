@@ -138,8 +138,11 @@ fn busiest(document: &Value) -> [i64; 2] {
 }
 
 /// The rows of the table of measures: name, path, decimals, what it is divided by.
-const MEASURES: [(&str, &str, usize, f64); 12] = [
-    ("jobs measured", "jobs.measured", 0, 1.0),
+const MEASURES: [(&str, &str, usize, f64); 16] = [
+    ("jobs read", "jobs.read", 0, 1.0),
+    ("  simulated", "jobs.simulated", 0, 1.0),
+    ("  killed at the estimate", "jobs.killed_at_estimate", 0, 1.0),
+    ("  measured", "jobs.measured", 0, 1.0),
     ("wait, mean (s)", "metrics.wait.mean", 2, 1.0),
     ("  95 % ±", "uncertainty.half_width.wait", 2, 1.0),
     ("wait, median (s)", "metrics.wait.median", 2, 1.0),
@@ -150,7 +153,8 @@ const MEASURES: [(&str, &str, usize, f64); 12] = [
     ("bounded slowdown, p95", "metrics.bounded_slowdown.p95", 2, 1.0),
     ("utilization (%)", "utilization", 2, 0.01),
     ("queue length, mean", "queue_length.mean", 2, 1.0),
-    ("promises broken", "promises.broken", 0, 1.0),
+    ("promises made", "promises.made", 0, 1.0),
+    ("  broken", "promises.broken", 0, 1.0),
 ];
 
 fn measures(log: &str, overview: &Overview<'_>) -> Section {
@@ -219,8 +223,8 @@ fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartFile> {
         },
         ChartFile {
             kind: ChartKind::Heat,
-            x_label: "category".into(),
-            y_label: "policy".into(),
+            x_label: "policy".into(),
+            y_label: "category".into(),
             ..of("mean bounded slowdown by category", "by.category:metrics.bounded_slowdown.mean")
         },
         ChartFile {

@@ -1,5 +1,6 @@
 //! From an experiment file to a folder of results, and from the folder to what people see.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use miserly_report::chart::svg;
@@ -38,7 +39,15 @@ impl Session {
         let logs = experiment.open_logs(folders)?;
         let plan = Plan::new(&experiment, &logs)?;
         let store = Store::create(folder)?;
-        Ok(Session { experiment, logs, plan, store, command: command.to_owned() })
+        let session = Session { experiment, logs, plan, store, command: command.to_owned() };
+        session.rehearse()?;
+        Ok(session)
+    }
+
+    /// Shows everything without a result: what asks for runs that there are not is better known before the runs.
+    fn rehearse(&self) -> Result<(), ExperimentError> {
+        let without = Results::in_memory(self.index(), BTreeMap::new());
+        present::page(&self.experiment, &without).map(drop)
     }
 
     /// The logs that are missing, and where they were looked for.

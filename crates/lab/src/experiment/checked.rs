@@ -191,6 +191,12 @@ fn check_block(block: &RunsFile) -> Result<(), String> {
     if block.repetitions.is_some_and(|most| !(1..=MOST_REPETITIONS).contains(&most)) {
         return Err(format!("repetitions is 1 to {MOST_REPETITIONS}"));
     }
+    if block.repetitions.is_some() && !block.seeds.is_empty() {
+        return Err("give seeds or repetitions, not both".into());
+    }
+    if block.policies.is_empty() || block.estimates.is_empty() {
+        return Err("no run: policies and estimates need one entry at least".into());
+    }
     if block.record.gantt.is_some_and(|[from, to]| from < 0 || to <= from) {
         return Err("record.gantt is [from, to] in the log's seconds, the end after the begin".into());
     }

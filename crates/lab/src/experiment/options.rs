@@ -42,6 +42,9 @@ impl Options {
         if self.procs.is_some_and(|procs| !(1..=Profile::MOST).contains(&procs)) {
             return Err(format!("procs is 1 to {}", Profile::MOST));
         }
+        if [self.from, self.to].into_iter().flatten().any(|secs| secs < 0) {
+            return Err("from and to are seconds of the log, 0 or more".into());
+        }
         if self.warmup.is_some_and(|warmup| warmup < 0) {
             return Err("warmup is 0 seconds or more".into());
         }

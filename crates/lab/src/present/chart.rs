@@ -192,7 +192,7 @@ fn breakdown<'a>(
     Ok(Some((groups, measure)))
 }
 
-/// A measure by group and line. Lines may have different groups; a cell that a line does not have stays empty.
+/// A measure by group, a row each, and line, a column each. Lines may have different groups; a cell that a line does not have stays empty.
 fn heat(chart: &ChartFile, results: &Results) -> Outcome {
     let (mut lines, mut missing) = (Vec::new(), Vec::new());
     for line in &chart.lines {
@@ -202,17 +202,15 @@ fn heat(chart: &ChartFile, results: &Results) -> Outcome {
             None => missing.push(line.label.clone()),
         }
     }
-    let columns = group_names(lines.iter().flat_map(|(_, groups, _)| groups.iter()));
-    let cell = |groups: &[Value], measure: &str, name: &String| {
+    let rows = group_names(lines.iter().flat_map(|(_, groups, _)| groups.iter()));
+    let cell = |name: &String, (_, groups, measure): &(String, &Vec<Value>, &str)| {
         let group = groups.iter().find(|group| group_name(group) == *name)?;
         Some(at(group, measure)?.as_f64()? / chart.unit)
     };
-    let row = |(_, groups, measure): &(String, &Vec<Value>, &str)| {
-        columns.iter().map(|name| cell(groups, measure, name)).collect()
-    };
-    let body = Body::Heat { cells: lines.iter().map(row).collect(), ramp: Ramp::Log, decimals: 1 };
-    let rows: Vec<String> = lines.into_iter().map(|(label, ..)| label).collect();
-    let none = rows.is_empty();
+    let cells = rows.iter().map(|name| lines.iter().map(|line| cell(name, line)).collect()).collect();
+    let body = Body::Heat { cells, ramp: Ramp::Log, decimals: 1 };
+    let columns: Vec<String> = lines.into_iter().map(|(label, ..)| label).collect();
+    let none = columns.is_empty();
     Ok(((!none).then_some(Drawn { body, columns, rows }), missing))
 }
 

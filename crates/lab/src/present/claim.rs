@@ -22,7 +22,7 @@ pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, Stri
         }
     }
     let verdict = match holds.eval(&values) {
-        decided if decided.is_nan() => Verdict::Unknown,
+        decided if !decided.is_finite() => Verdict::Unknown,
         0.0 => Verdict::DoesNotHold,
         _ => Verdict::Holds,
     };
