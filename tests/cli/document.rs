@@ -172,8 +172,7 @@ fn the_same_on_any_number_of_threads() {
 /// Half-widths stand where a measure's own batches, of 64 jobs or more, are not alike beyond chance, and only there.
 #[test]
 fn half_widths_stand_only_where_they_can_be_trusted() {
-    let told = miserly(&["compare", "--json"]);
-    let compared: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let compared = Lab::with_log(&small_log()).document("compare --json");
     let [mut trusted, mut not] = [0, 0];
     for difference in compared["differences"].as_array().unwrap() {
         let uncertainty = &compared["runs"][0]["uncertainty"];
