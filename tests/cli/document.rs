@@ -168,3 +168,21 @@ fn the_same_on_any_number_of_threads() {
     };
     assert_eq!(compare("1"), compare("2"));
 }
+
+/// Half-widths stand where a measure's own batches, of 64 jobs or more, are not alike beyond chance, and only there.
+#[test]
+fn half_widths_stand_only_where_they_can_be_trusted() {
+    let compared = Lab::with_log(&small_log()).document("compare --json");
+    let [mut trusted, mut not] = [0, 0];
+    for difference in compared["differences"].as_array().unwrap() {
+        let uncertainty = &compared["runs"][0]["uncertainty"];
+        assert!(uncertainty["jobs_per_batch"].as_u64().unwrap() >= 64);
+        let chance = 2.0 / uncertainty["batches"].as_f64().unwrap().sqrt();
+        let alike = difference["autocorrelation"].as_f64().unwrap() > chance;
+        assert_eq!(difference["half_width"].is_null(), alike, "{difference}");
+        assert_eq!(difference["within_noise"].is_null(), alike, "{difference}");
+        assert!(difference["mean"].is_f64(), "{difference}");
+        *if alike { &mut not } else { &mut trusted } += 1;
+    }
+    assert!(trusted > 0 && not > 0, "{trusted} {not}");
+}

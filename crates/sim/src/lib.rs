@@ -18,8 +18,8 @@ pub use event_queue::EventQueue;
 pub use finished::{Finished, Observer};
 pub use in_order::{InOrder, Sink};
 pub use metrics::{
-    BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, Batches, Bucket, Category, Distribution, EXACT_MOST, Group,
-    GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES, Measures, Metrics,
-    Percentiles, SKETCH_ERROR, Series, Summary, student_t_95,
+    BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, Batches, Bucket, Category, Distribution,
+    EXACT_MOST, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES, Measures,
+    Metrics, Percentiles, SKETCH_ERROR, Series, Summary, student_t_95,
 };
 pub use run::{RunError, Simulation};

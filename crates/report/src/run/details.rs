@@ -1,7 +1,7 @@
 //! What the document of a run tells beyond its measures: how sure they are, of whom, and how they spread.
 
 use miserly_core::Span;
-use miserly_sim::{Batches, Interval, MEASURES, Metrics};
+use miserly_sim::{BATCH_JOBS_LEAST, BATCHES_LEAST, Batches, Interval, MEASURES, Metrics};
 use serde::Serialize;
 
 use super::document::Outcome;
@@ -25,7 +25,7 @@ pub struct PerMeasure {
 
 /// How far the means may be from those of a longer log of the same kind: the method of batch means.
 ///
-/// It holds as far as batches are long enough to be nearly independent; `autocorrelation` tells.
+/// It holds where batches are long enough to be nearly independent, and nothing is told where they are seen not to be.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Uncertainty {
     /// Full batches of jobs that follow each other in the order of submission.
@@ -34,9 +34,10 @@ pub struct Uncertainty {
     pub jobs_per_batch: u64,
     /// The level of the confidence intervals: 0.95.
     pub level: f64,
-    /// Half the width of each mean's interval, in the measure's unit; null with fewer than 10 batches.
+    /// Half the width of each mean's interval, in the measure's unit; null with fewer than 10 batches, fewer than 64
+    /// jobs in each, or where the measure's `autocorrelation` is beyond chance (2 / sqrt(batches)).
     pub half_width: PerMeasure,
-    /// The correlation of each batch mean with the next, -1 to 1; null where the half-width is.
+    /// The correlation of each batch mean with the next, -1 to 1; null with fewer than 10 batches, or where all are alike.
     pub autocorrelation: PerMeasure,
 }
 
@@ -53,11 +54,11 @@ pub struct Difference {
     pub policy_b: String,
     /// The mean of the pairs' differences, first minus second, in the measure's unit.
     pub mean: Option<f64>,
-    /// Half the width of its 95 % interval.
+    /// Half the width of its 95 % interval; null where it could not be trusted, as in [`Uncertainty`].
     pub half_width: Option<f64>,
-    /// The correlation of each pair's difference with the next; null where the half-width is.
+    /// The correlation of each pair's difference with the next; null with fewer than 10 pairs, or where all are alike.
     pub autocorrelation: Option<f64>,
-    /// Whether the interval holds 0; null with fewer than 10 pairs.
+    /// Whether the interval holds 0; null without an interval.
     pub within_noise: Option<bool>,
 }
 
@@ -131,14 +132,28 @@ pub struct Series {
 const KEYS: [&str; MEASURES] =
     ["wait", "response", "slowdown", "bounded_slowdown", "bounded_slowdown_standard", "width_slowdown"];
 
-/// How far apart neighbouring batches may look related by chance: two standard errors of a correlation.
-const CHANCE: f64 = 2.0;
-
 impl PerMeasure {
     fn of(figure: impl Fn(usize) -> Option<f64>) -> PerMeasure {
         let [wait, response, slowdown, bounded_slowdown, bounded_slowdown_standard, width_slowdown] =
             std::array::from_fn(figure);
         PerMeasure { wait, response, slowdown, bounded_slowdown, bounded_slowdown_standard, width_slowdown }
+    }
+
+    /// Each under the name that tables have for it.
+    fn named(&self) -> [(&'static str, Option<f64>); MEASURES] {
+        [
+            ("wait", self.wait),
+            ("response", self.response),
+            ("slowdown", self.slowdown),
+            ("bounded slowdown", self.bounded_slowdown),
+            ("standard form", self.bounded_slowdown_standard),
+            ("per processor", self.width_slowdown),
+        ]
+    }
+
+    /// Whether any of them is defined.
+    pub(super) fn any(&self) -> bool {
+        self.named().iter().any(|(_, figure)| figure.is_some())
     }
 }
 
@@ -155,13 +170,21 @@ impl Uncertainty {
         }
     }
 
-    /// A remark for people where neighbouring batches are too much alike for the half-widths to be trusted.
+    /// A remark for people: why a mean wait, or another one, stands without its half-width.
     pub fn note(&self) -> Option<String> {
-        let correlation = self.autocorrelation.wait.filter(|r| is_beyond_chance(*r, self.batches))?;
-        Some(format!(
-            "neighbouring batches of {} jobs are alike (r = {correlation:.2} of their mean waits): ± is too small",
-            self.jobs_per_batch
-        ))
+        let jobs = self.jobs_per_batch;
+        if self.batches < BATCHES_LEAST as u64 {
+            return None;
+        }
+        if jobs < BATCH_JOBS_LEAST {
+            let jobs = if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") };
+            return Some(format!("no ±: batches of {jobs} are too short ({BATCH_JOBS_LEAST} at least)"));
+        }
+        let (half_widths, correlations) = (self.half_width.named(), self.autocorrelation.named());
+        let alike = half_widths.iter().zip(correlations).filter(|((_, half_width), _)| half_width.is_none());
+        let alike: Vec<String> =
+            alike.filter_map(|(_, (name, r))| Some(format!("{name} (r {:.2})", r?))).collect();
+        (!alike.is_empty()).then(|| format!("no ±, neighbouring batches are alike: {}", alike.join(", ")))
     }
 }
 
@@ -206,11 +229,6 @@ impl Series {
     }
 }
 
-/// Whether so many neighbours are more alike than chance makes them.
-fn is_beyond_chance(correlation: f64, number: u64) -> bool {
-    correlation > CHANCE / (number as f64).sqrt()
-}
-
 /// The differences of every two runs of one log, measure by measure.
 pub fn differences(runs: &[&Outcome]) -> Vec<Difference> {
     let pairs = runs.iter().enumerate().flat_map(|(at, a)| runs[at + 1..].iter().map(move |b| (*a, *b)));
@@ -234,14 +252,24 @@ impl Difference {
     }
 }
 
-/// A remark for people where the batches of two runs are too much alike for their comparison to be trusted.
-pub(super) fn alike_note(runs: &[&Outcome]) -> Option<String> {
-    let batches = runs.first()?.uncertainty.batches;
-    let of_waits = differences(runs).into_iter().filter(|difference| difference.measure == KEYS[0]);
-    let most = of_waits.filter_map(|difference| difference.autocorrelation).max_by(f64::total_cmp)?;
-    is_beyond_chance(most, batches).then(|| {
-        format!(
-            "neighbouring batches differ alike (r up to {most:.2} between mean waits): more may not be told apart"
-        )
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(batches: u64, jobs_per_batch: u64, half_width: Option<f64>, expect: Option<&str>) {
+        let (half_width, autocorrelation) = (PerMeasure::of(|_| half_width), PerMeasure::of(|_| Some(0.1)));
+        let half_width = PerMeasure { wait: None, ..half_width };
+        let autocorrelation = PerMeasure { wait: Some(0.62), ..autocorrelation };
+        let told = Uncertainty { batches, jobs_per_batch, level: 0.95, half_width, autocorrelation };
+        assert_eq!(told.note().as_deref(), expect);
+    }
+
+    #[test]
+    fn the_note_says_why_there_is_no_half_width() {
+        check(9, 1, None, None);
+        check(40, 1, None, Some("no ±: batches of 1 job are too short (64 at least)"));
+        check(40, 32, None, Some("no ±: batches of 32 jobs are too short (64 at least)"));
+        check(40, 64, Some(3.0), Some("no ±, neighbouring batches are alike: wait (r 0.62)"));
+    }
 }

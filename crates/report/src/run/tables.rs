@@ -1,6 +1,6 @@
 //! The tables that people read.
 
-use super::details::{Difference, alike_note};
+use super::details::Difference;
 use super::document::{Measure, Outcome, Settings};
 use super::group_tables;
 use super::layout::Columns;
@@ -26,7 +26,7 @@ pub fn simulate_table(outcome: &Outcome, width: Option<usize>) -> String {
 }
 
 fn measure_table(outcome: &Outcome) -> Columns {
-    let sure = outcome.uncertainty.half_width.wait.is_some();
+    let sure = outcome.uncertainty.half_width.any();
     let header = ["", "mean", "± 95 %", "median", "p95", "p99", "max"];
     let header = header.into_iter().filter(|name| sure || !name.starts_with('±')).map(str::to_owned);
     let row = |(name, measure, half_width): (&str, &Measure, Option<f64>)| {
@@ -70,7 +70,7 @@ pub fn compare_tables(outcomes: &[&Outcome], width: Option<usize>) -> String {
     let rows: Vec<Vec<String>> =
         rows.chain([std::iter::once("promises kept".to_owned()).chain(kept).collect()]).collect();
     let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
-    let legend = legend(marked(BEST), marked(ALIKE), outcomes);
+    let legend = legend(marked(BEST), marked(ALIKE), marked(UNJUDGED));
     let table = Columns { header, rows }.table(width);
     format!(
         "{}\n{table}\n{legend}{}",
@@ -85,14 +85,17 @@ const BEST: char = '*';
 /// What stands behind a value that is not told apart from it.
 const ALIKE: char = '~';
 
-fn legend(starred: bool, alike: bool, outcomes: &[&Outcome]) -> String {
-    let text = match (starred, alike) {
-        (false, _) => return String::new(),
-        (true, false) => "\n* best of the row\n",
-        (true, true) => "\n* best of the row; ~ not told apart from it by paired batch means (95 %)\n",
-    };
-    let note = alike_note(outcomes).map_or_else(String::new, |note| format!("  {note}\n"));
-    text.to_owned() + &note
+/// What stands behind a value whose difference from it cannot be judged.
+const UNJUDGED: char = '?';
+
+fn legend(starred: bool, alike: bool, unjudged: bool) -> String {
+    if !starred {
+        return String::new();
+    }
+    let alike = alike.then_some("~ not told apart from it by paired batch means (95 %)");
+    let unjudged = unjudged.then_some("? not to be judged: neighbouring batches are alike, or too short");
+    let marks: Vec<&str> = [Some("* best of the row"), alike, unjudged].into_iter().flatten().collect();
+    format!("\n{}\n", marks.join("; "))
 }
 
 fn promises_kept(outcome: &Outcome) -> String {
@@ -122,17 +125,24 @@ impl Row {
         let cells = values.iter().zip(outcomes).map(|(&value, outcome)| {
             let mark = match winner {
                 Some(_) if value == best => BEST,
-                Some(winner) if self.is_within_noise(outcome, outcomes[winner]) => ALIKE,
-                _ => ' ',
+                Some(winner) => self.mark(outcome, outcomes[winner]),
+                None => ' ',
             };
             format!("{}{mark}", (self.show)(value))
         });
         std::iter::once(self.name.to_owned()).chain(cells).collect()
     }
 
-    fn is_within_noise(&self, outcome: &Outcome, best: &Outcome) -> bool {
-        let difference = self.mean_of.map(|measure| Difference::of(outcome, best, measure));
-        difference.and_then(|difference| difference.within_noise) == Some(true)
+    /// What the batches tell of the difference from the best run: nothing of a row that is no mean.
+    fn mark(&self, outcome: &Outcome, best: &Outcome) -> char {
+        let Some(measure) = self.mean_of else { return ' ' };
+        let difference = Difference::of(outcome, best, measure);
+        match difference.within_noise {
+            Some(true) => ALIKE,
+            // There were batches enough to ask.
+            None if difference.autocorrelation.is_some() => UNJUDGED,
+            _ => ' ',
+        }
     }
 }
 
@@ -275,4 +285,19 @@ fn measures(outcome: &Outcome) -> [(&'static str, &Measure, Option<f64>); 6] {
         ("  standard form", &metrics.bounded_slowdown_standard, sure.bounded_slowdown_standard),
         ("  per processor", &metrics.width_slowdown, sure.width_slowdown),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_legend_explains_the_marks_that_there_are() {
+        assert_eq!(legend(false, false, false), "");
+        assert_eq!(legend(true, false, false), "\n* best of the row\n");
+        let unjudged =
+            "\n* best of the row; ? not to be judged: neighbouring batches are alike, or too short\n";
+        assert_eq!(legend(true, false, true), unjudged);
+        assert!(legend(true, true, true).contains("; ~ not told apart"));
+    }
 }

@@ -1,7 +1,8 @@
 //! Batch means: how sure a mean is that was measured over jobs which influence each other.
 //!
 //! Neighbours in the order of submission meet the same queue, so their waits are anything but independent. The means
-//! of long batches of them nearly are, and Student's t applies to those.
+//! of long batches of them nearly are, and Student's t applies to those. Where the batches are short, or neighbours
+//! among them alike, an interval would be too narrow, and none is told.
 
 use super::measures::{Amounts, MEASURES};
 use super::student;
@@ -11,6 +12,12 @@ pub const BATCHES_MOST: usize = 64;
 
 /// With fewer batches nothing is said.
 pub const BATCHES_LEAST: usize = 10;
+
+/// With fewer jobs in a batch no interval is told: one long job may fill several of them.
+pub const BATCH_JOBS_LEAST: u64 = 64;
+
+/// How far apart neighbouring batches may look related by chance: two standard errors of a correlation.
+const CHANCE: f64 = 2.0;
 
 /// The sums of each measure over batches of jobs by their place in the order of submission.
 ///
@@ -37,9 +44,11 @@ struct Batch {
 pub struct Interval {
     /// The mean of the batch means.
     pub mean: Option<f64>,
-    /// Half the width of its 95 % confidence interval.
+    /// Half the width of its 95 % confidence interval; `None` where it could not be trusted: with fewer than
+    /// [`BATCHES_LEAST`] batches, fewer than [`BATCH_JOBS_LEAST`] jobs in each, or neighbours alike beyond chance.
     pub half_width: Option<f64>,
-    /// The correlation of each batch mean with the next, -1 to 1; `None` where all are alike.
+    /// The correlation of each batch mean with the next, -1 to 1; `None` with fewer than [`BATCHES_LEAST`] batches, or
+    /// where all have the same mean.
     pub autocorrelation: Option<f64>,
 }
 
@@ -86,7 +95,7 @@ impl Batches {
 
     /// What the full batches tell of a measure, by its place in [`Measures::all`](super::Measures::all).
     pub fn interval(&self, measure: usize) -> Interval {
-        interval(&self.means(measure).flatten().collect::<Vec<_>>())
+        interval(&self.means(measure).flatten().collect::<Vec<_>>(), self.size())
     }
 
     /// The same of the differences from another policy's run of the same jobs, by pairs of batches: what hits both
@@ -96,7 +105,8 @@ impl Batches {
             return Interval::default();
         }
         let pairs = self.means(measure).zip(other.means(measure));
-        interval(&pairs.filter_map(|(mine, theirs)| Some(mine? - theirs?)).collect::<Vec<_>>())
+        let differences: Vec<f64> = pairs.filter_map(|(mine, theirs)| Some(mine? - theirs?)).collect();
+        interval(&differences, self.size())
     }
 
     fn means(&self, measure: usize) -> impl Iterator<Item = Option<f64>> {
@@ -145,7 +155,8 @@ fn index(place: u64, shift: u32) -> usize {
     usize::try_from(place >> shift).unwrap_or(usize::MAX)
 }
 
-fn interval(values: &[f64]) -> Interval {
+/// What the means of batches of so many jobs tell.
+fn interval(values: &[f64], jobs: u64) -> Interval {
     if values.is_empty() {
         return Interval::default();
     }
@@ -157,10 +168,13 @@ fn interval(values: &[f64]) -> Interval {
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let together: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
     let error = (squares / (number - 1.0) / number).sqrt();
+    let autocorrelation = (squares > 0.0).then(|| together / squares);
+    let alike = autocorrelation.is_some_and(|correlation| correlation > CHANCE / number.sqrt());
+    let trusted = jobs >= BATCH_JOBS_LEAST && !alike;
     Interval {
         mean: Some(mean),
-        half_width: Some(student::student_t_95(values.len() - 1) * error),
-        autocorrelation: (squares > 0.0).then(|| together / squares),
+        half_width: trusted.then(|| student::student_t_95(values.len() - 1) * error),
+        autocorrelation,
     }
 }
 
@@ -222,25 +236,48 @@ mod tests {
 
     #[test]
     fn an_interval_by_hand() {
-        let values: Vec<f64> = (1..=10u32).map(f64::from).collect();
-        let told = interval(&values);
+        let values = [1.0, 10.0, 2.0, 9.0, 3.0, 8.0, 4.0, 7.0, 5.0, 6.0];
+        let told = interval(&values, 64);
         assert_eq!(told.mean, Some(5.5));
         // t(9) = 2.262157; the standard error is sqrt(82.5 / 9 / 10).
         let half_width = told.half_width.unwrap();
         assert!((half_width - 2.262_157 * (82.5f64 / 90.0).sqrt()).abs() < 1e-4, "{half_width}");
-        assert_eq!(told.autocorrelation, Some(57.75 / 82.5));
-        assert_eq!(interval(&values[1..]).half_width, None);
+        // Deviations of 4.5, 3.5, ... alternate: -(4.5 x 4.5 + 4.5 x 3.5 + 3.5 x 3.5 + ... + 0.5 x 0.5).
+        assert_eq!(told.autocorrelation, Some(-70.25 / 82.5));
+        assert_eq!(interval(&values[1..], 64), Interval { mean: Some(54.0 / 9.0), ..Interval::default() });
+    }
+
+    #[test]
+    fn no_interval_of_short_batches_nor_where_neighbours_are_alike() {
+        let alternating = [1.0, 10.0, 2.0, 9.0, 3.0, 8.0, 4.0, 7.0, 5.0, 6.0];
+        let short = interval(&alternating, 63);
+        assert_eq!(short, Interval { half_width: None, ..interval(&alternating, 64) });
+        let rising: Vec<f64> = (1..=10u32).map(f64::from).collect();
+        let alike = interval(&rising, 64);
+        let expect = Interval { mean: Some(5.5), half_width: None, autocorrelation: Some(57.75 / 82.5) };
+        assert_eq!(alike, expect);
+    }
+
+    #[test]
+    fn a_trend_that_both_runs_share_leaves_their_difference_to_be_judged() {
+        let (mut a, mut b) = (Batches::new(UNITS), Batches::new(UNITS));
+        for place in 0..6400 {
+            a.add(place, &[Some(u128::from(place) + amount(place)); MEASURES]);
+            b.add(place, &[Some(u128::from(place)); MEASURES]);
+        }
+        assert_eq!(a.interval(0).half_width, None);
+        assert!(a.difference(&b, 0).half_width.is_some());
     }
 
     #[test]
     fn what_hits_both_alike_is_not_in_the_difference() {
         let (mut a, mut b) = (Batches::new(UNITS), Batches::new(UNITS));
-        for place in 0..2000 {
+        for place in 0..6400 {
             a.add(place, &[Some(amount(place) + 3); MEASURES]);
             b.add(place, &[Some(amount(place)); MEASURES]);
         }
         let difference = a.difference(&b, 0);
         assert!((difference.mean.unwrap() - 3.0).abs() < 1e-9 && difference.half_width.unwrap() < 1e-9);
-        assert!(a.interval(0).half_width.unwrap() > 0.5);
+        assert!(a.interval(0).half_width.unwrap() > 0.1);
     }
 }

@@ -21,7 +21,7 @@ use std::io;
 
 use miserly_core::{Request, Span, Time};
 
-pub use batches::{BATCHES_LEAST, BATCHES_MOST, Batches, Interval};
+pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval};
 pub use distribution::{Distribution, Summary};
 pub use groups::{Category, Group, GroupKey, Grouping, GroupingError, Groups};
 pub use guarantees::Guarantees;
