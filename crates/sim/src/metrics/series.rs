@@ -217,7 +217,9 @@ mod tests {
         let parts = [series(&all[..30]), series(&all[29..1000]), series(&all[999..])];
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let mut merged = Series::new(4);
-            order.iter().for_each(|&part| merged.merge(&parts[part]));
+            for part in order {
+                merged.merge(&parts[part]);
+            }
             assert_eq!((merged.from(), merged.step()), (whole.from(), whole.step()));
             assert_eq!(merged.buckets(), whole.buckets());
         }

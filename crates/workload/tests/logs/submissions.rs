@@ -21,9 +21,12 @@ fn log(lines: &[Line]) -> Trace {
 }
 
 fn jobs(trace: &Trace, options: JobOptions) -> Vec<Job> {
-    let survey = trace.survey().unwrap();
+    let survey = trace.survey().expect("a log that can be read");
     let options = JobOptions { procs: 4, ..options };
-    Jobs::new(trace, survey.in_order, options).unwrap().collect::<Result<_, _>>().unwrap()
+    Jobs::new(trace, survey.in_order, options)
+        .expect("a log that can be opened")
+        .collect::<Result<_, _>>()
+        .expect("jobs that can be read")
 }
 
 fn told(jobs: &[Job]) -> Vec<(i64, Time)> {
@@ -35,7 +38,7 @@ fn numbers(jobs: &[Job]) -> Vec<i64> {
 }
 
 fn scaled(factor: &str) -> JobOptions {
-    JobOptions { arrivals: Arrivals::Scaled(factor.parse().unwrap()), ..JobOptions::default() }
+    JobOptions { arrivals: Arrivals::Scaled(factor.parse().expect("a factor")), ..JobOptions::default() }
 }
 
 proptest! {
@@ -66,7 +69,9 @@ proptest! {
         lines.sort_unstable();
         let offline = JobOptions { arrivals: Arrivals::Offline, ..JobOptions::default() };
         let made = jobs(&log(&lines), offline);
-        lines.iter_mut().for_each(|line| line.0 = 0);
+        for line in &mut lines {
+            line.0 = 0;
+        }
         prop_assert_eq!(told(&made), told(&jobs(&log(&lines), JobOptions::default())));
     }
 

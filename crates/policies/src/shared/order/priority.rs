@@ -112,8 +112,14 @@ mod tests {
             ..Request::new(1, Time::from_ticks(2_500_000), Span::from_ticks(90_000_000), demand)
         };
         let now = Time::from_ticks(12_750_000);
-        assert_eq!(facts(now, &known), [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0]);
+        assert_eq!(
+            facts(now, &known).map(f64::to_bits),
+            [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0].map(f64::to_bits)
+        );
         let unknown = Request::new(1, now, Span::TICK, Resources::cpus(1));
-        assert_eq!(facts(now, &unknown), [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0]);
+        assert_eq!(
+            facts(now, &unknown).map(f64::to_bits),
+            [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0].map(f64::to_bits)
+        );
     }
 }
