@@ -154,7 +154,8 @@ impl Profile {
             if least > 0 && chunk.least + chunk.lift < least {
                 for (&time, free) in chunk.times.iter().zip(&chunk.free).skip(first) {
                     let free = free + chunk.lift;
-                    if free < least {
+                    // What begins at the end of time is never.
+                    if free < least && time < i64::MAX {
                         steps.push((least, Time::from_ticks(time) - now));
                         least = free;
                     }
