@@ -135,3 +135,15 @@ proptest! {
         prop_assert_eq!(profile.outlook(time(now)).admits(procs, span), fits);
     }
 }
+
+/// Two breakpoints at the end of time would leave counts there that nobody gives back.
+#[test]
+fn what_is_taken_for_ever_is_given_back_whole() {
+    let mut profile = Profile::new(PROCS);
+    profile.take(time(1), Time::MAX, 3);
+    profile.take(time(2), Time::MAX, 4);
+    profile.give(time(1), Time::MAX, 3);
+    profile.give(time(2), Time::MAX, 4);
+    assert_eq!(profile, Profile::new(PROCS));
+    assert!(profile.outlook(time(3)).admits(PROCS, Span::MAX));
+}

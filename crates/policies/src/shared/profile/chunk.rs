@@ -35,6 +35,11 @@ impl Chunk {
         self.times.partition_point(|&point| point < time)
     }
 
+    /// How many breakpoints are at `time` or before; that may be the end of time, behind which there is nothing.
+    pub(super) fn up_to(&self, time: i64) -> usize {
+        self.times.partition_point(|&point| point <= time)
+    }
+
     pub(super) fn measure(&mut self) {
         self.loose = 0;
         self.first = self.times[0];

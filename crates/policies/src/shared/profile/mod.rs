@@ -154,8 +154,7 @@ impl Profile {
             if least > 0 && chunk.least + chunk.lift < least {
                 for (&time, free) in chunk.times.iter().zip(&chunk.free).skip(first) {
                     let free = free + chunk.lift;
-                    // What begins at the end of time is never.
-                    if free < least && time < i64::MAX {
+                    if free < least {
                         steps.push((least, Time::from_ticks(time) - now));
                         least = free;
                     }
@@ -182,7 +181,7 @@ impl Profile {
             [_] => 0,
             chunks => chunks.partition_point(|chunk| chunk.first <= time).saturating_sub(1),
         };
-        At { chunk, index: self.chunks[chunk].before(time.saturating_add(1)).saturating_sub(1) }
+        At { chunk, index: self.chunks[chunk].up_to(time).saturating_sub(1) }
     }
 
     fn add(&mut self, from: Time, to: Time, delta: i32) {
