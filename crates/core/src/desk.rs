@@ -1,7 +1,7 @@
 //! The checked handle through which a policy decides.
 
 use crate::violation::{Rule, Violation};
-use crate::{Broken, Effect, JobId, JobNumber, Ledger, Placement, Reason, Time};
+use crate::{Broken, Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Reason, Refusal, Time};
 
 /// The checked handle of one pass: every decision is checked against the ledger and applied at once.
 ///
@@ -11,6 +11,8 @@ pub struct Desk<'a> {
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) effects: &'a mut Vec<Effect>,
     pub(crate) wake: Option<Time>,
+    /// Promises of the policy that decides are not told: a policy around it may not keep them.
+    pub(crate) silent: bool,
 }
 
 impl Desk<'_> {
@@ -30,9 +32,103 @@ impl Desk<'_> {
     /// If the job does not wait, its promise has been missed, the placement is not what the job asked for,
     /// or a host has less free than that.
     pub fn start(&mut self, job: JobId, placement: Placement, reason: Reason) -> Result<(), Violation> {
-        let planned = self.ledger.start(job, self.now, placement).map_err(|rule| self.refused(job, rule))?;
+        let planned =
+            self.ledger.start(job, self.now, placement, None).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Started { job, reason, planned });
         Ok(())
+    }
+
+    /// Starts a waiting job for a quantum, with less than it asked for of all but processors, if need be. The policy has
+    /// to take it off the machine when the quantum ends, if it has not ended by itself.
+    ///
+    /// # Errors
+    /// As [`start`](Desk::start); and if `until` is not in the future.
+    pub fn lend(&mut self, job: JobId, placement: Placement, until: Time) -> Result<(), Violation> {
+        let planned = self
+            .ledger
+            .start(job, self.now, placement, Some(until))
+            .map_err(|rule| self.refused(job, rule))?;
+        self.effects.push(Effect::Started { job, reason: Reason::Quantum, planned });
+        Ok(())
+    }
+
+    /// Takes a running job off its processors, to run on at `until`; `by` is the admission number of the job that it
+    /// makes room for. It keeps all else that it holds.
+    ///
+    /// # Errors
+    /// If the job does not run.
+    pub fn suspend(&mut self, job: JobId, until: Time, by: u64) -> Result<(), Violation> {
+        self.ledger.suspend(job, self.now, until, by).map_err(|rule| self.refused(job, rule))?;
+        self.effects.push(Effect::Suspended { job });
+        Ok(())
+    }
+
+    /// Lets a suspended job run on, on the hosts where it was.
+    ///
+    /// # Errors
+    /// If the job is not suspended, or its hosts have too few processors free.
+    pub fn resume(&mut self, job: JobId) -> Result<(), Violation> {
+        self.ledger.resume(job, self.now).map_err(|rule| self.refused(job, rule))?;
+        self.effects.push(Effect::Resumed { job });
+        Ok(())
+    }
+
+    /// Gives a running job this number of processors of its host, at most as many as it asked for. Speed follows the
+    /// processors.
+    ///
+    /// # Errors
+    /// If the job does not run on one host, or the host has too few processors free.
+    pub fn resize(&mut self, job: JobId, procs: u64) -> Result<(), Violation> {
+        self.ledger.resize(job, self.now, procs).map_err(|rule| self.refused(job, rule))?;
+        self.effects.push(Effect::Resized { job });
+        Ok(())
+    }
+
+    /// Takes a running job off the machine and puts it back into the queue. What it has done is lost, unless `keep_work`.
+    ///
+    /// # Errors
+    /// If the job does not run.
+    pub fn requeue(&mut self, job: JobId, keep_work: bool) -> Result<(), Violation> {
+        let lost = self.ledger.requeue(job, self.now, keep_work).map_err(|rule| self.refused(job, rule))?;
+        self.effects.push(Effect::Requeued { job, lost });
+        Ok(())
+    }
+
+    /// Sends a waiting job away for good; it is in the ledger no longer.
+    ///
+    /// # Errors
+    /// If the job does not wait.
+    pub fn refuse(&mut self, job: JobId, why: Refusal) -> Result<(), Violation> {
+        self.ledger.refuse(job).map_err(|rule| self.refused(job, rule))?;
+        self.effects.push(Effect::Refused { job, why });
+        Ok(())
+    }
+
+    /// Notes what the policy has to remember of a job.
+    ///
+    /// # Errors
+    /// If the job is not in the ledger.
+    pub fn remember(&mut self, job: JobId, memo: Memo) -> Result<(), Violation> {
+        self.ledger.remember(job, memo).map_err(|rule| self.refused(job, rule))
+    }
+
+    /// Notes a time for a host.
+    ///
+    /// # Errors
+    /// If there is no such host.
+    pub fn mark(&mut self, host: HostId, at: Time) -> Result<(), Violation> {
+        self.ledger.set_mark(host, at).map_err(|rule| refused(self.now, None, rule))
+    }
+
+    /// The same desk for a policy within this one. What it promises is not told, unless `promises`.
+    pub fn inner(&mut self, promises: bool) -> Desk<'_> {
+        let silent = self.silent || !promises;
+        Desk { now: self.now, ledger: self.ledger, effects: self.effects, wake: None, silent }
+    }
+
+    /// The wake-up that the policy of this desk has asked for.
+    pub fn wake(&self) -> Option<Time> {
+        self.wake
     }
 
     /// Promises a waiting job that it will start at `latest` or before. A promise that is not earlier than
@@ -41,6 +137,9 @@ impl Desk<'_> {
     /// # Errors
     /// If `latest` is later than what was promised before.
     pub fn promise(&mut self, job: JobId, latest: Time) -> Result<(), Violation> {
+        if self.silent {
+            return Ok(());
+        }
         if self.ledger.promise(job, latest).map_err(|rule| self.refused(job, rule))? {
             self.effects.push(Effect::Promised { job, latest });
         }
@@ -52,6 +151,9 @@ impl Desk<'_> {
     /// # Errors
     /// If nothing was promised, or there was no such cause.
     pub fn break_promise(&mut self, job: JobId, latest: Time, why: Broken) -> Result<(), Violation> {
+        if self.silent {
+            return Ok(());
+        }
         self.ledger.break_promise(job, latest, why).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::PromiseBroken { job, latest, why });
         Ok(())
@@ -63,7 +165,17 @@ impl Desk<'_> {
     /// # Errors
     /// If the job does not wait.
     pub fn plan(&mut self, job: JobId, start: Time) -> Result<(), Violation> {
-        self.ledger.plan(job, start).map_err(|rule| self.refused(job, rule))?;
+        self.ledger.plan(job, start, None).map_err(|rule| self.refused(job, rule))?;
+        self.effects.push(Effect::Planned { job, start });
+        Ok(())
+    }
+
+    /// Says when and where the policy intends to start a job.
+    ///
+    /// # Errors
+    /// If the job does not wait.
+    pub fn plan_on(&mut self, job: JobId, start: Time, on: Placement) -> Result<(), Violation> {
+        self.ledger.plan(job, start, Some(on)).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Planned { job, start });
         Ok(())
     }

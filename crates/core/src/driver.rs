@@ -192,7 +192,7 @@ impl Driver {
 
     fn pass(&mut self, now: Time, effects: &mut Vec<Effect>) -> Result<(), Violation> {
         let Driver { ledger, policy, .. } = self;
-        let mut desk = Desk { now, ledger, effects, wake: None };
+        let mut desk = Desk { now, ledger, effects, wake: None, silent: false };
         let result = policy.pass(&mut desk);
         self.wake = desk.wake;
         result.map_err(|violation| Violation { policy: self.policy.name().into(), ..violation })

@@ -1,4 +1,4 @@
-//! What happens to a scheduler (events) and what it does (reasons, effects).
+//! What happens to a scheduler (events) and what it does (reasons, refusals, effects).
 
 use crate::{JobId, Request, Span, Time};
 
@@ -67,6 +67,9 @@ pub enum Event {
     Overdue(JobId),
     /// The wake-up that the policy asked for is due.
     Timer,
+    /// What the job holds, or until when, was changed by somebody else than this policy: a policy around it lent the
+    /// job a quantum, took that back, suspended or resumed it. The ledger shows how it stands now.
+    Changed(JobId),
 }
 
 /// Why a job started when it did.
@@ -93,6 +96,22 @@ impl Reason {
             Reason::Backfilled => "backfilled",
             Reason::Promised => "promised",
             Reason::Quantum => "quantum",
+        }
+    }
+}
+
+/// Why a policy will never start a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// It asks for more than the largest of the policy's job classes.
+    BeyondClasses,
+}
+
+impl Refusal {
+    /// The word that tables and files use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Refusal::BeyondClasses => "beyond_classes",
         }
     }
 }
@@ -139,4 +158,50 @@ pub enum Effect {
         /// The planned start.
         start: Time,
     },
+    /// The job leaves its processors and keeps all else that it holds.
+    Suspended {
+        /// The job.
+        job: JobId,
+    },
+    /// The job has its processors back and runs on.
+    Resumed {
+        /// The job.
+        job: JobId,
+    },
+    /// The job runs on with another number of processors.
+    Resized {
+        /// The job.
+        job: JobId,
+    },
+    /// The job was taken off the machine and waits again.
+    Requeued {
+        /// The job.
+        job: JobId,
+        /// What it had done and is lost, processor-ticks.
+        lost: u128,
+    },
+    /// The policy will never start the job, which leaves the system.
+    Refused {
+        /// The job.
+        job: JobId,
+        /// Why.
+        why: Refusal,
+    },
+}
+
+impl Effect {
+    /// Whose effect it is.
+    pub const fn job(&self) -> JobId {
+        match *self {
+            Effect::Started { job, .. }
+            | Effect::Promised { job, .. }
+            | Effect::PromiseBroken { job, .. }
+            | Effect::Planned { job, .. }
+            | Effect::Suspended { job }
+            | Effect::Resumed { job }
+            | Effect::Resized { job }
+            | Effect::Requeued { job, .. }
+            | Effect::Refused { job, .. } => job,
+        }
+    }
 }

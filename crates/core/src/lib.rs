@@ -52,6 +52,8 @@ mod event;
 
 mod violation;
 
+mod free_hosts;
+
 mod ledger;
 
 mod desk;
@@ -65,10 +67,11 @@ mod draw;
 pub use desk::Desk;
 pub use draw::draw;
 pub use driver::{Driver, Instants};
-pub use event::{Broken, Effect, EndHow, Ended, Event, Reason, Round, Submission};
+pub use event::{Broken, Effect, EndHow, Ended, Event, Reason, Refusal, Round, Submission};
+pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, JobId, JobNumber, Request};
-pub use ledger::{Entry, Expected, Ledger, Promise, State};
-pub use machine::{Host, HostId, Machine};
+pub use ledger::{Entry, Expected, Ledger, Memo, Promise, State, span_of_work, work};
+pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use pes::PeSet;
 pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;

@@ -21,6 +21,11 @@ impl PeSet {
         PeSet { ranges: if count == 0 { vec![] } else { vec![(0, count - 1)] } }
     }
 
+    /// `count` PEs from `low` on.
+    pub fn block(low: u32, count: u32) -> PeSet {
+        PeSet { ranges: if count == 0 { vec![] } else { vec![(low, low.saturating_add(count - 1))] } }
+    }
+
     /// The ranges, ascending, both ends included.
     pub fn ranges(&self) -> &[(u32, u32)] {
         &self.ranges

@@ -69,6 +69,41 @@ impl Resources {
         other.fits_in(self).then(|| Resources(std::array::from_fn(|kind| self.0[kind] - other.0[kind])))
     }
 
+    /// The least of both amounts, kind by kind.
+    #[must_use]
+    pub fn least(&self, other: &Resources) -> Resources {
+        Resources(std::array::from_fn(|kind| self.0[kind].min(other.0[kind])))
+    }
+
+    /// The same, without processors.
+    #[must_use]
+    pub const fn without_cpus(self) -> Resources {
+        self.with(Kind::Cpus, 0)
+    }
+
+    /// For how many of a job's processors there is room here, each with its part of all else that the job asks for.
+    ///
+    /// A part of an amount that the processors do not divide counts as the whole above it. At most what is asked for.
+    pub fn parts(&self, demand: &Resources) -> u64 {
+        let procs = demand.cpus_count();
+        let room = |kind: usize| match demand.0[kind] {
+            0 => procs,
+            amount => self.0[kind] / amount.div_ceil(procs.max(1)),
+        };
+        (0..KINDS).map(room).fold(procs, u64::min)
+    }
+
+    /// What the processors `from..to` of a job take along of it; all of them together, exactly the whole.
+    #[must_use]
+    pub fn part(&self, from: u64, to: u64) -> Resources {
+        let procs = u128::from(self.cpus_count().max(1));
+        // No part is larger than the whole.
+        let until = |amount: u64, end: u64| {
+            u64::try_from(u128::from(amount) * u128::from(end) / procs).unwrap_or(amount)
+        };
+        Resources(std::array::from_fn(|kind| until(self.0[kind], to) - until(self.0[kind], from)))
+    }
+
     /// Only the kinds of which `of` has any.
     #[must_use]
     pub fn masked(&self, of: &Resources) -> Resources {
@@ -101,5 +136,16 @@ mod tests {
         assert_eq!(host.minus(&Resources::cpus(3)).unwrap().cpus_count(), 5);
         assert_eq!(host.masked(&Resources::cpus(1)), Resources::cpus(8));
         assert_eq!(host.to_string(), "8 processors, 100 kB memory");
+    }
+
+    #[test]
+    fn parts_of_a_job() {
+        let demand = Resources::cpus(3).with(Kind::Memory, 10);
+        let room = |cpus, memory| Resources::cpus(cpus).with(Kind::Memory, memory).parts(&demand);
+        assert_eq!((room(8, 100), room(2, 100), room(8, 7), room(8, 3)), (3, 2, 1, 0));
+        let parts = [demand.part(0, 1), demand.part(1, 3)];
+        assert_eq!(parts[0].plus(&parts[1]), demand);
+        assert_eq!(parts[0], Resources::cpus(1).with(Kind::Memory, 3));
+        assert!(parts.iter().zip([1, 2]).all(|(part, procs)| part.parts(&demand) <= procs));
     }
 }

@@ -19,6 +19,14 @@ pub enum Rule {
     StartBeforeSubmit,
     /// A placement holds exactly what the job asked for, of the kinds that the machine accounts.
     WrongAmount,
+    /// A job lies on as many hosts as the machine allows.
+    TooManyHosts,
+    /// Only a suspended job can be resumed.
+    NotSuspended,
+    /// A running job keeps its host and all but its processors.
+    OtherHost,
+    /// A quantum ends after it began.
+    NoQuantum,
     /// A placement names hosts and rows that exist.
     NoSuchHost,
     /// A host cannot give more than it has free.
@@ -44,6 +52,10 @@ impl Rule {
             Rule::NotRunning => "only a running job can end or be overdue",
             Rule::StartBeforeSubmit => "no start before the submission",
             Rule::WrongAmount => "a placement holds exactly what was asked for",
+            Rule::TooManyHosts => "a job lies on as many hosts as the machine allows",
+            Rule::NotSuspended => "only a suspended job can be resumed",
+            Rule::OtherHost => "a running job keeps its host and all but its processors",
+            Rule::NoQuantum => "a quantum ends after it began",
             Rule::NoSuchHost => "a placement names hosts and slots that exist",
             Rule::OverCommitted => "no host gives more than it has free",
             Rule::PromiseMovedLater => "a promise never moves later",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use miserly_core::Time;
+use miserly_core::{PeSet, Time};
 use miserly_sim::Finished;
 
 /// A mark on the axis every so many columns, and a number at every second mark.
@@ -28,6 +28,9 @@ const MARK: usize = 5;
 ///     promised: None,
 ///     broken: false,
 ///     pes: Some(PeSet::first(2)),
+///     stays: vec![],
+///     suspensions: 0,
+///     lost: 0,
 ///     record: None,
 /// };
 /// let chart = "   2 |....
@@ -47,8 +50,10 @@ pub fn gantt(procs: u32, jobs: &[Finished], from: i64, unit: i64) -> String {
     let mut text = String::new();
     for pe in (0..procs).rev() {
         let mut row = vec!['.'; columns];
-        for job in jobs.iter().filter(|job| holds(job, pe)) {
-            row[axis.column(job.start)..axis.column(job.end)].fill(letter(job.request.number));
+        for job in jobs {
+            for (start, end) in holds(job, pe) {
+                row[axis.column(start)..axis.column(end)].fill(letter(job.request.number));
+            }
         }
         push_line(&mut text, &format!("{pe:>4} |{}", String::from_iter(row)));
     }
@@ -92,8 +97,13 @@ fn marks(columns: usize) -> String {
     (0..columns).map(mark).collect()
 }
 
-fn holds(job: &Finished, pe: u32) -> bool {
-    job.pes.as_ref().is_some_and(|pes| pes.ranges().iter().any(|&(low, high)| (low..=high).contains(&pe)))
+/// From when to when the job has that processor.
+fn holds(job: &Finished, pe: u32) -> impl Iterator<Item = (Time, Time)> {
+    let has = move |pes: &PeSet| pes.ranges().iter().any(|&(low, high)| (low..=high).contains(&pe));
+    let stays = job.stays.iter().filter(move |stay| has(&stay.pes)).map(|stay| (stay.from, stay.to));
+    let whole =
+        job.pes.iter().filter(move |pes| job.stays.is_empty() && has(pes)).map(|_| (job.start, job.end));
+    stays.chain(whole)
 }
 
 fn letter(number: i64) -> char {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Effect, JobNumber, PeSet, Reason, Request, Span, Time};
+use miserly_core::{Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, Time};
 use miserly_workload::swf::Record;
 
 /// What became of one job.
@@ -12,11 +12,11 @@ pub struct Finished {
     pub admission: u64,
     /// What its user asked for.
     pub request: Request,
-    /// How long it ran.
+    /// How long it runs on the processors that it asked for.
     pub runtime: Span,
     /// Whether it was killed at its estimate.
     pub killed: bool,
-    /// When it started.
+    /// When it started; if it was requeued, the last time.
     pub start: Time,
     /// When it ended.
     pub end: Time,
@@ -26,22 +26,51 @@ pub struct Finished {
     pub promised: Option<Time>,
     /// Whether that promise, or a better one after it, was broken.
     pub broken: bool,
-    /// The processors it ran on, if they were asked for.
+    /// The processors it ran on, in the end, if they were asked for.
     pub pes: Option<PeSet>,
+    /// Where it was when, if that was asked for and was not one place from the start to the end.
+    pub stays: Vec<Stay>,
+    /// How often it was suspended.
+    pub suspensions: u32,
+    /// The work that it did and that was lost, processor-ticks.
+    pub lost: u128,
     /// Its line in the log, if it was kept.
     pub record: Option<Box<Record>>,
 }
 
 impl Finished {
-    /// Time in the queue.
+    /// Time in the system less the runtime on the processors asked for: time in the queue, and what it lost while it was
+    /// suspended, had fewer processors, or did work that was thrown away (Chiang and Vernon §4.4).
     pub fn wait(&self) -> Span {
-        self.start - self.request.submit
+        (self.response() - self.runtime).max(Span::ZERO)
     }
 
     /// Time in the system.
     pub fn response(&self) -> Span {
         self.end - self.request.submit
     }
+}
+
+/// Some time on some processors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// When it came there.
+    pub from: Time,
+    /// When it left.
+    pub to: Time,
+    /// The processors.
+    pub pes: PeSet,
+}
+
+/// The machine and its queue at an instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Processors that nobody holds.
+    pub free: u64,
+    /// Those among them that are kept idle: on hosts that are reserved for a waiting job.
+    pub kept: u64,
+    /// Jobs in the queue.
+    pub waiting: usize,
 }
 
 /// Somebody who watches a run.
@@ -52,8 +81,11 @@ pub trait Observer {
     /// The scheduler did something with a job.
     fn effect(&mut self, _now: Time, _job: JobNumber, _effect: &Effect) {}
 
-    /// An instant is over: so many processors are free, and so many jobs wait.
-    fn instant(&mut self, _now: Time, _free: u64, _waiting: usize) {}
+    /// An instant is over, and this is how all stands.
+    fn instant(&mut self, _now: Time, _standing: Standing) {}
+
+    /// The policy will never start the job.
+    fn refused(&mut self, _now: Time, _request: &Request, _why: Refusal) {}
 
     /// A job ended. Called in the order of the ends.
     ///

@@ -12,10 +12,12 @@ mod in_order;
 
 mod metrics;
 
+mod numbering;
+
 mod run;
 
 pub use event_queue::EventQueue;
-pub use finished::{Finished, Observer};
+pub use finished::{Finished, Observer, Standing, Stay};
 pub use in_order::{InOrder, Sink};
 pub use metrics::{
     BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, Batches, Bucket, Category, Distribution,

@@ -4,14 +4,15 @@ use std::io;
 use std::iter::Peekable;
 
 use miserly_core::{
-    Driver, Effect, EndHow, Ended, Instants, JobId, Ledger, Machine, PeSet, Policy, Reason, Request, Round,
-    Span, Submission, Time, Violation,
+    Driver, Effect, EndHow, Ended, Entry, Expected, Instants, JobId, Kind, Ledger, Machine, PeSet, Placement,
+    Policy, Reason, Request, Round, Span, State, Submission, Time, Violation, span_of_work, work,
 };
 use miserly_workload::swf::Record;
 use miserly_workload::{Job, TraceError};
 
 use crate::event_queue::EventQueue;
-use crate::finished::{Finished, Observer};
+use crate::finished::{Finished, Observer, Standing, Stay};
+use crate::numbering::Numbering;
 
 /// Why a run ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +55,7 @@ pub struct Simulation {
     starts: u64,
     admitted: u64,
     /// The free processors by number, if the jobs are to be told theirs.
-    pes: Option<PeSet>,
+    pes: Option<Numbering>,
     round: Round,
     /// The jobs that end in the round.
     ended: Vec<JobId>,
@@ -67,10 +68,14 @@ struct Live {
     request: Request,
     runtime: Span,
     killed: bool,
+    used_memory: Option<u64>,
     record: Option<Box<Record>>,
     started: Option<Started>,
     promised: Option<Time>,
     broken: bool,
+    stays: Vec<Stay>,
+    suspensions: u32,
+    lost: u128,
 }
 
 struct Started {
@@ -79,7 +84,8 @@ struct Started {
     rank: u64,
     /// Its estimate ends before it does, and that is what is due next.
     outlives: bool,
-    pes: Option<PeSet>,
+    /// Since when it is where it is, and on which processors, if that was asked for.
+    stay: Option<(Time, Placement, PeSet)>,
 }
 
 impl Simulation {
@@ -99,11 +105,10 @@ impl Simulation {
         }
     }
 
-    /// Tells each job its processors: the lowest that are free. The schedule does not depend on it.
+    /// Tells each job its processors: the lowest that are free on its hosts. The schedule does not depend on it.
     #[must_use]
     pub fn with_pes(mut self) -> Simulation {
-        let procs = self.driver.ledger().machine().capacity().cpus_count();
-        self.pes = Some(PeSet::first(u32::try_from(procs).unwrap_or(u32::MAX)));
+        self.pes = Some(Numbering::of(self.driver.ledger().machine()));
         self
     }
 
@@ -123,7 +128,8 @@ impl Simulation {
     ) -> Result<(), RunError> {
         let mut jobs = jobs.peekable();
         while self.step(&mut jobs, observers)?.is_some() {}
-        match self.driver.ledger().waiting_count() {
+        let ledger = self.driver.ledger();
+        match ledger.waiting_count() + ledger.suspended_count() + ledger.running_count() {
             0 => Ok(()),
             waiting => Err(RunError::Stuck { waiting }),
         }
@@ -147,9 +153,9 @@ impl Simulation {
         self.driver.round(now, &mut self.round, &mut self.effects)?;
         self.finish(now, observers)?;
         self.apply(now, observers)?;
-        let ledger = self.driver.ledger();
+        let standing = standing(self.driver.ledger());
         for observer in observers.iter_mut() {
-            observer.instant(now, ledger.free().cpus_count(), ledger.waiting_count());
+            observer.instant(now, standing);
         }
         Ok(Some(now))
     }
@@ -173,7 +179,9 @@ impl Simulation {
             let Some(live) = &mut self.live[job.index()] else { continue };
             let Some(started) = &mut live.started else { continue };
             if std::mem::take(&mut started.outlives) {
-                self.due.push(job, started.at + live.runtime, started.rank);
+                let rank = started.rank;
+                let end = now + live.left(now, self.driver.ledger().entry(job));
+                self.due.push(job, end, rank);
                 self.round.overdue.push(job);
             } else {
                 let how = if live.killed { EndHow::KilledAtEstimate } else { EndHow::Done };
@@ -217,12 +225,9 @@ impl Simulation {
     fn finish(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> Result<(), RunError> {
         for job in self.ended.drain(..) {
             self.unused.push(job);
-            let Some(finished) = self.live[job.index()].take().and_then(|live| live.finish(now)) else {
-                continue;
-            };
-            if let (Some(free), Some(pes)) = (&mut self.pes, &finished.pes) {
-                free.insert_all(pes);
-            }
+            let Some(mut live) = self.live[job.index()].take() else { continue };
+            live.leave(now, &mut self.pes);
+            let Some(finished) = live.finish(now) else { continue };
             for observer in observers.iter_mut() {
                 observer.finished(&finished)?;
             }
@@ -234,35 +239,86 @@ impl Simulation {
     fn apply(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> Result<(), RunError> {
         let mut effects = std::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
-            let (Effect::Started { job, .. }
-            | Effect::Promised { job, .. }
-            | Effect::PromiseBroken { job, .. }
-            | Effect::Planned { job, .. }) = effect;
+            let job = effect.job();
             let Some(live) = &mut self.live[job.index()] else { continue };
             for observer in observers.iter_mut() {
                 observer.effect(now, live.request.number, &effect);
             }
             match effect {
-                Effect::Started { reason, planned, .. } => {
-                    if now + live.runtime == Time::MAX {
-                        return Err(RunError::TooLong { job: live.request.number });
-                    }
-                    let outlives = live.runtime > planned;
-                    let pes = self.pes.as_mut().and_then(|free| free.take_lowest(live.request.procs()));
-                    self.due.push(job, now + live.runtime.min(planned), self.starts);
-                    live.started = Some(Started { at: now, reason, rank: self.starts, outlives, pes });
+                Effect::Started { reason, .. } => {
+                    live.started =
+                        Some(Started { at: now, reason, rank: self.starts, outlives: false, stay: None });
                     self.starts += 1;
+                    self.go_on(now, job)?;
+                }
+                Effect::Resumed { .. } | Effect::Resized { .. } => self.go_on(now, job)?,
+                Effect::Suspended { .. } => {
+                    live.suspensions += 1;
+                    live.leave(now, &mut self.pes);
+                    self.due.cancel(job);
+                }
+                Effect::Requeued { lost, .. } => {
+                    live.lost += lost;
+                    live.leave(now, &mut self.pes);
+                    live.started = None;
+                    self.due.cancel(job);
                 }
                 Effect::Promised { latest, .. } => {
                     live.promised.get_or_insert(latest);
                 }
                 Effect::PromiseBroken { .. } => live.broken = true,
                 Effect::Planned { .. } => {}
+                Effect::Refused { why, .. } => {
+                    for observer in observers.iter_mut() {
+                        observer.refused(now, &live.request, why);
+                    }
+                    self.live[job.index()] = None;
+                    self.unused.push(job);
+                }
             }
         }
         self.effects = effects;
         Ok(())
     }
+
+    /// Enters when a running job is due next, as it lies now: its end, or before that the end of its estimate.
+    ///
+    /// A quantum that it does not end in is the scheduler's to end. It does not end in one either if its memory is
+    /// too small for it.
+    fn go_on(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
+        let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
+        let entry = self.driver.ledger().entry(job);
+        let State::Running { expected, quantum, ref placement, .. } = entry.state else { return Ok(()) };
+        let end = now + live.left(now, entry);
+        let short_of_memory = quantum.is_some() && live.outgrows(placement, self.driver.ledger().machine());
+        live.leave(now, &mut self.pes);
+        let Some(started) = &mut live.started else { return Ok(()) };
+        started.stay = self.pes.as_mut().map(|pes| (now, placement.clone(), pes.take(placement)));
+        match (quantum, expected) {
+            (Some(until), _) if end > until || short_of_memory => {
+                self.due.cancel(job);
+            }
+            (_, Expected::At(planned)) if end > planned => {
+                started.outlives = true;
+                self.due.push(job, planned, started.rank);
+            }
+            _ if end == Time::MAX => return Err(RunError::TooLong { job: live.request.number }),
+            _ => {
+                started.outlives = false;
+                self.due.push(job, end, started.rank);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How all stands, now that the instant is over.
+fn standing(ledger: &Ledger) -> Standing {
+    let mut hosts: Vec<_> = ledger.pledged().iter().map(|(host, _)| *host).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let kept = hosts.iter().map(|host| ledger.free_hosts().on(*host).cpus_count()).sum();
+    Standing { free: ledger.free().cpus_count(), kept, waiting: ledger.waiting_count() }
 }
 
 impl Live {
@@ -272,15 +328,47 @@ impl Live {
             request: job.request,
             runtime: job.runtime.0,
             killed: job.killed,
+            used_memory: job.used_memory,
             record: job.record,
             started: None,
             promised: None,
             broken: false,
+            stays: Vec::new(),
+            suspensions: 0,
+            lost: 0,
         }
     }
 
-    fn finish(self, end: Time) -> Option<Finished> {
-        let Started { at, reason, pes, .. } = self.started?;
+    /// How long it still has to run as it lies now, to its true end.
+    fn left(&self, now: Time, entry: &Entry) -> Span {
+        let all = work(self.runtime, self.request.procs());
+        span_of_work(all.saturating_sub(entry.done(now)), entry.working())
+    }
+
+    /// Whether it uses more memory than it has there.
+    fn outgrows(&self, placement: &Placement, machine: &Machine) -> bool {
+        let accounted = machine.capacity().get(Kind::Memory) > 0;
+        accounted && self.used_memory.is_some_and(|used| used > placement.total().get(Kind::Memory))
+    }
+
+    /// Notes that it is no longer where it was.
+    fn leave(&mut self, now: Time, pes: &mut Option<Numbering>) {
+        let Some((from, placement, had)) = self.started.as_mut().and_then(|started| started.stay.take())
+        else {
+            return;
+        };
+        if let Some(free) = pes {
+            free.give(&placement, &had);
+        }
+        self.stays.push(Stay { from, to: now, pes: had });
+    }
+
+    fn finish(mut self, end: Time) -> Option<Finished> {
+        let Started { at, reason, .. } = self.started?;
+        let pes = self.stays.last().map(|stay| stay.pes.clone());
+        if self.stays.len() < 2 {
+            self.stays.clear();
+        }
         Some(Finished {
             admission: self.admission,
             request: self.request,
@@ -292,6 +380,9 @@ impl Live {
             promised: self.promised,
             broken: self.broken,
             pes,
+            stays: self.stays,
+            suspensions: self.suspensions,
+            lost: self.lost,
             record: self.record,
         })
     }

@@ -127,6 +127,8 @@ pub struct Job {
     pub runtime: ActualRuntime,
     /// Whether it was cut.
     pub killed: bool,
+    /// The memory that it really uses, kB for all its processors; `None` where the log does not know.
+    pub used_memory: Option<u64>,
     /// Its line, if it was to be kept.
     pub record: Option<Box<Record>>,
 }
@@ -319,8 +321,9 @@ fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
         user,
         queue,
     };
+    let used_memory = record.positive(Field::UsedMemory).map(|each| each.saturating_mul(procs));
     let record = options.keep_records.then(|| Box::new(record.clone()));
-    Ok(Job { request, runtime: ActualRuntime(runtime), killed, record })
+    Ok(Job { request, runtime: ActualRuntime(runtime), killed, used_memory, record })
 }
 
 /// Whether nobody is named, or this one.

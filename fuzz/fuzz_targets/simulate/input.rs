@@ -129,6 +129,7 @@ impl Small {
             request: Request::new(number, Time::from_ticks(submit), Span::from_ticks(estimate), demand),
             runtime: ActualRuntime(Span::from_ticks(runtime)),
             killed: false,
+        used_memory: None,
             record: None,
         }
     }

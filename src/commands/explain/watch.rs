@@ -1,7 +1,7 @@
 //! Follows one job through a run.
 
 use miserly_core::{Effect, JobNumber, Request, Time};
-use miserly_sim::{Finished, Observer};
+use miserly_sim::{Finished, Observer, Standing};
 
 use super::story::{Move, MoveKind, Passer, Story};
 
@@ -66,6 +66,7 @@ impl Observer for Watch {
             Effect::Promised { latest, .. } => (latest, MoveKind::Promised),
             Effect::Planned { start, .. } => (start, MoveKind::Planned),
             Effect::PromiseBroken { latest, why, .. } => (latest, MoveKind::Broken(why)),
+            _ => return,
         };
         // Under an overdue job a broken promise moves on with every event: the first and the last say enough.
         if let (MoveKind::Broken(_), [.., before, last]) = (kind, &mut story.moves[..])
@@ -77,8 +78,8 @@ impl Observer for Watch {
         story.moves.push(Move { at: now, start, kind });
     }
 
-    fn instant(&mut self, _now: Time, free: u64, waiting: usize) {
-        self.before = (free, waiting);
+    fn instant(&mut self, _now: Time, standing: Standing) {
+        self.before = (standing.free, standing.waiting);
     }
 
     fn finished(&mut self, job: &Finished) -> std::io::Result<()> {

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion};
-use miserly_core::{Entry, JobId, Request, Resources, Span, State, Time, draw};
+use miserly_core::{Entry, JobId, Request, Resources, Span, Time, draw};
 use miserly_policies::shared::{Key, QueueIndex, Staircase, Waiting};
 
 const JOBS: [u32; 5] = [10, 100, 1000, 10_000, 100_000];
@@ -50,8 +50,7 @@ fn waiting(number: u32) -> Waiting {
     let procs = 2 + (drawn & 0xff);
     let estimate = Span::from_ticks(10 + i64::try_from((drawn >> 32) % 10_000).unwrap_or(0));
     let request = Request::new(number.into(), Time::ZERO, estimate, Resources::cpus(procs));
-    let entry =
-        Entry { request, admitted: number.into(), state: State::Waiting, promise: None, planned: None };
+    let entry = Entry::waiting(request, number.into());
     Waiting {
         key: Key::arrival(&entry),
         job: JobId(number),

@@ -235,7 +235,8 @@ impl Policy for Easy {
                 self.running.ended(now, ended.job, ledger);
                 self.reserved = None;
             }
-            Event::Timer => {}
+            // Nothing is around it on a plain machine.
+            Event::Timer | Event::Changed(_) => {}
         }
     }
 

@@ -115,7 +115,8 @@ impl Policy for Replanned {
             Event::Ended(ended) => {
                 self.running.ended(now, ended.job, ledger);
             }
-            Event::Timer => {}
+            // Nothing is around it on a plain machine.
+            Event::Timer | Event::Changed(_) => {}
         }
     }
 

@@ -34,7 +34,7 @@ impl Running {
                 State::Running { expected: Expected::Overdue { .. }, .. } => {
                     running.overdue_procs += procs(entry);
                 }
-                State::Waiting => {}
+                State::Waiting | State::Suspended { .. } => {}
             }
         }
         running
@@ -68,7 +68,7 @@ impl Running {
                 self.overdue_procs -= procs(entry);
                 now + Span::TICK
             }
-            State::Waiting => now,
+            State::Waiting | State::Suspended { .. } => now,
         }
     }
 

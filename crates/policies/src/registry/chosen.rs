@@ -55,10 +55,10 @@ impl Chosen {
     /// If the policy does not run on such a machine.
     pub fn build(&self, machine: &Machine, seed: u64) -> Result<Box<dyn Policy>, PolicyError> {
         let fits = machine.capacity().cpus_count() <= u64::from(Profile::MOST);
-        if machine.hosts().len() != 1 || !fits {
+        if !fits || !(self.policy.hosts || machine.is_plain()) {
             return Err(PolicyError::Machine { policy: self.policy.name });
         }
-        Ok((self.policy.build)(&self.values(seed)))
+        Ok((self.policy.build)(&self.values(seed), machine))
     }
 
     fn values(&self, seed: u64) -> Values {

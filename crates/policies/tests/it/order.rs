@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use miserly_core::{Entry, Request, Resources, Span, State, Time, draw};
+use miserly_core::{Entry, Request, Resources, Span, Time, draw};
 use miserly_policies::shared::{Criterion, Draw, Key, Order, Weight};
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ type Small = (i64, i64, u64);
 fn entry(number: u32, (submit, estimate, procs): Small) -> Entry {
     let (submit, estimate) = (Time::from_ticks(submit), Span::from_ticks(estimate));
     let request = Request::new(number.into(), submit, estimate, Resources::cpus(procs));
-    Entry { request, admitted: number.into(), state: State::Waiting, promise: None, planned: None }
+    Entry::waiting(request, number.into())
 }
 
 fn job() -> impl Strategy<Value = Small> {

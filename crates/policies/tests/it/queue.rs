@@ -1,13 +1,13 @@
 //! The queue index against a sorted list.
 
-use miserly_core::{Entry, JobId, Request, Resources, Span, State, Time};
+use miserly_core::{Entry, JobId, Request, Resources, Span, Time};
 use miserly_policies::shared::{Criterion, Order, QueueIndex, Staircase, Waiting};
 use proptest::prelude::*;
 
 fn entry(number: u32, submit: i64, procs: u32, estimate: i64) -> Entry {
     let (submit, estimate) = (Time::from_ticks(submit), Span::from_ticks(estimate));
     let request = Request::new(i64::from(number), submit, estimate, Resources::cpus(u64::from(procs)));
-    Entry { request, admitted: u64::from(number), state: State::Waiting, promise: None, planned: None }
+    Entry::waiting(request, u64::from(number))
 }
 
 fn waiting(order: &Order, number: u32, entry: &Entry) -> Waiting {

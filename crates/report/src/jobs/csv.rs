@@ -56,7 +56,7 @@ impl<W: Write> CsvJobs<W> {
 impl<W: Write> Sink for CsvJobs<W> {
     fn job(&mut self, job: &Finished) -> io::Result<()> {
         let request = &job.request;
-        let execution = job.end - job.start;
+        let execution = job.runtime;
         let (success, state) =
             if job.killed { (0, "COMPLETED_WALLTIME_REACHED") } else { (1, "COMPLETED_SUCCESSFULLY") };
         let output = &mut self.output;

@@ -39,7 +39,7 @@ impl<W: Write> Sink for SwfJobs<W> {
     fn job(&mut self, job: &Finished) -> io::Result<()> {
         let mut record = job.record.as_deref().cloned().unwrap_or_else(Record::unknown);
         record.set(Field::Wait, job.wait().secs());
-        record.set(Field::Runtime, (job.end - job.start).secs());
+        record.set(Field::Runtime, job.runtime.secs());
         // No machine has more processors than fit.
         record.set(Field::Allocated, i64::try_from(job.request.procs()).unwrap_or(i64::MAX));
         record.set(Field::Status, i64::from(!job.killed));

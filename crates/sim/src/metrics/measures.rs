@@ -49,7 +49,7 @@ impl Measures {
     /// Adds a job.
     pub(super) fn add(&mut self, job: &Finished) -> Amounts {
         let (wait, response) = (job.wait(), job.response());
-        let run = job.end - job.start;
+        let run = job.runtime;
         let bounded = run.max(TAU).ticks() as f64;
         let response_ticks = response.ticks() as f64;
         let ran = run > Span::ZERO;

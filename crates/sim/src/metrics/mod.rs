@@ -19,7 +19,7 @@ mod groups;
 use std::collections::BTreeMap;
 use std::io;
 
-use miserly_core::{Request, Span, Time};
+use miserly_core::{Reason, Refusal, Request, Span, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval};
 pub use distribution::{Distribution, Summary};
@@ -30,7 +30,7 @@ pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};
 pub use series::{BUCKETS_MOST, Bucket, Series};
 pub use student::student_t_95;
 
-use crate::finished::{Finished, Observer};
+use crate::finished::{Finished, Observer, Standing};
 
 /// The measures of spec'd papers over the jobs of a run.
 ///
@@ -55,6 +55,10 @@ pub struct Metrics {
     killed: u64,
     promised: u64,
     broken: u64,
+    refused: BTreeMap<Refusal, u64>,
+    suspensions: u64,
+    lost: u128,
+    at_once: u64,
     busy: u128,
     waited: u128,
     first_submit: Option<Time>,
@@ -68,7 +72,9 @@ struct QueueMeasure {
     longest: usize,
     /// Processor-ticks idle while a job waited.
     lost: u128,
-    last: Option<(Time, u64, usize)>,
+    /// Processor-ticks idle because a host was reserved.
+    kept: u128,
+    last: Option<(Time, Standing)>,
 }
 
 impl Metrics {
@@ -88,6 +94,10 @@ impl Metrics {
             killed: 0,
             promised: 0,
             broken: 0,
+            refused: BTreeMap::new(),
+            suspensions: 0,
+            lost: 0,
+            at_once: 0,
             busy: 0,
             waited: 0,
             first_submit: None,
@@ -138,6 +148,32 @@ impl Metrics {
         self.share_of_capacity(self.queue.lost)
     }
 
+    /// The share of the machine that was idle because a host was reserved for a waiting job, 0 to 1 (Chiang and
+    /// Vernon §2.1).
+    pub fn kept_idle(&self) -> Option<f64> {
+        self.share_of_capacity(self.queue.kept)
+    }
+
+    /// The work that was done and lost, as a share of the machine, 0 to 1.
+    pub fn lost_work(&self) -> Option<f64> {
+        self.share_of_capacity(self.lost)
+    }
+
+    /// Measured jobs that started when they were submitted, for all they asked for.
+    pub fn placed_at_once(&self) -> u64 {
+        self.at_once
+    }
+
+    /// How often jobs were suspended, all together.
+    pub fn suspensions(&self) -> u64 {
+        self.suspensions
+    }
+
+    /// Jobs that the policy refused, by reason.
+    pub fn refused_jobs(&self) -> &BTreeMap<Refusal, u64> {
+        &self.refused
+    }
+
     /// Jobs waiting, on the average over the makespan, and at most.
     pub fn queue_length(&self) -> (Option<f64>, usize) {
         let mean = self.length().map(|ticks| self.waited as f64 / ticks);
@@ -181,10 +217,19 @@ impl Metrics {
         self.last_end = self.last_end.max(other.last_end);
         self.queue.longest = self.queue.longest.max(other.queue.longest);
         self.queue.lost += other.queue.lost;
+        self.queue.kept += other.queue.kept;
+        self.suspensions += other.suspensions;
+        self.lost += other.lost;
+        self.at_once += other.at_once;
+        for (why, count) in &other.refused {
+            *self.refused.entry(*why).or_default() += count;
+        }
     }
 
     fn measure(&mut self, job: &Finished) {
         self.measured += 1;
+        let at_once = job.start == job.request.submit && job.reason != Reason::Quantum;
+        self.at_once += u64::from(at_once);
         let amounts = self.measures.add(job);
         // Whoever is measured was submitted after all who are not.
         self.batches.add(job.admission - self.warming, &amounts);
@@ -204,13 +249,19 @@ impl Observer for Metrics {
         self.warming += u64::from(!self.measures_from(request.submit));
     }
 
-    fn instant(&mut self, now: Time, free: u64, waiting: usize) {
+    fn instant(&mut self, now: Time, standing: Standing) {
         let queue = &mut self.queue;
-        queue.longest = queue.longest.max(waiting);
-        if let Some((since, idle, _)) = queue.last.filter(|&(_, _, waiting)| waiting > 0) {
-            queue.lost += u128::from((now - since).ticks().unsigned_abs()) * u128::from(idle);
+        queue.longest = queue.longest.max(standing.waiting);
+        if let Some((since, before)) = queue.last.filter(|(_, before)| before.waiting > 0) {
+            let ticks = u128::from((now - since).ticks().unsigned_abs());
+            queue.lost += ticks * u128::from(before.free);
+            queue.kept += ticks * u128::from(before.kept);
         }
-        queue.last = Some((now, free, waiting));
+        queue.last = Some((now, standing));
+    }
+
+    fn refused(&mut self, _now: Time, _request: &Request, why: Refusal) {
+        *self.refused.entry(why).or_default() += 1;
     }
 
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
@@ -218,9 +269,11 @@ impl Observer for Metrics {
         self.killed += u64::from(job.killed);
         self.promised += u64::from(job.promised.is_some());
         self.broken += u64::from(job.broken);
-        let run = u128::from((job.end - job.start).ticks().unsigned_abs());
+        let run = u128::from(job.runtime.ticks().unsigned_abs());
         self.busy += run * u128::from(job.request.procs());
-        self.waited += u128::from(job.wait().ticks().unsigned_abs());
+        self.waited += u128::from((job.start - job.request.submit).ticks().unsigned_abs());
+        self.suspensions += u64::from(job.suspensions);
+        self.lost += job.lost;
         self.last_end = self.last_end.max(Some(job.end));
         if self.measures_from(job.request.submit) {
             self.measure(job);
@@ -231,7 +284,7 @@ impl Observer for Metrics {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Reason, Resources};
+    use miserly_core::Resources;
 
     use super::*;
 
@@ -252,6 +305,9 @@ mod tests {
             promised: (number % 2 == 0).then_some(start),
             broken: number % 4 == 0,
             pes: None,
+            stays: vec![],
+            suspensions: 0,
+            lost: 0,
             record: None,
         }
     }

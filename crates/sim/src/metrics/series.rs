@@ -4,7 +4,7 @@ use std::io;
 
 use miserly_core::{Request, Span, Time};
 
-use crate::finished::{Finished, Observer};
+use crate::finished::{Finished, Observer, Standing};
 
 /// There are at most so many buckets.
 pub const BUCKETS_MOST: usize = 512;
@@ -151,17 +151,17 @@ impl Observer for Series {
         self.reach(now.ticks());
     }
 
-    fn instant(&mut self, now: Time, free: u64, waiting: usize) {
+    fn instant(&mut self, now: Time, standing: Standing) {
         if let Some((since, busy, waiting)) = self.last.filter(|&(since, ..)| since < now) {
             self.spread(since, now, busy, waiting);
         }
-        self.last = Some((now, self.procs - free, waiting));
+        self.last = Some((now, self.procs - standing.free, standing.waiting));
     }
 
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
         let at = self.reach(job.end.ticks());
         self.buckets[at].ended += 1;
-        self.buckets[at].short += u64::from(job.end - job.start < SHORT);
+        self.buckets[at].short += u64::from(job.runtime < SHORT);
         Ok(())
     }
 }
@@ -184,7 +184,7 @@ mod tests {
     fn series(instants: &[(Time, u64, usize)]) -> Series {
         let mut series = Series::new(4);
         for &(now, free, waiting) in instants {
-            series.instant(now, free.min(4), waiting);
+            series.instant(now, Standing { free: free.min(4), waiting, ..Standing::default() });
         }
         series
     }

@@ -38,6 +38,7 @@ fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
         },
         runtime: ActualRuntime(Span::from_ticks(runtime * ticks)),
         killed: false,
+        used_memory: None,
         record: None,
     };
     (1..).zip(quads).map(job).collect()

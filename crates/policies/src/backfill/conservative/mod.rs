@@ -223,7 +223,8 @@ impl Policy for Conservative {
                 let until = self.plan.ended(now, ended.job, ledger);
                 self.freed_until = self.freed_until.max(until);
             }
-            Event::Timer => {}
+            // Nothing is around it on a plain machine.
+            Event::Timer | Event::Changed(_) => {}
         }
     }
 

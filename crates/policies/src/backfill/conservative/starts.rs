@@ -69,7 +69,7 @@ impl Starts {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Entry, Request, Resources, Span, State};
+    use miserly_core::{Entry, Request, Resources, Span};
 
     use super::*;
 
@@ -77,8 +77,7 @@ mod tests {
     fn former_entries_and_doubles_do_not_pile_up() {
         let waiting = |job: u32| {
             let request = Request::new(job.into(), Time::ZERO, Span::TICK, Resources::cpus(1));
-            let entry =
-                Entry { request, admitted: job.into(), state: State::Waiting, promise: None, planned: None };
+            let entry = Entry::waiting(request, job.into());
             Waiting { key: Key::arrival(&entry), job: JobId(job), procs: 1, span: Span::TICK }
         };
         let jobs: Vec<Waiting> = (0..10).map(waiting).collect();

@@ -62,7 +62,7 @@ impl Grouping {
 
     /// The group of a job.
     pub fn key(self, job: &Finished) -> GroupKey {
-        let run = job.end - job.start;
+        let run = job.runtime;
         let number = |number: Option<u32>| number.map_or(GroupKey::Unknown, GroupKey::Number);
         match self {
             Grouping::Category => GroupKey::Category(Category::of(run, job.request.procs())),

@@ -105,7 +105,7 @@ impl Group {
 
     fn add(&mut self, job: &Finished) {
         self.measures.add(job);
-        let run = (job.end - job.start).ticks().unsigned_abs();
+        let run = job.runtime.ticks().unsigned_abs();
         self.work += u128::from(run) * u128::from(job.request.procs());
     }
 

@@ -25,6 +25,9 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         promised: None,
         broken: false,
         pes: None,
+        stays: vec![],
+        suspensions: 0,
+        lost: 0,
         record: None,
     }
 }

@@ -1,0 +1,149 @@
+//! What the hosts of a machine have free, and where a job goes: best fit, found by an index.
+
+use std::collections::BTreeSet;
+
+use crate::{HostId, Kind, Machine, Pes, Placement, Resources, Share, Sharing, SlotId, Spread};
+
+/// The room on each host of a machine.
+///
+/// One host for a job is the one that is left with the fewest processors: of those with enough of everything the one with
+/// the fewest free processors, then with the least free memory, then the first (Chiang and Vernon §2.2).
+/// A job that may lie on several, and fits on none alone, takes the emptiest hosts first, to lie on few; its last part
+/// goes to the one that it fits best. Where hosts are not shared, only idle ones count.
+///
+/// A change is O(log hosts); finding one host O(log hosts) for each number of free processors that is passed for its memory.
+#[derive(Clone, Debug)]
+pub struct FreeHosts {
+    hosts: Vec<Resources>,
+    total: Resources,
+    /// Free processors, free memory and number of each host that takes jobs; empty where there is one host only.
+    index: BTreeSet<(u64, u64, u32)>,
+}
+
+impl FreeHosts {
+    /// An idle machine.
+    pub fn idle(machine: &Machine) -> FreeHosts {
+        FreeHosts::of(machine, machine.hosts().iter().map(|host| host.capacity).collect())
+    }
+
+    /// A machine with so much free on each host, in the order of the hosts.
+    pub fn of(machine: &Machine, hosts: Vec<Resources>) -> FreeHosts {
+        let total = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(host));
+        let mut free = FreeHosts { hosts, total, index: BTreeSet::new() };
+        if machine.hosts().len() > 1 {
+            let open = (0..).zip(&free.hosts).filter(|(host, room)| takes_jobs(machine, HostId(*host), room));
+            free.index = open.map(|(host, room)| place(host, room)).collect();
+        }
+        free
+    }
+
+    /// What the host has free.
+    ///
+    /// # Panics
+    /// If there is no such host.
+    #[track_caller]
+    pub fn on(&self, host: HostId) -> Resources {
+        self.hosts[host.index()]
+    }
+
+    /// What each host has free, in the order of the hosts.
+    pub fn each(&self) -> &[Resources] {
+        &self.hosts
+    }
+
+    /// What all hosts have free together.
+    pub fn total(&self) -> Resources {
+        self.total
+    }
+
+    /// The most processors that a host has free which takes jobs; O(log hosts).
+    pub fn most_cpus(&self) -> u64 {
+        match &self.hosts[..] {
+            [only] => only.cpus_count(),
+            _ => self.index.last().map_or(0, |(cpus, ..)| *cpus),
+        }
+    }
+
+    /// Sets what a host has free.
+    pub(crate) fn set(&mut self, machine: &Machine, host: HostId, room: Resources) {
+        let before = std::mem::replace(&mut self.hosts[host.index()], room);
+        self.total = self.total.minus(&before).unwrap_or_default().plus(&room);
+        if self.hosts.len() > 1 {
+            self.index.remove(&place(host.0, &before));
+            if takes_jobs(machine, host, &room) {
+                self.index.insert(place(host.0, &room));
+            }
+        }
+    }
+
+    /// Where a job that asks for `demand` goes; `None` if there is no room for it.
+    pub fn fit(&self, machine: &Machine, demand: &Resources) -> Option<Placement> {
+        if !demand.fits_in(&self.total) {
+            return None;
+        }
+        match (self.best(machine, demand), machine.spread()) {
+            (Some(host), _) => Some(Placement::on(host, held(machine, host, demand))),
+            (None, Spread::One) => None,
+            (None, Spread::Any) => self.across(machine, demand),
+        }
+    }
+
+    /// The host with the least room that is room enough.
+    fn best(&self, machine: &Machine, need: &Resources) -> Option<HostId> {
+        if let [only] = &self.hosts[..] {
+            let takes = need.fits_in(only) && takes_jobs(machine, HostId(0), only);
+            return takes.then_some(HostId(0));
+        }
+        let mut from = place(0, need);
+        loop {
+            let &(cpus, memory, host) = self.index.range(from..).next()?;
+            if need.fits_in(&self.hosts[host as usize]) {
+                return Some(HostId(host));
+            }
+            let short = memory < need.get(Kind::Memory);
+            from = if short { (cpus, need.get(Kind::Memory), 0) } else { (cpus, memory, host + 1) };
+        }
+    }
+
+    /// The emptiest hosts, as many as it takes.
+    fn across(&self, machine: &Machine, demand: &Resources) -> Option<Placement> {
+        let procs = demand.cpus_count();
+        let mut shares = Vec::new();
+        let mut done = 0;
+        for &(.., host) in self.index.iter().rev() {
+            let parts = self.hosts[host as usize].parts(demand);
+            let last = done + parts >= procs;
+            let to = if last { procs } else { done + parts };
+            let part = demand.part(done, to);
+            // The host itself has the room, so there is a best one.
+            let host = if last { self.best(machine, &part)? } else { HostId(host) };
+            if to > done {
+                shares.push(Share { host, amount: held(machine, host, &part), pes: Pes::Count });
+            }
+            if last {
+                return Some(Placement::across(SlotId(0), shares));
+            }
+            done = to;
+        }
+        None
+    }
+}
+
+/// What a job holds of a host that it asks so much of.
+fn held(machine: &Machine, host: HostId, need: &Resources) -> Resources {
+    match machine.how_shared() {
+        Sharing::Shared => *need,
+        Sharing::Whole => machine.host(host).capacity,
+    }
+}
+
+fn takes_jobs(machine: &Machine, host: HostId, room: &Resources) -> bool {
+    match machine.how_shared() {
+        Sharing::Shared => room.cpus_count() > 0,
+        Sharing::Whole => *room == machine.host(host).capacity,
+    }
+}
+
+fn place(host: u32, room: &Resources) -> (u64, u64, u32) {
+    (room.cpus_count(), room.get(Kind::Memory), host)
+}

@@ -1,0 +1,310 @@
+//! The changes of the ledger, each checked first.
+
+use super::{Entry, Expected, Ledger, Memo, Promise, State};
+use crate::violation::Rule;
+use crate::{Broken, HostId, JobId, Placement, Request, Resources, Sharing, SlotId, Span, Spread, Time};
+
+impl Ledger {
+    pub(crate) fn admit(&mut self, job: JobId, request: Request) -> Result<(), Rule> {
+        if self.get(job).is_some() {
+            return Err(Rule::HandleInUse);
+        }
+        if self.jobs.len() <= job.index() {
+            self.jobs.resize_with(job.index() + 1, || None);
+        }
+        self.jobs[job.index()] = Some(Entry::waiting(request, self.admissions));
+        self.admissions += 1;
+        self.waiting += 1;
+        Ok(())
+    }
+
+    /// Starts a job, for a quantum if one is given, and returns how long it is planned to hold what it got.
+    pub(crate) fn start(
+        &mut self,
+        job: JobId,
+        now: Time,
+        placement: Placement,
+        quantum: Option<Time>,
+    ) -> Result<Span, Rule> {
+        let entry = self.get(job).ok_or(Rule::UnknownJob)?;
+        if entry.state != State::Waiting {
+            return Err(Rule::NotWaiting);
+        }
+        if now < entry.request.submit {
+            return Err(Rule::StartBeforeSubmit);
+        }
+        if entry.promise.is_some_and(|promise| promise.broken.is_none() && promise.best < now) {
+            return Err(Rule::PromiseMissed);
+        }
+        if quantum.is_some_and(|until| until <= now) {
+            return Err(Rule::NoQuantum);
+        }
+        let procs = self.working_with(&entry.request, &placement, quantum.is_some())?;
+        let left = entry.left(now, procs);
+        let planned = quantum.map_or(left, |until| left.min(until - now));
+        self.take(&placement, |amount| amount)?;
+        self.pledged.retain(|(_, holder)| *holder != job);
+        let entry = self.entry_mut(job);
+        entry.memo.pledged = None;
+        entry.progress.go_on(now, procs);
+        let expected = Expected::At(now + planned);
+        entry.state =
+            State::Running { start: now, since: now, expected, placement, released: false, quantum };
+        self.waiting -= 1;
+        self.running += 1;
+        Ok(planned)
+    }
+
+    /// How many processors work for a job that lies so; or why it may not.
+    ///
+    /// A job that is `less` may have less of all but its processors, or fewer processors and all else.
+    fn working_with(&self, request: &Request, placement: &Placement, less: bool) -> Result<u64, Rule> {
+        let demand = self.machine.demand(request);
+        if self.machine.spread() == Spread::One && placement.shares().len() != 1 {
+            return Err(Rule::TooManyHosts);
+        }
+        let total = placement.total();
+        match self.machine.how_shared() {
+            Sharing::Shared if total == demand => Ok(demand.cpus_count()),
+            Sharing::Shared if less && total.cpus_count() > 0 && total.fits_in(&demand) => {
+                Ok(total.cpus_count())
+            }
+            Sharing::Whole if self.holds_whole(placement, &demand) => Ok(demand.cpus_count()),
+            _ => Err(Rule::WrongAmount),
+        }
+    }
+
+    /// Whether these are whole hosts, with room for the job.
+    fn holds_whole(&self, placement: &Placement, demand: &Resources) -> bool {
+        let hosts = self.machine.hosts();
+        let whole =
+            |share: &crate::Share| hosts.get(share.host.index()).is_some_and(|h| h.capacity == share.amount);
+        let parts = placement.shares().iter().map(|share| share.amount.parts(demand));
+        placement.shares().iter().all(whole) && parts.fold(0, u64::saturating_add) >= demand.cpus_count()
+    }
+
+    /// Takes the wanted part of each share; all of it, or nothing where there is too little.
+    fn take(&mut self, placement: &Placement, part: fn(Resources) -> Resources) -> Result<(), Rule> {
+        if placement.slot != SlotId(0) {
+            return Err(Rule::NoSuchHost);
+        }
+        let Ledger { free, machine, .. } = self;
+        for (done, share) in placement.shares().iter().enumerate() {
+            let left = match free.each().get(share.host.index()) {
+                Some(room) => room.minus(&part(share.amount)).ok_or(Rule::OverCommitted),
+                None => Err(Rule::NoSuchHost),
+            };
+            match left {
+                Ok(left) => free.set(machine, share.host, left),
+                Err(rule) => {
+                    for share in &placement.shares()[..done] {
+                        free.set(machine, share.host, free.on(share.host).plus(&part(share.amount)));
+                    }
+                    return Err(rule);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, placement: &Placement, part: fn(Resources) -> Resources) {
+        let Ledger { free, machine, .. } = self;
+        for share in placement.shares() {
+            free.set(machine, share.host, free.on(share.host).plus(&part(share.amount)));
+        }
+    }
+
+    /// Frees what a job holds ahead of its end, which is certain for this instant.
+    pub(crate) fn release(&mut self, job: JobId) -> Result<(), Rule> {
+        let Ledger { jobs, free, machine, .. } = self;
+        match jobs.get_mut(job.index()).and_then(Option::as_mut).map(|entry| &mut entry.state) {
+            Some(State::Running { placement, released, .. }) => {
+                if !*released {
+                    for share in placement.shares() {
+                        free.set(machine, share.host, free.on(share.host).plus(&share.amount));
+                    }
+                    *released = true;
+                }
+                Ok(())
+            }
+            Some(State::Waiting | State::Suspended { .. }) => Err(Rule::NotRunning),
+            None => Err(Rule::UnknownJob),
+        }
+    }
+
+    /// Takes a job that ended out of the ledger.
+    pub(crate) fn end(&mut self, job: JobId) -> Result<Entry, Rule> {
+        self.release(job)?;
+        self.running -= 1;
+        self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
+    }
+
+    /// Takes a job that will never start out of the ledger.
+    pub(crate) fn refuse(&mut self, job: JobId) -> Result<Entry, Rule> {
+        if self.known_mut(job)?.state != State::Waiting {
+            return Err(Rule::NotWaiting);
+        }
+        self.waiting -= 1;
+        self.pledged.retain(|(_, holder)| *holder != job);
+        self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
+    }
+
+    /// Takes a job off its processors.
+    pub(crate) fn suspend(&mut self, job: JobId, now: Time, until: Time, by: u64) -> Result<(), Rule> {
+        let entry = self.known_mut(job)?;
+        let State::Running { start, ref placement, released: false, .. } = entry.state else {
+            return Err(Rule::NotRunning);
+        };
+        let placement = placement.clone();
+        entry.progress.go_on(now, 0);
+        entry.state = State::Suspended { start, until, by, placement: placement.clone() };
+        self.give(&placement, only_cpus);
+        self.running -= 1;
+        self.suspended += 1;
+        Ok(())
+    }
+
+    /// Lets a suspended job run on where it was.
+    pub(crate) fn resume(&mut self, job: JobId, now: Time) -> Result<(), Rule> {
+        let entry = self.get(job).ok_or(Rule::UnknownJob)?;
+        let State::Suspended { start, ref placement, .. } = entry.state else {
+            return Err(Rule::NotSuspended);
+        };
+        let placement = placement.clone();
+        let procs = self.working_with(&entry.request, &placement, true)?;
+        let expected = Expected::At(now + entry.left(now, procs));
+        self.take(&placement, only_cpus)?;
+        let entry = self.entry_mut(job);
+        entry.progress.go_on(now, procs);
+        entry.state =
+            State::Running { start, since: now, expected, placement, released: false, quantum: None };
+        self.suspended -= 1;
+        self.running += 1;
+        Ok(())
+    }
+
+    /// Gives a running job another number of processors of its host, to run on until when its work will be done.
+    pub(crate) fn resize(&mut self, job: JobId, now: Time, procs: u64) -> Result<(), Rule> {
+        let entry = self.get(job).ok_or(Rule::UnknownJob)?;
+        let State::Running { start, since, ref placement, expected, released: false, quantum } = entry.state
+        else {
+            return Err(Rule::NotRunning);
+        };
+        let [share] = placement.shares() else { return Err(Rule::OtherHost) };
+        let amount = share.amount.with(crate::Kind::Cpus, procs);
+        let (old, new) = (placement.clone(), Placement::on(share.host, amount));
+        let working = self.working_with(&entry.request, &new, true)?;
+        let expected = match expected {
+            Expected::At(_) => Expected::At(now + entry.left(now, working)),
+            overdue @ Expected::Overdue { .. } => overdue,
+        };
+        self.give(&old, only_cpus);
+        if let Err(rule) = self.take(&new, only_cpus) {
+            // It was free a moment ago.
+            self.take(&old, only_cpus)?;
+            return Err(rule);
+        }
+        let entry = self.entry_mut(job);
+        entry.progress.go_on(now, working);
+        entry.state = State::Running { start, since, expected, placement: new, released: false, quantum };
+        Ok(())
+    }
+
+    /// Takes a running job off the machine and puts it back into the queue. Returns the work that is lost.
+    pub(crate) fn requeue(&mut self, job: JobId, now: Time, keep_work: bool) -> Result<u128, Rule> {
+        let entry = self.known_mut(job)?;
+        let State::Running { ref placement, released: false, .. } = entry.state else {
+            return Err(Rule::NotRunning);
+        };
+        let placement = placement.clone();
+        entry.progress.go_on(now, 0);
+        let lost = if keep_work { 0 } else { entry.progress.lose() };
+        entry.state = State::Waiting;
+        self.give(&placement, |amount| amount);
+        self.running -= 1;
+        self.waiting += 1;
+        Ok(lost)
+    }
+
+    /// Marks a running job whose expected end has come and gone.
+    pub(crate) fn overdue(&mut self, job: JobId) -> Result<(), Rule> {
+        match &mut self.known_mut(job)?.state {
+            State::Running { expected, .. } => {
+                if let Expected::At(since) = *expected {
+                    *expected = Expected::Overdue { since };
+                }
+            }
+            State::Waiting | State::Suspended { .. } => return Err(Rule::NotRunning),
+        }
+        self.overdue_seen = true;
+        Ok(())
+    }
+
+    /// Records a promise; says whether it is news: the first one, or an earlier one.
+    pub(crate) fn promise(&mut self, job: JobId, latest: Time) -> Result<bool, Rule> {
+        let entry = self.waiting_mut(job)?;
+        match &mut entry.promise {
+            None => entry.promise = Some(Promise { told: latest, best: latest, broken: None }),
+            Some(promise) if latest < promise.best => promise.best = latest,
+            Some(promise) if latest == promise.best => return Ok(false),
+            Some(_) => return Err(Rule::PromiseMovedLater),
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn break_promise(&mut self, job: JobId, latest: Time, why: Broken) -> Result<(), Rule> {
+        let overdue_seen = self.overdue_seen;
+        let entry = self.known_mut(job)?;
+        let Some(promise) = &mut entry.promise else { return Err(Rule::BrokenWithoutCause) };
+        let caused = match why {
+            Broken::Overdue => overdue_seen,
+        };
+        if !caused || latest <= promise.best {
+            return Err(Rule::BrokenWithoutCause);
+        }
+        promise.best = latest;
+        promise.broken.get_or_insert(why);
+        Ok(())
+    }
+
+    pub(crate) fn plan(&mut self, job: JobId, start: Time, on: Option<Placement>) -> Result<(), Rule> {
+        let entry = self.waiting_mut(job)?;
+        entry.planned = Some(start);
+        entry.planned_on = on;
+        Ok(())
+    }
+
+    pub(crate) fn remember(&mut self, job: JobId, memo: Memo) -> Result<(), Rule> {
+        self.known_mut(job)?.memo = memo;
+        self.pledged.retain(|(_, holder)| *holder != job);
+        self.pledged.extend(memo.pledged.map(|host| (host, job)));
+        Ok(())
+    }
+
+    pub(crate) fn set_mark(&mut self, host: HostId, at: Time) -> Result<(), Rule> {
+        let hosts = self.machine.hosts().len();
+        if host.index() >= hosts {
+            return Err(Rule::NoSuchHost);
+        }
+        self.marks.resize(hosts, None);
+        self.marks[host.index()] = Some(at);
+        Ok(())
+    }
+
+    fn waiting_mut(&mut self, job: JobId) -> Result<&mut Entry, Rule> {
+        let entry = self.known_mut(job)?;
+        if entry.state == State::Waiting { Ok(entry) } else { Err(Rule::NotWaiting) }
+    }
+
+    fn known_mut(&mut self, job: JobId) -> Result<&mut Entry, Rule> {
+        self.jobs.get_mut(job.index()).and_then(Option::as_mut).ok_or(Rule::UnknownJob)
+    }
+
+    fn entry_mut(&mut self, job: JobId) -> &mut Entry {
+        self.jobs[job.index()].as_mut().expect("the caller has just read the entry")
+    }
+}
+
+fn only_cpus(amount: Resources) -> Resources {
+    Resources::cpus(amount.cpus_count())
+}

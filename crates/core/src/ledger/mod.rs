@@ -1,0 +1,186 @@
+//! The one truth of who holds what.
+
+mod changes;
+
+mod entry;
+
+pub use entry::{Entry, Expected, Memo, Promise, State, span as span_of_work, work};
+
+use crate::{FreeHosts, HostId, JobId, Machine, Placement, Request, Resources, Time};
+
+/// Who holds what: an Ousterhout matrix over hosts, of one row as yet, and the state of every job in the system.
+///
+/// Everybody reads it; only the driver and a policy's [`Desk`](crate::Desk) change it, and every change is
+/// checked first. Each change is O(shares of the job).
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    machine: Machine,
+    /// What each host has free. One row: the slot is checked to be 0.
+    free: FreeHosts,
+    /// What a policy noted for each host; empty as long as it noted nothing.
+    marks: Vec<Option<Time>>,
+    /// The waiting jobs for which a host is kept.
+    pledged: Vec<(HostId, JobId)>,
+    jobs: Vec<Option<Entry>>,
+    admissions: u64,
+    waiting: usize,
+    running: usize,
+    suspended: usize,
+    overdue_seen: bool,
+}
+
+impl Ledger {
+    /// An empty ledger of this machine.
+    pub fn new(machine: Machine) -> Ledger {
+        let free = FreeHosts::idle(&machine);
+        Ledger {
+            machine,
+            free,
+            marks: vec![],
+            pledged: vec![],
+            jobs: vec![],
+            admissions: 0,
+            waiting: 0,
+            running: 0,
+            suspended: 0,
+            overdue_seen: false,
+        }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// What all hosts have free together.
+    pub fn free(&self) -> Resources {
+        self.free.total()
+    }
+
+    /// What each host has free.
+    pub fn free_hosts(&self) -> &FreeHosts {
+        &self.free
+    }
+
+    /// Where a job that asks for `demand` could start now: by best fit, as [`FreeHosts`] says. `None` if nowhere.
+    pub fn fit(&self, demand: &Resources) -> Option<Placement> {
+        self.free.fit(&self.machine, demand)
+    }
+
+    /// The time that the policy noted for a host, if it noted one.
+    pub fn mark(&self, host: HostId) -> Option<Time> {
+        self.marks.get(host.index()).copied().flatten()
+    }
+
+    /// The hosts that are kept for a waiting job, each with the job, as the policy remembers it ([`Memo::pledged`]).
+    pub fn pledged(&self) -> &[(HostId, JobId)] {
+        &self.pledged
+    }
+
+    /// The job, if it is in the system.
+    pub fn get(&self, job: JobId) -> Option<&Entry> {
+        self.jobs.get(job.index())?.as_ref()
+    }
+
+    /// The job.
+    ///
+    /// # Panics
+    /// If it is not in the system: whoever asks was told that it is.
+    #[track_caller]
+    pub fn entry(&self, job: JobId) -> &Entry {
+        self.get(job).expect("the job is in the system")
+    }
+
+    /// What the job's user asked for.
+    ///
+    /// # Panics
+    /// If the job is not in the system.
+    #[track_caller]
+    pub fn request(&self, job: JobId) -> &Request {
+        &self.entry(job).request
+    }
+
+    /// The jobs in the queue, in the order of their admission. O(n log n): for rebuilding a policy.
+    pub fn waiting(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.in_order(|state| matches!(state, State::Waiting))
+    }
+
+    /// The jobs on the machine, in the order of their admission. O(n log n): for rebuilding a policy.
+    pub fn running(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.in_order(|state| matches!(state, State::Running { .. }))
+    }
+
+    /// The jobs that are suspended, in the order of their admission. O(n log n): for rebuilding a policy.
+    pub fn suspended(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.in_order(|state| matches!(state, State::Suspended { .. }))
+    }
+
+    /// How many jobs wait.
+    pub fn waiting_count(&self) -> usize {
+        self.waiting
+    }
+
+    /// How many jobs run.
+    pub fn running_count(&self) -> usize {
+        self.running
+    }
+
+    /// How many jobs are suspended.
+    pub fn suspended_count(&self) -> usize {
+        self.suspended
+    }
+
+    fn in_order(&self, wanted: fn(&State) -> bool) -> impl Iterator<Item = JobId> + use<> {
+        let mut found: Vec<(u64, JobId)> = (0..)
+            .map(JobId)
+            .zip(&self.jobs)
+            .filter_map(|(job, entry)| entry.as_ref().map(|entry| (job, entry)))
+            .filter(|(_, entry)| wanted(&entry.state))
+            .map(|(job, entry)| (entry.admitted, job))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, job)| job)
+    }
+
+    /// Derives every invariant again from the jobs' states; for debug builds and tests. O(jobs in the system).
+    ///
+    /// # Panics
+    /// If the ledger contradicts itself, or a promise was missed by `now` without being broken.
+    pub fn sanity_check(&self, now: Time) {
+        let mut free: Vec<Resources> = self.machine.hosts().iter().map(|host| host.capacity).collect();
+        let (mut waiting, mut running, mut suspended) = (0, 0, 0);
+        for entry in self.jobs.iter().flatten() {
+            let number = entry.request.number;
+            match &entry.state {
+                State::Waiting => {
+                    waiting += 1;
+                    let missed = entry.promise.is_some_and(|p| p.broken.is_none() && p.best < now);
+                    assert!(!missed, "job {number} waits past its promise at {now}");
+                }
+                State::Running { start, placement, released, .. } => {
+                    running += 1;
+                    assert!(*start >= entry.request.submit, "job {number} started early");
+                    if !released {
+                        hold(&mut free, placement, |amount| amount);
+                    }
+                }
+                State::Suspended { placement, .. } => {
+                    suspended += 1;
+                    assert_eq!(entry.working(), 0, "job {number} is suspended and works");
+                    hold(&mut free, placement, Resources::without_cpus);
+                }
+            }
+        }
+        assert_eq!(free, self.free.each(), "the free counts follow from the placements at {now}");
+        assert_eq!(FreeHosts::of(&self.machine, free).total(), self.free.total(), "and so do their sums");
+        let counts = (self.waiting, self.running, self.suspended);
+        assert_eq!((waiting, running, suspended), counts, "the counts follow from the states");
+    }
+}
+
+fn hold(free: &mut [Resources], placement: &Placement, part: fn(Resources) -> Resources) {
+    for share in placement.shares() {
+        let host = &mut free[share.host.index()];
+        *host = host.minus(&part(share.amount)).expect("no host is over-committed");
+    }
+}

@@ -1,0 +1,3 @@
+//! The entries of the registry, by room.
+
+pub(super) mod backfill;
