@@ -2,11 +2,11 @@
 
 use std::io;
 
-use miserly_core::{Instants, Machine};
+use miserly_core::{ActualRuntime, Host, Instants, Kind, Machine, Request, Resources, Span, Time};
 use miserly_policies::Chosen;
 use miserly_report::gantt;
 use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::{JobOptions, Jobs, Overrun, Trace};
+use miserly_workload::{Job, JobOptions, Jobs, Overrun, Trace};
 
 /// A job as (submit, runtime, processors, estimate), in seconds.
 pub(crate) type Quad = (i64, i64, u32, i64);
@@ -50,4 +50,64 @@ pub(crate) fn chart_as(
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
     schedule.0.sort_by_key(|job| job.request.number);
     gantt(procs, &schedule.0, 0, 1)
+}
+
+/// A job on hosts with memory: seconds, processors, and kB for all of them together.
+#[derive(Clone, Copy)]
+pub(crate) struct Asks {
+    pub(crate) submit: i64,
+    pub(crate) runtime: i64,
+    pub(crate) procs: u64,
+    pub(crate) estimate: i64,
+    pub(crate) memory: u64,
+    /// What it really uses of that.
+    pub(crate) used: u64,
+}
+
+/// A job that asks for no memory.
+pub(crate) fn asks((submit, runtime, procs, estimate): Quad) -> Asks {
+    Asks { submit, runtime, procs: procs.into(), estimate, memory: 0, used: 0 }
+}
+
+impl Asks {
+    /// The same job with so much memory, all of it used.
+    pub(crate) fn memory(self, memory: u64) -> Asks {
+        Asks { memory, used: memory, ..self }
+    }
+
+    fn job(self, number: i64) -> Job {
+        let secs = |secs| Span::from_secs(secs).expect("a few seconds");
+        let demand = Resources::cpus(self.procs).with(Kind::Memory, self.memory);
+        Job {
+            request: Request::new(number, Time::ZERO + secs(self.submit), secs(self.estimate), demand),
+            runtime: ActualRuntime(secs(self.runtime)),
+            killed: false,
+            used_memory: Some(self.used),
+            record: None,
+        }
+    }
+}
+
+/// Hosts of so many processors and so much memory each, named a, b, c...
+pub(crate) fn hosts(each: &[(u64, u64)]) -> Machine {
+    let host = |(name, &(cpus, memory)): (char, &(u64, u64))| Host {
+        name: name.into(),
+        capacity: Resources::cpus(cpus).with(Kind::Memory, memory),
+    };
+    Machine::of(('a'..).zip(each).map(host).collect())
+}
+
+/// The schedule of the jobs, numbered from 1, on such a machine, with `unit` seconds a column. The hosts' processors
+/// stand one above the other, the first host's below.
+#[track_caller]
+pub(crate) fn chart_on(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64) -> String {
+    let chosen: Chosen = policy.parse().expect("a policy");
+    let policy = chosen.build(machine, 1).expect("one that runs on this machine");
+    let mut schedule = Schedule::default();
+    let mut simulation = Simulation::new(machine.clone(), policy, Instants::Batch).with_pes();
+    let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok(asks.job(number)));
+    simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
+    schedule.0.sort_by_key(|job| job.request.number);
+    let procs = u32::try_from(machine.capacity().cpus_count()).expect("few processors");
+    gantt(procs, &schedule.0, 0, unit)
 }
