@@ -88,21 +88,33 @@ impl FreeHosts {
         }
     }
 
-    /// The host with the least room that is room enough.
-    fn best(&self, machine: &Machine, need: &Resources) -> Option<HostId> {
-        if let [only] = &self.hosts[..] {
-            let takes = need.fits_in(only) && takes_jobs(machine, HostId(0), only);
-            return takes.then_some(HostId(0));
-        }
-        let mut from = place(0, need);
-        loop {
-            let &(cpus, memory, host) = self.index.range(from..).next()?;
-            if need.fits_in(&self.hosts[host as usize]) {
-                return Some(HostId(host));
+    /// The hosts that have room enough, best fit first.
+    pub fn candidates<'a>(
+        &'a self,
+        machine: &'a Machine,
+        need: &Resources,
+    ) -> impl Iterator<Item = HostId> + 'a {
+        let need = *need;
+        let only = match &self.hosts[..] {
+            [only] => (need.fits_in(only) && takes_jobs(machine, HostId(0), only)).then_some(HostId(0)),
+            _ => None,
+        };
+        let mut from = place(0, &need);
+        let indexed = std::iter::from_fn(move || {
+            loop {
+                let &(cpus, memory, host) = self.index.range(from..).next()?;
+                let short = memory < need.get(Kind::Memory);
+                from = if short { (cpus, need.get(Kind::Memory), 0) } else { (cpus, memory, host + 1) };
+                if need.fits_in(&self.hosts[host as usize]) {
+                    return Some(HostId(host));
+                }
             }
-            let short = memory < need.get(Kind::Memory);
-            from = if short { (cpus, need.get(Kind::Memory), 0) } else { (cpus, memory, host + 1) };
-        }
+        });
+        only.into_iter().chain(indexed)
+    }
+
+    fn best(&self, machine: &Machine, need: &Resources) -> Option<HostId> {
+        self.candidates(machine, need).next()
     }
 
     /// The emptiest hosts, as many as it takes.

@@ -63,6 +63,10 @@ pub struct Promise {
 pub struct Memo {
     /// It has had its quantum of immediate service.
     pub served: bool,
+    /// It has a scheduled start, and stays at the head of the queue until it starts (Chiang and Vernon §2.3).
+    pub held: bool,
+    /// How many jobs that sort behind it started before it (Chiang and Vernon, Table 3).
+    pub bypassed: u32,
     /// The host that is kept for it: a special reservation (Chiang and Vernon §2.1). Forgotten when it starts.
     pub pledged: Option<HostId>,
     /// The work that it is to catch up, processor-ticks (Chiang and Vernon §2.5).

@@ -2,10 +2,10 @@
 
 use miserly_core::{Desk, Event, Ledger, Policy, Time, Violation};
 
-use super::{free_now, in_turn, sort_again, start, waiting};
+use super::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex};
 
-/// Starts the head of the queue while it fits, and stops at the first job that does not.
+/// Starts the head of the queue while it fits on some host, and stops at the first job that does not.
 ///
 /// O(log n) per event and per start.
 #[derive(Debug)]
@@ -41,9 +41,12 @@ impl Policy for Fcfs {
 
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         sort_again(&mut self.queue, &self.order, desk);
-        while let Some(&head) = self.queue.first().filter(|head| head.procs <= free_now(desk.ledger())) {
+        while let Some(&head) = self.queue.first() {
+            let ledger = desk.ledger();
+            let demand = ledger.machine().demand(ledger.request(head.job));
+            let Some(placement) = ledger.fit(&demand) else { break };
             let reason = in_turn(desk, head.job);
-            start(desk, head.job, reason)?;
+            start_on(desk, head.job, placement, reason)?;
             self.queue.remove(&head.key);
         }
         Ok(())

@@ -16,6 +16,8 @@ mod replanned;
 
 mod sorted;
 
+pub mod family;
+
 pub use conservative::Conservative;
 pub use easy::Easy;
 pub use fcfs::Fcfs;
@@ -48,14 +50,19 @@ fn free_now(ledger: &Ledger) -> u32 {
     u32::try_from(ledger.free().cpus_count()).unwrap_or(u32::MAX)
 }
 
-/// Starts a job on the machine's only host, and owns up to it if that is later than promised.
+/// Starts a job on a plain machine.
 fn start(desk: &mut Desk<'_>, job: JobId, reason: Reason) -> Result<(), Violation> {
+    let demand = desk.ledger().machine().demand(desk.ledger().request(job));
+    start_on(desk, job, Placement::on_plain(demand), reason)
+}
+
+/// Starts a job there, and owns up to it if that is later than promised.
+fn start_on(desk: &mut Desk<'_>, job: JobId, placement: Placement, reason: Reason) -> Result<(), Violation> {
     let now = desk.now();
     if desk.ledger().entry(job).promise.is_some_and(|promise| promise.best < now) {
         desk.break_promise(job, now, Broken::Overdue)?;
     }
-    let demand = desk.ledger().machine().demand(desk.ledger().request(job));
-    desk.start(job, Placement::on_plain(demand), reason)
+    desk.start(job, placement, reason)
 }
 
 /// Why the head of the queue starts: at once, if it has only just come; else because it was its turn.

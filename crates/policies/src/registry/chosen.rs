@@ -61,6 +61,11 @@ impl Chosen {
         Ok((self.policy.build)(&self.values(seed), machine))
     }
 
+    /// The same for a policy that runs within another one.
+    pub(super) fn build_within(&self, machine: &Machine, seed: u64) -> Box<dyn Policy> {
+        (self.policy.build)(&self.values(seed).within(), machine)
+    }
+
     fn values(&self, seed: u64) -> Values {
         let given = |param: &Param| {
             self.args.iter().find(|arg| arg.param.name == param.name).map(|arg| arg.value.clone())

@@ -20,6 +20,8 @@ pub enum Domain {
     Number,
     /// A whole number from the first of these to the second.
     Integer(u64, u64),
+    /// A whole number from the first of these to the second, or one of these words, each with its meaning.
+    IntegerOr(u64, u64, &'static [(&'static str, &'static str)]),
     /// Yes or no.
     Flag,
 }
@@ -53,7 +55,7 @@ impl Domain {
                 let criteria = Criterion::ALL.iter().map(|&(_, name, meaning)| (name, meaning));
                 criteria.chain(PRESETS.iter().map(|preset| (preset.name, preset.title))).collect()
             }
-            Domain::Choice(words) => words.to_vec(),
+            Domain::Choice(words) | Domain::IntegerOr(_, _, words) => words.to_vec(),
             Domain::Flag => FLAG.to_vec(),
             Domain::Number | Domain::Integer(..) => vec![],
         }
@@ -74,8 +76,9 @@ impl Domain {
     pub(super) fn named(self, text: &str) -> Result<Value, NoValue> {
         let value = match self {
             Domain::Order => order(text).map(Value::Order),
-            Domain::Choice(words) => {
-                words.iter().find(|(word, _)| *word == text).map(|(word, _)| Value::Word(word))
+            Domain::Choice(words) => named_word(words, text),
+            Domain::IntegerOr(least, most, words) => {
+                Domain::Integer(least, most).named(text).ok().or_else(|| named_word(words, text))
             }
             Domain::Number => text
                 .parse()
@@ -93,6 +96,10 @@ impl Domain {
     }
 }
 
+fn named_word(words: &'static [(&'static str, &'static str)], text: &str) -> Option<Value> {
+    words.iter().find(|(word, _)| *word == text).map(|(word, _)| Value::Word(word))
+}
+
 /// The criterion or preset of that name.
 fn order(name: &str) -> Option<Order> {
     let criterion = Criterion::ALL.iter().find(|(_, known, _)| *known == name);
@@ -107,6 +114,9 @@ impl fmt::Display for Domain {
             Domain::Number => f.write_str("a number, 0 or more"),
             Domain::Integer(least, u64::MAX) => write!(f, "a whole number, {least} or more"),
             Domain::Integer(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Domain::IntegerOr(least, most, _) => {
+                write!(f, "a whole number from {least} to {most}, or one of {}", names(*self))
+            }
             Domain::Order => write!(f, "one of {}; or a formula in quotes", names(*self)),
             Domain::Choice(_) | Domain::Flag => write!(f, "one of {}", names(*self)),
         }

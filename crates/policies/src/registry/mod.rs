@@ -18,6 +18,7 @@ pub use chosen::Chosen;
 pub use domain::Domain;
 pub use error::PolicyError;
 
+use self::entries::{backfill, priority};
 use self::values::Values;
 
 /// To whom a policy promises a latest start.
@@ -97,10 +98,16 @@ pub struct Registered {
 
 /// Every policy.
 pub const POLICIES: &[Registered] = &[
-    entries::backfill::FCFS,
-    entries::backfill::EASY,
-    entries::backfill::CONSERVATIVE,
-    entries::backfill::SORTED,
+    backfill::FCFS,
+    backfill::EASY,
+    backfill::CONSERVATIVE,
+    backfill::SORTED,
+    priority::PRIORITY_BACKFILL,
+    priority::PRIORITY_BF,
+    priority::LXFW_BF,
+    priority::LXF_BACKFILL,
+    priority::FCFS_BACKFILL,
+    priority::SJF_BACKFILL,
 ];
 
 /// The policy of that name, if there is one.

@@ -1,5 +1,7 @@
 //! The values of a policy's parameters, given or by default.
 
+use miserly_core::Machine;
+
 use super::domain::Value;
 use super::{DefaultValue, Param};
 use crate::shared::{Draw, Order, Weight};
@@ -11,6 +13,7 @@ use crate::shared::{Draw, Order, Weight};
 /// than the kind's own default is left to say.
 pub(super) struct Values {
     of: Vec<(&'static str, Value)>,
+    wrapped: bool,
 }
 
 impl Values {
@@ -33,7 +36,17 @@ impl Values {
                 of.push((param.name, value));
             }
         }
-        Values { of }
+        Values { of, wrapped: false }
+    }
+
+    /// The same, for a policy that runs within another one.
+    pub(super) fn within(self) -> Values {
+        Values { wrapped: true, ..self }
+    }
+
+    /// Whether the policy has the machine to itself, and the machine is nothing but processors: there is a faster way then.
+    pub(super) fn plain(&self, machine: &Machine) -> bool {
+        !self.wrapped && machine.is_plain()
     }
 
     fn get(&self, name: &str) -> Option<&Value> {
@@ -49,11 +62,11 @@ impl Values {
         order.with_weight(weight).with_draws(draw, self.integer("seed"))
     }
 
-    fn word(&self, name: &str) -> &'static str {
+    pub(super) fn word(&self, name: &str) -> &'static str {
         if let Some(Value::Word(word)) = self.get(name) { word } else { "" }
     }
 
-    fn number(&self, name: &str) -> f64 {
+    pub(super) fn number(&self, name: &str) -> f64 {
         if let Some(Value::Number(number)) = self.get(name) { *number } else { 0.0 }
     }
 

@@ -2,12 +2,15 @@
 
 mod profile;
 
+mod hosts;
+
 mod queue;
 
 mod staircase;
 
 mod order;
 
+pub use hosts::HostPlan;
 pub use order::{Criterion, Draw, Key, Order, Priority, Weight};
 pub use profile::Profile;
 pub use queue::{QueueIndex, Waiting};

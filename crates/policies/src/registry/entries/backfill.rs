@@ -1,5 +1,6 @@
 //! The backfill family.
 
+use crate::backfill::family::{Anew, Depth, Kept};
 use crate::backfill::{Conservative, Easy, Fcfs, Replanned, Sorted};
 use crate::registry::{DefaultValue, Domain, Param, Promises, Registered};
 
@@ -44,7 +45,7 @@ pub(in crate::registry) const FCFS: Registered = Registered {
     promises: "nothing",
     source: ZOTKIN,
     params: &[QUEUE_ORDER, WEIGHT, DRAW, SEED],
-    hosts: false,
+    hosts: true,
     build: |values, _| Box::new(Fcfs::new(values.order("order"))),
     promised: |_| Promises::Nothing,
 };
@@ -73,10 +74,15 @@ pub(in crate::registry) const EASY: Registered = Registered {
         DRAW,
         SEED,
     ],
-    hosts: false,
-    build: |values, _| {
-        let easy = Easy::new(values.order("order"), values.order("backfill"));
-        Box::new(easy.holding(values.flag("hold")))
+    hosts: true,
+    build: |values, machine| {
+        let (order, backfill, hold) = (values.order("order"), values.order("backfill"), values.flag("hold"));
+        if values.plain(machine) && !order.counts_bypasses() && !backfill.counts_bypasses() {
+            Box::new(Easy::new(order, backfill).holding(hold))
+        } else {
+            let easy = Anew::new("easy", machine, order, Depth::First(1));
+            Box::new(easy.backfilling(backfill).holding(hold))
+        }
     },
     promised: |values| {
         if values.flag("hold") || values.order("order").is_arrival() {
@@ -108,10 +114,15 @@ pub(in crate::registry) const CONSERVATIVE: Registered = Registered {
         DRAW,
         SEED,
     ],
-    hosts: false,
-    build: |values, _| {
+    hosts: true,
+    build: |values, machine| {
         let order = values.order("order");
-        if values.flag("keep") { Box::new(Conservative::new(order)) } else { Box::new(Replanned::new(order)) }
+        match (values.flag("keep"), values.plain(machine) && !order.counts_bypasses()) {
+            (true, true) => Box::new(Conservative::new(order)),
+            (true, false) => Box::new(Kept::new(machine, order)),
+            (false, true) => Box::new(Replanned::new(order)),
+            (false, false) => Box::new(Anew::new("conservative", machine, order, Depth::All)),
+        }
     },
     promised: |values| if values.flag("keep") { Promises::EveryJob } else { Promises::Nothing },
 };

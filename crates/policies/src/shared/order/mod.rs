@@ -6,7 +6,7 @@ mod priority;
 
 mod weight;
 
-use miserly_core::{Entry, JobNumber, Request, Time};
+use miserly_core::{Entry, JobNumber, Time};
 use miserly_formula::{Direction, Formula};
 
 pub use criterion::{Criterion, Draw};
@@ -113,15 +113,21 @@ impl Order {
         }
     }
 
+    /// Whether it goes by how many jobs have passed one.
+    pub fn counts_bypasses(&self) -> bool {
+        matches!(&self.by, By::Formula(priority) if priority.counts_bypasses())
+    }
+
     /// The job's place in this order at `now`, which matters only to an order that [`changes`](Order::changes).
     pub fn key(&self, now: Time, entry: &Entry) -> Key {
-        let primary = self.rank(now, &entry.request);
+        let primary = self.rank(now, entry);
         Key { primary, ..Key::arrival(entry) }
     }
 
-    fn rank(&self, now: Time, request: &Request) -> i64 {
+    fn rank(&self, now: Time, entry: &Entry) -> i64 {
+        let request = &entry.request;
         let value = match &self.by {
-            By::Formula(priority) => priority.value(now, request),
+            By::Formula(priority) => priority.value(now, entry),
             By::Criterion(criterion) => match criterion.rank(request) {
                 Some(rank) if self.weight == Weight::NONE || self.is_arrival() => return rank,
                 Some(_) => criterion.value(request, 0.0),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use miserly_core::{Kind, Request, Time};
+use miserly_core::{Entry, Kind, Time};
 use miserly_formula::presets::PRESETS;
 use miserly_formula::{Direction, Formula, FormulaError};
 
@@ -20,9 +20,12 @@ pub struct Priority {
 /// The index of the wait among the names.
 const WAIT: usize = 0;
 
+/// The index of the count of those who passed.
+const BYPASSED: usize = 7;
+
 impl Priority {
     /// What a formula may name, with the unit of each.
-    pub const NAMES: [(&'static str, &'static str); 7] = [
+    pub const NAMES: [(&'static str, &'static str); 8] = [
         ("wait", "seconds since the submission"),
         ("estimate", "seconds, at least 1"),
         ("procs", "processors asked for"),
@@ -30,6 +33,7 @@ impl Priority {
         ("memory", "kB for all processors together, 0 where unknown"),
         ("user", "number of the user, -1 where unknown"),
         ("queue", "number of the queue, -1 where unknown"),
+        ("bypassed", "jobs that sort behind it and started before it, where the policy counts them: else 0"),
     ];
 
     /// The job with the largest value of this formula first.
@@ -59,12 +63,17 @@ impl Priority {
 
     /// Whether values change as time goes by.
     pub(super) fn changes(&self) -> bool {
-        self.formula.uses(WAIT)
+        self.formula.uses(WAIT) || self.counts_bypasses()
+    }
+
+    /// Whether it has to be known who was passed how often.
+    pub(super) fn counts_bypasses(&self) -> bool {
+        self.formula.uses(BYPASSED)
     }
 
     /// A number of which the largest comes first: the formula's, or less that where the smallest does.
-    pub(super) fn value(&self, now: Time, request: &Request) -> f64 {
-        let value = self.formula.eval(&facts(now, request));
+    pub(super) fn value(&self, now: Time, entry: &Entry) -> f64 {
+        let value = self.formula.eval(&facts(now, entry));
         match self.first {
             Direction::Largest => value,
             Direction::Smallest => -value,
@@ -73,7 +82,8 @@ impl Priority {
 }
 
 /// The values of [`Priority::NAMES`].
-fn facts(now: Time, request: &Request) -> [f64; Priority::NAMES.len()] {
+fn facts(now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
+    let request = &entry.request;
     let known = |number: Option<u32>| number.map_or(-1.0, f64::from);
     [
         (now - request.submit).as_secs_f64(),
@@ -83,12 +93,13 @@ fn facts(now: Time, request: &Request) -> [f64; Priority::NAMES.len()] {
         request.demand.get(Kind::Memory) as f64,
         known(request.user),
         known(request.queue),
+        f64::from(entry.memo.bypassed),
     ]
 }
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Resources, Span};
+    use miserly_core::{Request, Resources, Span};
     use miserly_formula::presets::NAMES;
 
     use super::*;
@@ -113,13 +124,13 @@ mod tests {
         };
         let now = Time::from_ticks(12_750_000);
         assert_eq!(
-            facts(now, &known).map(f64::to_bits),
-            [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0].map(f64::to_bits)
+            facts(now, &Entry::waiting(known, 0)).map(f64::to_bits),
+            [10.25, 90.0, 4.0, 2.5, 2048.0, 7.0, 3.0, 0.0].map(f64::to_bits)
         );
         let unknown = Request::new(1, now, Span::TICK, Resources::cpus(1));
         assert_eq!(
-            facts(now, &unknown).map(f64::to_bits),
-            [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0].map(f64::to_bits)
+            facts(now, &Entry::waiting(unknown, 0)).map(f64::to_bits),
+            [0.0, 1.0, 1.0, 12.75, 0.0, -1.0, -1.0, 0.0].map(f64::to_bits)
         );
     }
 }

@@ -1,0 +1,276 @@
+//! Reservations for the first jobs of the queue, made anew at every pass.
+
+use miserly_core::{
+    Broken, Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Span, Time, Violation,
+};
+
+use super::super::{in_turn, start_on};
+use super::queue::{Anyone, Queue};
+use super::{Room, demand};
+use crate::shared::{HostPlan, Key, Order, Waiting};
+
+/// How many jobs of the queue have a reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The first so many: with 1, EASY backfilling.
+    First(usize),
+    /// Every job.
+    All,
+}
+
+impl Depth {
+    fn reaches(self, made: usize) -> bool {
+        match self {
+            Depth::First(most) => made < most,
+            Depth::All => true,
+        }
+    }
+}
+
+/// Backfilling with reservations that are made anew at every pass (Chiang and Vernon §2.2; Zotkin et al. §2, §8).
+///
+/// Jobs in the order of the queue start if they fit now; else they get the earliest reservation there is on the hosts,
+/// up to `depth` of them. All others, in the order of the candidates, start if they fit now beside the running jobs
+/// and those reservations. Of several hosts a job takes the one that it fits best ([`miserly_core::FreeHosts`]).
+///
+/// The first reservation is the head's. It is promised where nobody can come in before the head: with the queue in
+/// order of arrival, or if the head is held once it has one.
+///
+/// With w waiting jobs and m breakpoints: O(log hosts) for each candidate that is narrow enough, O(m) for each
+/// reservation, of which there are `depth` at a pass.
+#[derive(Debug)]
+pub struct Anew {
+    name: &'static str,
+    depth: Depth,
+    hold: bool,
+    /// The head that has a reservation, if heads are held.
+    held: Option<JobId>,
+    queue: Queue,
+    plan: HostPlan,
+    told: Option<(Key, Time)>,
+    /// Who started in this pass ahead of somebody, if that counts.
+    ahead: Vec<Key>,
+}
+
+/// A reservation of this pass.
+struct Made {
+    job: JobId,
+    at: Time,
+    span: Span,
+    placement: Placement,
+}
+
+impl Anew {
+    /// The policy of that name, with the queue in `order`.
+    pub fn new(name: &'static str, machine: &Machine, order: Order, depth: Depth) -> Anew {
+        Anew {
+            name,
+            queue: Queue::of(order.clone(), order),
+            depth,
+            hold: false,
+            held: None,
+            plan: HostPlan::new(machine),
+            told: None,
+            ahead: Vec::new(),
+        }
+    }
+
+    /// The same, with candidates in their own order.
+    #[must_use]
+    pub fn backfilling(self, backfill: Order) -> Anew {
+        Anew { queue: Queue::of(self.queue.order, backfill), ..self }
+    }
+
+    /// The same, with a head that has a reservation kept at the head, or not.
+    #[must_use]
+    pub fn holding(self, hold: bool) -> Anew {
+        Anew { hold, ..self }
+    }
+
+    fn fit_now(&self, desk: &Desk<'_>, next: &Waiting) -> Option<Placement> {
+        self.plan.fit_now(desk.ledger(), desk.now(), next.span, &demand(desk.ledger(), next.job))
+    }
+
+    fn start(
+        &mut self,
+        desk: &mut Desk<'_>,
+        next: &Waiting,
+        placement: Placement,
+        reason: Reason,
+    ) -> Result<(), Violation> {
+        self.dequeue(next.job);
+        if reason == Reason::Backfilled && self.queue.order.counts_bypasses() {
+            self.ahead.push(next.key);
+        }
+        start_on(desk, next.job, placement, reason)?;
+        self.plan.follow(desk.now(), next.job, desk.ledger());
+        Ok(())
+    }
+
+    fn dequeue(&mut self, job: JobId) {
+        self.queue.remove(job);
+        self.held = self.held.filter(|held| *held != job);
+    }
+
+    /// The first jobs of the queue, in its order: started, or given a reservation. Tells behind which job it stopped.
+    fn reserve(&mut self, desk: &mut Desk<'_>, made: &mut Vec<Made>) -> Result<Option<Key>, Violation> {
+        let mut last = None;
+        let mut held = self.held;
+        while self.depth.reaches(made.len()) {
+            let next = match held.take() {
+                Some(job) => self.queue.get(job, desk.ledger()),
+                None => self.next_in_turn(&mut last),
+            };
+            let Some(next) = next else { break };
+            if let Some(placement) = self.fit_now(desk, &next) {
+                let reason = if made.is_empty() { in_turn(desk, next.job) } else { Reason::Backfilled };
+                self.start(desk, &next, placement, reason)?;
+                continue;
+            }
+            let demand = demand(desk.ledger(), next.job);
+            let place = self.plan.earliest(desk.ledger(), desk.now(), Time::MAX, next.span, &demand);
+            let Some((at, placement)) = place else { continue };
+            if made.is_empty() {
+                self.tell(desk, &next, at, &placement)?;
+            }
+            self.plan.take(at, next.span, &placement);
+            made.push(Made { job: next.job, at, span: next.span, placement });
+            // Only who starts now matters; the rest is planned again.
+            if self.queue.next(last.as_ref(), &Room::of(desk.ledger())).is_none() {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    /// The job behind `last` in the queue, but for the held one, whose turn came before.
+    fn next_in_turn(&self, last: &mut Option<Key>) -> Option<Waiting> {
+        loop {
+            let next = self.queue.next(last.as_ref(), &Anyone)?;
+            *last = Some(next.key);
+            if self.held != Some(next.job) {
+                return Some(next);
+            }
+        }
+    }
+
+    /// Lets those start who fit beside the reservations.
+    fn fill(&mut self, desk: &mut Desk<'_>, behind: Option<Key>, made: &[Made]) -> Result<(), Violation> {
+        let mut last = if self.queue.has_candidates() { None } else { behind };
+        while let Some(next) = self.queue.next_candidate(last.as_ref(), &Room::of(desk.ledger())) {
+            last = Some(next.key);
+            if made.iter().any(|made| made.job == next.job) {
+                continue;
+            }
+            if let Some(placement) = self.fit_now(desk, &next) {
+                let first = made.is_empty() && self.queue.first() == Some(next.job);
+                let reason = if first { in_turn(desk, next.job) } else { Reason::Backfilled };
+                self.start(desk, &next, placement, reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the head's start, once for each value: a promise, where nobody can come in before the head.
+    fn tell(
+        &mut self,
+        desk: &mut Desk<'_>,
+        head: &Waiting,
+        at: Time,
+        placement: &Placement,
+    ) -> Result<(), Violation> {
+        if self.told == Some((head.key, at)) {
+            return Ok(());
+        }
+        self.told = Some((head.key, at));
+        let head = head.job;
+        if self.hold && self.held.is_none() {
+            self.held = Some(head);
+            let memo = desk.ledger().entry(head).memo;
+            desk.remember(head, Memo { held: true, ..memo })?;
+        }
+        if !self.hold && !self.queue.order.is_arrival() {
+            return desk.plan_on(head, at, placement.clone());
+        }
+        match desk.ledger().entry(head).promise {
+            Some(promise) if promise.best < at => desk.break_promise(head, at, Broken::Overdue),
+            _ => desk.promise(head, at),
+        }
+    }
+}
+
+impl Anew {
+    fn place(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let mut made = Vec::new();
+        let placed = self.reserve(desk, &mut made).and_then(|behind| self.fill(desk, behind, &made));
+        for made in made {
+            self.plan.give(made.at, made.span, &made.placement);
+        }
+        placed
+    }
+
+    /// Counts the jobs that started ahead of each that waits.
+    fn count_bypasses(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let ahead = std::mem::take(&mut self.ahead);
+        for waiting in self.queue.iter().filter(|_| !ahead.is_empty()) {
+            let passed = ahead.iter().filter(|key| **key > waiting.key).count();
+            let memo = desk.ledger().entry(waiting.job).memo;
+            let bypassed = memo.bypassed.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
+            desk.remember(waiting.job, Memo { bypassed, ..memo })?;
+        }
+        Ok(())
+    }
+
+    /// The held one among those that were held: the first that came.
+    fn find_held(&mut self, ledger: &Ledger) {
+        let held = ledger.waiting().find(|job| ledger.entry(*job).memo.held);
+        self.held = held.filter(|_| self.hold);
+    }
+}
+
+impl Policy for Anew {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn rebuild(&mut self, now: Time, ledger: &Ledger) {
+        self.queue.clear();
+        self.plan = HostPlan::rebuild(now, ledger);
+        self.told = None;
+        for job in ledger.waiting() {
+            self.queue.insert(now, job, ledger);
+        }
+        self.find_held(ledger);
+    }
+
+    fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
+        match event {
+            Event::Submitted(job) => self.queue.insert(now, job, ledger),
+            Event::Ended(ended) => {
+                self.plan.forget(ended.job);
+                self.dequeue(ended.job);
+            }
+            Event::Overdue(job) => self.plan.follow(now, job, ledger),
+            Event::Changed(job) => {
+                self.plan.follow(now, job, ledger);
+                self.dequeue(job);
+                if ledger.entry(job).placement().is_none() {
+                    self.queue.insert(now, job, ledger);
+                }
+                self.find_held(ledger);
+            }
+            Event::Timer => {}
+        }
+    }
+
+    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        self.plan.advance(now);
+        self.queue.sort_again(now, desk.ledger());
+        self.plan.hold_late(now, desk.ledger());
+        let placed = self.place(desk);
+        self.plan.drop_late();
+        placed?;
+        self.count_bypasses(desk)
+    }
+}

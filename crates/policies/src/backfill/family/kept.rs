@@ -1,0 +1,294 @@
+//! A reservation for every job, which is kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use miserly_core::{
+    Broken, Desk, Event, JobId, Ledger, Machine, Placement, Policy, Reason, Resources, Span, State, Time,
+    Violation,
+};
+
+use super::super::start_on;
+use super::demand;
+use super::queue::Queue;
+use crate::shared::{HostPlan, Key, Order};
+
+/// Conservative backfilling on hosts (Zotkin et al. §2; Chiang and Vernon §2.2 with every job scheduled).
+///
+/// When it comes a job gets the earliest start there is beside the running jobs and all reservations, on the hosts that
+/// it fits best then. When something has ended each waiting job, in the order of the queue, is lifted out and put back
+/// at the earliest start, never later than before; where it cannot start earlier it stays on its hosts. Every reservation
+/// is a promise. Overdue jobs are treated as [`Conservative`](super::super::Conservative) treats them.
+///
+/// With w waiting jobs and m breakpoints of all hosts: O(w m) at worst for each event at which something ends.
+#[derive(Debug)]
+pub struct Kept {
+    name: &'static str,
+    order: Order,
+    queue: Queue,
+    places: BTreeMap<JobId, Place>,
+    /// The reserved starts of the jobs in the queue.
+    starts: BTreeSet<(Time, JobId)>,
+    /// Jobs that came since the last pass.
+    arrived: Vec<JobId>,
+    /// The running jobs and the reservations.
+    plan: HostPlan,
+    /// Something ended since the last pass.
+    compress: bool,
+    /// Somebody else changed what jobs hold: reservations may be in their way.
+    repair: bool,
+}
+
+/// A job's reservation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    at: Time,
+    span: Span,
+    placement: Placement,
+    /// By submission: the order among those who start at one time.
+    arrival: Key,
+}
+
+impl Kept {
+    /// Every job has a reservation; compression goes in this order.
+    pub fn new(machine: &Machine, order: Order) -> Kept {
+        Kept::named("conservative", machine, order)
+    }
+
+    /// The same by another name.
+    pub fn named(name: &'static str, machine: &Machine, order: Order) -> Kept {
+        Kept {
+            name,
+            queue: Queue::of(order.clone(), order.clone()),
+            order,
+            places: BTreeMap::new(),
+            starts: BTreeSet::new(),
+            arrived: Vec::new(),
+            plan: HostPlan::new(machine),
+            compress: false,
+            repair: false,
+        }
+    }
+
+    /// The running jobs and all reservations.
+    pub fn plan(&self) -> &HostPlan {
+        &self.plan
+    }
+
+    /// Enters a reservation.
+    fn keep(&mut self, now: Time, job: JobId, ledger: &Ledger, at: Time, placement: Placement) {
+        let entry = ledger.entry(job);
+        let span = entry.request.planned();
+        self.plan.take(at, span, &placement);
+        self.places.insert(job, Place { at, span, placement, arrival: Key::arrival(entry) });
+        if entry.placement().is_none() {
+            self.queue.insert(now, job, ledger);
+            self.starts.insert((at, job));
+        }
+    }
+
+    /// Moves a reservation to where there is room now; it is not in the plan.
+    fn put(
+        &mut self,
+        desk: &mut Desk<'_>,
+        job: JobId,
+        at: Time,
+        placement: Placement,
+    ) -> Result<(), Violation> {
+        let Some(place) = self.places.get_mut(&job) else { return Ok(()) };
+        self.plan.take(at, place.span, &placement);
+        let before = std::mem::replace(&mut place.at, at);
+        let moved = before != at || place.placement != placement;
+        place.placement = placement;
+        if !moved {
+            return Ok(());
+        }
+        self.starts.remove(&(before, job));
+        self.starts.insert((at, job));
+        desk.plan_on(job, at, place.placement.clone())?;
+        if at > before { desk.break_promise(job, at, Broken::Overdue) } else { desk.promise(job, at) }
+    }
+
+    fn lift(&mut self, job: JobId) -> Option<Place> {
+        let place = self.places.get(&job)?.clone();
+        self.plan.give(place.at, place.span, &place.placement);
+        Some(place)
+    }
+
+    /// Lifts each job and puts it back at its earliest start, in the order of the queue.
+    fn compress(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let jobs: Vec<JobId> = self.queue.iter().map(|waiting| waiting.job).collect();
+        for job in jobs {
+            let Some(place) = self.lift(job) else { continue };
+            let demand = demand(desk.ledger(), job);
+            let earlier = self.plan.earliest(desk.ledger(), desk.now(), place.at, place.span, &demand);
+            let (at, placement) = earlier.unwrap_or((place.at, place.placement));
+            self.put(desk, job, at, placement)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the plan possible again: all reservations, by their starts, go to the earliest start not before where they
+    /// were.
+    fn repair(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let mut jobs: Vec<(Time, Key, JobId)> = self
+            .starts
+            .iter()
+            .filter_map(|&(at, job)| Some((at, self.places.get(&job)?.arrival, job)))
+            .collect();
+        jobs.sort_unstable();
+        for (.., job) in &jobs {
+            self.lift(*job);
+        }
+        for (at, _, job) in jobs {
+            let Some(place) = self.places.get(&job).cloned() else { continue };
+            let from = at.max(desk.now());
+            let found = if self.plan.holds(from, place.span, &place.placement) {
+                Some((from, place.placement))
+            } else {
+                self.plan.earliest_from(from, place.span, &demand(desk.ledger(), job))
+            };
+            let Some((at, placement)) = found else { continue };
+            self.put(desk, job, at, placement)?;
+        }
+        Ok(())
+    }
+
+    /// Reserves for the jobs that came, in the order in which they came.
+    fn admit(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        for job in std::mem::take(&mut self.arrived) {
+            let span = desk.ledger().request(job).planned();
+            let demand = demand(desk.ledger(), job);
+            let found = self.plan.earliest(desk.ledger(), now, Time::MAX, span, &demand);
+            let Some((at, placement)) = found else { continue };
+            self.keep(now, job, desk.ledger(), at, placement.clone());
+            desk.plan_on(job, at, placement)?;
+            desk.promise(job, at)?;
+        }
+        Ok(())
+    }
+
+    /// Starts every job whose reserved start is now, in the order of the queue.
+    fn start_due(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        let due = self.starts.iter().take_while(|(at, _)| *at <= now).map(|(_, job)| *job);
+        let mut due: Vec<(Time, Key, JobId)> =
+            due.filter_map(|job| Some((self.places.get(&job)?.at, self.queue.key(job)?, job))).collect();
+        due.sort_unstable();
+        for (at, _, job) in due {
+            let Some(place) = self.lift(job) else { continue };
+            self.places.remove(&job);
+            self.starts.remove(&(at, job));
+            self.queue.remove(job);
+            let reason = self.reason(desk, job, place.arrival);
+            start_on(desk, job, place.placement, reason)?;
+            self.plan.follow(now, job, desk.ledger());
+        }
+        Ok(())
+    }
+
+    /// A job that starts as it comes has passed those who came before it and wait on, if there are any.
+    fn reason(&self, desk: &Desk<'_>, job: JobId, arrival: Key) -> Reason {
+        let now = desk.now();
+        if desk.ledger().request(job).submit < now {
+            return Reason::Reserved;
+        }
+        let later = self.starts.iter().rev().take_while(|(at, _)| *at > now);
+        let mut passed = later.filter_map(|(_, other)| self.places.get(other));
+        if passed.any(|other| other.arrival < arrival) { Reason::Backfilled } else { Reason::AtOnce }
+    }
+
+    /// Asks to be called at the next reserved start that can be kept even if no late job ends until then.
+    fn wake(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let keeps = |(at, job): &&(Time, JobId)| {
+            let ledger = desk.ledger();
+            let fits = |host, amount: &Resources| {
+                let late = self.plan.late_on(host, ledger);
+                late.fits_in(&self.plan.free_at(host, *at)) || *amount == Resources::NONE
+            };
+            let shares = self.places.get(job).into_iter().flat_map(|place| place.placement.shares());
+            !self.plan.any_late() || shares.into_iter().all(|share| fits(share.host, &share.amount))
+        };
+        let next = self.starts.iter().find(keeps).map(|(at, _)| *at);
+        next.filter(|at| *at < Time::MAX).map_or(Ok(()), |at| desk.wake_at(at))
+    }
+
+    fn plan_all(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        let past = self.starts.first().is_some_and(|(at, _)| *at < now);
+        if std::mem::take(&mut self.repair) || self.plan.any_late() || past {
+            self.repair(desk)?;
+        }
+        if std::mem::take(&mut self.compress) {
+            self.compress(desk)?;
+        }
+        self.admit(desk)
+    }
+}
+
+impl Policy for Kept {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn rebuild(&mut self, now: Time, ledger: &Ledger) {
+        *self = Kept::named(self.name, ledger.machine(), self.order.clone());
+        self.plan = HostPlan::rebuild(now, ledger);
+        for job in ledger.waiting() {
+            let entry = ledger.entry(job);
+            match (entry.planned, &entry.planned_on) {
+                (Some(at), Some(placement)) => self.keep(now, job, ledger, at, placement.clone()),
+                _ => self.arrived.push(job),
+            }
+        }
+        // Who was lent a quantum comes back to its reservation.
+        for job in ledger.running() {
+            let entry = ledger.entry(job);
+            if let (State::Running { quantum: Some(_), .. }, Some(at), Some(placement)) =
+                (&entry.state, entry.planned, &entry.planned_on)
+            {
+                self.keep(now, job, ledger, at, placement.clone());
+            }
+        }
+        self.arrived.sort_by_cached_key(|job| Key::arrival(ledger.entry(*job)));
+    }
+
+    fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
+        match event {
+            Event::Submitted(job) => self.arrived.push(job),
+            Event::Overdue(job) => self.plan.follow(now, job, ledger),
+            Event::Ended(ended) => {
+                self.compress = true;
+                self.plan.forget(ended.job);
+                self.lift(ended.job);
+                self.places.remove(&ended.job);
+            }
+            Event::Changed(job) => {
+                self.compress = true;
+                self.repair = true;
+                self.plan.follow(now, job, ledger);
+                self.queue.remove(job);
+                if let Some(at) = self.places.get(&job).map(|place| place.at) {
+                    self.starts.remove(&(at, job));
+                    if ledger.entry(job).placement().is_none() {
+                        self.queue.insert(now, job, ledger);
+                        self.starts.insert((at, job));
+                    }
+                }
+            }
+            Event::Timer => {}
+        }
+    }
+
+    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        self.plan.advance(now);
+        self.queue.sort_again(now, desk.ledger());
+        self.plan.hold_late(now, desk.ledger());
+        let planned = self.plan_all(desk);
+        self.plan.drop_late();
+        planned?;
+        self.start_due(desk)?;
+        self.wake(desk)
+    }
+}

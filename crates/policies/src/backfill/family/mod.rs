@@ -1,0 +1,46 @@
+//! The backfill family on hosts with processors, memory and whatever else is counted.
+//!
+//! Two ways with reservations: [`Anew`] makes those of the first jobs again at every pass, [`Kept`] gives every job one when
+//! it comes and only ever moves it earlier. On one host of processors alone they make the schedules of
+//! [`Easy`](super::Easy), [`Replanned`](super::Replanned) and [`Conservative`](super::Conservative), which know how to be fast there;
+//! property tests hold them to that.
+
+mod anew;
+
+mod kept;
+
+mod queue;
+
+pub use anew::{Anew, Depth};
+pub use kept::Kept;
+
+use miserly_core::{Ledger, Resources, Span, Spread};
+
+use crate::shared::Admits;
+
+/// How wide a job can be that starts now, whatever else it asks for: a first look, before a close one.
+struct Room {
+    procs: u64,
+}
+
+impl Room {
+    fn of(ledger: &Ledger) -> Room {
+        let free = ledger.free_hosts();
+        let procs = match ledger.machine().spread() {
+            Spread::One => free.most_cpus(),
+            Spread::Any => free.total().cpus_count(),
+        };
+        Room { procs }
+    }
+}
+
+impl Admits for Room {
+    fn admits(&self, procs: u32, _span: Span) -> bool {
+        u64::from(procs) <= self.procs
+    }
+}
+
+/// What the job has to hold.
+fn demand(ledger: &Ledger, job: miserly_core::JobId) -> Resources {
+    ledger.machine().demand(ledger.request(job))
+}

@@ -1,0 +1,226 @@
+//! The availability of hosts: what each has free, from now on.
+
+mod timeline;
+
+mod search;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use miserly_core::{
+    Entry, Expected, HostId, JobId, Ledger, Machine, Placement, Resources, Sharing, Span, State, Time,
+};
+
+use self::timeline::Timeline;
+
+/// What the hosts of a machine have free over time, beside the jobs that run and the reservations.
+///
+/// A reservation is for certain hosts. So it can be kept, whoever else comes: counts of the whole machine would not say
+/// whether the processors that are free and the memory that is free are on one host.
+///
+/// Each host has a timeline of its own; an index over all breakpoints leads a search from one instant at which some
+/// host changes to the next. With n breakpoints of a host and m of all: a change is O(n + log m).
+#[derive(Clone, Debug)]
+pub struct HostPlan {
+    machine: Machine,
+    /// What is before this is past, and nobody's business.
+    now: Time,
+    hosts: Vec<Timeline>,
+    /// The breakpoints to come, each with its host.
+    points: BTreeSet<(i64, u32)>,
+    /// How many hosts will have less at some time than before it.
+    falling: usize,
+    /// What each job on the machine holds until when, as it is in the timelines.
+    jobs: BTreeMap<JobId, Vec<Stretch>>,
+    /// Jobs whose next end or resumption is overdue: they hold what they have until the next tick, whenever now is.
+    late: BTreeSet<JobId>,
+}
+
+/// What a job holds for some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stretch {
+    from: Time,
+    to: Time,
+    placement: Placement,
+    part: Part,
+}
+
+/// Which part of a placement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Whole,
+    AllButCpus,
+}
+
+impl HostPlan {
+    /// An idle machine.
+    pub fn new(machine: &Machine) -> HostPlan {
+        HostPlan {
+            machine: machine.clone(),
+            now: Time::from_ticks(i64::MIN),
+            hosts: machine.hosts().iter().map(|host| Timeline::new(&host.capacity)).collect(),
+            points: BTreeSet::new(),
+            falling: 0,
+            jobs: BTreeMap::new(),
+            late: BTreeSet::new(),
+        }
+    }
+
+    /// The jobs on the machine of the ledger, as of `now`.
+    pub fn rebuild(now: Time, ledger: &Ledger) -> HostPlan {
+        let mut plan = HostPlan { now, ..HostPlan::new(ledger.machine()) };
+        for job in ledger.running().chain(ledger.suspended()) {
+            plan.follow(now, job, ledger);
+        }
+        plan
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Forgets what was before `now`.
+    pub fn advance(&mut self, now: Time) {
+        self.now = now;
+        while let Some(&(at, host)) = self.points.first().filter(|(at, _)| *at <= now.ticks()) {
+            self.points.remove(&(at, host));
+            let line = &mut self.hosts[host as usize];
+            let falls = !line.is_rising();
+            line.advance(now);
+            self.falling -= usize::from(falls && line.is_rising());
+        }
+    }
+
+    /// Whether a job is on the machine past the time when it should have left it, or its processors.
+    pub fn any_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
+    /// Puts a job as the ledger now has it in the place of what was known of it.
+    pub fn follow(&mut self, now: Time, job: JobId, ledger: &Ledger) {
+        self.forget(job);
+        let (stretches, late) = stretches(now, ledger.entry(job));
+        if late {
+            self.late.insert(job);
+        } else if !stretches.is_empty() {
+            self.hold(&stretches, false);
+            self.jobs.insert(job, stretches);
+        }
+    }
+
+    /// Takes a job out that has left the machine.
+    pub fn forget(&mut self, job: JobId) {
+        self.late.remove(&job);
+        if let Some(stretches) = self.jobs.remove(&job) {
+            self.hold(&stretches, true);
+        }
+    }
+
+    /// Holds what late jobs have until the next tick, for a pass at `now` that plans; until [`drop_late`](HostPlan::drop_late).
+    pub fn hold_late(&mut self, now: Time, ledger: &Ledger) {
+        for job in self.late.clone() {
+            let (stretches, _) = stretches_from(now, now + Span::TICK, ledger.entry(job));
+            self.hold(&stretches, false);
+            self.jobs.insert(job, stretches);
+        }
+    }
+
+    /// Takes them out again.
+    pub fn drop_late(&mut self) {
+        for job in self.late.clone() {
+            if let Some(stretches) = self.jobs.remove(&job) {
+                self.hold(&stretches, true);
+            }
+        }
+    }
+
+    /// What late jobs hold on each host.
+    pub fn late_on(&self, host: HostId, ledger: &Ledger) -> Resources {
+        let placements = self.late.iter().filter_map(|job| ledger.entry(*job).placement());
+        let shares = placements.flat_map(Placement::shares).filter(|share| share.host == host);
+        shares.fold(Resources::NONE, |sum, share| sum.plus(&share.amount))
+    }
+
+    /// What the host has free at that time.
+    pub fn free_at(&self, host: HostId, time: Time) -> Resources {
+        self.hosts[host.index()].free_at(time)
+    }
+
+    /// Reserves a placement from `at` on.
+    pub fn take(&mut self, at: Time, span: Span, placement: &Placement) {
+        self.add(at, at + span, placement, Part::Whole, false);
+    }
+
+    /// Gives a reservation back.
+    pub fn give(&mut self, at: Time, span: Span, placement: &Placement) {
+        self.add(at, at + span, placement, Part::Whole, true);
+    }
+
+    fn hold(&mut self, stretches: &[Stretch], give: bool) {
+        for stretch in stretches {
+            self.add(stretch.from, stretch.to, &stretch.placement, stretch.part, give);
+        }
+    }
+
+    fn add(&mut self, from: Time, to: Time, placement: &Placement, part: Part, give: bool) {
+        // What holds now may hold since ever.
+        let from = if from <= self.now { Time::from_ticks(i64::MIN) } else { from };
+        let HostPlan { hosts, points, falling, .. } = self;
+        for share in placement.shares() {
+            let line = &mut hosts[share.host.index()];
+            let amount = match part {
+                Part::Whole => share.amount,
+                Part::AllButCpus => share.amount.without_cpus(),
+            };
+            *falling -= usize::from(!line.is_rising());
+            line.change(from, to, &amount, give, |time, new| {
+                let point = (time, share.host.0);
+                let _ = if new { points.insert(point) } else { points.remove(&point) };
+            });
+            *falling += usize::from(!line.is_rising());
+        }
+    }
+
+    /// What a job has to find free on a host; `None` if it could not lie there at all.
+    fn need(&self, host: HostId, demand: &Resources) -> Option<Resources> {
+        let capacity = self.machine.host(host).capacity;
+        let need = match self.machine.how_shared() {
+            Sharing::Shared => *demand,
+            Sharing::Whole => capacity,
+        };
+        demand.fits_in(&capacity).then_some(need)
+    }
+}
+
+/// What a job holds from now on, and whether it is late.
+fn stretches(now: Time, entry: &Entry) -> (Vec<Stretch>, bool) {
+    stretches_from(now, Time::from_ticks(i64::MIN), entry)
+}
+
+/// The same, with whatever was to happen before `least` happening then.
+fn stretches_from(now: Time, least: Time, entry: &Entry) -> (Vec<Stretch>, bool) {
+    let whole = |placement: &Placement, from, to| Stretch {
+        from,
+        to,
+        placement: placement.clone(),
+        part: Part::Whole,
+    };
+    match &entry.state {
+        State::Waiting => (vec![], false),
+        State::Running { expected, quantum, placement, .. } => {
+            let end = match (quantum, expected) {
+                (Some(until), _) => *until,
+                (None, Expected::At(end)) => *end,
+                (None, Expected::Overdue { .. }) => now,
+            };
+            let late = end <= now && (quantum.is_some() || matches!(expected, Expected::Overdue { .. }));
+            (vec![whole(placement, now, end.max(least))], late)
+        }
+        State::Suspended { until, placement, .. } => {
+            let resumed = (*until).max(least);
+            let end = resumed + entry.left(now, placement.total().cpus_count().min(entry.request.procs()));
+            let memory = Stretch { part: Part::AllButCpus, ..whole(placement, now, resumed) };
+            (vec![memory, whole(placement, resumed, end)], *until <= now)
+        }
+    }
+}

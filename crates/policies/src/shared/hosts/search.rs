@@ -1,0 +1,162 @@
+//! Where and when there is room for a job.
+
+use miserly_core::{FreeHosts, HostId, Kind, Ledger, Placement, Resources, Share, Span, Spread, Time};
+
+use super::HostPlan;
+
+impl HostPlan {
+    /// Where a job can start now and stay for `span`, with nobody who has a reservation in its way.
+    ///
+    /// On one host: of those where it can, the one with the fewest free processors now (as [`FreeHosts`] says). On
+    /// several: as [`FreeHosts`] says of what stays free all the time.
+    ///
+    /// O(log hosts), and the windows of hosts that have reservations; on several hosts, if any has one, O(hosts log hosts).
+    pub fn fit_now(&self, ledger: &Ledger, now: Time, span: Span, demand: &Resources) -> Option<Placement> {
+        let free = ledger.free_hosts();
+        match self.machine.spread() {
+            Spread::One => {
+                let mut hosts = free.candidates(&self.machine, demand);
+                hosts.find_map(|host| self.on(host, now, span, demand))
+            }
+            Spread::Any if self.falling == 0 => free.fit(&self.machine, demand),
+            Spread::Any if !demand.fits_in(&free.total()) => None,
+            Spread::Any => self.fit_throughout(now, span, demand),
+        }
+    }
+
+    /// The earliest start of a job from `now` on, but before `until`, and where.
+    ///
+    /// It starts now or at a breakpoint. O(log m) for each breakpoint of the m that is passed, and the windows there.
+    pub fn earliest(
+        &self,
+        ledger: &Ledger,
+        now: Time,
+        until: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        if now >= until {
+            return None;
+        }
+        if let Some(placement) = self.fit_now(ledger, now, span, demand) {
+            return Some((now, placement));
+        }
+        self.earliest_after(now, until, span, demand)
+    }
+
+    /// The earliest start not before `from`, which may be later than now.
+    pub fn earliest_from(&self, from: Time, span: Span, demand: &Resources) -> Option<(Time, Placement)> {
+        let here = match self.machine.spread() {
+            Spread::One => self.best(from, span, demand, (0..).map(HostId).take(self.hosts.len())),
+            Spread::Any => self.fit_throughout(from, span, demand),
+        };
+        here.map(|placement| (from, placement)).or_else(|| self.earliest_after(from, Time::MAX, span, demand))
+    }
+
+    fn earliest_after(
+        &self,
+        after: Time,
+        until: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        match self.machine.spread() {
+            Spread::One => self.earliest_on_one(after, until, span, demand),
+            Spread::Any => self.earliest_on_any(after, until, span, demand),
+        }
+    }
+
+    /// The breakpoints behind `after` and before `until`.
+    fn points(&self, after: Time, until: Time) -> impl Iterator<Item = (i64, HostId)> + '_ {
+        let from = after.ticks().saturating_add(1);
+        let points = self.points.range((from, 0)..).take_while(move |(at, _)| *at < until.ticks());
+        points.map(|&(at, host)| (at, HostId(host)))
+    }
+
+    fn earliest_on_one(
+        &self,
+        after: Time,
+        until: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        let fits = |at: i64, host: HostId| self.on(host, Time::from_ticks(at), span, demand).is_some();
+        let (at, _) = self.points(after, until).find(|&(at, host)| fits(at, host))?;
+        let here =
+            self.points.range((at, 0)..).take_while(|(other, _)| *other == at).map(|&(_, host)| HostId(host));
+        let at = Time::from_ticks(at);
+        self.best(at, span, demand, here).map(|placement| (at, placement))
+    }
+
+    /// The placement on this host, if the job can be there from `at` on.
+    fn on(&self, host: HostId, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
+        let need = self.need(host, demand)?;
+        self.hosts[host.index()].fits(at, span, &need).then(|| Placement::on(host, need))
+    }
+
+    /// The best fit at `at` among these hosts.
+    fn best(
+        &self,
+        at: Time,
+        span: Span,
+        demand: &Resources,
+        hosts: impl Iterator<Item = HostId>,
+    ) -> Option<Placement> {
+        let placed = hosts.filter_map(|host| Some((host, self.on(host, at, span, demand)?)));
+        let best = placed.min_by_key(|(host, _)| {
+            let free = self.free_at(*host, at);
+            (free.cpus_count(), free.get(Kind::Memory), *host)
+        });
+        best.map(|(_, placement)| placement)
+    }
+
+    /// Over several hosts, by what stays free on each. O(hosts log hosts).
+    fn fit_throughout(&self, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
+        let free = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
+        FreeHosts::of(&self.machine, free).fit(&self.machine, demand)
+    }
+
+    /// Keeps count of how much of the job there is room for at each instant, and looks closer where it is enough.
+    fn earliest_on_any(
+        &self,
+        after: Time,
+        until: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        let procs = demand.cpus_count();
+        let parts = |host: HostId, at: Time| self.parts(host, at, demand);
+        let mut room: Vec<u64> =
+            (0..).map(HostId).take(self.hosts.len()).map(|host| parts(host, after)).collect();
+        let mut sum: u64 = room.iter().sum();
+        let mut points = self.points(after, until).peekable();
+        while let Some((at, host)) = points.next() {
+            let time = Time::from_ticks(at);
+            let now = parts(host, time);
+            sum = sum - std::mem::replace(&mut room[host.index()], now) + now;
+            let last = points.peek().is_none_or(|(next, _)| *next > at);
+            if last && sum >= procs {
+                if let Some(placement) = self.fit_throughout(time, span, demand) {
+                    return Some((time, placement));
+                }
+            }
+        }
+        None
+    }
+
+    /// For how many processors of the job the host has room at that time.
+    fn parts(&self, host: HostId, at: Time, demand: &Resources) -> u64 {
+        let free = self.free_at(host, at);
+        let capacity = self.machine.host(host).capacity;
+        match self.machine.how_shared() {
+            miserly_core::Sharing::Whole if free != capacity => 0,
+            _ => free.parts(demand),
+        }
+    }
+
+    /// Whether all of this is free from `at` on: what a reservation needs to stay where it is.
+    pub fn holds(&self, at: Time, span: Span, placement: &Placement) -> bool {
+        let free = |share: &Share| self.hosts[share.host.index()].fits(at, span, &share.amount);
+        placement.shares().iter().all(free)
+    }
+}

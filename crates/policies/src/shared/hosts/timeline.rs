@@ -1,0 +1,140 @@
+//! What one host has free, from now on.
+
+use miserly_core::{Kind, Resources, Span, Time};
+
+/// How many kinds of resource there are.
+const KINDS: usize = Kind::ALL.len();
+
+/// An amount of each kind; below zero, where more was taken than there is.
+type Amounts = [i64; KINDS];
+
+/// What a host has free as a step function of time, from a moving now to for ever.
+///
+/// A sorted array: a host has few jobs. With n breakpoints a change is O(n), a look O(log n) and what it looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Timeline {
+    /// When it becomes so, and what is free from then on. The first one holds since ever.
+    points: Vec<(i64, Amounts)>,
+    /// Nothing is ever less than before.
+    rising: bool,
+}
+
+impl Timeline {
+    /// So much free for ever.
+    pub(super) fn new(capacity: &Resources) -> Timeline {
+        Timeline { points: vec![(i64::MIN, amounts(capacity))], rising: true }
+    }
+
+    /// Whether nobody is to start here later: then what is free now stays free.
+    pub(super) fn is_rising(&self) -> bool {
+        self.rising
+    }
+
+    /// Forgets what was before `now`.
+    pub(super) fn advance(&mut self, now: Time) {
+        let past = self.points.partition_point(|(at, _)| *at <= now.ticks()).saturating_sub(1);
+        if past > 0 {
+            self.points.drain(..past);
+            self.points[0].0 = i64::MIN;
+            self.measure();
+        }
+    }
+
+    /// Takes an amount away in `from..to`, or gives it back. Tells `changed` of each breakpoint that is new or gone.
+    pub(super) fn change(
+        &mut self,
+        from: Time,
+        to: Time,
+        amount: &Resources,
+        give: bool,
+        mut changed: impl FnMut(i64, bool),
+    ) {
+        if to <= from || *amount == Resources::NONE {
+            return;
+        }
+        let first = self.breakpoint(from.ticks(), &mut changed);
+        let last =
+            if to == Time::MAX { self.points.len() } else { self.breakpoint(to.ticks(), &mut changed) };
+        let mut by = amounts(amount);
+        if !give {
+            by = by.map(|amount| -amount);
+        }
+        for (_, free) in &mut self.points[first..last] {
+            for (free, by) in free.iter_mut().zip(by) {
+                *free += by;
+            }
+        }
+        for at in [last, first] {
+            self.merge(at, &mut changed);
+        }
+        self.measure();
+    }
+
+    /// The place of the breakpoint at that time, made if it is not there.
+    fn breakpoint(&mut self, time: i64, changed: &mut impl FnMut(i64, bool)) -> usize {
+        let after = self.points.partition_point(|(at, _)| *at < time);
+        if self.points.get(after).is_some_and(|(at, _)| *at == time) {
+            return after;
+        }
+        self.points.insert(after, (time, self.points[after - 1].1));
+        changed(time, true);
+        after
+    }
+
+    /// Drops a breakpoint at which nothing changes.
+    fn merge(&mut self, at: usize, changed: &mut impl FnMut(i64, bool)) {
+        if at > 0 && at < self.points.len() && self.points[at].1 == self.points[at - 1].1 {
+            let (time, _) = self.points.remove(at);
+            changed(time, false);
+        }
+    }
+
+    fn measure(&mut self) {
+        let no_less =
+            |pair: &[(i64, Amounts)]| pair[0].1.iter().zip(&pair[1].1).all(|(before, after)| before <= after);
+        self.rising = self.points.windows(2).all(no_less);
+    }
+
+    fn locate(&self, time: Time) -> usize {
+        self.points.partition_point(|(at, _)| *at <= time.ticks()).saturating_sub(1)
+    }
+
+    /// What is free at that time; nothing of what was taken too often.
+    pub(super) fn free_at(&self, time: Time) -> Resources {
+        resources(&self.points[self.locate(time)].1)
+    }
+
+    /// The least that is free of each kind at any instant of `from..from + span`.
+    pub(super) fn least_within(&self, from: Time, span: Span) -> Resources {
+        let mut steps = self.steps(from, span);
+        let first = steps.next().map_or(Resources::NONE, resources);
+        steps.fold(first, |least, free| least.least(&resources(free)))
+    }
+
+    /// Whether so much is free throughout `from..from + span`.
+    pub(super) fn fits(&self, from: Time, span: Span, need: &Resources) -> bool {
+        let need = amounts(need);
+        let enough = |free: &Amounts| need.iter().zip(free).all(|(need, free)| *need == 0 || need <= free);
+        let mut steps = self.steps(from, span);
+        if self.rising { steps.next().is_some_and(enough) } else { steps.all(enough) }
+    }
+
+    fn steps(&self, from: Time, span: Span) -> impl Iterator<Item = &Amounts> {
+        let to = (from + span).ticks();
+        let first = self.locate(from);
+        let within = move |(index, (at, _)): &(usize, &(i64, Amounts))| *index == 0 || *at < to;
+        self.points[first..].iter().enumerate().take_while(within).map(|(_, (_, free))| free)
+    }
+}
+
+fn amounts(resources: &Resources) -> Amounts {
+    // No host has more of anything than an i64 counts.
+    Kind::ALL.map(|kind| i64::try_from(resources.get(kind)).unwrap_or(i64::MAX / 4))
+}
+
+fn resources(amounts: &Amounts) -> Resources {
+    let with = |resources: Resources, (kind, amount): (Kind, &i64)| {
+        resources.with(kind, u64::try_from(*amount).unwrap_or(0))
+    };
+    Kind::ALL.into_iter().zip(amounts).fold(Resources::NONE, with)
+}
