@@ -4,6 +4,7 @@
 
 mod against_oracle;
 mod event_queue;
+mod family;
 mod formulas;
 mod litmus;
 mod rebuild;

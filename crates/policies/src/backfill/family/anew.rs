@@ -33,8 +33,8 @@ impl Depth {
 /// up to `depth` of them. All others, in the order of the candidates, start if they fit now beside the running jobs
 /// and those reservations. Of several hosts a job takes the one that it fits best ([`miserly_core::FreeHosts`]).
 ///
-/// The first reservation is the head's. It is promised where nobody can come in before the head: with the queue in
-/// order of arrival, or if the head is held once it has one.
+/// The first reservation is the head's. Unless every job has one (and none a guarantee) it is promised where nobody can come
+/// in before the head: with the queue in order of arrival, or if the head is held once it has one.
 ///
 /// With w waiting jobs and m breakpoints: O(log hosts) for each candidate that is narrow enough, O(m) for each
 /// reservation, of which there are `depth` at a pass.
@@ -189,7 +189,7 @@ impl Anew {
             let memo = desk.ledger().entry(head).memo;
             desk.remember(head, Memo { held: true, ..memo })?;
         }
-        if !self.hold && !self.queue.order.is_arrival() {
+        if self.depth == Depth::All || !self.hold && !self.queue.order.is_arrival() {
             return desk.plan_on(head, at, placement.clone());
         }
         match desk.ledger().entry(head).promise {

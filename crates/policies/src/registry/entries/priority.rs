@@ -103,7 +103,7 @@ pub(in crate::registry) const LXF_BACKFILL: Registered = Registered {
 pub(in crate::registry) const FCFS_BACKFILL: Registered = Registered {
     name: "fcfs-backfill",
     summary: "backfilling in order of arrival, on hosts: EASY with depth=1",
-    promises: "every job with depth=kept; else the head of the queue",
+    promises: "every job with depth=kept; the head of the queue with a number; else nothing",
     build: |values, machine| backfill("fcfs-backfill", values, machine, Order::ARRIVAL, false),
     promised: |values| promised(values, true),
     ..PRIORITY_BF
@@ -113,7 +113,7 @@ pub(in crate::registry) const FCFS_BACKFILL: Registered = Registered {
 pub(in crate::registry) const SJF_BACKFILL: Registered = Registered {
     name: "sjf-backfill",
     summary: "backfilling with the shortest estimate first; who has a scheduled start keeps it",
-    promises: "every job with depth=kept; else the job that has a scheduled start",
+    promises: "every job with depth=kept; the job that has the scheduled start with a number; else nothing",
     build: |values, machine| backfill("sjf-backfill", values, machine, Order::by(Criterion::Shortest), true),
     promised: |values| promised(values, true),
     ..PRIORITY_BF
@@ -137,7 +137,7 @@ fn backfill(
 fn promised(values: &Values, head: bool) -> Promises {
     match values.word("depth") {
         "kept" => Promises::EveryJob,
-        _ if head && (values.word("depth") == "all" || values.count("depth") > 0) => Promises::Head,
+        "" if head && values.count("depth") > 0 => Promises::Head,
         _ => Promises::Nothing,
     }
 }

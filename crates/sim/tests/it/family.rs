@@ -1,0 +1,49 @@
+//! The family on hosts, on one host of processors alone: there it is the policies that know nothing else.
+
+use miserly_core::Instants;
+use proptest::prelude::*;
+
+use crate::support::{BOTH, Quad, jobs_for, run, workload};
+
+/// The policy on hosts, and the one that it has to be.
+const PAIRS: [(&str, &str); 9] = [
+    ("fcfs-backfill", "easy"),
+    ("fcfs-backfill(depth=all)", "conservative(keep=false)"),
+    ("fcfs-backfill(depth=kept)", "conservative"),
+    ("sjf-backfill", "easy(order=shortest, hold=true)"),
+    ("sjf-backfill(depth=kept)", "conservative(order=shortest)"),
+    ("lxf-backfill", "easy(order='(wait + estimate) / estimate')"),
+    ("lxf-backfill(depth=all)", "conservative(order='(wait + estimate) / estimate', keep=false)"),
+    ("lxf&w-bf", "easy(order='0.0167 * wait / 3600 + (wait + estimate) / estimate')"),
+    (
+        "priority-backfill(w_m=2, w_pe=0.5)",
+        "easy(order='1 * (wait / 3600) + 5 * ((wait + estimate) / estimate) + 0.2 * (procs) + 2 * (memory / 1024 / 358.4) \
+         + 0.5 * (max(procs, memory / 1024 / 358.4))')",
+    ),
+];
+
+fn agree(procs: u64, quads: &[Quad], instants: Instants) -> Result<(), TestCaseError> {
+    for (family, plain) in PAIRS {
+        let jobs = jobs_for(plain, quads);
+        let ours = run(procs, &jobs, family, instants).decisions();
+        let theirs = run(procs, &jobs, plain, instants).decisions();
+        prop_assert_eq!(ours, theirs, "{}, {}", family, instants);
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn on_one_host_it_is_the_plain_policies((procs, quads) in workload(false)) {
+        for instants in BOTH {
+            agree(procs, &quads, instants)?;
+        }
+    }
+
+    #[test]
+    fn under_overruns_too((procs, quads) in workload(true)) {
+        for instants in BOTH {
+            agree(procs, &quads, instants)?;
+        }
+    }
+}
