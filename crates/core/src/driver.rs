@@ -176,7 +176,8 @@ impl Driver {
     }
 
     fn end(&mut self, now: Time, ended: Ended) -> Result<(), Violation> {
-        if !matches!(self.known(now, ended.job)?.state, State::Running { .. }) {
+        // Whoever was taken off the machine at this instant may have ended in it all the same.
+        if self.known(now, ended.job)?.stopped_before(now) {
             return Err(self.source_error(now, Some(ended.job), Rule::NotRunning));
         }
         self.policy.event(now, Event::Ended(ended), &self.ledger);

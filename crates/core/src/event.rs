@@ -61,7 +61,8 @@ impl Round {
 pub enum Event {
     /// A job was submitted; the ledger has its request.
     Submitted(JobId),
-    /// A job ended; the ledger still shows it as it ran, for the length of this call.
+    /// A job ended; the ledger still shows it as it was, for the length of this call: running, or suspended or requeued at
+    /// this very instant, too late.
     Ended(Ended),
     /// A running job is past its expected end and runs on: nobody knows its end now.
     Overdue(JobId),

@@ -132,10 +132,20 @@ impl Ledger {
         }
     }
 
-    /// Takes a job that ended out of the ledger.
+    /// Takes a job that ended out of the ledger. It may have been suspended or requeued at the very instant of its end.
     pub(crate) fn end(&mut self, job: JobId) -> Result<Entry, Rule> {
-        self.release(job)?;
-        self.running -= 1;
+        match &self.get(job).ok_or(Rule::UnknownJob)?.state {
+            State::Running { .. } => {
+                self.release(job)?;
+                self.running -= 1;
+            }
+            State::Suspended { placement, .. } => {
+                let placement = placement.clone();
+                self.give(&placement, Resources::without_cpus);
+                self.suspended -= 1;
+            }
+            State::Waiting => self.waiting -= 1,
+        }
         self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
     }
 

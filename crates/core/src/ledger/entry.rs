@@ -140,6 +140,11 @@ impl Entry {
         self.progress.procs
     }
 
+    /// Whether it does not run, and has not since before `now`.
+    pub(crate) fn stopped_before(&self, now: Time) -> bool {
+        !matches!(self.state, State::Running { .. }) && self.progress.at < now
+    }
+
     /// What it holds, or would hold if it were resumed.
     pub fn placement(&self) -> Option<&Placement> {
         match &self.state {

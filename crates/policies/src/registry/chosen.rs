@@ -9,13 +9,14 @@ use super::domain::{NoValue, Value};
 use super::error::{PolicyError, nearest};
 use super::values::Values;
 use super::{POLICIES, Param, Promises, Registered, find};
+use crate::backfill::family::Backfilling;
 use crate::shared::Profile;
 use crate::spec::{Spec, Written};
 
 /// A policy of the registry with its parameters, checked: ready to be built any number of times.
 ///
 /// Shown in its written form, with the parameters that were given; formulas as they read best.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     policy: &'static Registered,
     /// The parameters that were given, in the registry's order.
@@ -23,7 +24,7 @@ pub struct Chosen {
 }
 
 /// A parameter that was given.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Arg {
     param: &'static Param,
     /// As it is written.
@@ -45,8 +46,12 @@ impl Chosen {
     /// Whether the policy draws at random by the seed of the run; one that has a seed of its own does not.
     pub fn draws(&self) -> bool {
         let own_seed = self.args.iter().any(|arg| arg.param.name == "seed");
-        !own_seed
-            && self.args.iter().any(|arg| matches!(&arg.value, Value::Order(order) if order.is_random()))
+        let random = |arg: &Arg| match &arg.value {
+            Value::Order(order) => order.is_random(),
+            Value::Policy(within) => within.draws(),
+            _ => false,
+        };
+        !own_seed && self.args.iter().any(random)
     }
 
     /// Makes the policy, ready for a driver. `seed` is for its random draws, if it has no seed of its own.
@@ -55,15 +60,18 @@ impl Chosen {
     /// If the policy does not run on such a machine.
     pub fn build(&self, machine: &Machine, seed: u64) -> Result<Box<dyn Policy>, PolicyError> {
         let fits = machine.capacity().cpus_count() <= u64::from(Profile::MOST);
-        if !fits || !(self.policy.hosts || machine.is_plain()) {
-            return Err(PolicyError::Machine { policy: self.policy.name });
+        if !fits {
+            return Err(PolicyError::TooLarge { policy: self.policy.name });
+        }
+        if let Some(wanted) = self.policy.runs_on.refuses(machine) {
+            return Err(PolicyError::Machine { policy: self.policy.name, wanted });
         }
         Ok((self.policy.build)(&self.values(seed), machine))
     }
 
-    /// The same for a policy that runs within another one.
-    pub(super) fn build_within(&self, machine: &Machine, seed: u64) -> Box<dyn Policy> {
-        (self.policy.build)(&self.values(seed).within(), machine)
+    /// The same for a policy that runs within another one; `None` if it cannot.
+    pub(super) fn build_within(&self, machine: &Machine, seed: u64) -> Option<Box<dyn Backfilling>> {
+        Some((self.policy.within?)(&self.values(seed), machine))
     }
 
     fn values(&self, seed: u64) -> Values {
@@ -114,6 +122,7 @@ fn check(policy: &'static Registered, name: &str, written: &Written) -> Result<(
 /// The written form: a formula between quotes, any other value as it is.
 fn shown(value: &Value, written: &Written) -> String {
     match (value, written) {
+        (Value::Policy(policy), Written::Quoted(_)) => format!("'{policy}'"),
         (Value::Order(order), Written::Quoted(text)) => {
             order.formula().map_or_else(|| text.clone(), |formula| format!("'{formula}'"))
         }
@@ -124,6 +133,7 @@ fn shown(value: &Value, written: &Written) -> String {
 fn refused(policy: &Registered, param: &Param, text: &str, problem: NoValue) -> PolicyError {
     let (policy, name) = (policy.name, param.name);
     match problem {
+        NoValue::Policy(problem) => PolicyError::Within { policy, name, problem },
         NoValue::Formula(problem) => PolicyError::BadFormula { policy, name, problem },
         NoValue::Unknown { nearest } => {
             let allowed = param.domain.to_string();

@@ -6,7 +6,8 @@ use miserly_core::Span;
 use miserly_formula::FormulaError;
 use miserly_formula::presets::PRESETS;
 
-use super::error::nearest;
+use super::error::{PolicyError, nearest};
+use super::{Chosen, POLICIES};
 use crate::shared::{Criterion, Order, Priority};
 use crate::spec::Written;
 
@@ -25,6 +26,8 @@ pub enum Domain {
     IntegerOr(u64, u64, &'static [(&'static str, &'static str)]),
     /// Yes or no.
     Flag,
+    /// A backfill policy, with its parameters in quotes if it has any.
+    Policy,
     /// A length of time: a whole number with a unit (`90s`, `5m`, `50h`, `2d`), or of seconds without one.
     Duration {
         /// The shortest, in seconds.
@@ -42,6 +45,7 @@ pub(super) enum Value {
     Number(f64),
     Integer(u64),
     Flag(bool),
+    Policy(Box<Chosen>),
     /// `none` is [`Span::MAX`].
     Duration(Span),
 }
@@ -53,6 +57,8 @@ pub(super) enum NoValue {
     Unknown { nearest: Option<&'static str> },
     /// It is no formula.
     Formula(Box<FormulaError>),
+    /// It is no policy.
+    Policy(Box<PolicyError>),
 }
 
 const FLAG: &[(&str, &str)] = &[("true", "yes"), ("false", "no")];
@@ -75,6 +81,10 @@ impl Domain {
             }
             Domain::Choice(words) | Domain::IntegerOr(_, _, words) => words.to_vec(),
             Domain::Flag => FLAG.to_vec(),
+            Domain::Policy => {
+                let within = POLICIES.iter().filter(|policy| policy.within.is_some());
+                within.map(|policy| (policy.name, policy.summary)).collect()
+            }
             Domain::Duration { none: true, .. } => vec![NEVER],
             Domain::Number | Domain::Integer(..) | Domain::Duration { none: false, .. } => vec![],
         }
@@ -86,6 +96,14 @@ impl Domain {
             (Domain::Order, Written::Quoted(text)) => {
                 let priority = Priority::largest(text).map_err(|problem| NoValue::Formula(problem.into()))?;
                 Ok(Value::Order(Order::by_formula(priority)))
+            }
+            (Domain::Policy, _) => {
+                let chosen: Chosen =
+                    written.text().parse().map_err(|problem| NoValue::Policy(Box::new(problem)))?;
+                if chosen.policy().within.is_none() {
+                    return Err(NoValue::Unknown { nearest: None });
+                }
+                Ok(Value::Policy(chosen.into()))
             }
             _ => self.named(written.text()),
         }
@@ -108,6 +126,7 @@ impl Domain {
                 text.parse().ok().filter(|number| (least..=most).contains(number)).map(Value::Integer)
             }
             Domain::Flag => text.parse().ok().map(Value::Flag),
+            Domain::Policy => text.parse().ok().map(|chosen: Chosen| Value::Policy(chosen.into())),
             Domain::Duration { none: true, .. } if text == NEVER.0 => Some(Value::Duration(Span::MAX)),
             Domain::Duration { least, .. } => duration(text, least).map(Value::Duration),
         };
@@ -144,6 +163,7 @@ impl fmt::Display for Domain {
             Domain::Number => f.write_str("a number, 0 or more"),
             Domain::Integer(least, u64::MAX) => write!(f, "a whole number, {least} or more"),
             Domain::Integer(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Domain::Policy => write!(f, "one of {}", names(*self)),
             Domain::IntegerOr(least, most, _) => {
                 write!(f, "a whole number from {least} to {most}, or one of {}", names(*self))
             }

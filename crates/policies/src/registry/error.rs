@@ -63,9 +63,27 @@ pub enum PolicyError {
         /// What is wrong with it, and where.
         problem: Box<FormulaError>,
     },
+    /// A policy within this one that is none.
+    #[error("policy {policy}, {name}: {problem}")]
+    Within {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// What is wrong with it.
+        problem: Box<PolicyError>,
+    },
     /// A machine that the policy does not know how to use.
-    #[error("policy {policy} runs on one host of at most {} processors", Profile::MOST)]
+    #[error("policy {policy} runs on {wanted}; take another policy, or another machine")]
     Machine {
+        /// The policy.
+        policy: &'static str,
+        /// What it runs on.
+        wanted: &'static str,
+    },
+    /// A machine that is too large.
+    #[error("policy {policy} runs on at most {} processors", Profile::MOST)]
+    TooLarge {
         /// The policy.
         policy: &'static str,
     },

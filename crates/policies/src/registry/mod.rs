@@ -12,14 +12,15 @@ mod entries;
 
 use std::fmt;
 
-use miserly_core::{Machine, Policy};
+use miserly_core::{Machine, Policy, Sharing, Spread};
 
 pub use chosen::Chosen;
 pub use domain::Domain;
 pub use error::PolicyError;
 
-use self::entries::{backfill, priority};
+use self::entries::{backfill, immediate, priority};
 use self::values::Values;
+use crate::backfill::family::Backfilling;
 
 /// To whom a policy promises a latest start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ impl fmt::Display for DefaultValue {
 }
 
 /// A parameter of a policy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Param {
     /// Its name.
     pub name: &'static str,
@@ -75,6 +76,31 @@ pub struct Param {
     pub default: DefaultValue,
     /// What it does.
     pub doc: &'static str,
+}
+
+/// What machines a policy knows how to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RunsOn {
+    /// One host with nothing but processors.
+    Processors,
+    /// Hosts that jobs share, each job on one of them.
+    SharedHosts,
+    /// Any.
+    Hosts,
+}
+
+impl RunsOn {
+    /// What it says of a machine that it does not know how to use.
+    fn refuses(self, machine: &Machine) -> Option<&'static str> {
+        let shared = machine.how_shared() == Sharing::Shared && machine.spread() == Spread::One;
+        match self {
+            RunsOn::Processors if !machine.is_plain() => Some("one host of processors, without memory"),
+            RunsOn::SharedHosts if !shared => {
+                Some("hosts that jobs share, each job on one of them (span one)")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A registered policy.
@@ -90,9 +116,10 @@ pub struct Registered {
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// Whether it runs on machines of many hosts, with memory.
-    hosts: bool,
+    runs_on: RunsOn,
     build: fn(&Values, &Machine) -> Box<dyn Policy>,
+    /// How it is built to run within another one, if it can.
+    within: Option<fn(&Values, &Machine) -> Box<dyn Backfilling>>,
     promised: fn(&Values) -> Promises,
 }
 
@@ -108,7 +135,16 @@ pub const POLICIES: &[Registered] = &[
     priority::LXF_BACKFILL,
     priority::FCFS_BACKFILL,
     priority::SJF_BACKFILL,
+    immediate::IMMEDIATE,
+    immediate::SOON,
 ];
+
+/// Two entries are the same if they have the same name: a name is registered once.
+impl PartialEq for Registered {
+    fn eq(&self, other: &Registered) -> bool {
+        self.name == other.name
+    }
+}
 
 /// The policy of that name, if there is one.
 pub fn find(name: &str) -> Option<&'static Registered> {

@@ -1,9 +1,9 @@
 //! The values of a policy's parameters, given or by default.
 
-use miserly_core::{Machine, Span};
+use miserly_core::Span;
 
 use super::domain::Value;
-use super::{DefaultValue, Param};
+use super::{Chosen, DefaultValue, Param};
 use crate::shared::{Draw, Order, Weight};
 
 /// A value for each parameter of a policy.
@@ -13,7 +13,8 @@ use crate::shared::{Draw, Order, Weight};
 /// than the kind's own default is left to say.
 pub(super) struct Values {
     of: Vec<(&'static str, Value)>,
-    wrapped: bool,
+    /// The seed of the run, for a policy within this one.
+    pub(super) seed: u64,
 }
 
 impl Values {
@@ -36,17 +37,7 @@ impl Values {
                 of.push((param.name, value));
             }
         }
-        Values { of, wrapped: false }
-    }
-
-    /// The same, for a policy that runs within another one.
-    pub(super) fn within(self) -> Values {
-        Values { wrapped: true, ..self }
-    }
-
-    /// Whether the policy has the machine to itself, and the machine is nothing but processors: there is a faster way then.
-    pub(super) fn plain(&self, machine: &Machine) -> bool {
-        !self.wrapped && machine.is_plain()
+        Values { of, seed }
     }
 
     fn get(&self, name: &str) -> Option<&Value> {
@@ -70,7 +61,7 @@ impl Values {
         if let Some(Value::Number(number)) = self.get(name) { *number } else { 0.0 }
     }
 
-    fn integer(&self, name: &str) -> u64 {
+    pub(super) fn integer(&self, name: &str) -> u64 {
         if let Some(Value::Integer(number)) = self.get(name) { *number } else { 0 }
     }
 
@@ -79,9 +70,13 @@ impl Values {
     }
 
     /// The length of time of that name; `none` is for ever.
-    #[expect(dead_code, reason = "the policies that have such a parameter come next")]
     pub(super) fn span(&self, name: &str) -> Span {
         if let Some(Value::Duration(span)) = self.get(name) { *span } else { Span::ZERO }
+    }
+
+    /// The policy of that name.
+    pub(super) fn policy(&self, name: &str) -> Option<&Chosen> {
+        if let Some(Value::Policy(policy)) = self.get(name) { Some(policy) } else { None }
     }
 
     pub(super) fn flag(&self, name: &str) -> bool {

@@ -1,18 +1,26 @@
 //! Rebuild is a theorem: a policy thrown away at any moment and made anew from the ledger goes on the same.
 
-use miserly_core::{Instants, Machine};
+use miserly_core::{Instants, Machine, Sharing, Spread};
 use miserly_policies::Chosen;
 use miserly_sim::{Observer, Simulation};
 use miserly_workload::Job;
 use proptest::prelude::*;
 
-use crate::support::{BOTH, SEED, Schedule, in_order, jobs_for, run, some_policies, workload};
+use crate::support::{
+    BOTH, ON_HOSTS, ON_SHARED_HOSTS, SEED, Schedule, hosts_workload, in_order, jobs_for, run, run_on,
+    some_policies, workload,
+};
 
 /// Runs with the policy replaced by a new one after each round for which `replace` says so.
-fn run_replacing(procs: u64, jobs: &[Job], policy: &str, instants: Instants, replace: &[bool]) -> Schedule {
-    let machine = Machine::plain(procs);
+fn run_replacing(
+    machine: &Machine,
+    jobs: &[Job],
+    policy: &str,
+    instants: Instants,
+    replace: &[bool],
+) -> Schedule {
     let chosen: Chosen = policy.parse().unwrap();
-    let build = || chosen.build(&machine, SEED).unwrap();
+    let build = || chosen.build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), build(), instants);
     let mut source = in_order(jobs).peekable();
@@ -38,9 +46,48 @@ proptest! {
             let jobs = jobs_for(&policy, &quads);
             for instants in BOTH {
                 let kept = run(procs, &jobs, &policy, instants).decisions();
-                let rebuilt = run_replacing(procs, &jobs, &policy, instants, &replace).decisions();
+                let machine = Machine::plain(procs);
+                let rebuilt = run_replacing(&machine, &jobs, &policy, instants, &replace).decisions();
                 prop_assert_eq!(kept, rebuilt, "{}, {}", policy, instants);
             }
         }
     }
+
+    #[test]
+    fn on_hosts_too(
+        (machine, jobs) in hosts_workload(true, Spread::One, Sharing::Shared),
+        replace in prop::collection::vec(any::<bool>(), 1..20),
+        turn in 0..4usize,
+    ) {
+        on_machine(&machine, &jobs, ON_SHARED_HOSTS.iter().chain(&ON_HOSTS).skip(turn).step_by(4), &replace)?;
+    }
+
+    #[test]
+    fn over_several_hosts_too(
+        (machine, jobs) in prop_oneof![
+            hosts_workload(true, Spread::Any, Sharing::Shared),
+            hosts_workload(true, Spread::Any, Sharing::Whole),
+            hosts_workload(true, Spread::One, Sharing::Whole),
+        ],
+        replace in prop::collection::vec(any::<bool>(), 1..20),
+        turn in 0..3usize,
+    ) {
+        on_machine(&machine, &jobs, ON_HOSTS.iter().skip(turn).step_by(3), &replace)?;
+    }
+}
+
+fn on_machine<'a>(
+    machine: &Machine,
+    jobs: &[Job],
+    policies: impl Iterator<Item = &'a &'a str>,
+    replace: &[bool],
+) -> Result<(), TestCaseError> {
+    for policy in policies {
+        for instants in BOTH {
+            let kept = run_on(machine, jobs, policy, instants).decisions();
+            let rebuilt = run_replacing(machine, jobs, policy, instants, replace).decisions();
+            prop_assert_eq!(kept, rebuilt, "{}, {}", policy, instants);
+        }
+    }
+    Ok(())
 }

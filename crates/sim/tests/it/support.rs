@@ -3,7 +3,8 @@
 use std::io;
 
 use miserly_core::{
-    ActualRuntime, Instants, JobNumber, Kind, Machine, Reason, Request, Resources, Span, Time, draw,
+    ActualRuntime, Host, Instants, JobNumber, Kind, Machine, Reason, Request, Resources, Sharing, Span,
+    Spread, Time, draw,
 };
 use miserly_policies::Chosen;
 use miserly_sim::{Finished, Observer, Simulation};
@@ -78,10 +79,17 @@ pub(crate) fn in_order(jobs: &[Job]) -> impl Iterator<Item = Result<Job, TraceEr
 /// Runs a policy on a machine of `procs` processors.
 #[track_caller]
 pub(crate) fn run(procs: u64, jobs: &[Job], policy: &str, instants: Instants) -> Schedule {
-    let machine = Machine::plain(procs);
-    let policy = policy.parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
+    run_on(&Machine::plain(procs), jobs, policy, instants)
+}
+
+/// Runs a policy on any machine.
+#[track_caller]
+pub(crate) fn run_on(machine: &Machine, jobs: &[Job], policy: &str, instants: Instants) -> Schedule {
+    let policy = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
-    Simulation::new(machine, policy, instants).run(&mut in_order(jobs), &mut [&mut schedule]).unwrap();
+    Simulation::new(machine.clone(), policy, instants)
+        .run(&mut in_order(jobs), &mut [&mut schedule])
+        .unwrap();
     schedule.0.sort_by_key(|job| job.request.number);
     schedule
 }
@@ -199,3 +207,78 @@ pub(crate) fn crowd(seed: u64) -> (u64, Vec<Quad>) {
 
 /// Both conventions.
 pub(crate) const BOTH: [Instants; 2] = [Instants::Batch, Instants::Sequential];
+
+/// A machine of a few hosts, and jobs that could run there, crowded as in [`workload`]. Memory is as tight as processors.
+pub(crate) fn hosts_workload(
+    overruns: bool,
+    spread: Spread,
+    sharing: Sharing,
+) -> impl Strategy<Value = (Machine, Vec<Job>)> {
+    let host = (1u64..8, 1u64..12);
+    prop::collection::vec(host, 1..5).prop_flat_map(move |hosts| {
+        let machine = machine(&hosts).spreading(spread).sharing(sharing);
+        let job = (0i64..60, 0i64..25, 1u64..12, 0i64..30, 0u64..14, any::<bool>());
+        let jobs = prop::collection::vec(job, 1..40);
+        (Just(machine), jobs).prop_map(move |(machine, asks)| {
+            let mut all: Vec<Job> = Vec::new();
+            for (submit, runtime, procs, estimate, memory, outgrows) in asks {
+                let estimate = if overruns { estimate } else { estimate.max(runtime) };
+                let number = i64::try_from(all.len()).unwrap() + 1;
+                let mut job = jobs_in(1_000_000, &[(submit, runtime, procs, estimate)]).remove(0);
+                job.request.number = number;
+                job.request.demand = Resources::cpus(procs).with(Kind::Memory, memory);
+                job.used_memory = outgrows.then_some(memory);
+                if machine.could_hold(&job.request) {
+                    all.push(job);
+                }
+            }
+            (machine, all)
+        })
+    })
+}
+
+/// Hosts of so many processors and so much memory.
+pub(crate) fn machine(hosts: &[(u64, u64)]) -> Machine {
+    let host = |(name, &(cpus, memory)): (char, &(u64, u64))| Host {
+        name: name.into(),
+        capacity: Resources::cpus(cpus).with(Kind::Memory, memory),
+    };
+    Machine::of(('a'..).zip(hosts).map(host).collect())
+}
+
+/// Policies that run on hosts that jobs share, each on one of them.
+pub(crate) const ON_SHARED_HOSTS: [&str; 12] = [
+    "immediate(policy=fcfs-backfill, quantum=3, after=2)",
+    "immediate(policy='fcfs-backfill(depth=kept)', quantum=4, after=0, keep_promises=true)",
+    "immediate(policy=fcfs-backfill, quantum=3, after=1, keep_promises=true, keep_work=true)",
+    "immediate(quantum=2, after=4)",
+    "immediate(policy=sjf-backfill, memory=3, quantum=5, after=1)",
+    "immediate(policy='sjf-backfill(depth=kept)', quantum=2, after=0)",
+    "immediate(policy='priority-backfill(w_bypass=3)', quantum=7, after=3)",
+    "soon(quantum=3)",
+    "soon(policy=fcfs-backfill, memory=3, quantum=2)",
+    "soon(policy='fcfs-backfill(depth=kept)', keep_promises=true, quantum=3)",
+    "soon(policy='conservative(keep=false)', keep_work=true, quantum=4)",
+    "soon(policy=sjf-backfill, keep_promises=true, quantum=2)",
+];
+
+/// Policies that run on any hosts.
+pub(crate) const ON_HOSTS: [&str; 17] = [
+    "fcfs",
+    "fcfs(order=shortest)",
+    "easy",
+    "easy(backfill=shortest)",
+    "easy(order=widest, hold=true)",
+    "easy(order=lxf)",
+    "conservative",
+    "conservative(order=shortest)",
+    "conservative(keep=false)",
+    "conservative(order=widest, keep=false)",
+    "priority-backfill",
+    "priority-backfill(w_bypass=2, depth=2)",
+    "priority-bf(depth=3)",
+    "lxf&w-bf(depth=all)",
+    "sjf-backfill",
+    "fcfs-backfill(depth=0)",
+    "sjf-backfill(depth=kept)",
+];

@@ -1,12 +1,12 @@
 //! Reservations for the first jobs of the queue, made anew at every pass.
 
 use miserly_core::{
-    Broken, Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Span, Time, Violation,
+    Broken, Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Time, Violation,
 };
 
 use super::super::{in_turn, start_on};
 use super::queue::{Anyone, Queue};
-use super::{Room, demand};
+use super::{Backfilling, Reserved, Room, demand};
 use crate::shared::{HostPlan, Key, Order, Waiting};
 
 /// How many jobs of the queue have a reservation.
@@ -50,14 +50,8 @@ pub struct Anew {
     told: Option<(Key, Time)>,
     /// Who started in this pass ahead of somebody, if that counts.
     ahead: Vec<Key>,
-}
-
-/// A reservation of this pass.
-struct Made {
-    job: JobId,
-    at: Time,
-    span: Span,
-    placement: Placement,
+    /// The head's reservation as it was made last, if it is promised.
+    promised: Vec<Reserved>,
 }
 
 impl Anew {
@@ -72,6 +66,7 @@ impl Anew {
             plan: HostPlan::new(machine),
             told: None,
             ahead: Vec::new(),
+            promised: Vec::new(),
         }
     }
 
@@ -113,7 +108,7 @@ impl Anew {
     }
 
     /// The first jobs of the queue, in its order: started, or given a reservation. Tells behind which job it stopped.
-    fn reserve(&mut self, desk: &mut Desk<'_>, made: &mut Vec<Made>) -> Result<Option<Key>, Violation> {
+    fn reserve(&mut self, desk: &mut Desk<'_>, made: &mut Vec<Reserved>) -> Result<Option<Key>, Violation> {
         let mut last = None;
         let mut held = self.held;
         while self.depth.reaches(made.len()) {
@@ -134,7 +129,7 @@ impl Anew {
                 self.tell(desk, &next, at, &placement)?;
             }
             self.plan.take(at, next.span, &placement);
-            made.push(Made { job: next.job, at, span: next.span, placement });
+            made.push(Reserved { job: next.job, at, span: next.span, placement });
             // Only who starts now matters; the rest is planned again.
             if self.queue.next(last.as_ref(), &Room::of(desk.ledger())).is_none() {
                 break;
@@ -155,7 +150,7 @@ impl Anew {
     }
 
     /// Lets those start who fit beside the reservations.
-    fn fill(&mut self, desk: &mut Desk<'_>, behind: Option<Key>, made: &[Made]) -> Result<(), Violation> {
+    fn fill(&mut self, desk: &mut Desk<'_>, behind: Option<Key>, made: &[Reserved]) -> Result<(), Violation> {
         let mut last = if self.queue.has_candidates() { None } else { behind };
         while let Some(next) = self.queue.next_candidate(last.as_ref(), &Room::of(desk.ledger())) {
             last = Some(next.key);
@@ -189,7 +184,7 @@ impl Anew {
             let memo = desk.ledger().entry(head).memo;
             desk.remember(head, Memo { held: true, ..memo })?;
         }
-        if self.depth == Depth::All || !self.hold && !self.queue.order.is_arrival() {
+        if !self.promises() {
             return desk.plan_on(head, at, placement.clone());
         }
         match desk.ledger().entry(head).promise {
@@ -200,12 +195,19 @@ impl Anew {
 }
 
 impl Anew {
+    /// Whether the head is promised its start.
+    fn promises(&self) -> bool {
+        self.depth != Depth::All && (self.hold || self.queue.order.is_arrival())
+    }
+
     fn place(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let mut made = Vec::new();
         let placed = self.reserve(desk, &mut made).and_then(|behind| self.fill(desk, behind, &made));
-        for made in made {
+        for made in &made {
             self.plan.give(made.at, made.span, &made.placement);
         }
+        made.truncate(if self.promises() { 1 } else { 0 });
+        self.promised = made;
         placed
     }
 
@@ -272,5 +274,15 @@ impl Policy for Anew {
         self.plan.drop_late();
         placed?;
         self.count_bypasses(desk)
+    }
+}
+
+impl Backfilling for Anew {
+    fn plan(&self) -> &HostPlan {
+        &self.plan
+    }
+
+    fn promised(&self) -> &[Reserved] {
+        &self.promised
     }
 }

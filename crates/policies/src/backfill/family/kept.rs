@@ -8,8 +8,8 @@ use miserly_core::{
 };
 
 use super::super::start_on;
-use super::demand;
 use super::queue::Queue;
+use super::{Backfilling, Reserved, demand};
 use crate::shared::{HostPlan, Key, Order};
 
 /// Conservative backfilling on hosts (Zotkin et al. §2; Chiang and Vernon §2.2 with every job scheduled).
@@ -63,15 +63,10 @@ impl Kept {
             places: BTreeMap::new(),
             starts: BTreeSet::new(),
             arrived: Vec::new(),
-            plan: HostPlan::new(machine),
+            plan: HostPlan::new(machine).with_places_due(),
             compress: false,
             repair: false,
         }
-    }
-
-    /// The running jobs and all reservations.
-    pub fn plan(&self) -> &HostPlan {
-        &self.plan
     }
 
     /// Enters a reservation.
@@ -233,7 +228,7 @@ impl Policy for Kept {
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         *self = Kept::named(self.name, ledger.machine(), self.order.clone());
-        self.plan = HostPlan::rebuild(now, ledger);
+        self.plan = HostPlan::rebuild(now, ledger).with_places_due();
         for job in ledger.waiting() {
             let entry = ledger.entry(job);
             match (entry.planned, &entry.planned_on) {
@@ -260,8 +255,12 @@ impl Policy for Kept {
             Event::Ended(ended) => {
                 self.compress = true;
                 self.plan.forget(ended.job);
-                self.lift(ended.job);
-                self.places.remove(&ended.job);
+                // Its place, if it ended in a quantum that was lent to it.
+                if let Some(place) = self.lift(ended.job) {
+                    self.places.remove(&ended.job);
+                    self.starts.remove(&(place.at, ended.job));
+                    self.queue.remove(ended.job);
+                }
             }
             Event::Changed(job) => {
                 self.compress = true;
@@ -290,5 +289,15 @@ impl Policy for Kept {
         planned?;
         self.start_due(desk)?;
         self.wake(desk)
+    }
+}
+
+impl Backfilling for Kept {
+    fn plan(&self) -> &HostPlan {
+        &self.plan
+    }
+
+    fn promised(&self) -> &[Reserved] {
+        &[]
     }
 }

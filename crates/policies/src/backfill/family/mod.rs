@@ -14,9 +14,32 @@ mod queue;
 pub use anew::{Anew, Depth};
 pub use kept::Kept;
 
-use miserly_core::{Ledger, Resources, Span, Spread};
+use miserly_core::{JobId, Ledger, Placement, Policy, Resources, Span, Spread, Time};
 
-use crate::shared::Admits;
+use crate::shared::{Admits, HostPlan};
+
+/// A backfill policy that another one can be around: it follows what that one does to its jobs
+/// ([`Event::Changed`](miserly_core::Event::Changed)), and shows what it has planned.
+pub trait Backfilling: Policy {
+    /// What runs, and the reservations that are kept.
+    fn plan(&self) -> &HostPlan;
+
+    /// The promised starts that are not in the plan between passes.
+    fn promised(&self) -> &[Reserved];
+}
+
+/// A place in the future of some hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reserved {
+    /// Whose.
+    pub job: JobId,
+    /// Its start.
+    pub at: Time,
+    /// For how long.
+    pub span: Span,
+    /// Where.
+    pub placement: Placement,
+}
 
 /// How wide a job can be that starts now, whatever else it asks for: a first look, before a close one.
 struct Room {
@@ -41,6 +64,6 @@ impl Admits for Room {
 }
 
 /// What the job has to hold.
-fn demand(ledger: &Ledger, job: miserly_core::JobId) -> Resources {
+fn demand(ledger: &Ledger, job: JobId) -> Resources {
     ledger.machine().demand(ledger.request(job))
 }

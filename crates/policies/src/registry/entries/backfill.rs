@@ -1,8 +1,9 @@
 //! The backfill family.
 
-use crate::backfill::family::{Anew, Depth, Kept};
-use crate::backfill::{Conservative, Easy, Fcfs, Replanned, Sorted};
-use crate::registry::{DefaultValue, Domain, Param, Promises, Registered};
+use super::family::{Point, Reservations};
+use crate::backfill::{Fcfs, Sorted};
+use crate::registry::values::Values;
+use crate::registry::{DefaultValue, Domain, Param, Promises, Registered, RunsOn};
 
 const ZOTKIN: &str = "Zotkin, Keleher, Perkovic: Attacking the Bottlenecks of Backfilling Schedulers, 2000";
 
@@ -45,8 +46,9 @@ pub(in crate::registry) const FCFS: Registered = Registered {
     promises: "nothing",
     source: ZOTKIN,
     params: &[QUEUE_ORDER, WEIGHT, DRAW, SEED],
-    hosts: true,
+    runs_on: RunsOn::Hosts,
     build: |values, _| Box::new(Fcfs::new(values.order("order"))),
+    within: None,
     promised: |_| Promises::Nothing,
 };
 
@@ -74,16 +76,9 @@ pub(in crate::registry) const EASY: Registered = Registered {
         DRAW,
         SEED,
     ],
-    hosts: true,
-    build: |values, machine| {
-        let (order, backfill, hold) = (values.order("order"), values.order("backfill"), values.flag("hold"));
-        if values.plain(machine) && !order.counts_bypasses() && !backfill.counts_bypasses() {
-            Box::new(Easy::new(order, backfill).holding(hold))
-        } else {
-            let easy = Anew::new("easy", machine, order, Depth::First(1));
-            Box::new(easy.backfilling(backfill).holding(hold))
-        }
-    },
+    runs_on: RunsOn::Hosts,
+    build: |values, machine| easy(values).alone("easy", machine),
+    within: Some(|values, machine| easy(values).within("easy", machine)),
     promised: |values| {
         if values.flag("hold") || values.order("order").is_arrival() {
             Promises::Head
@@ -92,6 +87,13 @@ pub(in crate::registry) const EASY: Registered = Registered {
         }
     },
 };
+
+fn easy(values: &Values) -> Point {
+    Point {
+        backfill: values.order("backfill"),
+        ..Point::of(values.order("order"), Reservations::First(1), values.flag("hold"))
+    }
+}
 
 /// Conservative backfilling, with and without guarantees.
 pub(in crate::registry) const CONSERVATIVE: Registered = Registered {
@@ -114,18 +116,16 @@ pub(in crate::registry) const CONSERVATIVE: Registered = Registered {
         DRAW,
         SEED,
     ],
-    hosts: true,
-    build: |values, machine| {
-        let order = values.order("order");
-        match (values.flag("keep"), values.plain(machine) && !order.counts_bypasses()) {
-            (true, true) => Box::new(Conservative::new(order)),
-            (true, false) => Box::new(Kept::new(machine, order)),
-            (false, true) => Box::new(Replanned::new(order)),
-            (false, false) => Box::new(Anew::new("conservative", machine, order, Depth::All)),
-        }
-    },
+    runs_on: RunsOn::Hosts,
+    build: |values, machine| conservative(values).alone("conservative", machine),
+    within: Some(|values, machine| conservative(values).within("conservative", machine)),
     promised: |values| if values.flag("keep") { Promises::EveryJob } else { Promises::Nothing },
 };
+
+fn conservative(values: &Values) -> Point {
+    let reservations = if values.flag("keep") { Reservations::Kept } else { Reservations::All };
+    Point::of(values.order("order"), reservations, false)
+}
 
 /// Sorting with a guarantee.
 pub(in crate::registry) const SORTED: Registered = Registered {
@@ -145,7 +145,8 @@ pub(in crate::registry) const SORTED: Registered = Registered {
         DRAW,
         SEED,
     ],
-    hosts: false,
+    runs_on: RunsOn::Processors,
     build: |values, _| Box::new(Sorted::new(values.order("order"), values.count("guarantee"))),
+    within: None,
     promised: |_| Promises::EveryJob,
 };

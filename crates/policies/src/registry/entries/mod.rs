@@ -1,5 +1,9 @@
 //! The entries of the registry, by room.
 
+mod family;
+
 pub(super) mod backfill;
 
 pub(super) mod priority;
+
+pub(super) mod immediate;

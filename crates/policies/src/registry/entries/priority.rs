@@ -1,14 +1,11 @@
 //! Priority-backfill and its presets (Chiang and Vernon §2.2, §2.3).
 
-use miserly_core::Machine;
-use miserly_core::Policy;
-
-use crate::backfill::family::{Anew, Depth, Kept};
+use super::family::{Point, Reservations};
 use crate::registry::values::Values;
-use crate::registry::{DefaultValue, Domain, Param, Promises, Registered};
+use crate::registry::{DefaultValue, Domain, Param, Promises, Registered, RunsOn};
 use crate::shared::{Criterion, Order, Priority};
 
-const CHIANG: &str =
+pub(super) const CHIANG: &str =
     "Chiang, Vernon: Production Job Scheduling for Parallel Shared Memory Systems, IPPS 2001";
 
 const DEPTH: Param = Param {
@@ -57,10 +54,9 @@ pub(in crate::registry) const PRIORITY_BACKFILL: Registered = Registered {
         DEPTH,
         HOLD,
     ],
-    hosts: true,
-    build: |values, machine| {
-        backfill("priority-backfill", values, machine, weighted(values), values.flag("hold"))
-    },
+    runs_on: RunsOn::Hosts,
+    build: |values, machine| priority(values).alone("priority-backfill", machine),
+    within: Some(|values, machine| priority(values).within("priority-backfill", machine)),
     promised: |values| promised(values, values.flag("hold")),
 };
 
@@ -70,10 +66,8 @@ pub(in crate::registry) const PRIORITY_BF: Registered = Registered {
     summary: "priority-backfill with the weights of Table 3: wait 1, expansion factor 5, processors 0.2",
     params: &[DEPTH],
     promises: "every job with depth=kept; else nothing",
-    build: |values, machine| {
-        let order = formula("wait / 3600 + 5 * (wait + estimate) / estimate + 0.2 * procs");
-        backfill("priority-bf", values, machine, order, false)
-    },
+    build: |values, machine| priority_bf(values).alone("priority-bf", machine),
+    within: Some(|values, machine| priority_bf(values).within("priority-bf", machine)),
     promised: |values| promised(values, false),
     ..PRIORITY_BACKFILL
 };
@@ -82,10 +76,8 @@ pub(in crate::registry) const PRIORITY_BF: Registered = Registered {
 pub(in crate::registry) const LXFW_BF: Registered = Registered {
     name: "lxf&w-bf",
     summary: "priority-backfill by the expansion factor, and 0.0167 for each hour of waiting (Table 3)",
-    build: |values, machine| {
-        let order = formula("0.0167 * wait / 3600 + (wait + estimate) / estimate");
-        backfill("lxf&w-bf", values, machine, order, false)
-    },
+    build: |values, machine| lxfw(values).alone("lxf&w-bf", machine),
+    within: Some(|values, machine| lxfw(values).within("lxf&w-bf", machine)),
     ..PRIORITY_BF
 };
 
@@ -93,9 +85,8 @@ pub(in crate::registry) const LXFW_BF: Registered = Registered {
 pub(in crate::registry) const LXF_BACKFILL: Registered = Registered {
     name: "lxf-backfill",
     summary: "priority-backfill by the estimated expansion factor alone",
-    build: |values, machine| {
-        backfill("lxf-backfill", values, machine, formula("(wait + estimate) / estimate"), false)
-    },
+    build: |values, machine| lxf(values).alone("lxf-backfill", machine),
+    within: Some(|values, machine| lxf(values).within("lxf-backfill", machine)),
     ..PRIORITY_BF
 };
 
@@ -104,7 +95,8 @@ pub(in crate::registry) const FCFS_BACKFILL: Registered = Registered {
     name: "fcfs-backfill",
     summary: "backfilling in order of arrival, on hosts: EASY with depth=1",
     promises: "every job with depth=kept; the head of the queue with a number; else nothing",
-    build: |values, machine| backfill("fcfs-backfill", values, machine, Order::ARRIVAL, false),
+    build: |values, machine| fcfs(values).alone("fcfs-backfill", machine),
+    within: Some(|values, machine| fcfs(values).within("fcfs-backfill", machine)),
     promised: |values| promised(values, true),
     ..PRIORITY_BF
 };
@@ -114,24 +106,44 @@ pub(in crate::registry) const SJF_BACKFILL: Registered = Registered {
     name: "sjf-backfill",
     summary: "backfilling with the shortest estimate first; who has a scheduled start keeps it",
     promises: "every job with depth=kept; the job that has the scheduled start with a number; else nothing",
-    build: |values, machine| backfill("sjf-backfill", values, machine, Order::by(Criterion::Shortest), true),
+    build: |values, machine| sjf(values).alone("sjf-backfill", machine),
+    within: Some(|values, machine| sjf(values).within("sjf-backfill", machine)),
     promised: |values| promised(values, true),
     ..PRIORITY_BF
 };
 
-fn backfill(
-    name: &'static str,
-    values: &Values,
-    machine: &Machine,
-    order: Order,
-    hold: bool,
-) -> Box<dyn Policy> {
-    let depth = match values.word("depth") {
-        "kept" => return Box::new(Kept::named(name, machine, order)),
-        "all" => Depth::All,
-        _ => Depth::First(usize::try_from(values.count("depth")).unwrap_or(usize::MAX)),
+fn priority(values: &Values) -> Point {
+    point(values, weighted(values), values.flag("hold"))
+}
+
+fn priority_bf(values: &Values) -> Point {
+    point(values, formula("wait / 3600 + 5 * (wait + estimate) / estimate + 0.2 * procs"), false)
+}
+
+fn lxfw(values: &Values) -> Point {
+    point(values, formula("0.0167 * wait / 3600 + (wait + estimate) / estimate"), false)
+}
+
+fn lxf(values: &Values) -> Point {
+    point(values, formula("(wait + estimate) / estimate"), false)
+}
+
+fn fcfs(values: &Values) -> Point {
+    point(values, Order::ARRIVAL, false)
+}
+
+fn sjf(values: &Values) -> Point {
+    point(values, Order::by(Criterion::Shortest), true)
+}
+
+/// Who has a scheduled start.
+fn point(values: &Values, order: Order, hold: bool) -> Point {
+    let reservations = match values.word("depth") {
+        "kept" => Reservations::Kept,
+        "all" => Reservations::All,
+        _ => Reservations::First(usize::try_from(values.count("depth")).unwrap_or(usize::MAX)),
     };
-    Box::new(Anew::new(name, machine, order, depth).holding(hold))
+    Point::of(order, reservations, hold)
 }
 
 fn promised(values: &Values, head: bool) -> Promises {

@@ -27,6 +27,8 @@ pub struct HostPlan {
     hosts: Vec<Timeline>,
     /// The breakpoints to come, each with its host.
     points: BTreeSet<(i64, u32)>,
+    /// Reservations stay in it until their jobs start, so that some may begin now.
+    places_due: bool,
     /// How many hosts will have less at some time than before it.
     falling: usize,
     /// What each job on the machine holds until when, as it is in the timelines.
@@ -59,10 +61,17 @@ impl HostPlan {
             now: Time::from_ticks(i64::MIN),
             hosts: machine.hosts().iter().map(|host| Timeline::new(&host.capacity)).collect(),
             points: BTreeSet::new(),
+            places_due: false,
             falling: 0,
             jobs: BTreeMap::new(),
             late: BTreeSet::new(),
         }
+    }
+
+    /// The same, for reservations that stay in it until their jobs start.
+    #[must_use]
+    pub fn with_places_due(self) -> HostPlan {
+        HostPlan { places_due: true, ..self }
     }
 
     /// The jobs on the machine of the ledger, as of `now`.
@@ -154,6 +163,21 @@ impl HostPlan {
     /// Gives a reservation back.
     pub fn give(&mut self, at: Time, span: Span, placement: &Placement) {
         self.add(at, at + span, placement, Part::Whole, true);
+    }
+
+    /// Leaves a running job without processors in `now..until`, and all that follows so much later.
+    pub fn postpone(&mut self, now: Time, until: Time, job: JobId, ledger: &Ledger) {
+        let entry = ledger.entry(job);
+        let Some(placement) = entry.placement() else { return };
+        self.forget(job);
+        let left = entry.left(now, entry.working());
+        self.add(now, until, placement, Part::AllButCpus, false);
+        self.add(until, until + left, placement, Part::Whole, false);
+    }
+
+    /// Whether nowhere more was taken of the host than it has.
+    pub fn is_possible_on(&self, host: HostId) -> bool {
+        self.hosts[host.index()].is_possible()
     }
 
     fn hold(&mut self, stretches: &[Stretch], give: bool) {

@@ -18,7 +18,7 @@ impl HostPlan {
                 let mut hosts = free.candidates(&self.machine, demand);
                 hosts.find_map(|host| self.on(host, now, span, demand))
             }
-            Spread::Any if self.falling == 0 => free.fit(&self.machine, demand),
+            Spread::Any if self.falling == 0 && !self.places_due => free.fit(&self.machine, demand),
             Spread::Any if !demand.fits_in(&free.total()) => None,
             Spread::Any => self.fit_throughout(now, span, demand),
         }

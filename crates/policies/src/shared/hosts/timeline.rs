@@ -111,6 +111,11 @@ impl Timeline {
         steps.fold(first, |least, free| least.least(&resources(free)))
     }
 
+    /// Whether never more was taken than there is.
+    pub(super) fn is_possible(&self) -> bool {
+        self.points.iter().all(|(_, free)| free.iter().all(|free| *free >= 0))
+    }
+
     /// Whether so much is free throughout `from..from + span`.
     pub(super) fn fits(&self, from: Time, span: Span, need: &Resources) -> bool {
         let need = amounts(need);

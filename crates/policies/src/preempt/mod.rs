@@ -1,0 +1,7 @@
+//! Policies that take jobs off their processors before they end.
+
+mod immediate;
+
+mod victims;
+
+pub use immediate::{Immediate, Service};
