@@ -112,8 +112,15 @@ impl Machine {
     }
 
     /// The part of a request that this machine accounts: what a placement of it has to hold, where hosts are shared.
+    ///
+    /// Where a job may lie on several hosts each processor takes along the same part of all else, rounded up: otherwise
+    /// there could be room for it at one time and, with more free, none at another.
     pub fn demand(&self, request: &Request) -> Resources {
-        request.demand.masked(&self.accounted)
+        let demand = request.demand.masked(&self.accounted);
+        match self.spread {
+            Spread::One => demand,
+            Spread::Any => demand.in_equal_parts(),
+        }
     }
 
     /// Whether the job could run if nobody else were here. O(hosts).

@@ -97,6 +97,13 @@ impl Resources {
         (0..KINDS).map(room).fold(procs, u64::min)
     }
 
+    /// Each kind rounded up to a multiple of the processors.
+    #[must_use]
+    pub fn in_equal_parts(&self) -> Resources {
+        let procs = self.cpus_count().max(1);
+        Resources(self.0.map(|amount| amount.checked_next_multiple_of(procs).unwrap_or(amount)))
+    }
+
     /// What the processors `from..to` of a job take along of it; all of them together, exactly the whole.
     #[must_use]
     pub fn part(&self, from: u64, to: u64) -> Resources {
@@ -149,6 +156,7 @@ mod tests {
         assert_eq!((room(8, 100), room(2, 100), room(8, 7), room(8, 3)), (3, 2, 1, 0));
         // Four for each of three processors would be twelve, but ten is all that they ask for together.
         assert_eq!((room(8, 10), room(8, 9)), (3, 2));
+        assert_eq!(demand.in_equal_parts(), Resources::cpus(3).with(Kind::Memory, 12));
         let parts = [demand.part(0, 1), demand.part(1, 3)];
         assert_eq!(parts[0].plus(&parts[1]), demand);
         assert_eq!(parts[0], Resources::cpus(1).with(Kind::Memory, 3));

@@ -79,8 +79,7 @@ impl Ledger {
         let hosts = self.machine.hosts();
         let whole =
             |share: &crate::Share| hosts.get(share.host.index()).is_some_and(|h| h.capacity == share.amount);
-        let parts = placement.shares().iter().map(|share| share.amount.parts(demand));
-        placement.shares().iter().all(whole) && parts.fold(0, u64::saturating_add) >= demand.cpus_count()
+        placement.shares().iter().all(whole) && room(placement, demand) >= demand.cpus_count()
     }
 
     /// Takes the wanted part of each share; all of it, or nothing where there is too little.
@@ -317,4 +316,16 @@ impl Ledger {
 
 fn only_cpus(amount: Resources) -> Resources {
     Resources::cpus(amount.cpus_count())
+}
+
+/// How many of the job's processors find room in the shares, one after the other, each with its part of all else. O(processors).
+fn room(placement: &Placement, demand: &Resources) -> u64 {
+    let mut done = 0;
+    for share in placement.shares() {
+        let from = done;
+        while done < demand.cpus_count() && demand.part(from, done + 1).fits_in(&share.amount) {
+            done += 1;
+        }
+    }
+    done
 }

@@ -102,8 +102,9 @@ impl Immediate {
         Ok(())
     }
 
-    /// Gives quanta to those who expect one and still wait.
-    fn serve(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    /// Gives quanta to those who expect one and still wait; whether anybody got one.
+    fn serve(&mut self, desk: &mut Desk<'_>) -> Result<bool, Violation> {
+        let mut any = false;
         for (key, job) in self.expecting.clone() {
             let waits = desk.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting);
             let served = waits && self.serve_one(desk, job)?;
@@ -111,8 +112,15 @@ impl Immediate {
             if served || !waits || self.service.preempt_after.is_some() {
                 self.expecting.remove(&(key, job));
             }
+            any |= served;
         }
-        Ok(())
+        Ok(any)
+    }
+
+    fn pass_within(&mut self, desk: &mut Desk<'_>) -> Result<Option<Time>, Violation> {
+        let mut within = desk.inner(self.service.keep_promises);
+        self.inner.pass(&mut within)?;
+        Ok(within.wake())
     }
 
     fn serve_one(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<bool, Violation> {
@@ -228,10 +236,11 @@ impl Policy for Immediate {
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         self.end_quanta(desk)?;
         self.resume(desk)?;
-        let mut within = desk.inner(self.service.keep_promises);
-        self.inner.pass(&mut within)?;
-        let wake = within.wake();
-        self.serve(desk)?;
+        let mut wake = self.pass_within(desk)?;
+        if self.serve(desk)? {
+            // What the quanta leave is for whoever fits there; and nothing is left to be done at a later pass.
+            wake = self.pass_within(desk)?;
+        }
         self.wake(desk, wake)
     }
 }

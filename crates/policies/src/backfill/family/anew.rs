@@ -1,5 +1,7 @@
 //! Reservations for the first jobs of the queue, made anew at every pass.
 
+use std::collections::BTreeSet;
+
 use miserly_core::{
     Broken, Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Time, Violation,
 };
@@ -43,8 +45,9 @@ pub struct Anew {
     name: &'static str,
     depth: Depth,
     hold: bool,
-    /// The head that has a reservation, if heads are held.
-    held: Option<JobId>,
+    /// The waiting jobs that have been the head with a reservation, if heads are held; the one that came first is the head.
+    /// There are more only if one was taken out of the queue for a time.
+    held: BTreeSet<(u64, JobId)>,
     queue: Queue,
     plan: HostPlan,
     told: Option<(Key, Time)>,
@@ -62,7 +65,7 @@ impl Anew {
             queue: Queue::of(order.clone(), order),
             depth,
             hold: false,
-            held: None,
+            held: BTreeSet::new(),
             plan: HostPlan::new(machine),
             told: None,
             ahead: Vec::new(),
@@ -104,13 +107,13 @@ impl Anew {
 
     fn dequeue(&mut self, job: JobId) {
         self.queue.remove(job);
-        self.held = self.held.filter(|held| *held != job);
+        self.held.retain(|(_, held)| *held != job);
     }
 
     /// The first jobs of the queue, in its order: started, or given a reservation. Tells behind which job it stopped.
     fn reserve(&mut self, desk: &mut Desk<'_>, made: &mut Vec<Reserved>) -> Result<Option<Key>, Violation> {
         let mut last = None;
-        let mut held = self.held;
+        let mut held = self.head();
         while self.depth.reaches(made.len()) {
             let next = match held.take() {
                 Some(job) => self.queue.get(job, desk.ledger()),
@@ -143,7 +146,7 @@ impl Anew {
         loop {
             let next = self.queue.next(last.as_ref(), &Anyone)?;
             *last = Some(next.key);
-            if self.held != Some(next.job) {
+            if self.head() != Some(next.job) {
                 return Some(next);
             }
         }
@@ -179,9 +182,10 @@ impl Anew {
         }
         self.told = Some((head.key, at));
         let head = head.job;
-        if self.hold && self.held.is_none() {
-            self.held = Some(head);
-            let memo = desk.ledger().entry(head).memo;
+        if self.hold && self.held.is_empty() {
+            let entry = desk.ledger().entry(head);
+            self.held.insert((entry.admitted, head));
+            let memo = entry.memo;
             desk.remember(head, Memo { held: true, ..memo })?;
         }
         if !self.promises() {
@@ -223,10 +227,17 @@ impl Anew {
         Ok(())
     }
 
-    /// The held one among those that were held: the first that came.
-    fn find_held(&mut self, ledger: &Ledger) {
-        let held = ledger.waiting().find(|job| ledger.entry(*job).memo.held);
-        self.held = held.filter(|_| self.hold);
+    /// The job that is held at the head.
+    fn head(&self) -> Option<JobId> {
+        self.held.first().map(|(_, job)| *job)
+    }
+
+    fn enqueue(&mut self, now: Time, job: JobId, ledger: &Ledger) {
+        self.queue.insert(now, job, ledger);
+        let entry = ledger.entry(job);
+        if self.hold && entry.memo.held {
+            self.held.insert((entry.admitted, job));
+        }
     }
 }
 
@@ -239,15 +250,15 @@ impl Policy for Anew {
         self.queue.clear();
         self.plan = HostPlan::rebuild(now, ledger);
         self.told = None;
+        self.held.clear();
         for job in ledger.waiting() {
-            self.queue.insert(now, job, ledger);
+            self.enqueue(now, job, ledger);
         }
-        self.find_held(ledger);
     }
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         match event {
-            Event::Submitted(job) => self.queue.insert(now, job, ledger),
+            Event::Submitted(job) => self.enqueue(now, job, ledger),
             Event::Ended(ended) => {
                 self.plan.forget(ended.job);
                 self.dequeue(ended.job);
@@ -257,9 +268,8 @@ impl Policy for Anew {
                 self.plan.follow(now, job, ledger);
                 self.dequeue(job);
                 if ledger.entry(job).placement().is_none() {
-                    self.queue.insert(now, job, ledger);
+                    self.enqueue(now, job, ledger);
                 }
-                self.find_held(ledger);
             }
             Event::Timer => {}
         }

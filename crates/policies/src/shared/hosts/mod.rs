@@ -33,6 +33,8 @@ pub struct HostPlan {
     falling: usize,
     /// What each job on the machine holds until when, as it is in the timelines.
     jobs: BTreeMap<JobId, Vec<Stretch>>,
+    /// When suspended jobs are meant to run on.
+    resumptions: BTreeSet<(Time, JobId)>,
     /// Jobs whose next end or resumption is overdue: they hold what they have until the next tick, whenever now is.
     late: BTreeSet<JobId>,
 }
@@ -64,6 +66,7 @@ impl HostPlan {
             places_due: false,
             falling: 0,
             jobs: BTreeMap::new(),
+            resumptions: BTreeSet::new(),
             late: BTreeSet::new(),
         }
     }
@@ -91,6 +94,11 @@ impl HostPlan {
     /// Forgets what was before `now`.
     pub fn advance(&mut self, now: Time) {
         self.now = now;
+        while let Some(&(until, job)) = self.resumptions.first().filter(|(until, _)| *until <= now) {
+            self.resumptions.remove(&(until, job));
+            self.forget(job);
+            self.late.insert(job);
+        }
         while let Some(&(at, host)) = self.points.first().filter(|(at, _)| *at <= now.ticks()) {
             self.points.remove(&(at, host));
             let line = &mut self.hosts[host as usize];
@@ -109,6 +117,9 @@ impl HostPlan {
     pub fn follow(&mut self, now: Time, job: JobId, ledger: &Ledger) {
         self.forget(job);
         let (stretches, late) = stretches(now, ledger.entry(job));
+        if let (State::Suspended { until, .. }, false) = (&ledger.entry(job).state, late) {
+            self.resumptions.insert((*until, job));
+        }
         if late {
             self.late.insert(job);
         } else if !stretches.is_empty() {
@@ -120,6 +131,7 @@ impl HostPlan {
     /// Takes a job out that has left the machine.
     pub fn forget(&mut self, job: JobId) {
         self.late.remove(&job);
+        self.resumptions.retain(|(_, other)| *other != job);
         if let Some(stretches) = self.jobs.remove(&job) {
             self.hold(&stretches, true);
         }
