@@ -83,9 +83,13 @@ impl Resources {
 
     /// For how many of a job's processors there is room here, each with its part of all else that the job asks for.
     ///
-    /// A part of an amount that the processors do not divide counts as the whole above it. At most what is asked for.
+    /// All of them, if the whole job fits; else a part of an amount that the processors do not divide counts as the whole
+    /// above it.
     pub fn parts(&self, demand: &Resources) -> u64 {
         let procs = demand.cpus_count();
+        if demand.fits_in(self) {
+            return procs;
+        }
         let room = |kind: usize| match demand.0[kind] {
             0 => procs,
             amount => self.0[kind] / amount.div_ceil(procs.max(1)),
@@ -143,6 +147,8 @@ mod tests {
         let demand = Resources::cpus(3).with(Kind::Memory, 10);
         let room = |cpus, memory| Resources::cpus(cpus).with(Kind::Memory, memory).parts(&demand);
         assert_eq!((room(8, 100), room(2, 100), room(8, 7), room(8, 3)), (3, 2, 1, 0));
+        // Four for each of three processors would be twelve, but ten is all that they ask for together.
+        assert_eq!((room(8, 10), room(8, 9)), (3, 2));
         let parts = [demand.part(0, 1), demand.part(1, 3)];
         assert_eq!(parts[0].plus(&parts[1]), demand);
         assert_eq!(parts[0], Resources::cpus(1).with(Kind::Memory, 3));
