@@ -6,5 +6,6 @@ mod against_oracle;
 mod event_queue;
 mod formulas;
 mod litmus;
+mod lsf;
 mod rebuild;
 mod support;

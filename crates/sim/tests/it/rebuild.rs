@@ -9,10 +9,15 @@ use proptest::prelude::*;
 use crate::support::{BOTH, SEED, Schedule, in_order, jobs_for, run, some_policies, workload};
 
 /// Runs with the policy replaced by a new one after each round for which `replace` says so.
-fn run_replacing(procs: u64, jobs: &[Job], policy: &str, instants: Instants, replace: &[bool]) -> Schedule {
-    let machine = Machine::plain(procs);
+pub(crate) fn run_replacing(
+    machine: &Machine,
+    jobs: &[Job],
+    policy: &str,
+    instants: Instants,
+    replace: &[bool],
+) -> Schedule {
     let chosen: Chosen = policy.parse().unwrap();
-    let build = || chosen.build(&machine, SEED).unwrap();
+    let build = || chosen.build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), build(), instants);
     let mut source = in_order(jobs).peekable();
@@ -38,7 +43,7 @@ proptest! {
             let jobs = jobs_for(&policy, &quads);
             for instants in BOTH {
                 let kept = run(procs, &jobs, &policy, instants).decisions();
-                let rebuilt = run_replacing(procs, &jobs, &policy, instants, &replace).decisions();
+                let rebuilt = run_replacing(&Machine::plain(procs), &jobs, &policy, instants, &replace).decisions();
                 prop_assert_eq!(kept, rebuilt, "{}, {}", policy, instants);
             }
         }

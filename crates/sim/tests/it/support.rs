@@ -78,10 +78,16 @@ pub(crate) fn in_order(jobs: &[Job]) -> impl Iterator<Item = Result<Job, TraceEr
 /// Runs a policy on a machine of `procs` processors.
 #[track_caller]
 pub(crate) fn run(procs: u64, jobs: &[Job], policy: &str, instants: Instants) -> Schedule {
-    let machine = Machine::plain(procs);
-    let policy = policy.parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
+    run_on(&Machine::plain(procs), jobs, policy, instants)
+}
+
+/// Runs a policy on a machine.
+#[track_caller]
+pub(crate) fn run_on(machine: &Machine, jobs: &[Job], policy: &str, instants: Instants) -> Schedule {
+    let policy = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
-    Simulation::new(machine, policy, instants).run(&mut in_order(jobs), &mut [&mut schedule]).unwrap();
+    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
+    simulation.run(&mut in_order(jobs), &mut [&mut schedule]).unwrap();
     schedule.0.sort_by_key(|job| job.request.number);
     schedule
 }
