@@ -104,7 +104,7 @@ impl Reason {
 /// Why a policy will never start a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
-    /// It asks for more than the largest of the policy's job classes.
+    /// It asks for more than the largest of the policy's job classes, or than any host has that runs its class.
     BeyondClasses,
 }
 

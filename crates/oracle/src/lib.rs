@@ -34,6 +34,8 @@ mod conservative;
 
 mod sorted;
 
+mod lsf;
+
 mod written;
 
 #[cfg(test)]
@@ -42,6 +44,8 @@ mod tests;
 use miserly_core::{ActualRuntime, Instants, Request, Time};
 
 use crate::events::Simulation;
+
+pub use crate::lsf::{NaiveLsf, lsf_schedule};
 
 /// A job: what its user asked for, and the truth that no policy looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]

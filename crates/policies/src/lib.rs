@@ -1,6 +1,6 @@
 //! The scheduling policies and their registry: pure, deterministic state machines.
 //!
-//! Rooms by mechanism: [`backfill`], [`preempt`]; over shared structures: [`shared`]. Every policy is registered once
+//! Rooms by mechanism: [`backfill`], [`preempt`], [`classes`]; over shared structures: [`shared`]. Every policy is registered once
 //! ([`POLICIES`]), with its parameters and its paper, and every front end reads that one registry.
 //!
 //! ```
@@ -16,6 +16,8 @@
 pub mod backfill;
 
 pub mod preempt;
+
+pub mod classes;
 
 pub mod shared;
 

@@ -2,25 +2,35 @@
 
 use std::io;
 
-use miserly_core::{JobNumber, Machine, PeSet, Reason, Time};
+use miserly_core::{JobNumber, Machine, PeSet, Reason, Refusal, Request, Time};
 use miserly_policies::{Chosen, Promises};
 use miserly_sim::{Finished, Observer, Simulation};
 use miserly_workload::TraceError;
 
 use crate::input::{Case, SEED};
 
+/// What became of the jobs.
 #[derive(Default)]
-struct Schedule(Vec<Finished>);
+pub(crate) struct Schedule {
+    /// By number.
+    pub(crate) ended: Vec<Finished>,
+    /// In the order in which they were refused.
+    refused: Vec<JobNumber>,
+}
 
 impl Observer for Schedule {
+    fn refused(&mut self, _now: Time, request: &Request, _why: Refusal) {
+        self.refused.push(request.number);
+    }
+
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
-        self.0.push(job.clone());
+        self.ended.push(job.clone());
         Ok(())
     }
 }
 
-/// What became of the jobs, by number; the policy rebuilt after every so many rounds.
-pub(crate) fn run(case: &Case, replace_every: usize) -> Vec<Finished> {
+/// Runs the jobs, with the policy rebuilt after every so many rounds.
+pub(crate) fn run(case: &Case, replace_every: usize) -> Schedule {
     let machine = Machine::plain(case.procs);
     let chosen: Chosen = case.policy.parse().unwrap();
     let build = || chosen.build(&machine, SEED).unwrap();
@@ -35,27 +45,33 @@ pub(crate) fn run(case: &Case, replace_every: usize) -> Vec<Finished> {
             simulation.driver().replace(build());
         }
     }
-    schedule.0.sort_by_key(|job| job.request.number);
-    schedule.0
+    schedule.ended.sort_by_key(|job| job.request.number);
+    schedule
 }
 
 /// All that a policy decided of a job.
 pub(crate) type Decision = (JobNumber, Time, Reason, Option<Time>, bool);
 
-pub(crate) fn decisions(jobs: &[Finished]) -> Vec<Decision> {
-    jobs.iter().map(|job| (job.request.number, job.start, job.reason, job.promised, job.broken)).collect()
+pub(crate) fn decisions(schedule: &Schedule) -> Vec<Decision> {
+    let decision = |job: &Finished| (job.request.number, job.start, job.reason, job.promised, job.broken);
+    schedule.ended.iter().map(decision).collect()
 }
 
 /// The invariants of any schedule.
-pub(crate) fn check(case: &Case, jobs: &[Finished]) {
-    let numbers = |jobs: &mut dyn Iterator<Item = JobNumber>| jobs.collect::<Vec<_>>();
-    let ended = numbers(&mut jobs.iter().map(|job| job.request.number));
-    assert_eq!(ended, numbers(&mut case.jobs.iter().map(|job| job.request.number)), "every job ends, once");
+pub(crate) fn check(case: &Case, schedule: &Schedule) {
+    let jobs = &schedule.ended;
+    let mut gone: Vec<JobNumber> = jobs.iter().map(|job| job.request.number).collect();
+    gone.extend(&schedule.refused);
+    gone.sort_unstable();
+    let all: Vec<JobNumber> = case.jobs.iter().map(|job| job.request.number).collect();
+    assert_eq!(gone, all, "every job ends or is refused, once");
+    assert!(schedule.refused.is_empty() || case.policy.starts_with("lsf"), "others have no classes");
     let overruns = case.jobs.iter().any(|job| job.runtime.0 > job.request.planned());
     let promises = case.policy.parse::<Chosen>().unwrap().promises();
     for (index, job) in jobs.iter().enumerate() {
         assert!(job.start >= job.request.submit);
-        assert_eq!(job.end - job.start, case.jobs[index].runtime.0);
+        let asked = case.jobs.iter().find(|asked| asked.request.number == job.request.number);
+        assert_eq!(Some(job.end - job.start), asked.map(|asked| asked.runtime.0));
         assert!(overruns || !job.broken, "only an overdue job breaks promises");
         assert!(job.broken || job.promised.is_none_or(|promised| job.start <= promised));
         match promises {

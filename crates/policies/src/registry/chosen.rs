@@ -181,6 +181,10 @@ mod tests {
         );
         check("conservative(order=longest)", Ok(("conservative(order=longest)", Promises::EveryJob)));
         check(
+            "lsf(reserve=false, user_limit=3)",
+            Ok(("lsf(user_limit=3, reserve=false)", Promises::Nothing)),
+        );
+        check(
             "fcfs(seed=7, weight=1e-6, draw=pass, order=random/length)",
             Ok(("fcfs(order=random/length, weight=1e-6, draw=pass, seed=7)", Promises::Nothing)),
         );

@@ -8,6 +8,7 @@ mod conservative;
 mod easy;
 mod fcfs;
 mod instants;
+mod lsf;
 mod orders;
 mod overrun;
 

@@ -7,5 +7,6 @@ mod event_queue;
 mod family;
 mod formulas;
 mod litmus;
+mod lsf;
 mod rebuild;
 mod support;

@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 /// Runs with the policy replaced by a new one after each round for which `replace` says so.
-fn run_replacing(
+pub(crate) fn run_replacing(
     machine: &Machine,
     jobs: &[Job],
     policy: &str,
@@ -46,8 +46,7 @@ proptest! {
             let jobs = jobs_for(&policy, &quads);
             for instants in BOTH {
                 let kept = run(procs, &jobs, &policy, instants).decisions();
-                let machine = Machine::plain(procs);
-                let rebuilt = run_replacing(&machine, &jobs, &policy, instants, &replace).decisions();
+                let rebuilt = run_replacing(&Machine::plain(procs), &jobs, &policy, instants, &replace).decisions();
                 prop_assert_eq!(kept, rebuilt, "{}, {}", policy, instants);
             }
         }

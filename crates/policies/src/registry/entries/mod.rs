@@ -7,3 +7,5 @@ pub(super) mod backfill;
 pub(super) mod priority;
 
 pub(super) mod immediate;
+
+pub(super) mod classes;

@@ -1,0 +1,12 @@
+//! Static job classes on hosts with rules of their own (Chiang and Vernon 2001, section 2.1).
+
+mod table;
+
+mod queues;
+
+mod executing;
+
+mod lsf;
+
+pub use executing::Limits;
+pub use lsf::Lsf;

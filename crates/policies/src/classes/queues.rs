@@ -1,0 +1,69 @@
+//! Who waits: a queue for each class, first come, first served.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Values;
+use std::iter;
+
+use miserly_core::lsf::{Class, Length, Size};
+use miserly_core::{Entry, JobId, Kind, Machine, Request, Resources};
+
+use crate::shared::Key;
+
+/// A waiting job, with what decides where it may run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) job: JobId,
+    pub(super) class: Class,
+    pub(super) demand: Resources,
+    pub(super) user: Option<u32>,
+    arrival: Key,
+}
+
+/// The queues, by [`Class::index`].
+#[derive(Debug, Default)]
+pub(super) struct Queues([BTreeMap<Key, Waiting>; Class::COUNT]);
+
+/// The class of what a job asks for; `None` beyond the largest.
+pub(super) fn class(request: &Request) -> Option<Class> {
+    Class::of(request.procs(), request.demand.get(Kind::Memory), request.estimate)
+}
+
+impl Waiting {
+    /// The job as it waits for this machine; `None` if it is of no class.
+    pub(super) fn of(job: JobId, entry: &Entry, machine: &Machine) -> Option<Waiting> {
+        let request = &entry.request;
+        Some(Waiting {
+            job,
+            class: class(request)?,
+            demand: machine.demand(request),
+            user: request.user,
+            arrival: Key::arrival(entry),
+        })
+    }
+}
+
+impl Queues {
+    pub(super) fn insert(&mut self, job: Waiting) {
+        self.0[job.class.index()].insert(job.arrival, job);
+    }
+
+    pub(super) fn remove(&mut self, job: &Waiting) {
+        self.0[job.class.index()].remove(&job.arrival);
+    }
+
+    /// The waiting jobs of a size, in the order in which every host takes them: the `vst` ones, and then those of all
+    /// other lengths together, each in order of arrival. Lengths that are not `open` are left out.
+    pub(super) fn of(&self, size: Size, open: impl Fn(Length) -> bool) -> impl Iterator<Item = &Waiting> {
+        let queue = |length| {
+            let queue = &self.0[Class { size, length }.index()];
+            if open(length) { queue.values() } else { Values::default() }
+        };
+        let mut rest = [Length::Short, Length::Medium, Length::Long].map(|length| queue(length).peekable());
+        let merged = iter::from_fn(move || {
+            let firsts = rest.iter_mut().enumerate();
+            let (_, earliest) = firsts.filter_map(|(at, queue)| Some((queue.peek()?.arrival, at))).min()?;
+            rest[earliest].next()
+        });
+        queue(Length::VeryShort).chain(merged)
+    }
+}
