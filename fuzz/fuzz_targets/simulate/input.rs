@@ -91,6 +91,7 @@ fn written(policy: &'static Registered, values: [u8; 8]) -> String {
         let value = match param.domain {
             Domain::Number => (f64::from(byte % 8) / 1e3).to_string(),
             Domain::Integer(least, most) => (least + u64::from(byte % 4)).min(most).to_string(),
+            Domain::Duration { least, .. } => format!("{}s", least + u64::from(byte % 4)),
             listed => {
                 let names = listed.values().into_iter().map(|(name, _)| name);
                 let formulas = FORMULAS.into_iter().filter(|_| listed == Domain::Order);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use miserly_core::Span;
 use miserly_formula::FormulaError;
 use miserly_formula::presets::PRESETS;
 
@@ -22,6 +23,13 @@ pub enum Domain {
     Integer(u64, u64),
     /// Yes or no.
     Flag,
+    /// A length of time: a whole number with a unit (`90s`, `5m`, `50h`, `2d`), or of seconds without one.
+    Duration {
+        /// The shortest, in seconds.
+        least: u64,
+        /// Whether it may also be `none`, which is for ever.
+        none: bool,
+    },
 }
 
 /// A value that a parameter was given, or has by default.
@@ -32,6 +40,8 @@ pub(super) enum Value {
     Number(f64),
     Integer(u64),
     Flag(bool),
+    /// `none` is [`Span::MAX`].
+    Duration(Span),
 }
 
 /// Why a text is no value of a domain.
@@ -45,6 +55,14 @@ pub(super) enum NoValue {
 
 const FLAG: &[(&str, &str)] = &[("true", "yes"), ("false", "no")];
 
+const NEVER: (&str, &str) = ("none", "never");
+
+/// Units of time, in seconds.
+const UNITS: [(&str, u64); 4] = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)];
+
+/// The longest duration in seconds: as long as the times of a log may be.
+const LONGEST: u64 = 10_000_000_000;
+
 impl Domain {
     /// Every value that has a name, with its meaning.
     pub fn values(self) -> Vec<(&'static str, &'static str)> {
@@ -55,7 +73,8 @@ impl Domain {
             }
             Domain::Choice(words) => words.to_vec(),
             Domain::Flag => FLAG.to_vec(),
-            Domain::Number | Domain::Integer(..) => vec![],
+            Domain::Duration { none: true, .. } => vec![NEVER],
+            Domain::Number | Domain::Integer(..) | Domain::Duration { none: false, .. } => vec![],
         }
     }
 
@@ -86,6 +105,8 @@ impl Domain {
                 text.parse().ok().filter(|number| (least..=most).contains(number)).map(Value::Integer)
             }
             Domain::Flag => text.parse().ok().map(Value::Flag),
+            Domain::Duration { none: true, .. } if text == NEVER.0 => Some(Value::Duration(Span::MAX)),
+            Domain::Duration { least, .. } => duration(text, least).map(Value::Duration),
         };
         value.ok_or_else(|| NoValue::Unknown {
             nearest: nearest(text, self.values().into_iter().map(|(name, _)| name)),
@@ -100,6 +121,15 @@ fn order(name: &str) -> Option<Order> {
     criterion.or_else(|| Priority::preset(name).map(Order::by_formula))
 }
 
+/// The length of time that is written so, if it is not shorter than `least` seconds.
+fn duration(text: &str, least: u64) -> Option<Span> {
+    let with_unit = UNITS.iter().find_map(|(unit, secs)| Some((text.strip_suffix(unit)?, *secs)));
+    let (digits, unit) = with_unit.unwrap_or((text, 1));
+    let secs = digits.parse::<u64>().ok()?.checked_mul(unit)?;
+    let allowed = Some(secs).filter(|secs| (least..=LONGEST).contains(secs))?;
+    Span::from_secs(i64::try_from(allowed).ok()?)
+}
+
 /// What a value has to be, as a message or a page says it.
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,6 +138,10 @@ impl fmt::Display for Domain {
             Domain::Integer(least, u64::MAX) => write!(f, "a whole number, {least} or more"),
             Domain::Integer(least, most) => write!(f, "a whole number from {least} to {most}"),
             Domain::Order => write!(f, "one of {}; or a formula in quotes", names(*self)),
+            Domain::Duration { least, none } => {
+                let or_none = if *none { ", or none" } else { "" };
+                write!(f, "a time of {least} s or more, such as 90, 90s, 5m, 50h or 2d{or_none}")
+            }
             Domain::Choice(_) | Domain::Flag => write!(f, "one of {}", names(*self)),
         }
     }
@@ -116,4 +150,37 @@ impl fmt::Display for Domain {
 fn names(domain: Domain) -> String {
     let names: Vec<&str> = domain.values().into_iter().map(|(name, _)| name).collect();
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(domain: Domain, text: &str, expect: Option<i64>) {
+        let got = domain.named(text).ok();
+        assert_eq!(got, expect.map(|secs| Value::Duration(Span::from_secs(secs).unwrap())), "{text}");
+    }
+
+    #[test]
+    fn durations_in_seconds_or_with_a_unit() {
+        let domain = Domain::Duration { least: 1, none: false };
+        for (text, secs) in [("90", 90), ("90s", 90), ("5m", 300), ("50h", 180_000), ("2d", 172_800)] {
+            check(domain, text, Some(secs));
+        }
+        check(domain, "10000000000", Some(10_000_000_000));
+        for text in
+            ["0", "10000000001", "115741d", "18446744073709551615h", "-1", "1.5h", "5 m", "m", "", "none"]
+        {
+            check(domain, text, None);
+        }
+        check(Domain::Duration { least: 0, none: false }, "0", Some(0));
+    }
+
+    #[test]
+    fn no_duration_is_for_ever() {
+        let domain = Domain::Duration { least: 0, none: true };
+        assert_eq!(domain.named("none").ok(), Some(Value::Duration(Span::MAX)));
+        assert_eq!(domain.to_string(), "a time of 0 s or more, such as 90, 90s, 5m, 50h or 2d, or none");
+    }
 }

@@ -1,5 +1,7 @@
 //! The values of a policy's parameters, given or by default.
 
+use miserly_core::Span;
+
 use super::domain::Value;
 use super::{DefaultValue, Param};
 use crate::shared::{Draw, Order, Weight};
@@ -63,6 +65,12 @@ impl Values {
 
     pub(super) fn count(&self, name: &str) -> u32 {
         u32::try_from(self.integer(name)).unwrap_or(u32::MAX)
+    }
+
+    /// The length of time of that name; `none` is for ever.
+    #[expect(dead_code, reason = "the policies that have such a parameter come next")]
+    pub(super) fn span(&self, name: &str) -> Span {
+        if let Some(Value::Duration(span)) = self.get(name) { *span } else { Span::ZERO }
     }
 
     pub(super) fn flag(&self, name: &str) -> bool {
