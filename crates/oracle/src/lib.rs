@@ -34,12 +34,16 @@ mod conservative;
 
 mod sorted;
 
+mod equipartition;
+
 mod written;
 
 #[cfg(test)]
 mod tests;
 
 use miserly_core::{ActualRuntime, Instants, Request, Time};
+
+pub use crate::equipartition::equipartition;
 
 use crate::events::Simulation;
 

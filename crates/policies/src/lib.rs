@@ -1,6 +1,6 @@
 //! The scheduling policies and their registry: pure, deterministic state machines.
 //!
-//! Rooms by mechanism: [`backfill`]; over shared structures: [`shared`]. Every policy is registered once
+//! Rooms by mechanism: [`backfill`], [`equipartition`]; over shared structures: [`shared`]. Every policy is registered once
 //! ([`POLICIES`]), with its parameters and its paper, and every front end reads that one registry.
 //!
 //! ```
@@ -14,6 +14,8 @@
 //! ```
 
 pub mod backfill;
+
+pub mod equipartition;
 
 pub mod shared;
 

@@ -53,9 +53,12 @@ pub(crate) fn check(case: &Case, jobs: &[Finished]) {
     assert_eq!(ended, numbers(&mut case.jobs.iter().map(|job| job.request.number)), "every job ends, once");
     let overruns = case.jobs.iter().any(|job| job.runtime.0 > job.request.planned());
     let promises = case.policy.parse::<Chosen>().unwrap().promises();
+    // The jobs of an equipartition change their processors as they run.
+    let rigid = !case.policy.starts_with("eqspatial");
     for (index, job) in jobs.iter().enumerate() {
         assert!(job.start >= job.request.submit);
-        assert_eq!(job.end - job.start, case.jobs[index].runtime.0);
+        assert!(job.end - job.start >= case.jobs[index].runtime.0);
+        assert!(!rigid || job.end - job.start == case.jobs[index].runtime.0);
         assert!(overruns || !job.broken, "only an overdue job breaks promises");
         assert!(job.broken || job.promised.is_none_or(|promised| job.start <= promised));
         match promises {
@@ -64,8 +67,8 @@ pub(crate) fn check(case: &Case, jobs: &[Finished]) {
             Promises::Head => {}
         }
         let pes = job.pes.as_ref().expect("enough processors are free");
-        assert_eq!(pes.count(), job.request.procs());
-        for other in &jobs[..index] {
+        assert!(!rigid || pes.count() == job.request.procs());
+        for other in jobs[..index].iter().filter(|_| rigid) {
             let apart = job.end <= other.start || other.end <= job.start;
             assert!(apart || other.pes.as_ref().is_none_or(|others| disjoint(pes, others)));
         }

@@ -101,6 +101,7 @@ pub const POLICIES: &[Registered] = &[
     entries::backfill::EASY,
     entries::backfill::CONSERVATIVE,
     entries::backfill::SORTED,
+    entries::equipartition::EQSPATIAL,
 ];
 
 /// The policy of that name, if there is one.

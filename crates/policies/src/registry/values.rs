@@ -59,7 +59,7 @@ impl Values {
         if let Some(Value::Number(number)) = self.get(name) { *number } else { 0.0 }
     }
 
-    fn integer(&self, name: &str) -> u64 {
+    pub(super) fn integer(&self, name: &str) -> u64 {
         if let Some(Value::Integer(number)) = self.get(name) { *number } else { 0 }
     }
 
@@ -68,7 +68,6 @@ impl Values {
     }
 
     /// The length of time of that name; `none` is for ever.
-    #[expect(dead_code, reason = "the policies that have such a parameter come next")]
     pub(super) fn span(&self, name: &str) -> Span {
         if let Some(Value::Duration(span)) = self.get(name) { *span } else { Span::ZERO }
     }

@@ -1,3 +1,5 @@
 //! The entries of the registry, by room.
 
 pub(super) mod backfill;
+
+pub(super) mod equipartition;
