@@ -9,7 +9,7 @@ impl Host {
     /// Brings what its jobs are to catch up to this instant. Call it before shares or processors change. O(n).
     ///
     /// # Errors
-    /// None: the jobs are in the ledger.
+    /// If a job of the host is not in the ledger.
     pub(super) fn count(&self, desk: &mut Desk<'_>, rules: &Rules) -> Result<(), Violation> {
         for assigned in &self.jobs {
             let entry = desk.ledger().entry(assigned.job);

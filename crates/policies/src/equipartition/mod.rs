@@ -24,18 +24,21 @@ use self::host::{Assigned, Host};
 /// Spatial equipartitioning: the jobs of a host share its processors as equally as their requests allow (Chiang and
 /// Vernon §2.5).
 ///
-/// A job is placed once, by [what the hosts have unallocated](placement::best), and holds the memory that it asked for.
-/// Jobs wait in the order of their arrival; who fits nowhere is skipped.
+/// A job is placed once, where it has room for its memory: on the host with the fewest unallocated processors that are
+/// enough for it; else on the one with the most processors for each that its jobs ask for. A host has at most a job for
+/// each processor. Jobs wait in the order of their arrival; who fits nowhere is skipped. Hosts are shared, and a job
+/// lies on one of them.
 ///
 /// Where the paper is silent:
 /// - **Leftover processors** go to the jobs that were admitted first, one each.
+/// - **A job that asks for more processors than a host has** may lie there all the same: what it asks for is a maximum.
 /// - **A repartitioning** is a change of a running job's processors. A start beside the others is none.
 /// - **A job that arrives while a host waits for its minimum interval** takes what it asked for of the unallocated
 ///   processors, or what there is of them. If there is none it keeps its place on the host, memory included, and starts on
 ///   the first processor that is vacated, or at the repartitioning.
 /// - **The quantum** goes by the same placement with little memory. The job has its requested processors at once, as a job
 ///   that catches up: both when it begins and when it ends the host is repartitioned without waiting. It is given to
-///   arriving jobs only, and to each that finds no place.
+///   arriving jobs only, and to each that finds no place but for this.
 /// - **The work that a waiting job misses** is counted as its equal share of the host on which it would be placed if
 ///   memory did not matter, as of each event. **It catches up** with what it has beyond its equal share of its host.
 /// - **Jobs that are to have all they asked for** (in a quantum, catching up, or long) divide the host equally where
