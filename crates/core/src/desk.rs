@@ -1,5 +1,6 @@
 //! The checked handle through which a policy decides.
 
+use crate::ledger::Short;
 use crate::violation::{Rule, Violation};
 use crate::{Broken, Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Reason, Refusal, Time};
 
@@ -32,23 +33,38 @@ impl Desk<'_> {
     /// If the job does not wait, its promise has been missed, the placement is not what the job asked for,
     /// or a host has less free than that.
     pub fn start(&mut self, job: JobId, placement: Placement, reason: Reason) -> Result<(), Violation> {
-        let planned =
-            self.ledger.start(job, self.now, placement, None).map_err(|rule| self.refused(job, rule))?;
-        self.effects.push(Effect::Started { job, reason, planned });
-        Ok(())
+        self.begin(job, placement, Short::Nothing, None, reason)
     }
 
-    /// Starts a waiting job for a quantum, with less than it asked for of all but processors, if need be. The policy has
-    /// to take it off the machine when the quantum ends, if it has not ended by itself.
+    /// Starts a waiting job now, with fewer processors than it asked for, if need be, and with all else. Speed follows
+    /// the processors.
+    ///
+    /// # Errors
+    /// As [`start`](Desk::start); and if the placement has no processor.
+    pub fn start_small(&mut self, job: JobId, placement: Placement, reason: Reason) -> Result<(), Violation> {
+        self.begin(job, placement, Short::Cpus, None, reason)
+    }
+
+    /// Starts a waiting job for a quantum, with less than it asked for, if need be, but with a processor at least. The
+    /// policy has to take it off the machine when the quantum ends, if it has not ended by itself.
     ///
     /// # Errors
     /// As [`start`](Desk::start); and if `until` is not in the future.
     pub fn lend(&mut self, job: JobId, placement: Placement, until: Time) -> Result<(), Violation> {
-        let planned = self
-            .ledger
-            .start(job, self.now, placement, Some(until))
-            .map_err(|rule| self.refused(job, rule))?;
-        self.effects.push(Effect::Started { job, reason: Reason::Quantum, planned });
+        self.begin(job, placement, Short::All, Some(until), Reason::Quantum)
+    }
+
+    fn begin(
+        &mut self,
+        job: JobId,
+        placement: Placement,
+        short: Short,
+        quantum: Option<Time>,
+        reason: Reason,
+    ) -> Result<(), Violation> {
+        let started = self.ledger.start(job, self.now, placement, short, quantum);
+        let planned = started.map_err(|rule| self.refused(job, rule))?;
+        self.effects.push(Effect::Started { job, reason, planned });
         Ok(())
     }
 

@@ -36,12 +36,16 @@ mod sorted;
 
 mod lsf;
 
+mod equipartition;
+
 mod written;
 
 #[cfg(test)]
 mod tests;
 
 use miserly_core::{ActualRuntime, Instants, Request, Time};
+
+pub use crate::equipartition::equipartition;
 
 use crate::events::Simulation;
 

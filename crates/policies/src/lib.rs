@@ -1,6 +1,7 @@
 //! The scheduling policies and their registry: pure, deterministic state machines.
 //!
-//! Rooms by mechanism: [`backfill`], [`preempt`], [`classes`]; over shared structures: [`shared`]. Every policy is registered once
+//! Rooms by mechanism: [`backfill`], [`preempt`], [`classes`], [`equipartition`]; over
+//! shared structures: [`shared`]. Every policy is registered once
 //! ([`POLICIES`]), with its parameters and its paper, and every front end reads that one registry.
 //!
 //! ```
@@ -18,6 +19,8 @@ pub mod backfill;
 pub mod preempt;
 
 pub mod classes;
+
+pub mod equipartition;
 
 pub mod shared;
 

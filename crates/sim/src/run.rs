@@ -238,6 +238,7 @@ impl Simulation {
     /// Plays the machine: what the scheduler started runs, and will end.
     fn apply(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> Result<(), RunError> {
         let mut effects = std::mem::take(&mut self.effects);
+        self.vacate(now, &effects);
         for effect in effects.drain(..) {
             let job = effect.job();
             let Some(live) = &mut self.live[job.index()] else { continue };
@@ -279,6 +280,19 @@ impl Simulation {
         }
         self.effects = effects;
         Ok(())
+    }
+
+    /// Takes the numbers of their processors from all jobs that the round moved, before anybody is given new ones:
+    /// the ledger shows where they lie after its last pass only.
+    fn vacate(&mut self, now: Time, effects: &[Effect]) {
+        let moves = |effect: &&Effect| {
+            matches!(effect, Effect::Suspended { .. } | Effect::Resized { .. } | Effect::Requeued { .. })
+        };
+        for effect in effects.iter().filter(moves) {
+            if let Some(live) = &mut self.live[effect.job().index()] {
+                live.leave(now, &mut self.pes);
+            }
+        }
     }
 
     /// Enters when a running job is due next, as it lies now: its end, or before that the end of its estimate.

@@ -60,7 +60,7 @@ fn page(policy: &Registered) -> String {
         let values = param.domain.values();
         // What can be listed in full is listed.
         let listed = matches!(param.domain, Domain::Order | Domain::Choice(_) | Domain::Flag);
-        let takes = if !listed { format!("{}; ", param.domain) } else { String::new() };
+        let takes = if listed { String::new() } else { format!("{}; ", param.domain) };
         text.push_str(&format!("\n{}  ({takes}default: {})\n  {}\n", param.name, param.default, param.doc));
         for (value, meaning) in values {
             text.push_str(&format!("    {value:<15}{meaning}\n"));

@@ -4,6 +4,17 @@ use super::{Entry, Expected, Ledger, Memo, Promise, State};
 use crate::violation::Rule;
 use crate::{Broken, HostId, JobId, Placement, Request, Resources, Sharing, SlotId, Span, Spread, Time};
 
+/// Of what a placement may have less than the job asked for, if of a processor at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Short {
+    /// Of nothing.
+    Nothing,
+    /// Of processors.
+    Cpus,
+    /// Of everything.
+    All,
+}
+
 impl Ledger {
     pub(crate) fn admit(&mut self, job: JobId, request: Request) -> Result<(), Rule> {
         if self.get(job).is_some() {
@@ -24,6 +35,7 @@ impl Ledger {
         job: JobId,
         now: Time,
         placement: Placement,
+        short: Short,
         quantum: Option<Time>,
     ) -> Result<Span, Rule> {
         let entry = self.get(job).ok_or(Rule::UnknownJob)?;
@@ -39,7 +51,7 @@ impl Ledger {
         if quantum.is_some_and(|until| until <= now) {
             return Err(Rule::NoQuantum);
         }
-        let procs = self.working_with(&entry.request, &placement, quantum.is_some())?;
+        let procs = self.working_with(&entry.request, &placement, short)?;
         let left = entry.left(now, procs);
         let planned = quantum.map_or(left, |until| left.min(until - now));
         self.take(&placement, |amount| amount)?;
@@ -57,18 +69,19 @@ impl Ledger {
 
     /// How many processors work for a job that lies so; or why it may not.
     ///
-    /// A job that is `less` may have less of all but its processors, or fewer processors and all else.
-    fn working_with(&self, request: &Request, placement: &Placement, less: bool) -> Result<u64, Rule> {
+    fn working_with(&self, request: &Request, placement: &Placement, short: Short) -> Result<u64, Rule> {
         let demand = self.machine.demand(request);
         if self.machine.spread() == Spread::One && placement.shares().len() != 1 {
             return Err(Rule::TooManyHosts);
         }
         let total = placement.total();
+        let enough = match short {
+            Short::Nothing => total == demand,
+            Short::Cpus => total.cpus_count() > 0 && total.without_cpus() == demand.without_cpus(),
+            Short::All => total.cpus_count() > 0,
+        };
         match self.machine.how_shared() {
-            Sharing::Shared if total == demand => Ok(demand.cpus_count()),
-            Sharing::Shared if less && total.cpus_count() > 0 && total.fits_in(&demand) => {
-                Ok(total.cpus_count())
-            }
+            Sharing::Shared if enough && total.fits_in(&demand) => Ok(total.cpus_count()),
             Sharing::Whole if self.holds_whole(placement, &demand) => Ok(demand.cpus_count()),
             _ => Err(Rule::WrongAmount),
         }
@@ -180,7 +193,7 @@ impl Ledger {
             return Err(Rule::NotSuspended);
         };
         let placement = placement.clone();
-        let procs = self.working_with(&entry.request, &placement, true)?;
+        let procs = self.working_with(&entry.request, &placement, Short::All)?;
         let expected = Expected::At(now + entry.left(now, procs));
         self.take(&placement, only_cpus)?;
         let entry = self.entry_mut(job);
@@ -202,9 +215,12 @@ impl Ledger {
         let [share] = placement.shares() else { return Err(Rule::OtherHost) };
         let amount = share.amount.with(crate::Kind::Cpus, procs);
         let (old, new) = (placement.clone(), Placement::on(share.host, amount));
-        let working = self.working_with(&entry.request, &new, true)?;
+        let working = self.working_with(&entry.request, &new, Short::All)?;
         let expected = match expected {
-            Expected::At(_) => Expected::At(now + entry.left(now, working)),
+            Expected::At(_) => {
+                let end = now + entry.left(now, working);
+                Expected::At(quantum.map_or(end, |until| end.min(until)))
+            }
             overdue @ Expected::Overdue { .. } => overdue,
         };
         self.give(&old, only_cpus);

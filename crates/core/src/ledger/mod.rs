@@ -4,6 +4,7 @@ mod changes;
 
 mod entry;
 
+pub(crate) use changes::Short;
 pub use entry::{Entry, Expected, Memo, Promise, State, span as span_of_work, work};
 
 use crate::{FreeHosts, HostId, JobId, Machine, Placement, Request, Resources, Time};

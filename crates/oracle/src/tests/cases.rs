@@ -3,7 +3,7 @@
 use miserly_core::{Instants, Span, Time};
 
 use super::{BOTH, CONSERVATIVE, EASY, FCFS, Literal, check, jobs};
-use crate::{NaiveOrder, NaivePolicy, schedule};
+use crate::{NaiveOrder, NaivePolicy, equipartition, schedule};
 
 const ALL: [NaivePolicy; 3] = [FCFS, EASY, CONSERVATIVE];
 
@@ -37,6 +37,18 @@ fn only_fcfs_stops_at_the_head() {
     check(FCFS, Instants::Batch, 2, &literals, &[0, 10, 15]);
     check(EASY, Instants::Batch, 2, &literals, &[0, 10, 0]);
     check(CONSERVATIVE, Instants::Batch, 2, &literals, &[0, 10, 0]);
+}
+
+#[test]
+fn equal_shares() {
+    // 8; 7 and 1; 4, 1 and 3; 4 and 4; 8.
+    let three = jobs(&[(0, 8, 8, 8), (2, 4, 1, 4), (4, 3, 6, 3)]);
+    let ends = [10_750_000, 6_000_000, 9_000_000].map(Time::from_ticks);
+    assert_eq!(equipartition(8, &three, None), ends);
+    // 8; 4 and 4; at 3 job 1 is long: 7 and 1; at 4 job 2 is too: 4 and 4; 8.
+    let two = jobs(&[(0, 4, 8, 4), (1, 4, 8, 4)]);
+    let ends = [6_250_000, 8_000_000].map(Time::from_ticks);
+    assert_eq!(equipartition(8, &two, Span::from_secs(3)), ends);
 }
 
 #[test]

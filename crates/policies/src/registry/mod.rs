@@ -18,7 +18,7 @@ pub use chosen::Chosen;
 pub use domain::Domain;
 pub use error::PolicyError;
 
-use self::entries::{backfill, classes, immediate, priority};
+use self::entries::{backfill, classes, equipartition, immediate, priority};
 use self::values::Values;
 use crate::backfill::family::Backfilling;
 
@@ -138,6 +138,7 @@ pub const POLICIES: &[Registered] = &[
     immediate::IMMEDIATE,
     immediate::SOON,
     classes::LSF,
+    equipartition::EQSPATIAL,
 ];
 
 /// Two entries are the same if they have the same name: a name is registered once.

@@ -6,6 +6,7 @@ mod chart;
 
 mod conservative;
 mod easy;
+mod eqspatial;
 mod fcfs;
 mod instants;
 mod lsf;

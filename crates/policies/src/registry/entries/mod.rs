@@ -9,3 +9,5 @@ pub(super) mod priority;
 pub(super) mod immediate;
 
 pub(super) mod classes;
+
+pub(super) mod equipartition;

@@ -1,0 +1,182 @@
+//! A host and the jobs that are assigned to it.
+
+use miserly_core::{
+    Entry, Expected, HostId, JobId, Kind, Ledger, Placement, Resources, State, Time, span_of_work,
+};
+
+use super::Rules;
+use super::division::{Want, divide, equally};
+
+/// A host, the jobs that are assigned to it, and how they should share it.
+///
+/// All of it is derived from the ledger; but for what a pass has just decided, and carries out before it ends.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) id: HostId,
+    pub(super) procs: u64,
+    /// In the order of their admission. Those that have no processor yet are pledged to the host in the ledger.
+    pub(super) jobs: Vec<Assigned>,
+    /// What they all asked for together, processors.
+    pub(super) asked: u64,
+    /// What those that catch up have beyond their equal shares.
+    pub(super) extra: u64,
+    /// What those take, besides processors, that have not started yet.
+    pub(super) unstarted: Resources,
+    /// Something has happened here since the last pass.
+    pub(super) touched: bool,
+    /// A quantum begins or ends, which does not wait for the minimum interval.
+    pub(super) at_once: bool,
+    /// When it has to be looked at again, though no event tells of it.
+    next_look: Time,
+    /// The same, but only where a wake-up is needed for it.
+    pub(super) wake: Time,
+}
+
+/// A job that is assigned to a host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Assigned {
+    pub(super) admitted: u64,
+    pub(super) job: JobId,
+    pub(super) asked: u64,
+    /// To be started for a quantum only, with little memory.
+    pub(super) lend: bool,
+    /// Its equal share.
+    pub(super) fair: u64,
+    /// Its share, with those in mind that are to have all they asked for.
+    pub(super) target: u64,
+}
+
+impl Assigned {
+    pub(super) fn of(job: JobId, entry: &Entry, lend: bool) -> Assigned {
+        let asked = entry.request.procs();
+        Assigned { admitted: entry.admitted, job, asked, lend, fair: 0, target: 0 }
+    }
+}
+
+impl Host {
+    pub(super) fn new(id: HostId, procs: u64) -> Host {
+        Host {
+            id,
+            procs,
+            jobs: Vec::new(),
+            asked: 0,
+            extra: 0,
+            unstarted: Resources::NONE,
+            touched: false,
+            at_once: false,
+            next_look: Time::MAX,
+            wake: Time::MAX,
+        }
+    }
+
+    /// Takes a job in, at its place by admission; `unheld` is what it needs and does not hold yet.
+    pub(super) fn join(&mut self, assigned: Assigned, unheld: Resources) {
+        let place = self.jobs.partition_point(|other| other.admitted < assigned.admitted);
+        self.jobs.insert(place, assigned);
+        self.unstarted = self.unstarted.plus(&unheld.without_cpus());
+    }
+
+    pub(super) fn leave(&mut self, job: JobId) {
+        self.jobs.retain(|assigned| assigned.job != job);
+        self.touched = true;
+    }
+
+    /// Whether its jobs may be given other processors now. What happens at one instant is one repartitioning.
+    pub(super) fn is_due(&self, now: Time, ledger: &Ledger, rules: &Rules) -> bool {
+        let mark = ledger.mark(self.id);
+        self.at_once || mark.is_none_or(|mark| mark == now || mark + rules.min_interval <= now)
+    }
+
+    /// Whether something is to be done here, or may be.
+    pub(super) fn needs_look(&self, now: Time) -> bool {
+        self.touched || self.next_look <= now
+    }
+
+    /// Computes the shares of its jobs anew, without those whose end at this instant is certain. O(n log n).
+    pub(super) fn survey(&mut self, now: Time, ledger: &Ledger, rules: &Rules) {
+        self.jobs.retain(|assigned| !is_released(ledger.entry(assigned.job)));
+        let asked: Vec<u64> = self.jobs.iter().map(|assigned| assigned.asked).collect();
+        let want = |assigned: &Assigned| Want {
+            asked: assigned.asked,
+            all: assigned.lend || rules.gives_all(ledger.entry(assigned.job), now),
+        };
+        let wants: Vec<Want> = self.jobs.iter().map(want).collect();
+        let shares = equally(self.procs, &asked).into_iter().zip(divide(self.procs, &wants));
+        for (assigned, (fair, target)) in self.jobs.iter_mut().zip(shares) {
+            (assigned.fair, assigned.target) = (fair, target);
+        }
+        self.asked = asked.iter().fold(0, |sum, asked| sum.saturating_add(*asked));
+        let catches_up = |assigned: &&Assigned| catches_up(ledger.entry(assigned.job));
+        let extra = |assigned: &Assigned| assigned.target.saturating_sub(assigned.fair);
+        self.extra = self.jobs.iter().filter(catches_up).map(extra).sum();
+    }
+
+    /// The equal share of one more job.
+    pub(super) fn share_of_another(&self, admitted: u64, asked: u64) -> u64 {
+        let place = self.jobs.partition_point(|other| other.admitted < admitted);
+        let mut all: Vec<u64> = self.jobs.iter().map(|assigned| assigned.asked).collect();
+        all.insert(place, asked);
+        equally(self.procs, &all)[place]
+    }
+
+    /// Notes when it has to be looked at again if nothing happens before.
+    pub(super) fn look_ahead(&mut self, now: Time, ledger: &Ledger, rules: &Rules) {
+        self.touched = false;
+        (self.wake, self.next_look) = (Time::MAX, Time::MAX);
+        let mut divided = true;
+        for assigned in &self.jobs {
+            let entry = ledger.entry(assigned.job);
+            divided &= entry.working() == assigned.target;
+            self.wake = self.wake.min(turning_point(now, entry, assigned.fair, rules));
+            self.next_look = self.next_look.min(expected_end(entry));
+        }
+        if !divided {
+            let mark = ledger.mark(self.id).unwrap_or(now);
+            self.wake = self.wake.min(mark + rules.min_interval);
+        }
+        self.next_look = self.next_look.min(self.wake);
+    }
+
+    /// What is free here of all but processors, beyond what its jobs will take.
+    pub(super) fn has_room(&self, ledger: &Ledger, need: &Resources) -> bool {
+        need.without_cpus().plus(&self.unstarted).fits_in(&ledger.free_hosts().on(self.id))
+    }
+
+    /// Free memory, to choose between hosts.
+    pub(super) fn free_memory(&self, ledger: &Ledger) -> u64 {
+        let free = ledger.free_hosts().on(self.id).get(Kind::Memory);
+        free.saturating_sub(self.unstarted.get(Kind::Memory))
+    }
+
+    /// A placement of so many processors here, and of all else that is needed.
+    pub(super) fn placement(&self, need: Resources, procs: u64) -> Placement {
+        Placement::on(self.id, need.with(Kind::Cpus, procs))
+    }
+}
+
+/// Whether it gets extra processors for what it missed; one in a quantum gets them for that.
+fn catches_up(entry: &Entry) -> bool {
+    entry.memo.owed > 0 && !matches!(entry.state, State::Running { quantum: Some(_), .. })
+}
+
+fn is_released(entry: &Entry) -> bool {
+    matches!(entry.state, State::Running { released: true, .. })
+}
+
+/// When a job will be entitled to another number of processors, by time alone.
+fn turning_point(now: Time, entry: &Entry, fair: u64, rules: &Rules) -> Time {
+    let State::Running { start, quantum, .. } = entry.state else { return Time::MAX };
+    let long = Some(start + rules.long_job_after).filter(|long| *long > now);
+    let gains = entry.working().saturating_sub(fair);
+    let caught_up =
+        catches_up(entry).then(|| entry.memo.owed_at.unwrap_or(start) + span_of_work(entry.memo.owed, gains));
+    [long, quantum, caught_up].into_iter().flatten().min().unwrap_or(Time::MAX)
+}
+
+/// When a job may be gone before anybody tells.
+fn expected_end(entry: &Entry) -> Time {
+    match entry.state {
+        State::Running { expected: Expected::At(end), .. } => end,
+        _ => Time::MAX,
+    }
+}

@@ -1,0 +1,108 @@
+//! Carrying out what the shares of a host say.
+
+use miserly_core::{Desk, Entry, JobId, Ledger, Memo, Reason, State, Violation};
+
+use super::Rules;
+use super::host::{Assigned, Host};
+
+impl Host {
+    /// Divides the processors, if that may be done now; else whoever has none takes of what is unallocated.
+    ///
+    /// `first` is the admission number of the first job in the queue.
+    pub(super) fn settle(
+        &mut self,
+        desk: &mut Desk<'_>,
+        rules: &Rules,
+        first: Option<u64>,
+    ) -> Result<(), Violation> {
+        if self.is_due(desk.now(), desk.ledger(), rules) {
+            self.at_once = false;
+            self.repartition(desk, rules, first)
+        } else {
+            self.start_on_unallocated(desk, rules, first)?;
+            self.pledge(desk)
+        }
+    }
+
+    /// Gives every job its share: those that have too much give first.
+    fn repartition(
+        &mut self,
+        desk: &mut Desk<'_>,
+        rules: &Rules,
+        first: Option<u64>,
+    ) -> Result<(), Violation> {
+        let ledger = desk.ledger();
+        let (running, starting): (Vec<Assigned>, Vec<Assigned>) =
+            self.jobs.iter().partition(|assigned| is_running(ledger, assigned.job));
+        let has = |assigned: &Assigned| ledger.entry(assigned.job).working();
+        let (shrinking, growing): (Vec<Assigned>, Vec<Assigned>) = running
+            .into_iter()
+            .filter(|assigned| has(assigned) != assigned.target)
+            .partition(|assigned| has(assigned) > assigned.target);
+        let moved = !shrinking.is_empty() || !growing.is_empty();
+        for assigned in shrinking {
+            desk.resize(assigned.job, assigned.target)?;
+        }
+        for assigned in starting {
+            self.start(desk, rules, &assigned, assigned.target, first)?;
+        }
+        for assigned in growing {
+            desk.resize(assigned.job, assigned.target)?;
+        }
+        if moved { desk.mark(self.id, desk.now()) } else { Ok(()) }
+    }
+
+    /// Starts who has no processor yet on those that nobody has, in order of admission.
+    pub(super) fn start_on_unallocated(
+        &mut self,
+        desk: &mut Desk<'_>,
+        rules: &Rules,
+        first: Option<u64>,
+    ) -> Result<(), Violation> {
+        for assigned in self.jobs.clone() {
+            let free = desk.ledger().free_hosts().on(self.id).cpus_count();
+            if free > 0 && !is_running(desk.ledger(), assigned.job) {
+                self.start(desk, rules, &assigned, free.min(assigned.asked), first)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        desk: &mut Desk<'_>,
+        rules: &Rules,
+        assigned: &Assigned,
+        procs: u64,
+        first: Option<u64>,
+    ) -> Result<(), Violation> {
+        let need = rules.need(desk.ledger(), assigned.job, assigned.lend);
+        let placement = self.placement(need, procs);
+        self.unstarted = self.unstarted.minus(&need.without_cpus()).unwrap_or_default();
+        if assigned.lend {
+            return desk.lend(assigned.job, placement, desk.now() + rules.quantum);
+        }
+        let entry = desk.ledger().entry(assigned.job);
+        let reason = match first {
+            Some(first) if first < assigned.admitted => Reason::Backfilled,
+            _ if entry.request.submit == desk.now() => Reason::AtOnce,
+            _ => Reason::Reserved,
+        };
+        desk.start_small(assigned.job, placement, reason)
+    }
+
+    /// Keeps the host for those that have no processor yet.
+    fn pledge(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        for assigned in &self.jobs {
+            let Entry { ref state, memo, .. } = *desk.ledger().entry(assigned.job);
+            if *state == State::Waiting && memo.pledged.is_none() {
+                desk.remember(assigned.job, Memo { pledged: Some(self.id), ..memo })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_running(ledger: &Ledger, job: JobId) -> bool {
+    matches!(ledger.entry(job).state, State::Running { .. })
+}
