@@ -62,6 +62,8 @@ mod driver;
 
 mod draw;
 
+pub mod lsf;
+
 pub use desk::Desk;
 pub use draw::draw;
 pub use driver::{Driver, Instants};
