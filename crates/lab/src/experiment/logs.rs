@@ -92,3 +92,23 @@ fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     }
     folders.iter().map(|folder| folder.join(file)).find(|path| path.exists())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(text: &str) -> Result<Log, String> {
+        let file: TraceFile = toml::from_str(text).unwrap();
+        file.open(&[]).and_then(|found| found)
+    }
+
+    #[test]
+    fn a_model_makes_the_month_that_is_asked_for() {
+        let log = open("name = 'january'\nmodel = 'o2k'\nmonth = '2000-01'").unwrap();
+        assert_eq!(log.survey.header.unix_start(), Some(946_706_400 - 7 * 86_400));
+        let error = open("name = 'may'\nmodel = 'o2k'\nmonth = '2000-05'").err().unwrap();
+        assert!(error.starts_with("no month \"2000-05\" in the paper; "), "{error}");
+        let error = open("name = 'sud'\nmodel = 'sud'\nmonth = '2000-01'").err().unwrap();
+        assert_eq!(error, "--month: sud is of no month; only o2k is");
+    }
+}
