@@ -4,7 +4,12 @@ use miserly_core::lsf::Class;
 
 use super::Month;
 
-/// A month of Table 4. The demands are percents of what all hosts can give during the month, as printed.
+/// A month of Table 4.
+///
+/// The text of the paper (§3) says of the table that the lt-mj jobs demand 1 to 5 % of the processors, where January's
+/// cell has 6; everything else that it says is so.
+///
+/// The demands are percents of what all hosts can give during the month, as printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demands {
     /// The jobs of each class, in the order of [`Class::ALL`].

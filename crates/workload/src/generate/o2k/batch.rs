@@ -5,6 +5,7 @@ use miserly_core::lsf::Class;
 use super::super::Made;
 use super::super::log::Memory;
 use super::draft::{Draft, drafts};
+use super::solve::STRAIN_MOST;
 use super::stream::Streams;
 use super::targets::Target;
 use super::{memory, runtimes};
@@ -19,6 +20,9 @@ const TILT_STEPS: u32 = 10;
 /// How far, as a power of e, the exponents may be from 1 without a tilt: runtimes and memory then still spread over
 /// all of their ranges. Decided here.
 const GOOD: f64 = 1.4;
+
+/// What share of a target may be missed: less than rounding shows in any cell of Table 4.
+const MISS: f64 = 0.01;
 
 /// What is to be made.
 pub(super) struct Batch {
@@ -40,12 +44,16 @@ struct Attempt {
     /// The logarithms of the exponents of runtimes and memory: 0 is no strain, and far below it, all are at their
     /// upper bounds.
     strains: [f64; 2],
+    /// By how much of the target the demands for processors and memory miss it.
+    misses: [f64; 2],
 }
 
 impl Attempt {
-    /// How far the worse of the exponents is from 1.
+    /// How far the worse of the exponents is from 1; beyond that of any that hits its targets, if one of them is missed.
     fn strain(&self) -> f64 {
-        self.strains[0].abs().max(self.strains[1].abs())
+        let worse = |of: [f64; 2]| of[0].abs().max(of[1].abs());
+        let missed = worse(self.misses);
+        if missed < MISS { worse(self.strains) } else { STRAIN_MOST + missed }
     }
 
     /// Whether it is memory, more than runtimes, that has to grow.
@@ -91,7 +99,9 @@ impl Batch {
         let (runtimes, bent) = runtimes::bend(&drafts, self.target.procs);
         let (requests, asked) =
             memory::requests(self.class.size, &drafts, &runtimes, self.target.memory, streams);
-        Attempt { drafts, runtimes, requests, strains: [bent.ln(), asked.ln()] }
+        let demands = demands(&drafts, &runtimes, &requests);
+        let misses = [demands[0] / self.target.procs - 1.0, demands[1] / self.target.memory - 1.0];
+        Attempt { drafts, runtimes, requests, strains: [bent.ln(), asked.ln()], misses }
     }
 
     fn made(&self, draft: &Draft, runtime: u64, memory: Memory) -> Made {
@@ -108,4 +118,14 @@ impl Batch {
             after: None,
         }
     }
+}
+
+/// The processor-seconds and the kB-seconds of jobs.
+fn demands(drafts: &[Draft], runtimes: &[u64], requests: &[u64]) -> [f64; 2] {
+    let jobs = drafts.iter().zip(runtimes).zip(requests);
+    let sums = jobs.fold([0, 0], |[procs, memory], ((draft, &runtime), &request)| {
+        let work = u64::from(draft.procs) * runtime;
+        [procs + u128::from(work), memory + u128::from(work) * u128::from(request)]
+    });
+    sums.map(|sum| sum as f64)
 }

@@ -1,14 +1,14 @@
 //! Finding the exponent at which a sum is what it has to be.
 
-/// The exponents tried, as powers of e: from nearly 0 to very large.
-const RANGE: (f64, f64) = (-4.0, 4.0);
+/// The exponents tried are, as powers of e, between minus and plus this: from nearly 0 to very large.
+pub(super) const STRAIN_MOST: f64 = 4.0;
 
 /// Steps of bisection: the exponent is known to one part in a hundred million.
 const STEPS: u32 = 30;
 
 /// The exponent at which `sum`, which falls as it grows, is nearest to `target`.
 pub(super) fn exponent(target: f64, sum: impl Fn(f64) -> f64) -> f64 {
-    let (mut low, mut high) = RANGE;
+    let (mut low, mut high) = (-STRAIN_MOST, STRAIN_MOST);
     for _ in 0..STEPS {
         let middle = f64::midpoint(low, high);
         if sum(middle.exp()) > target { low = middle } else { high = middle }
