@@ -51,13 +51,13 @@ mod tests;
 ///   (Table 1): the weights are tilted by a power of the size as far as that needs, and no further.
 /// - **Arrivals** (§3, Figure 1): a Poisson process, given the number of jobs, whose rate is that of the period and
 ///   of the kind of day. The figure's numbers are not in the text: per hour of a weekday's peak 1, of its
-///   intermediate hours 0.55, of its low ones 0.25, and half of that at weekends, decided here. In every other month
-///   a job of 64 processors is three times as likely as others to come in low hours or at a weekend ("in some cases",
-///   §3; which, is decided here).
+///   intermediate hours 0.55, of its low ones 0.25, and half of that at weekends, decided here. In November,
+///   January and March the rate of jobs of 64 processors is three times that in low hours and at weekends ("in some
+///   cases", §3; which and how much is decided here).
 /// - **Estimates** are round, up to the class's limit, which is the commonest. Decided here.
 /// - **Runtimes.** 17.5 % of each class run under a minute (15 to 20 %, §3), whatever they asked for; which gives the
 ///   12 to 33 % of §2.4 of those that asked for over an hour, and the 11 to 42 % for over ten hours. Of the lt jobs
-///   55 % run at most the 50 hours of st ("over 50 %", §3). The others spread over the decades from a minute to the
+///   at least 55 % run no longer than the 50 hours of st ("over 50 %", §3). The others spread over the decades from a minute to the
 ///   estimate (Figure 2), the wider the longer (§3), as short or long as the demand needs.
 /// - **Memory.** 30 % of each class use less than a tenth of what they ask for (25 to 35 %, §3), of those under a
 ///   minute 60 %, decided here. Half the serial jobs ask for over 512 MB (§3). Of the jobs under a minute all

@@ -8,7 +8,8 @@ use crate::swf::Header;
 /// Seconds of an hour.
 const HOUR: u64 = 3_600;
 
-/// How much likelier than others a job of 64 processors comes in low hours or at a weekend, in some months (§3).
+/// By how much the rate of jobs of 64 processors is raised in low hours and at weekends, in some months (§3). Decided
+/// here, as are the months.
 const OFF_PEAK: f64 = 3.0;
 
 /// The rate of arrivals, in that of a weekday's peak.
