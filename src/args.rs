@@ -13,6 +13,7 @@ use miserly_core::Instants;
 use miserly_policies::Chosen;
 use miserly_policies::shared::Profile;
 use miserly_sim::Grouping;
+use miserly_workload::o2k::Month;
 use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
 
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
@@ -346,7 +347,8 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// The model of the workload: feitelson96 (Feitelson 1996, section 3.5) sud or sud-feitelson96 (Zotkin et al. 2000, section 3)
+    /// The model of the workload: feitelson96 (Feitelson 1996, section 3.5), sud or sud-feitelson96 (Zotkin et al. 2000,
+    /// section 3), o2k (Chiang and Vernon 2001, section 3; it makes a --month, and takes no --jobs, --procs or --load)
     #[arg(long, value_name = "MODEL", default_value = "feitelson96")]
     pub(crate) model: String,
     /// How many jobs [default: 10000; sud: 18415]
@@ -361,6 +363,9 @@ pub(crate) struct GenerateArgs {
     /// The seed: the same one gives the same bytes [default: 1]
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
+    /// The month of o2k, after seven days of warm-up: 1999-10 to 2000-03 [default: 1999-10]
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) month: Option<Month>,
     /// Submit each repetition of a job only after the one before it has run
     #[arg(long)]
     pub(crate) repeat_after_end: bool,

@@ -3,7 +3,7 @@
 use miserly_lab::{PrepareError, Prepared};
 use miserly_policies::Chosen;
 use miserly_report::{Difference, Outcome, compare_tables, differences};
-use miserly_workload::generate::{Feitelson96, find_model};
+use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Trace};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -92,7 +92,6 @@ fn logs(args: &CompareArgs) -> anyhow::Result<Vec<Prepared>> {
 
 /// The workload that needs no download: what `miserly workload generate` prints without parameters.
 fn embedded() -> anyhow::Result<Trace> {
-    let entry = find_model(Feitelson96::NAME)?;
-    let log = (entry.build)(entry.shape).generate()?;
+    let log = Feitelson96::with_shape(Feitelson96::SHAPE).generate()?;
     Ok(log.into_trace("embedded (miserly workload generate)"))
 }

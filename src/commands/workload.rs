@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use miserly_report::{AtomicFile, check_json, check_text, describe_json, describe_text};
-use miserly_workload::generate::{Feitelson96, MadeLog, Model, Shape, find_model};
+use miserly_workload::generate::{Asked, MadeLog, Model, find_model};
 use miserly_workload::{CheckReport, Trace, TraceError, check, describe};
 use serde_json::Value;
 
@@ -86,17 +86,14 @@ fn write_to_stdout(log: &MadeLog) -> anyhow::Result<()> {
 impl GenerateArgs {
     /// The model with its parameters set.
     pub(crate) fn model(&self) -> anyhow::Result<Box<dyn Model>> {
-        let entry = find_model(&self.model)?;
-        let shape = Shape {
-            jobs: self.jobs.unwrap_or(entry.shape.jobs),
-            procs: self.procs.unwrap_or(entry.shape.procs),
-            load: self.load.unwrap_or(entry.shape.load),
-            seed: self.seed.unwrap_or(entry.shape.seed),
+        let asked = Asked {
+            jobs: self.jobs,
+            procs: self.procs,
+            load: self.load,
+            seed: self.seed,
+            month: self.month,
+            repeat_after_end: self.repeat_after_end,
         };
-        if !self.repeat_after_end {
-            return Ok((entry.build)(shape));
-        }
-        ensure!(entry.name == Feitelson96::NAME, "--repeat-after-end: {} repeats no jobs", entry.name);
-        Ok(Box::new(Feitelson96 { repeat_after_end: true, ..Feitelson96::with_shape(shape) }))
+        Ok((find_model(&self.model)?.build)(&asked)?)
     }
 }

@@ -279,7 +279,19 @@ fn models_that_make_no_log() {
     check("workload generate --model sud --repeat-after-end", "--repeat-after-end: sud repeats no jobs");
     check(
         "workload generate --model lublin99",
-        "no model \"lublin99\"; there are feitelson96, sud, sud-feitelson96",
+        "no model \"lublin99\"; there are feitelson96, sud, sud-feitelson96, o2k",
+    );
+    let of_month = "o2k makes the jobs of a month on a machine that is given; ask for another --month";
+    for option in ["--jobs", "--procs", "--load"] {
+        check(&format!("workload generate --model o2k {option} 1"), &format!("{option}: {of_month}"));
+    }
+    check("workload generate --month 2000-01", "--month: feitelson96 is of no month; only o2k is");
+    let months = "there are 1999-10, 1999-11, 1999-12, 2000-01, 2000-02, 2000-03";
+    check(
+        "workload generate --model o2k --month 1999-09",
+        &format!(
+            "invalid value '1999-09' for '--month <MONTH>': no month \"1999-09\" in the paper; {months}"
+        ),
     );
 }
 

@@ -63,3 +63,18 @@ fn a_model_has_its_own_shape() {
         assert!(shaped.contains(&format!("; Note: parameter {part}\n")), "{shaped}");
     }
 }
+
+#[test]
+fn a_month_of_the_origin_2000_is_told_beside_the_paper() {
+    let lab = Lab::new();
+    lab.stdout("workload generate --model o2k --month 2000-03 --seed 5 -o march.swf");
+    let text = lab.stdout("workload describe march.swf");
+    assert!(text.contains("\n2000-03 beside the paper"), "{text}");
+    let month = &lab.document("workload describe march.swf --json")["month"];
+    assert_eq!(month["overall"]["ours"]["jobs"], 7034);
+    assert_eq!(month["overall"]["paper"], json!({ "jobs": 7034, "procs": 0.85, "memory": 0.78 }));
+    // Another log has no such part.
+    lab.stdout("workload generate --jobs 50 -o made.swf");
+    assert_eq!(lab.document("workload describe made.swf --json")["month"], json!(null));
+    assert!(!lab.stdout("workload describe made.swf").contains("the paper"));
+}

@@ -30,6 +30,8 @@ pub mod describe;
 
 pub mod check;
 
+pub mod o2k;
+
 pub mod generate;
 
 pub use check::{CheckReport, check};

@@ -53,6 +53,8 @@ pub struct TraceFile {
     pub load: Option<f64>,
     /// The model's seed.
     pub seed: Option<u64>,
+    /// The model's month.
+    pub month: Option<String>,
     /// Where the log is to be had, or what to know of it; said where it is missing, and beside its results.
     pub note: Option<String>,
     /// Whether the experiment goes on without it.

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use miserly_workload::generate::{Shape, find_model};
+use miserly_workload::generate::{Asked, find_model};
+use miserly_workload::o2k::NoSuchMonth;
 use miserly_workload::{Survey, Trace, TraceError};
 
 use super::file::TraceFile;
@@ -52,14 +53,23 @@ impl TraceFile {
     }
 
     fn make(&self, model: &str) -> Result<Trace, String> {
-        let entry = find_model(model).map_err(|error| error.to_string())?;
-        let shape = Shape {
-            jobs: self.jobs.unwrap_or(entry.shape.jobs),
-            procs: self.options.procs.unwrap_or(entry.shape.procs),
-            load: self.load.unwrap_or(entry.shape.load),
-            seed: self.seed.unwrap_or(entry.shape.seed),
+        let month = self
+            .month
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(|error: NoSuchMonth| error.to_string())?;
+        let asked = Asked {
+            jobs: self.jobs,
+            procs: self.options.procs,
+            load: self.load,
+            seed: self.seed,
+            month,
+            repeat_after_end: false,
         };
-        let made = (entry.build)(shape).generate().map_err(|error| error.to_string())?;
+        let entry = find_model(model).map_err(|error| error.to_string())?;
+        let made =
+            (entry.build)(&asked).and_then(|model| model.generate()).map_err(|error| error.to_string())?;
         Ok(made.into_trace(&self.name))
     }
 
@@ -81,4 +91,24 @@ fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
         return Path::new(file).exists().then(|| file.into());
     }
     folders.iter().map(|folder| folder.join(file)).find(|path| path.exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(text: &str) -> Result<Log, String> {
+        let file: TraceFile = toml::from_str(text).unwrap();
+        file.open(&[]).and_then(|found| found)
+    }
+
+    #[test]
+    fn a_model_makes_the_month_that_is_asked_for() {
+        let log = open("name = 'january'\nmodel = 'o2k'\nmonth = '2000-01'").unwrap();
+        assert_eq!(log.survey.header.unix_start(), Some(946_706_400 - 7 * 86_400));
+        let error = open("name = 'may'\nmodel = 'o2k'\nmonth = '2000-05'").err().unwrap();
+        assert!(error.starts_with("no month \"2000-05\" in the paper; "), "{error}");
+        let error = open("name = 'sud'\nmodel = 'sud'\nmonth = '2000-01'").err().unwrap();
+        assert_eq!(error, "--month: sud is of no month; only o2k is");
+    }
 }

@@ -5,6 +5,7 @@ use miserly_workload::describe::{Active, Clock, OfEstimate, Share, Spread};
 use miserly_workload::swf::Field;
 
 use super::json::studied_or_common;
+use super::month::month_text;
 use super::text::{LABEL, bar, commons, duration, labelled, percent, share, short};
 
 const BAR: u64 = 24;
@@ -24,7 +25,7 @@ const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Frid
 /// # Ok::<(), miserly_workload::TraceError>(())
 /// ```
 pub fn describe_text(log: &Description, studied: &[u64]) -> String {
-    [
+    let mut parts = vec![
         head(log),
         spreads(log),
         sizes(log),
@@ -32,9 +33,10 @@ pub fn describe_text(log: &Description, studied: &[u64]) -> String {
         people(log),
         hours(log),
         weekdays(log),
-        missing(log),
-    ]
-    .join("\n")
+    ];
+    parts.extend(log.month.as_ref().map(month_text));
+    parts.push(missing(log));
+    parts.join("\n")
 }
 
 fn head(log: &Description) -> String {

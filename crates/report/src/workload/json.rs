@@ -5,6 +5,8 @@ use miserly_workload::describe::{Active, Arrivals, Clock, Common, EstimateQualit
 use miserly_workload::{CheckReport, Description};
 use serde_json::{Map, Value, json};
 
+use super::month::month_json;
+
 /// A description of a log as JSON; `studied` are the estimates, in seconds, whose jobs are told apart, the three
 /// commonest where none is named.
 pub fn describe_json(log: &Description, studied: &[u64]) -> Value {
@@ -42,6 +44,7 @@ pub fn describe_json(log: &Description, studied: &[u64]) -> Value {
         "arrivals": arrivals(&log.arrivals),
         "statuses": statuses.collect::<Map<_, _>>(),
         "memory": { "requested": share(log.requested_memory), "used": share(log.used_memory) },
+        "month": log.month.as_ref().map(month_json),
         "missing": missing.collect::<Map<_, _>>(),
     })
 }
@@ -148,7 +151,7 @@ fn spread(spread: Option<Spread>) -> Value {
     })
 }
 
-fn share(share: Share) -> Value {
+pub(super) fn share(share: Share) -> Value {
     json!({ "count": share.count, "of": share.of, "share": share.fraction() })
 }
 

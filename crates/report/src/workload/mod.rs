@@ -2,6 +2,8 @@
 
 mod describe;
 
+mod month;
+
 mod check;
 
 mod import;

@@ -63,8 +63,8 @@ impl LocalTime {
         }
     }
 
-    /// Seconds since a Monday's midnight, for a second of the log.
-    fn since_monday(&self, submit: i64) -> i64 {
+    /// Seconds since a Monday's midnight, for a second of the log; since the log's start, if the clock is unknown.
+    pub(crate) fn since_monday(&self, submit: i64) -> i64 {
         let unix_monday = EPOCH_WEEKDAY * DAY;
         match self {
             LocalTime::Zone { start, zone, .. } => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::arrivals::{ArrivalCounter, LocalTime};
 use super::estimates::EstimateCounter;
+use super::o2k::MonthCollector;
 use super::spread::{Share, Tally};
 use super::{Active, COMMONEST, Description, LogSpan, Runtimes, Sizes};
 use crate::jobs::ProcsField;
@@ -27,6 +28,8 @@ pub(super) struct Collector {
     estimates: EstimateCounter,
     /// Made with the first job, when the header has been read.
     arrivals: Option<ArrivalCounter>,
+    /// Looked for with the first job.
+    month: Option<MonthCollector>,
     statuses: BTreeMap<i64, u64>,
     requested_memory: u64,
     used_memory: u64,
@@ -49,6 +52,7 @@ impl Collector {
             partitions: Tally::default(),
             estimates: EstimateCounter::default(),
             arrivals: None,
+            month: None,
             statuses: BTreeMap::new(),
             requested_memory: 0,
             used_memory: 0,
@@ -57,7 +61,13 @@ impl Collector {
     }
 
     pub(super) fn add(&mut self, record: &Record, header: &Header) {
+        if self.jobs == 0 {
+            self.month = MonthCollector::of(header, self.field);
+        }
         self.jobs += 1;
+        if let Some(month) = &mut self.month {
+            month.add(record);
+        }
         self.add_times(record, header);
         self.add_size(record);
         self.estimates.add(record);
@@ -123,6 +133,7 @@ impl Collector {
             used_memory: share(self.used_memory),
             queues: active(&self.queues),
             partitions: active(&self.partitions),
+            month: self.month.map(MonthCollector::finish),
             missing: Field::ALL.map(|field| (field, self.missing[field as usize])),
         }
     }

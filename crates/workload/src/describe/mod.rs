@@ -14,14 +14,17 @@ mod estimates;
 
 mod study;
 
+mod o2k;
+
 mod collect;
 
 pub use arrivals::{Arrivals, Clock};
 pub use estimates::{EstimateQuality, ROUND};
+pub use o2k::{ClassRow, Demand, MonthStudy, Statement, Unit};
 pub use spread::{Common, Share, Spread};
 pub use study::{Bin, Cdf, OfEstimate, Study};
 
-pub(crate) use arrivals::{named_zone, offset_at};
+pub(crate) use arrivals::{LocalTime, named_zone, offset_at};
 use collect::Collector;
 
 /// How many of the commonest values are kept.
@@ -70,6 +73,8 @@ pub struct Description {
     pub queues: Active,
     /// The partitions, the commonest first.
     pub partitions: Active,
+    /// The month of the NCSA Origin 2000 beside the paper's, if the model `o2k` made the log.
+    pub month: Option<MonthStudy>,
     /// For each field, how many jobs do not know it.
     pub missing: [(Field, u64); 18],
 }
@@ -142,7 +147,8 @@ impl Description {
 /// Describes a log in one pass. `procs` overrides the header's machine size; `field` says which field is a
 /// job's size where both are known.
 ///
-/// Memory follows the different values in the log, and two numbers per job that has an estimate.
+/// Memory follows the different values in the log, and two numbers per job that has an estimate; of a log of the model
+/// `o2k`, some more per job.
 ///
 /// # Errors
 /// If the log cannot be read, or holds no jobs. Malformed lines are counted.

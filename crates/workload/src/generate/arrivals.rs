@@ -8,7 +8,7 @@ use crate::swf::SECONDS_MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) procs: u32,
-    /// In seconds.
+    /// In seconds; the estimate is the same.
     pub(super) runtime: u64,
     /// How many times.
     pub(super) length: u32,
@@ -37,7 +37,16 @@ impl Target {
 impl Run {
     fn made(&self, submit: f64) -> Made {
         let submit = whole_seconds(submit);
-        Made { submit, runtime: self.runtime, procs: self.procs, user: self.user, after: None }
+        Made {
+            submit,
+            runtime: self.runtime,
+            estimate: self.runtime,
+            procs: self.procs,
+            memory: None,
+            user: self.user,
+            queue: None,
+            after: None,
+        }
     }
 }
 

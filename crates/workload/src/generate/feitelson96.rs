@@ -1,7 +1,7 @@
 //! The workload model of Feitelson, Packing schemes for gang scheduling, JSSPP 1996, §3.5.
 
 use super::arrivals::{Run, Target, after_the_end, on_one_stream, whole_seconds};
-use super::log::MadeLog;
+use super::log::{MadeLog, Site};
 use super::random::{Discrete, Stream, harmonic};
 use super::{GenerateError, Model, Shape};
 
@@ -122,6 +122,10 @@ impl Feitelson96 {
     /// The model's name.
     pub const NAME: &str = "feitelson96";
 
+    /// The shape of the log that is made where nobody says otherwise. The load is decided here, above the parameter's
+    /// own default, so that the log tells policies apart.
+    pub const SHAPE: Shape = Shape { jobs: 10_000, procs: 128, load: 0.85, seed: 1 };
+
     /// The model of this shape, its other parameters at their defaults.
     pub fn with_shape(shape: Shape) -> Feitelson96 {
         let Shape { jobs, procs, load, seed } = shape;
@@ -199,7 +203,7 @@ impl Model for Feitelson96 {
         } else {
             on_one_stream(target, self.runs(), gap)?
         };
-        Ok(MadeLog::new(self, self.procs, jobs))
+        Ok(MadeLog::new(self, Site::plain(self.procs), jobs))
     }
 }
 

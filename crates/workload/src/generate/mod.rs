@@ -23,8 +23,14 @@ mod feitelson96;
 
 mod sud;
 
+mod o2k;
+
+mod asked;
+
+pub use asked::Asked;
 pub use feitelson96::Feitelson96;
-pub use log::{Made, MadeLog};
+pub use log::{Made, MadeLog, Memory};
+pub use o2k::O2k;
 pub use sud::{Sizes as SudSizes, Sud};
 
 /// A model of a workload, with its parameters set.
@@ -68,10 +74,11 @@ pub struct ModelEntry {
     pub name: &'static str,
     /// One line on what it is, and where from.
     pub about: &'static str,
-    /// The shape that it has where nobody says otherwise.
-    pub shape: Shape,
-    /// The model with this shape and its other parameters as they come.
-    pub build: fn(Shape) -> Box<dyn Model>,
+    /// The model with what was asked for, and everything else as it comes.
+    ///
+    /// # Errors
+    /// [`GenerateError::NotTaken`] for something that the model has no use for.
+    pub build: fn(&Asked) -> Result<Box<dyn Model>, GenerateError>,
 }
 
 /// Every model.
@@ -79,20 +86,36 @@ pub const MODELS: &[ModelEntry] = &[
     ModelEntry {
         name: Feitelson96::NAME,
         about: "Rigid jobs, mostly small and of interesting sizes, repeated in runs (Feitelson, 1996)",
-        shape: Shape { jobs: 10_000, procs: 128, load: 0.85, seed: 1 },
-        build: |shape| Box::new(Feitelson96::with_shape(shape)),
+        build: |asked| {
+            let shape = asked.shape(Feitelson96::NAME, Feitelson96::SHAPE)?;
+            let repeat_after_end = asked.repeat_after_end;
+            Ok(Box::new(Feitelson96 { repeat_after_end, ..Feitelson96::with_shape(shape) }))
+        },
     },
     ModelEntry {
         name: Sud::NAME,
         about: "Rigid jobs of uniform runtimes, 1 to 240 minutes, and sizes (Zotkin, Keleher, Perkovic, 2000)",
-        shape: Sud::SHAPE,
-        build: |shape| Box::new(Sud::with_shape(shape)),
+        build: |asked| {
+            asked.repeats_not(Sud::NAME)?;
+            Ok(Box::new(Sud::with_shape(asked.shape(Sud::NAME, Sud::SHAPE)?)))
+        },
     },
     ModelEntry {
         name: Sud::SIZED_NAME,
         about: "The same with the sizes of feitelson96",
-        shape: Sud::SIZED_SHAPE,
-        build: |shape| Box::new(Sud { sizes: SudSizes::Feitelson96, ..Sud::with_shape(shape) }),
+        build: |asked| {
+            asked.repeats_not(Sud::SIZED_NAME)?;
+            let shape = asked.shape(Sud::SIZED_NAME, Sud::SIZED_SHAPE)?;
+            Ok(Box::new(Sud { sizes: SudSizes::Feitelson96, ..Sud::with_shape(shape) }))
+        },
+    },
+    ModelEntry {
+        name: O2k::NAME,
+        about: "A month of the NCSA Origin 2000, with memory: Table 4 of Chiang and Vernon, 2001",
+        build: |asked| {
+            asked.repeats_not(O2k::NAME)?;
+            Ok(Box::new(O2k::of(asked)?))
+        },
     },
 ];
 
@@ -116,6 +139,16 @@ pub enum GenerateError {
         value: String,
         /// What it must be.
         wanted: &'static str,
+    },
+    /// Something was asked for that the model has no use for.
+    #[error("{option}: {model} {why}")]
+    NotTaken {
+        /// The model.
+        model: &'static str,
+        /// What was asked for, as the command line has it.
+        option: &'static str,
+        /// Why that makes no sense.
+        why: &'static str,
     },
     /// The load is so low that times grow beyond what the format's reader takes.
     #[error(
@@ -149,16 +182,47 @@ mod tests {
 
     #[test]
     fn models_are_found_by_name() {
-        let shape = Shape { jobs: 3, procs: 8, load: 0.5, seed: 1 };
         for entry in MODELS {
-            let model = (find_model(entry.name).unwrap().build)(shape);
+            let model = (find_model(entry.name).unwrap().build)(&Asked::default()).unwrap();
             assert_eq!(model.name(), entry.name);
-            assert_eq!(model.generate().unwrap().jobs.len(), 3);
         }
         let error = find_model("feitelsen96").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no model \"feitelsen96\"; there are feitelson96, sud, sud-feitelson96"
+            "no model \"feitelsen96\"; there are feitelson96, sud, sud-feitelson96, o2k"
         );
+    }
+
+    #[test]
+    fn models_have_the_shape_that_is_asked_for() {
+        let asked =
+            Asked { jobs: Some(3), procs: Some(8), load: Some(0.5), seed: Some(1), ..Asked::default() };
+        for name in [Feitelson96::NAME, Sud::NAME, Sud::SIZED_NAME] {
+            let model = (find_model(name).unwrap().build)(&asked).unwrap();
+            assert_eq!(model.generate().unwrap().jobs.len(), 3);
+        }
+    }
+
+    #[track_caller]
+    fn refused(name: &str, asked: &Asked, message: &str) {
+        let error = (find_model(name).unwrap().build)(asked).err().unwrap();
+        assert_eq!(error.to_string(), message);
+    }
+
+    #[test]
+    fn what_a_model_has_no_use_for_is_refused() {
+        let of_month = "makes the jobs of a month on a machine that is given; ask for another --month";
+        for (option, asked) in [
+            ("--jobs", Asked { jobs: Some(1), ..Asked::default() }),
+            ("--procs", Asked { procs: Some(960), ..Asked::default() }),
+            ("--load", Asked { load: Some(1.0), ..Asked::default() }),
+        ] {
+            refused("o2k", &asked, &format!("{option}: o2k {of_month}"));
+        }
+        let repeated = Asked { repeat_after_end: true, ..Asked::default() };
+        refused("sud", &repeated, "--repeat-after-end: sud repeats no jobs");
+        refused("o2k", &repeated, "--repeat-after-end: o2k repeats no jobs");
+        let month = Asked { month: Some(crate::o2k::Month::March), ..Asked::default() };
+        refused("feitelson96", &month, "--month: feitelson96 is of no month; only o2k is");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arrivals::{Run, Target, on_one_stream};
 use super::feitelson96::Feitelson96;
-use super::log::MadeLog;
+use super::log::{MadeLog, Site};
 use super::random::{Discrete, Stream};
 use super::{GenerateError, Model, Shape};
 
@@ -150,7 +150,7 @@ impl Model for Sud {
         let target = Target { jobs, procs: self.procs, load: self.load };
         let mut arrivals = Stream::new(self.seed, purpose::ARRIVALS);
         let jobs = on_one_stream(target, self.runs(), || arrivals.exponential(1.0))?;
-        Ok(MadeLog::new(self, self.procs, jobs))
+        Ok(MadeLog::new(self, Site::plain(self.procs), jobs))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Logs of random comments, blank lines and jobs.
 
 use miserly_workload::Trace;
-use miserly_workload::generate::{MODELS, Shape};
+use miserly_workload::generate::{Asked, MODELS};
 use proptest::prelude::*;
 
 use super::assert_round_trip;
@@ -59,7 +59,7 @@ proptest! {
 #[test]
 fn round_trip_of_every_model() {
     for entry in MODELS {
-        let model = (entry.build)(Shape { jobs: 300, procs: 100, load: 0.6, seed: 7 });
+        let model = (entry.build)(&Asked { seed: Some(7), ..Asked::default() }).unwrap();
         let mut text = Vec::new();
         model.generate().unwrap().write(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();

@@ -1,0 +1,80 @@
+//! The times that users ask for.
+
+use miserly_core::lsf::Length;
+
+use super::super::random::{Discrete, Stream};
+
+const MINUTE: u64 = 60;
+
+const HOUR: u64 = 3_600;
+
+/// Estimates in seconds, and weights. Round, within the limits of the class (Table 1); its own limit, the most that
+/// costs nothing, is the commonest. Decided here.
+const fn weights(length: Length) -> &'static [(u64, f64)] {
+    match length {
+        Length::VeryShort => &[
+            (10 * MINUTE, 0.04),
+            (30 * MINUTE, 0.10),
+            (HOUR, 0.16),
+            (2 * HOUR, 0.12),
+            (3 * HOUR, 0.08),
+            (4 * HOUR, 0.10),
+            (5 * HOUR, 0.40),
+        ],
+        Length::Short => &[
+            (8 * HOUR, 0.05),
+            (10 * HOUR, 0.12),
+            (12 * HOUR, 0.08),
+            (20 * HOUR, 0.10),
+            (24 * HOUR, 0.12),
+            (30 * HOUR, 0.05),
+            (40 * HOUR, 0.06),
+            (48 * HOUR, 0.07),
+            (50 * HOUR, 0.35),
+        ],
+        Length::Medium => &[
+            (72 * HOUR, 0.08),
+            (96 * HOUR, 0.06),
+            (100 * HOUR, 0.22),
+            (120 * HOUR, 0.08),
+            (150 * HOUR, 0.11),
+            (200 * HOUR, 0.45),
+        ],
+        Length::Long => &[(250 * HOUR, 0.10), (300 * HOUR, 0.22), (350 * HOUR, 0.08), (400 * HOUR, 0.60)],
+    }
+}
+
+/// The estimates of a class.
+pub(super) struct Estimates {
+    weights: &'static [(u64, f64)],
+    index: Discrete,
+}
+
+impl Estimates {
+    pub(super) fn new(length: Length) -> Estimates {
+        let weights = weights(length);
+        // A dozen at most.
+        let count = u32::try_from(weights.len()).unwrap_or(u32::MAX);
+        Estimates { weights, index: Discrete::new(count, |number| weights[number as usize - 1].1) }
+    }
+
+    /// Seconds.
+    pub(super) fn draw(&self, stream: &mut Stream) -> u64 {
+        self.weights[self.index.draw(stream) as usize - 1].0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::Span;
+
+    use super::*;
+
+    #[test]
+    fn estimates_are_of_their_class() {
+        for length in Length::ALL {
+            let of = |&(seconds, _): &(u64, f64)| Length::of(Span::from_secs(seconds.cast_signed()).unwrap());
+            assert!(weights(length).iter().all(|weighted| of(weighted) == Some(length)));
+        }
+    }
+}
