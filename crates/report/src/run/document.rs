@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::details::{Details, Guarantees, Uncertainty};
 use super::groups::{Group, breakdowns};
+use super::machine::MachineDoc;
 
 /// Everything that is told of one run. Only `timing` differs between two runs of the same.
 #[derive(Clone, Debug, Serialize)]
@@ -60,6 +61,8 @@ pub struct Outcome {
 pub struct Settings {
     /// The machine's processors.
     pub procs: u32,
+    /// The machine.
+    pub machine: MachineDoc,
     /// The convention for events of one instant.
     pub instants: String,
     /// What happens to a job at the log's own estimate.

@@ -193,6 +193,9 @@ fn log_heading(outcome: &Outcome, outcomes: &[&Outcome]) -> String {
     let (settings, jobs) = (&outcome.settings, &outcome.jobs);
     let mut text =
         format!("{:<24}{}, {} processors\n", "log", outcome.trace.name, count(settings.procs.into()));
+    if !settings.machine.is_plain() {
+        text.push_str(&format!("{:<24}{}\n", "machine", settings.machine.told()));
+    }
     let mut said = format!("{} read, {} simulated", count(jobs.read), count(jobs.simulated));
     if jobs.measured != jobs.simulated {
         said.push_str(&format!(", {} measured", count(jobs.measured)));
