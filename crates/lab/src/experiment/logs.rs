@@ -7,6 +7,7 @@ use miserly_workload::generate::{Shape, find_model};
 use miserly_workload::{Survey, Trace, TraceError};
 
 use super::file::TraceFile;
+use super::machines::Machines;
 
 /// A log that many runs share: unpacked in memory, looked over, with its checksum.
 #[derive(Clone)]
@@ -39,9 +40,13 @@ impl TraceFile {
     /// Finds the log: makes it, or looks for its file in `folders`, in their order.
     ///
     /// The inner error says where it was looked for; the outer one, why a log that is there cannot be used.
-    pub(super) fn open(&self, folders: &[PathBuf]) -> Result<Result<Log, String>, String> {
+    pub(super) fn open(
+        &self,
+        folders: &[PathBuf],
+        machines: &Machines,
+    ) -> Result<Result<Log, String>, String> {
         let trace = match (&self.file, &self.model) {
-            (None, Some(model)) => self.make(model)?,
+            (None, Some(model)) => self.make(model, machines)?,
             (Some(file), _) => match find(file, folders) {
                 Some(path) => Trace::open(&path).map_err(|error| error.to_string())?,
                 None => return Ok(Err(self.missing(file))),
@@ -51,11 +56,11 @@ impl TraceFile {
         Log::load(trace).map(Ok).map_err(|error| error.to_string())
     }
 
-    fn make(&self, model: &str) -> Result<Trace, String> {
+    fn make(&self, model: &str, machines: &Machines) -> Result<Trace, String> {
         let entry = find_model(model).map_err(|error| error.to_string())?;
         let shape = Shape {
             jobs: self.jobs.unwrap_or(entry.shape.jobs),
-            procs: self.options.procs.unwrap_or(entry.shape.procs),
+            procs: self.options.processors(machines).unwrap_or(entry.shape.procs),
             load: self.load.unwrap_or(entry.shape.load),
             seed: self.seed.unwrap_or(entry.shape.seed),
         };
@@ -76,7 +81,8 @@ pub fn looked_in(folders: &[PathBuf]) -> String {
     format!("looked for in: {looked}; name the folder of logs with --traces or MISERLY_TRACES")
 }
 
-fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+/// The first of the folders' files of that name; a file that is named in full is itself.
+pub(super) fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     if Path::new(file).is_absolute() {
         return Path::new(file).exists().then(|| file.into());
     }
