@@ -155,7 +155,7 @@ pub struct Record {
     /// Distributions, and the machine and the queue over time.
     #[serde(default)]
     pub details: bool,
-    /// Measures by category, user, queue or runtime-bin.
+    /// Measures by category, user, queue, runtime-bin or lsf-class.
     #[serde(default)]
     pub by: Vec<String>,
     /// One row per job, in a file of its own.
