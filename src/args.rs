@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
-use miserly_core::Instants;
+use miserly_core::{Instants, Sharing, Spread};
 use miserly_policies::Chosen;
 use miserly_policies::shared::Profile;
 use miserly_sim::Grouping;
@@ -57,6 +57,18 @@ pub(crate) struct RunArgs {
     /// The machine's processors, in place of the log's MaxProcs or MaxNodes
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<u32>,
+
+    /// The machine: o2k (the NCSA Origin 2000), a number of processors, or a file of its hosts (docs/machines.md)
+    #[arg(long, value_name = "MACHINE", conflicts_with = "procs")]
+    pub(crate) machine: Option<String>,
+
+    /// Over how many hosts a job may lie, in place of what the machine says
+    #[arg(long, value_enum, requires = "machine")]
+    pub(crate) span: Option<SpanArg>,
+
+    /// Whether jobs share hosts, in place of what the machine says
+    #[arg(long, value_enum, requires = "machine")]
+    pub(crate) sharing: Option<SharingArg>,
 
     /// What the policy is told of the runtimes: trace[*F], exact[*R], uniform:R or uniform:R:mean
     ///
@@ -411,6 +423,40 @@ impl From<OverrunArg> for Overrun {
             OverrunArg::Kill => Overrun::Kill,
             OverrunArg::Extend => Overrun::Extend,
             OverrunArg::Run => Overrun::Run,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SpanArg {
+    /// One
+    One,
+    /// Any number, each processor with its part of the job's memory
+    Any,
+}
+
+impl From<SpanArg> for Spread {
+    fn from(arg: SpanArg) -> Spread {
+        match arg {
+            SpanArg::One => Spread::One,
+            SpanArg::Any => Spread::Any,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SharingArg {
+    /// They do
+    Shared,
+    /// A job has its hosts to itself
+    Whole,
+}
+
+impl From<SharingArg> for Sharing {
+    fn from(arg: SharingArg) -> Sharing {
+        match arg {
+            SharingArg::Shared => Sharing::Shared,
+            SharingArg::Whole => Sharing::Whole,
         }
     }
 }

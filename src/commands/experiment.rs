@@ -96,7 +96,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
             continue;
         }
         let part_folder = folder.join(part);
-        let experiment = Experiment::parse(format!("{part}.toml"), *text)?;
+        let experiment = Experiment::parse(format!("{part}.toml"), *text)?.beside(paper.machines);
         conduct(experiment, &folders, &part_folder, &command)?;
         let page = page(&part_folder)?;
         write_page(&part_folder, &page)?;

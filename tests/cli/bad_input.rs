@@ -24,6 +24,7 @@ fn lab() -> Lab {
     lab.write("elf.swf", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0\x01\0\n\0\0\n\x01");
     lab.write("noise.swf", noise(4_000).as_slice());
     lab.write("zeros.swf", vec![0; 200_000]);
+    lab.write("bad.toml", "span = \"any\"\n[[host]]\nname = \"a\"\ncpus = 0\n");
     std::fs::create_dir(lab.path("folder")).expect("a folder");
     std::fs::create_dir(lab.path("folder.csv")).expect("a folder");
     lab
@@ -128,6 +129,24 @@ fn malformed_lines() {
         "simulate f17.swf -p easy --jobs out.csv",
         &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"),
     );
+}
+
+#[test]
+fn machines_that_there_are_not() {
+    let refused = |option: &str, why: &str| check(&format!("simulate log.swf -p easy {option}"), why);
+    refused(
+        "--machine o3k",
+        "machine \"o3k\": none of that name is built in (there is o2k), it is no number of processors, and as a file it \
+         cannot be read: No such file or directory (os error 2)",
+    );
+    refused("--machine 0", "machine 0: a machine has 1 to 1073741824 processors");
+    refused("--machine log.swf", "log.swf:1: key with no value, expected `=`");
+    refused("--machine bad.toml", "bad.toml:4: host \"a\": cpus = 0: it is 1 to 1073741824");
+    refused("--procs 5 --machine 5", "the argument '--procs <N>' cannot be used with '--machine <MACHINE>'");
+    refused("--span any", "the following required arguments were not provided:");
+    refused("--machine 5 --sharing half", "invalid value 'half' for '--sharing <SHARING>'");
+    check("compare log.swf --machine bad.toml", "bad.toml:4: host \"a\": cpus = 0: it is 1 to 1073741824");
+    check("explain log.swf 1 -p easy --machine 0", "machine 0: a machine has 1 to 1073741824 processors");
 }
 
 #[test]

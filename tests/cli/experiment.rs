@@ -106,7 +106,7 @@ fn an_experiment_shows_its_tables_charts_and_claims() {
     assert_eq!(files["report.md"], run.stdout.as_bytes());
     let rows = String::from_utf8(files["results.csv"].clone()).expect("text");
     assert_eq!(rows.lines().count(), 1 + 7, "{rows}");
-    assert!(rows.starts_with("runs,trace,policy,estimates,model,factor,procs,load,seed,key,"), "{rows}");
+    assert!(rows.starts_with("runs,trace,policy,estimates,model,factor,machine,load,seed,key,"), "{rows}");
 }
 
 #[test]
@@ -396,12 +396,12 @@ title = "Wait by load"
 kind = "line"
 x = "load"
 value = "metrics.wait.mean"
-lines = [{ label = "128", procs = 128 }, { label = "256", procs = 256 }]
+lines = [{ label = "128", machine = 128 }, { label = "256", machine = 256 }]
 [[claim]]
 text = "the load matters"
 holds = "double != single"
-let.single = { value = "metrics.wait.mean", procs = 128, load = 1 }
-let.double = { value = "metrics.wait.mean", procs = 128, load = 2 }
+let.single = { value = "metrics.wait.mean", machine = 128, load = 1 }
+let.double = { value = "metrics.wait.mean", machine = 128, load = 2 }
 "#,
     );
     let run = lab.run("experiment run grid.toml");
@@ -413,7 +413,7 @@ let.double = { value = "metrics.wait.mean", procs = 128, load = 2 }
         run.stdout
     );
     let rows = lab.read("grid-results/results.csv");
-    let head = "runs,trace,policy,estimates,model,factor,procs,load,seed,key,written,";
+    let head = "runs,trace,policy,estimates,model,factor,machine,load,seed,key,written,";
     assert!(
         rows.starts_with(&format!("{head}metrics.wait.mean,settings.procs,settings.scale_load\n")),
         "{rows}"

@@ -9,6 +9,7 @@ mod by;
 mod reading;
 
 mod jobs;
+mod machine;
 
 mod workload;
 

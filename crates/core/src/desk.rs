@@ -96,7 +96,7 @@ impl Desk<'_> {
     /// If the job does not run on one host, or the host has too few processors free.
     pub fn resize(&mut self, job: JobId, procs: u64) -> Result<(), Violation> {
         self.ledger.resize(job, self.now, procs).map_err(|rule| self.refused(job, rule))?;
-        self.effects.push(Effect::Resized { job });
+        self.effects.push(Effect::Resized { job, procs });
         Ok(())
     }
 

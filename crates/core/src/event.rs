@@ -173,6 +173,8 @@ pub enum Effect {
     Resized {
         /// The job.
         job: JobId,
+        /// How many it has now.
+        procs: u64,
     },
     /// The job was taken off the machine and waits again.
     Requeued {
@@ -200,7 +202,7 @@ impl Effect {
             | Effect::Planned { job, .. }
             | Effect::Suspended { job }
             | Effect::Resumed { job }
-            | Effect::Resized { job }
+            | Effect::Resized { job, .. }
             | Effect::Requeued { job, .. }
             | Effect::Refused { job, .. } => job,
         }

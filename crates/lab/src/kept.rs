@@ -4,7 +4,7 @@ use std::io;
 
 use miserly_core::{PeSet, Time};
 use miserly_report::Outcome;
-use miserly_sim::{Finished, Observer};
+use miserly_sim::{Finished, Observer, Stay};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,7 +29,18 @@ pub(crate) struct GanttRow {
     start: f64,
     end: f64,
     reason: String,
-    /// First and last processor of each range.
+    /// First and last processor of each range, in the end.
+    pes: Vec<(u32, u32)>,
+    /// Where it was when, if that was not one place from the start to the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stays: Vec<StayRow>,
+}
+
+/// Some time on some processors.
+#[derive(Serialize)]
+struct StayRow {
+    start: f64,
+    end: f64,
     pes: Vec<(u32, u32)>,
 }
 
@@ -60,8 +71,14 @@ impl Window {
 
 impl Observer for Window {
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
-        if job.start < self.to && job.end > self.from {
-            let secs = |time: Time| (time - Time::ZERO).as_secs_f64();
+        // A job that was put back into the queue was on the machine before its last start.
+        let began = job.stays.first().map_or(job.start, |stay| stay.from);
+        if began < self.to && job.end > self.from {
+            let stay = |stay: &Stay| StayRow {
+                start: secs(stay.from),
+                end: secs(stay.to),
+                pes: stay.pes.ranges().to_vec(),
+            };
             self.rows.push(GanttRow {
                 job: job.request.number,
                 user: job.request.user,
@@ -70,8 +87,13 @@ impl Observer for Window {
                 end: secs(job.end),
                 reason: job.reason.as_str().to_owned(),
                 pes: job.pes.iter().flat_map(PeSet::ranges).copied().collect(),
+                stays: job.stays.iter().map(stay).collect(),
             });
         }
         Ok(())
     }
+}
+
+fn secs(time: Time) -> f64 {
+    (time - Time::ZERO).as_secs_f64()
 }

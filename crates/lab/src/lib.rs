@@ -18,8 +18,11 @@ mod overview;
 
 mod prepared;
 
+pub mod machine;
+
 mod stopwatch;
 
+pub use machine::{MachineError, MachineSpec};
 pub use overview::{Overview, overview};
 pub use prepared::{PrepareError, Prepared, RunOptions};
 pub use session::{Session, page, write_page};

@@ -138,11 +138,12 @@ fn busiest(document: &Value) -> [i64; 2] {
 }
 
 /// The rows of the table of measures: name, path, decimals, what it is divided by.
-const MEASURES: [(&str, &str, usize, f64); 16] = [
+const MEASURES: [(&str, &str, usize, f64); 17] = [
     ("jobs read", "jobs.read", 0, 1.0),
     ("  simulated", "jobs.simulated", 0, 1.0),
     ("  killed at the estimate", "jobs.killed_at_estimate", 0, 1.0),
     ("  measured", "jobs.measured", 0, 1.0),
+    ("  placed at once", "jobs.placed_at_once", 0, 1.0),
     ("wait, mean (s)", "metrics.wait.mean", 2, 1.0),
     ("  95 % ±", "uncertainty.half_width.wait", 2, 1.0),
     ("wait, median (s)", "metrics.wait.median", 2, 1.0),

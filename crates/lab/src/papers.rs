@@ -9,6 +9,8 @@ pub struct Paper {
     pub title: &'static str,
     /// The experiment files: name and text.
     pub experiments: &'static [(&'static str, &'static str)],
+    /// The machine files that they name: name and text.
+    pub machines: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! experiment {
@@ -30,6 +32,7 @@ pub const PAPERS: &[Paper] = &[Paper {
         experiment!("zotkin-2000", "6-guarantees"),
         experiment!("zotkin-2000", "7-starvation"),
     ],
+    machines: &[],
 }];
 
 /// The paper of that name, if there is one.

@@ -14,6 +14,7 @@ use miserly_workload::{
 };
 
 use crate::experiment::Log;
+use crate::machine::{MachineError, MachineSpec};
 use crate::stopwatch::Stopwatch;
 
 /// How a log becomes a run.
@@ -21,6 +22,8 @@ use crate::stopwatch::Stopwatch;
 pub struct RunOptions {
     /// The machine's processors, in place of what the log's header says.
     pub procs: Option<u32>,
+    /// The machine; goes before `procs`.
+    pub machine: Option<MachineSpec>,
     /// What the policy is told of the runtimes.
     pub estimates: Estimates,
     /// What happens to a job that reaches the log's own estimate.
@@ -64,6 +67,9 @@ pub enum PrepareError {
         /// Its end, seconds.
         to: i64,
     },
+    /// There is no such machine.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
     /// The log cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -86,6 +92,9 @@ pub struct Prepared {
     pub survey: Arc<Survey>,
     /// How its lines become jobs.
     pub job_options: JobOptions,
+    /// What it is run on.
+    spec: MachineSpec,
+    machine: Arc<Machine>,
     options: RunOptions,
     sha256: Option<String>,
 }
@@ -119,11 +128,13 @@ impl Prepared {
         if survey.records == 0 {
             return Err(TraceError::Empty { name: trace.name().into() }.into());
         }
-        let Some(procs) = options.procs.or_else(|| survey.header.procs()) else {
+        let procs = options.procs.or_else(|| survey.header.procs());
+        let Some(spec) = options.machine.clone().or_else(|| procs.map(MachineSpec::plain)) else {
             return Err(no_machine(&trace, options.lenient).into());
         };
-        let job_options = options.job_options(procs);
-        Ok(Prepared { trace, survey, job_options, options, sha256: None })
+        let machine = Arc::new(spec.machine());
+        let job_options = options.job_options(spec.procs(), &machine);
+        Ok(Prepared { trace, survey, job_options, spec, machine, options, sha256: None })
     }
 
     /// Also takes the checksum of the log, for documents.
@@ -154,7 +165,7 @@ impl Prepared {
     /// # Errors
     /// If the policy does not run on the machine.
     pub fn simulation(&self, policy: &Chosen) -> Result<Simulation, PolicyError> {
-        let machine = Machine::plain(self.job_options.procs.into());
+        let machine = Machine::clone(&self.machine);
         let policy = policy.build(&machine, self.job_options.seed)?;
         Ok(Simulation::new(machine, policy, self.options.instants))
     }
@@ -226,6 +237,7 @@ impl Prepared {
         let jobs = &self.job_options;
         Settings {
             procs: jobs.procs,
+            machine: self.spec.document(),
             instants: instants.to_string(),
             overrun: jobs.overrun.to_string(),
             estimates: jobs.estimates.to_string(),
@@ -252,10 +264,11 @@ impl RunOptions {
         }
     }
 
-    /// How the lines of a log become jobs of a machine of `procs` processors.
-    fn job_options(&self, procs: u32) -> JobOptions {
+    /// How the lines of a log become jobs of `machine`, which has `procs` processors.
+    fn job_options(&self, procs: u32, machine: &Arc<Machine>) -> JobOptions {
         JobOptions {
             procs,
+            machine: (!machine.is_plain()).then(|| Arc::clone(machine)),
             procs_field: self.procs_field,
             drop: self.drop.clone(),
             overrun: self.overrun,

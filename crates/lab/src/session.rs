@@ -8,8 +8,8 @@ use miserly_report::page::{Block, Page, html, markdown};
 use miserly_workload::{ProcsField, describe};
 
 use crate::experiment::{
-    Executed, Experiment, ExperimentError, Index, IndexedRun, IndexedTrace, Logs, Plan, Store, Watcher,
-    execute,
+    Executed, Experiment, ExperimentError, Index, IndexedRun, IndexedTrace, Logs, Machines, Plan, Store,
+    Watcher, execute,
 };
 use crate::present;
 use crate::results::{self, Results};
@@ -17,6 +17,7 @@ use crate::results::{self, Results};
 /// An experiment whose logs are at hand, with its folder: ready to run.
 pub struct Session {
     experiment: Experiment,
+    machines: Machines,
     logs: Logs,
     plan: Plan,
     store: Store,
@@ -36,10 +37,11 @@ impl Session {
         folder: &Path,
         command: &str,
     ) -> Result<Session, ExperimentError> {
-        let logs = experiment.open_logs(folders)?;
-        let plan = Plan::new(&experiment, &logs)?;
+        let machines = experiment.open_machines(folders)?;
+        let logs = experiment.open_logs(folders, &machines)?;
+        let plan = Plan::new(&experiment, &logs, &machines)?;
         let store = Store::create(folder)?;
-        let session = Session { experiment, logs, plan, store, command: command.to_owned() };
+        let session = Session { experiment, machines, logs, plan, store, command: command.to_owned() };
         session.rehearse()?;
         Ok(session)
     }
@@ -107,7 +109,8 @@ impl Session {
         for (entry, log) in self.experiment.file.traces.iter().zip(&self.logs.0) {
             let (trace, Ok(log)) = (entry.get_ref(), log) else { continue };
             let name = Store::trace(&trace.name);
-            let described = describe(&log.trace, trace.options.procs, ProcsField::default())
+            let procs = trace.options.processors(&self.machines);
+            let described = describe(&log.trace, procs, ProcsField::default())
                 .map_err(|error| self.experiment.wrong(entry, error.to_string()))?;
             self.store.write_json(name, &miserly_report::describe_json(&described, &trace.study))?;
         }

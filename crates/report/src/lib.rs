@@ -21,10 +21,10 @@ mod numbers;
 pub use atomic::{AtomicFile, remove_unfinished};
 pub use gantt::gantt;
 pub use jobs::{CsvJobs, SwfJobs};
-pub use numbers::{count, duration, figure, percent};
+pub use numbers::{count, duration, figure, memory, percent};
 pub use run::{
-    Cdf, Cdfs, Details, Difference, Group, GuaranteeRatio, Guarantees, Jobs, Measure, MetricsDoc, Outcome,
-    PerMeasure, PercentileDoc, Promises, QueueLength, Series, Settings, Timing, TraceDoc, Uncertainty,
-    compare_tables, differences, simulate_table,
+    Cdf, Cdfs, Details, Difference, Group, GuaranteeRatio, Guarantees, HostsDoc, Jobs, MachineDoc, Measure,
+    MetricsDoc, Outcome, PerMeasure, PercentileDoc, Promises, QueueLength, Series, Settings, Timing,
+    TraceDoc, Uncertainty, compare_tables, differences, simulate_table,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

@@ -84,8 +84,13 @@ pub trait Observer {
     /// An instant is over, and this is how all stands.
     fn instant(&mut self, _now: Time, _standing: Standing) {}
 
-    /// The policy will never start the job.
-    fn refused(&mut self, _now: Time, _request: &Request, _why: Refusal) {}
+    /// The policy will never start the job, which has left the system.
+    ///
+    /// # Errors
+    /// As [`finished`](Observer::finished).
+    fn refused(&mut self, _now: Time, _request: &Request, _why: Refusal) -> io::Result<()> {
+        Ok(())
+    }
 
     /// A job ended. Called in the order of the ends.
     ///

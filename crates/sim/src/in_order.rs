@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
-use miserly_core::{JobNumber, Request, Time};
+use miserly_core::{JobNumber, Refusal, Request, Time};
 
 use crate::finished::{Finished, Observer};
 
@@ -18,16 +18,23 @@ pub trait Sink {
 
 /// Hands the jobs to a sink in the order of their submission.
 ///
-/// Holds those that ended before one submitted ahead of them.
+/// Holds those that ended before one submitted ahead of them. Those that were refused are passed over.
 pub struct InOrder<S> {
     sink: S,
-    /// The jobs that are not yet handed on, by submission: which, and what became of it, once it has ended.
-    pending: VecDeque<Option<Finished>>,
-    /// How many were handed on.
+    /// The jobs that are not yet handed on, by submission.
+    pending: VecDeque<Pending>,
+    /// How many were handed on, or are not to be.
     done: u64,
-    /// The rank of each job that has not ended, by its number; a number that is used twice has two.
+    /// The rank of each job that is in the system, by its number; a number that is used twice has two.
     ranks: BTreeMap<JobNumber, VecDeque<(Time, u64)>>,
     submitted: u64,
+}
+
+/// What became of a job that is not yet handed on.
+enum Pending {
+    InSystem,
+    Ended(Box<Finished>),
+    Refused,
 }
 
 impl<S: Sink> InOrder<S> {
@@ -41,16 +48,31 @@ impl<S: Sink> InOrder<S> {
         self.sink
     }
 
-    /// The rank by submission of a job that ended.
-    fn rank(&mut self, job: &Finished) -> Option<u64> {
-        let number = job.request.number;
+    /// The rank by submission of a job that leaves the system.
+    fn rank(&mut self, request: &Request) -> Option<u64> {
+        let number = request.number;
         let ranks = self.ranks.get_mut(&number)?;
-        let place = ranks.iter().position(|(submit, _)| *submit == job.request.submit)?;
+        let place = ranks.iter().position(|(submit, _)| *submit == request.submit)?;
         let (_, rank) = ranks.remove(place)?;
         if ranks.is_empty() {
             self.ranks.remove(&number);
         }
         Some(rank)
+    }
+
+    /// Notes what became of a job, and hands on all that nobody before them holds up any more.
+    fn settle(&mut self, request: &Request, fate: Pending) -> io::Result<()> {
+        let slot = self.rank(request).and_then(|rank| usize::try_from(rank - self.done).ok());
+        if let Some(slot) = slot.and_then(|slot| self.pending.get_mut(slot)) {
+            *slot = fate;
+        }
+        while self.pending.front().is_some_and(|fate| !matches!(fate, Pending::InSystem)) {
+            self.done += 1;
+            if let Some(Pending::Ended(job)) = self.pending.pop_front() {
+                self.sink.job(&job)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -58,20 +80,74 @@ impl<S: Sink> Observer for InOrder<S> {
     fn submitted(&mut self, _now: Time, request: &Request) {
         self.ranks.entry(request.number).or_default().push_back((request.submit, self.submitted));
         self.submitted += 1;
-        self.pending.push_back(None);
+        self.pending.push_back(Pending::InSystem);
+    }
+
+    fn refused(&mut self, _now: Time, request: &Request, _why: Refusal) -> io::Result<()> {
+        self.settle(request, Pending::Refused)
     }
 
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
-        let slot = self.rank(job).and_then(|rank| usize::try_from(rank - self.done).ok());
-        if let Some(slot) = slot.and_then(|slot| self.pending.get_mut(slot)) {
-            *slot = Some(job.clone());
+        self.settle(&job.request, Pending::Ended(Box::new(job.clone())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Reason, Resources, Span};
+
+    use super::*;
+
+    /// The numbers of the jobs, as they came.
+    #[derive(Default)]
+    struct Numbers(Vec<JobNumber>);
+
+    impl Sink for Numbers {
+        fn job(&mut self, job: &Finished) -> io::Result<()> {
+            self.0.push(job.request.number);
+            Ok(())
         }
-        while let Some(Some(_)) = self.pending.front() {
-            if let Some(Some(job)) = self.pending.pop_front() {
-                self.sink.job(&job)?;
-            }
-            self.done += 1;
+    }
+
+    fn request(number: JobNumber) -> Request {
+        Request::new(number, Time::ZERO, Span::TICK, Resources::cpus(1))
+    }
+
+    fn finished(number: JobNumber) -> Finished {
+        let (start, end) = (Time::ZERO, Time::ZERO + Span::TICK);
+        Finished {
+            admission: 0,
+            request: request(number),
+            runtime: Span::TICK,
+            killed: false,
+            start,
+            end,
+            reason: Reason::AtOnce,
+            promised: None,
+            broken: false,
+            pes: None,
+            stays: vec![],
+            suspensions: 0,
+            lost: 0,
+            record: None,
         }
-        Ok(())
+    }
+
+    /// Jobs 1 to 4 come; 3 ends first. Nobody has to wait for a job that was refused, not even where the refusal is the
+    /// last that happens.
+    #[test]
+    fn a_refused_job_holds_nobody_up() {
+        let refuse = |jobs: &mut InOrder<Numbers>, number| {
+            jobs.refused(Time::ZERO, &request(number), Refusal::BeyondClasses).unwrap();
+        };
+        let end = |jobs: &mut InOrder<Numbers>, number| jobs.finished(&finished(number)).unwrap();
+        let mut jobs = InOrder::new(Numbers::default());
+        (1..=4).for_each(|number| jobs.submitted(Time::ZERO, &request(number)));
+        end(&mut jobs, 3);
+        refuse(&mut jobs, 1);
+        assert_eq!(jobs.sink.0, []);
+        end(&mut jobs, 4);
+        refuse(&mut jobs, 2);
+        assert_eq!(jobs.into_inner().0, [3, 4]);
     }
 }

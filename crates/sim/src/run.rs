@@ -271,7 +271,7 @@ impl Simulation {
                 Effect::Planned { .. } => {}
                 Effect::Refused { why, .. } => {
                     for observer in observers.iter_mut() {
-                        observer.refused(now, &live.request, why);
+                        observer.refused(now, &live.request, why)?;
                     }
                     self.live[job.index()] = None;
                     self.unused.push(job);

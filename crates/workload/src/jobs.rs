@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufRead;
+use std::sync::Arc;
 
-use miserly_core::{ActualRuntime, Kind, Request, Resources, Span, Time};
+use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Time};
 
 use crate::estimates::{Estimates, Factor};
 use crate::filter::Filter;
@@ -68,6 +69,8 @@ impl fmt::Display for ProcsField {
 pub struct JobOptions {
     /// The machine's processors: wider jobs are skipped.
     pub procs: u32,
+    /// The machine, where more than its processors counts: jobs that could never run on it are skipped.
+    pub machine: Option<Arc<Machine>>,
     /// Which field is the size.
     pub procs_field: ProcsField,
     /// Jobs to leave out: those that meet any of these.
@@ -160,6 +163,7 @@ enum Skip {
     NoSize,
     TooWide,
     NoRuntime,
+    FitsNoHost,
 }
 
 /// The jobs of a log, one at a time, in the order of their submission.
@@ -285,6 +289,7 @@ impl Skip {
             Skip::NoSize => "no_processors".into(),
             Skip::TooWide => "too_wide".into(),
             Skip::NoRuntime => "no_runtime".into(),
+            Skip::FitsNoHost => "fits_no_host".into(),
         }
     }
 }
@@ -321,6 +326,9 @@ fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
         user,
         queue,
     };
+    if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
+        return Err(Skip::FitsNoHost);
+    }
     let used_memory = record.positive(Field::UsedMemory).map(|each| each.saturating_mul(procs));
     let record = options.keep_records.then(|| Box::new(record.clone()));
     Ok(Job { request, runtime: ActualRuntime(runtime), killed, used_memory, record })

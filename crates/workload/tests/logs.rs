@@ -7,6 +7,9 @@ mod made_up;
 #[path = "logs/submissions.rs"]
 mod submissions;
 
+#[path = "logs/machines.rs"]
+mod machines;
+
 #[path = "logs/real.rs"]
 mod real;
 

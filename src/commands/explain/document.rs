@@ -3,7 +3,7 @@
 use miserly_core::{Broken, JobNumber, Time};
 use serde::Serialize;
 
-use super::story::{Move, MoveKind, Passer, Story};
+use super::story::{End, Event, MoveKind, Passer, Story, What, processor_seconds};
 
 /// The story for programs. Times in seconds of the log.
 #[derive(Serialize)]
@@ -21,6 +21,9 @@ pub(super) struct Document {
     start_reason: Option<&'static str>,
     end: Option<f64>,
     killed_at_estimate: bool,
+    refused: Option<&'static str>,
+    /// What happened to it from its first start on.
+    changes: Vec<Change>,
     passed_by: Vec<PassedBy>,
 }
 
@@ -29,6 +32,22 @@ struct Reservation {
     at: f64,
     start: f64,
     kind: &'static str,
+}
+
+/// A change of a job that had started.
+#[derive(Default, Serialize)]
+struct Change {
+    at: f64,
+    /// suspended, resumed, resized, requeued or started, again.
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_reason: Option<&'static str>,
+    /// How many it has now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    procs: Option<u64>,
+    /// Processor-seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_work: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -53,24 +72,49 @@ impl Document {
             submit: secs(request.submit),
             free_at_submit: story.free,
             waiting_at_submit: story.waiting,
-            reservations: story.moves.iter().map(Reservation::of).collect(),
-            start: story.start.map(|(start, _)| secs(start)),
-            start_reason: story.start.map(|(_, reason)| reason.as_str()),
+            reservations: story.events.iter().filter_map(Reservation::of).collect(),
+            start: story.start().map(|(start, _)| secs(start)),
+            start_reason: story.start().map(|(_, reason)| reason.as_str()),
             end: story.end.map(|(end, _)| secs(end)),
-            killed_at_estimate: story.end.is_some_and(|(_, killed)| killed),
+            killed_at_estimate: matches!(story.end, Some((_, End::KilledAtEstimate))),
+            refused: story.end.and_then(|(_, end)| match end {
+                End::Refused(why) => Some(why.as_str()),
+                End::Done | End::KilledAtEstimate => None,
+            }),
+            // The first of them is the start.
+            changes: story.events.iter().filter_map(Change::of).skip(1).collect(),
             passed_by: story.passed_by.iter().map(PassedBy::of).collect(),
         }
     }
 }
 
 impl Reservation {
-    fn of(moved: &Move) -> Reservation {
-        let kind = match moved.kind {
+    fn of(event: &Event) -> Option<Reservation> {
+        let What::Moved(start, kind) = event.what else { return None };
+        let kind = match kind {
             MoveKind::Promised => "promised",
             MoveKind::Planned => "planned",
             MoveKind::Broken(Broken::Overdue) => "broken_overdue",
         };
-        Reservation { at: secs(moved.at), start: secs(moved.start), kind }
+        Some(Reservation { at: secs(event.at), start: secs(start), kind })
+    }
+}
+
+impl Change {
+    fn of(event: &Event) -> Option<Change> {
+        let change = |kind| Change { at: secs(event.at), kind, ..Change::default() };
+        match event.what {
+            What::Moved(..) => None,
+            What::Started(reason) => {
+                Some(Change { start_reason: Some(reason.as_str()), ..change("started") })
+            }
+            What::Suspended => Some(change("suspended")),
+            What::Resumed => Some(change("resumed")),
+            What::Resized(procs) => Some(Change { procs: Some(procs), ..change("resized") }),
+            What::Requeued(lost) => {
+                Some(Change { lost_work: Some(processor_seconds(lost)), ..change("requeued") })
+            }
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! What happened to a job, and how it is told.
 
-use miserly_core::{Broken, Reason, Request, Span, Time};
-use miserly_report::{count, duration};
+use miserly_core::{Broken, Reason, Refusal, Request, Span, Time};
+use miserly_report::{count, duration, figure};
 
-/// How many of those who passed a job are named on a terminal.
+/// How many of those who passed a job are named on a terminal, and how many changes of its processors in a row.
 const NAMED: usize = 10;
 
 /// What happened to a job.
@@ -11,18 +11,29 @@ pub(super) struct Story {
     pub(super) request: Request,
     pub(super) free: u64,
     pub(super) waiting: usize,
-    /// How its reserved start moved: when, to when, and what that was.
-    pub(super) moves: Vec<Move>,
+    /// What happened to it between its submission and its end, in order.
+    pub(super) events: Vec<Event>,
     pub(super) passed_by: Vec<Passer>,
-    pub(super) start: Option<(Time, Reason)>,
-    pub(super) end: Option<(Time, bool)>,
+    pub(super) end: Option<(Time, End)>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Move {
+pub(super) struct Event {
     pub(super) at: Time,
-    pub(super) start: Time,
-    pub(super) kind: MoveKind,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum What {
+    /// Its reserved start moved there.
+    Moved(Time, MoveKind),
+    Started(Reason),
+    Suspended,
+    Resumed,
+    /// To so many processors.
+    Resized(u64),
+    /// With the loss of so many processor-ticks.
+    Requeued(u128),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,6 +41,14 @@ pub(super) enum MoveKind {
     Promised,
     Planned,
     Broken(Broken),
+}
+
+/// How a job leaves the system.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    Done,
+    KilledAtEstimate,
+    Refused(Refusal),
 }
 
 /// A job that was submitted later and started earlier.
@@ -40,6 +59,14 @@ pub(super) struct Passer {
 }
 
 impl Story {
+    /// Its first start.
+    pub(super) fn start(&self) -> Option<(Time, Reason)> {
+        self.events.iter().find_map(|event| match event.what {
+            What::Started(reason) => Some((event.at, reason)),
+            _ => None,
+        })
+    }
+
     pub(super) fn told(&self, policy: &str) -> String {
         let request = &self.request;
         let mut text = format!(
@@ -57,17 +84,23 @@ impl Story {
             waiting => format!("{} jobs waiting", count(waiting as u64)),
         };
         line(request.submit, format!("submitted; {} processors were free, {queue}", count(self.free)));
-        for moved in &self.moves {
-            line(moved.at, moved.told());
+        let mut started = false;
+        let mut resizes = 0;
+        for (event, next) in self.events.iter().zip(self.events.iter().skip(1).map(Some).chain([None])) {
+            resizes = if matches!(event.what, What::Resized(_)) { resizes + 1 } else { 0 };
+            if resizes <= NAMED {
+                line(event.at, event.told(request.submit, started));
+            } else if !next.is_some_and(|next| matches!(next.what, What::Resized(_))) {
+                let more = count((resizes - NAMED) as u64);
+                line(
+                    event.at,
+                    format!("the last of {more} further changes of its processors (--json has all)"),
+                );
+            }
+            started |= matches!(event.what, What::Started(_));
         }
-        if let Some((start, reason)) = self.start {
-            line(
-                start,
-                format!("started {}, after {} of waiting", told(reason), span(start - request.submit)),
-            );
-        }
-        if let Some((end, killed)) = self.end {
-            line(end, if killed { "killed at the log's estimate".into() } else { "ended".to_owned() });
+        if let Some((end, how)) = self.end {
+            line(end, how.told().to_owned());
         }
         text.push_str(&self.passers());
         text.push_str("\nTimes are seconds of the log.\n");
@@ -104,17 +137,55 @@ impl Story {
     }
 }
 
-impl Move {
-    fn told(&self) -> String {
-        let ahead = span(self.start - self.at);
-        match self.kind {
-            MoveKind::Promised => format!("promised a start at {} or before, {ahead} ahead", self.start),
-            MoveKind::Planned => format!("reserved at {}, {ahead} ahead (a plan, not a promise)", self.start),
-            MoveKind::Broken(Broken::Overdue) => {
-                format!("promise broken, a running job is overdue; now {}, {ahead} ahead", self.start)
+impl Event {
+    /// In words, of a job that was submitted then, and that has been started before or not.
+    fn told(&self, submit: Time, started: bool) -> String {
+        match self.what {
+            What::Moved(start, kind) => kind.told(start, start - self.at),
+            What::Started(reason) if started => format!("started again {}", told(reason)),
+            What::Started(reason) => {
+                format!("started {}, after {} of waiting", told(reason), span(self.at - submit))
+            }
+            What::Suspended => "suspended: leaves its processors, and keeps its memory".into(),
+            What::Resumed => "resumed".into(),
+            What::Resized(1) => "goes on with 1 processor".into(),
+            What::Resized(procs) => format!("goes on with {} processors", count(procs)),
+            What::Requeued(0) => "back in the queue; no work is lost".into(),
+            What::Requeued(lost) => {
+                let lost = figure(Some(processor_seconds(lost)));
+                format!("back in the queue; {lost} processor-seconds of work are lost")
             }
         }
     }
+}
+
+impl MoveKind {
+    fn told(self, start: Time, ahead: Span) -> String {
+        let ahead = span(ahead);
+        match self {
+            MoveKind::Promised => format!("promised a start at {start} or before, {ahead} ahead"),
+            MoveKind::Planned => format!("reserved at {start}, {ahead} ahead (a plan, not a promise)"),
+            MoveKind::Broken(Broken::Overdue) => {
+                format!("promise broken, a running job is overdue; now {start}, {ahead} ahead")
+            }
+        }
+    }
+}
+
+impl End {
+    fn told(self) -> &'static str {
+        match self {
+            End::Done => "ended",
+            End::KilledAtEstimate => "killed at the log's estimate",
+            End::Refused(Refusal::BeyondClasses) => {
+                "refused: it asks for more than the largest of the policy's job classes"
+            }
+        }
+    }
+}
+
+pub(super) fn processor_seconds(ticks: u128) -> f64 {
+    ticks as f64 / 1e6
 }
 
 fn told(reason: Reason) -> &'static str {

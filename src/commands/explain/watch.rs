@@ -3,7 +3,7 @@
 use miserly_core::{Effect, JobNumber, Request, Time};
 use miserly_sim::{Finished, Observer, Standing};
 
-use super::story::{Move, MoveKind, Passer, Story};
+use super::story::{End, Event, MoveKind, Passer, Story, What};
 
 /// Follows one job through a run.
 pub(super) struct Watch {
@@ -11,6 +11,8 @@ pub(super) struct Watch {
     /// Free processors and waiting jobs after the last instant.
     before: (u64, usize),
     pub(super) story: Option<Story>,
+    /// Whether it is in the queue, or not here yet.
+    waits: bool,
     /// The jobs submitted after ours that have not started yet.
     behind: Vec<Request>,
 }
@@ -18,7 +20,7 @@ pub(super) struct Watch {
 impl Watch {
     /// Of a job on an idle machine of `procs` processors.
     pub(super) fn of(job: JobNumber, procs: u64) -> Watch {
-        Watch { job, before: (procs, 0), story: None, behind: Vec::new() }
+        Watch { job, before: (procs, 0), story: None, waits: true, behind: Vec::new() }
     }
 
     pub(super) fn over(&self) -> bool {
@@ -32,50 +34,48 @@ impl Observer for Watch {
             None if request.number == self.job => {
                 let (free, waiting) = self.before;
                 let request = request.clone();
-                self.story = Some(Story {
-                    request,
-                    free,
-                    waiting,
-                    moves: vec![],
-                    passed_by: vec![],
-                    start: None,
-                    end: None,
-                });
+                self.story =
+                    Some(Story { request, free, waiting, events: vec![], passed_by: vec![], end: None });
             }
-            Some(story) if story.start.is_none() => self.behind.push(request.clone()),
-            _ => {}
+            None => {}
+            // It may yet come back into the queue.
+            Some(_) => self.behind.push(request.clone()),
         }
     }
 
     fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {
         let Some(story) = &mut self.story else { return };
         if job != self.job {
-            if let (Effect::Started { reason, .. }, None) = (effect, story.start)
+            if let Effect::Started { reason, .. } = effect
                 && let Some(place) = self.behind.iter().position(|request| request.number == job)
             {
                 let request = self.behind.swap_remove(place);
-                story.passed_by.push(Passer { request, start: now, reason: *reason });
+                if self.waits {
+                    story.passed_by.push(Passer { request, start: now, reason: *reason });
+                }
             }
             return;
         }
-        let (start, kind) = match *effect {
-            Effect::Started { reason, .. } => {
-                story.start.get_or_insert((now, reason));
+        let what = match *effect {
+            Effect::Started { reason, .. } => What::Started(reason),
+            Effect::Promised { latest, .. } => What::Moved(latest, MoveKind::Promised),
+            Effect::Planned { start, .. } => What::Moved(start, MoveKind::Planned),
+            Effect::PromiseBroken { latest, why, .. } => What::Moved(latest, MoveKind::Broken(why)),
+            Effect::Suspended { .. } => What::Suspended,
+            Effect::Resumed { .. } => What::Resumed,
+            Effect::Resized { procs, .. } => What::Resized(procs),
+            Effect::Requeued { lost, .. } => What::Requeued(lost),
+            Effect::Refused { why, .. } => {
+                story.end.get_or_insert((now, End::Refused(why)));
                 return;
             }
-            Effect::Promised { latest, .. } => (latest, MoveKind::Promised),
-            Effect::Planned { start, .. } => (start, MoveKind::Planned),
-            Effect::PromiseBroken { latest, why, .. } => (latest, MoveKind::Broken(why)),
-            _ => return,
         };
-        // Under an overdue job a broken promise moves on with every event: the first and the last say enough.
-        if let (MoveKind::Broken(_), [.., before, last]) = (kind, &mut story.moves[..])
-            && matches!((before.kind, last.kind), (MoveKind::Broken(_), MoveKind::Broken(_)))
-        {
-            *last = Move { at: now, start, kind };
-            return;
+        match what {
+            What::Started(_) => self.waits = false,
+            What::Requeued(_) => self.waits = true,
+            _ => {}
         }
-        story.moves.push(Move { at: now, start, kind });
+        story.note(Event { at: now, what });
     }
 
     fn instant(&mut self, _now: Time, standing: Standing) {
@@ -87,13 +87,29 @@ impl Observer for Watch {
         if let Some(story) = &mut self.story
             && job.end == story.request.submit
             && job.start < job.end
-            && story.start.is_none()
+            && story.start().is_none()
         {
             story.free += job.request.procs();
         }
         if let Some(story) = self.story.as_mut().filter(|_| job.request.number == self.job) {
-            story.end.get_or_insert((job.end, job.killed));
+            let how = if job.killed { End::KilledAtEstimate } else { End::Done };
+            story.end.get_or_insert((job.end, how));
         }
         Ok(())
     }
 }
+
+impl Story {
+    /// Adds what happened. Under an overdue job a broken promise moves on with every event: the first and the last say
+    /// enough.
+    fn note(&mut self, event: Event) {
+        let broken = |event: &Event| matches!(event.what, What::Moved(_, MoveKind::Broken(_)));
+        match &mut self.events[..] {
+            [.., before, last] if broken(before) && broken(last) && broken(&event) => *last = event,
+            _ => self.events.push(event),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

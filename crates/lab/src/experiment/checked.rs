@@ -11,6 +11,7 @@ use toml::Spanned;
 use super::error::ExperimentError;
 use super::file::{ChartFile, ClaimFile, File, RunsFile, Selector, TableFile};
 use super::logs::{Logs, looked_in};
+use super::machines::Machines;
 use super::plan::AXES;
 use super::store::Store;
 
@@ -23,6 +24,8 @@ pub struct Experiment {
     pub text: String,
     /// What it says.
     pub file: File,
+    /// The files that come with it, such as machines: name and text. Others are looked for in folders.
+    pub beside: &'static [(&'static str, &'static str)],
 }
 
 impl Experiment {
@@ -34,7 +37,7 @@ impl Experiment {
         let (name, text) = (name.into(), text.into());
         let file: File = toml::from_str(&text)
             .map_err(|error| ExperimentError::Toml { file: name.clone(), problem: error.to_string() })?;
-        let experiment = Experiment { name, text, file };
+        let experiment = Experiment { name, text, file, beside: &[] };
         experiment.check_traces()?;
         experiment.check_policies()?;
         experiment.check_runs()?;
@@ -43,14 +46,21 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// Finds the logs: in `folders`, in their order.
+    /// The experiment with files that come with it: name and text.
+    #[must_use]
+    pub fn beside(self, files: &'static [(&'static str, &'static str)]) -> Experiment {
+        Experiment { beside: files, ..self }
+    }
+
+    /// Finds the logs: in `folders`, in their order. A log that a model makes is as wide as its machine.
     ///
     /// # Errors
     /// If a log is missing that is not optional, or one that is there cannot be read.
-    pub fn open_logs(&self, folders: &[PathBuf]) -> Result<Logs, ExperimentError> {
+    pub fn open_logs(&self, folders: &[PathBuf], machines: &Machines) -> Result<Logs, ExperimentError> {
         let mut logs = Vec::new();
         for trace in &self.file.traces {
-            let log = trace.get_ref().open(folders).map_err(|problem| self.wrong(trace, problem))?;
+            let log =
+                trace.get_ref().open(folders, machines).map_err(|problem| self.wrong(trace, problem))?;
             if let (Err(problem), false) = (&log, trace.get_ref().optional) {
                 let (file, name) = (self.name.clone(), trace.get_ref().name.clone());
                 return Err(ExperimentError::MissingLog {

@@ -74,6 +74,12 @@ pub struct TraceFile {
 pub struct Options {
     /// The machine's processors.
     pub procs: Option<u32>,
+    /// The machine: a built-in name, a number of processors, or a file.
+    pub machine: Option<String>,
+    /// one or any, in place of what the machine says.
+    pub span: Option<String>,
+    /// shared or whole, in place of what the machine says.
+    pub sharing: Option<String>,
     /// kill, extend or run.
     pub overrun: Option<String>,
     /// batch or sequential.
@@ -114,9 +120,9 @@ pub struct RunsFile {
     /// Models of the estimates.
     #[serde(default = "log_estimates")]
     pub estimates: Vec<Spanned<String>>,
-    /// Machines of so many processors, in place of each log's own.
+    /// Machines, in place of each log's own: built-in names, numbers of processors, files.
     #[serde(default)]
-    pub machines: Vec<u32>,
+    pub machines: Vec<Scalar>,
     /// By how much the load is raised: 1 as it is.
     #[serde(default)]
     pub loads: Vec<f64>,
@@ -133,6 +139,13 @@ pub struct RunsFile {
     pub record: Record,
 }
 
+impl RunsFile {
+    /// The machines, as they are written.
+    pub(super) fn machines(&self) -> impl Iterator<Item = String> {
+        self.machines.iter().map(Scalar::text)
+    }
+}
+
 fn log_estimates() -> Vec<Spanned<String>> {
     vec![Spanned::new(0..0, "trace".into())]
 }
@@ -144,7 +157,7 @@ pub struct Record {
     /// Distributions, and the machine and the queue over time.
     #[serde(default)]
     pub details: bool,
-    /// Measures by category, user, queue or runtime-bin.
+    /// Measures by category, user, queue, runtime-bin or lsf-class.
     #[serde(default)]
     pub by: Vec<String>,
     /// One row per job, in a file of its own.

@@ -8,6 +8,7 @@ use miserly_workload::o2k::NoSuchMonth;
 use miserly_workload::{Survey, Trace, TraceError};
 
 use super::file::TraceFile;
+use super::machines::Machines;
 
 /// A log that many runs share: unpacked in memory, looked over, with its checksum.
 #[derive(Clone)]
@@ -40,9 +41,13 @@ impl TraceFile {
     /// Finds the log: makes it, or looks for its file in `folders`, in their order.
     ///
     /// The inner error says where it was looked for; the outer one, why a log that is there cannot be used.
-    pub(super) fn open(&self, folders: &[PathBuf]) -> Result<Result<Log, String>, String> {
+    pub(super) fn open(
+        &self,
+        folders: &[PathBuf],
+        machines: &Machines,
+    ) -> Result<Result<Log, String>, String> {
         let trace = match (&self.file, &self.model) {
-            (None, Some(model)) => self.make(model)?,
+            (None, Some(model)) => self.make(model, machines)?,
             (Some(file), _) => match find(file, folders) {
                 Some(path) => Trace::open(&path).map_err(|error| error.to_string())?,
                 None => return Ok(Err(self.missing(file))),
@@ -52,7 +57,7 @@ impl TraceFile {
         Log::load(trace).map(Ok).map_err(|error| error.to_string())
     }
 
-    fn make(&self, model: &str) -> Result<Trace, String> {
+    fn make(&self, model: &str, machines: &Machines) -> Result<Trace, String> {
         let month = self
             .month
             .as_deref()
@@ -61,7 +66,7 @@ impl TraceFile {
             .map_err(|error: NoSuchMonth| error.to_string())?;
         let asked = Asked {
             jobs: self.jobs,
-            procs: self.options.procs,
+            procs: self.options.processors(machines),
             load: self.load,
             seed: self.seed,
             month,
@@ -86,7 +91,8 @@ pub fn looked_in(folders: &[PathBuf]) -> String {
     format!("looked for in: {looked}; name the folder of logs with --traces or MISERLY_TRACES")
 }
 
-fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+/// The first of the folders' files of that name; a file that is named in full is itself.
+pub(super) fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     if Path::new(file).is_absolute() {
         return Path::new(file).exists().then(|| file.into());
     }

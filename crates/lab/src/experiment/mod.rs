@@ -12,6 +12,8 @@ mod plan;
 
 mod logs;
 
+mod machines;
+
 mod key;
 
 mod store;
@@ -22,5 +24,6 @@ pub use checked::Experiment;
 pub use error::ExperimentError;
 pub use execute::{Executed, Watcher, execute, open_jobs};
 pub use logs::{Log, Logs, looked_in};
+pub use machines::Machines;
 pub use plan::{AXES, Axes, Plan, PlannedRun};
 pub use store::{Index, IndexedRun, IndexedTrace, Store};

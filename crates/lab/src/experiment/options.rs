@@ -1,18 +1,23 @@
 //! The options of a run as an experiment file writes them.
 
-use miserly_core::Instants;
+use miserly_core::{Instants, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use miserly_sim::{Grouping, GroupingError};
 use miserly_workload::{Arrivals, Overrun, ProcsField};
 
 use super::file::{Options, Record};
+use super::machines::Machines;
+use crate::machine::{MachineSpec, SHARINGS, SPANS, value_of};
 use crate::prepared::RunOptions;
 
 impl Options {
     /// These options where they are given, else those of `below`.
     pub(super) fn over(&self, below: &Options) -> Options {
         Options {
-            procs: self.procs.or(below.procs),
+            procs: self.procs.or(below.procs.filter(|_| self.machine.is_none())),
+            machine: self.machine.clone().or_else(|| below.machine.clone().filter(|_| self.procs.is_none())),
+            span: self.span.clone().or_else(|| below.span.clone()),
+            sharing: self.sharing.clone().or_else(|| below.sharing.clone()),
             overrun: self.overrun.clone().or_else(|| below.overrun.clone()),
             instants: self.instants.clone().or_else(|| below.instants.clone()),
             procs_field: self.procs_field.clone().or_else(|| below.procs_field.clone()),
@@ -28,7 +33,7 @@ impl Options {
         }
     }
 
-    /// The options of a run.
+    /// The options of a run, but for its machine.
     ///
     /// # Errors
     /// What is not understood.
@@ -42,6 +47,10 @@ impl Options {
         if self.procs.is_some_and(|procs| !(1..=Profile::MOST).contains(&procs)) {
             return Err(format!("procs is 1 to {}", Profile::MOST));
         }
+        if self.procs.is_some() && self.machine.is_some() {
+            return Err("give procs or machine, not both".into());
+        }
+        self.lying()?;
         if [self.from, self.to].into_iter().flatten().any(|secs| secs < 0) {
             return Err("from and to are seconds of the log, 0 or more".into());
         }
@@ -63,6 +72,36 @@ impl Options {
             warmup: self.warmup.unwrap_or_default(),
             ..RunOptions::default()
         })
+    }
+}
+
+impl Options {
+    /// The machine of a run, if these say one.
+    ///
+    /// # Errors
+    /// If they say how jobs lie on a machine, and no machine.
+    pub(super) fn machine(&self, machines: &Machines) -> Result<Option<MachineSpec>, String> {
+        let (spread, sharing) = self.lying()?;
+        match self.machine.as_ref().and_then(|word| machines.get(word)) {
+            Some(spec) => Ok(Some(spec.clone().with(spread, sharing))),
+            None if self.span.is_some() || self.sharing.is_some() => {
+                Err("span and sharing go with a machine; give machine, or machines".into())
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The processors of the machine, where these say one.
+    pub(crate) fn processors(&self, machines: &Machines) -> Option<u32> {
+        let named = self.machine.as_ref().and_then(|word| machines.get(word));
+        named.map(MachineSpec::procs).or(self.procs)
+    }
+
+    /// How jobs lie on the machine, where these say so.
+    fn lying(&self) -> Result<(Option<Spread>, Option<Sharing>), String> {
+        let spread = self.span.as_deref().map(|word| value_of(&SPANS, "span", word));
+        let sharing = self.sharing.as_deref().map(|word| value_of(&SHARINGS, "sharing", word));
+        Ok((spread.transpose()?, sharing.transpose()?))
     }
 }
 

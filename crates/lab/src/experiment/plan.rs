@@ -11,15 +11,16 @@ use super::error::ExperimentError;
 use super::file::{Options, Record, RunsFile};
 use super::key::Determined;
 use super::logs::Logs;
+use super::machines::Machines;
 use crate::prepared::{Prepared, RunOptions};
 
-/// What tells the runs of an experiment apart, by name: `trace`, `policy`, `estimates`, `model`, `factor`, `procs`,
+/// What tells the runs of an experiment apart, by name: `trace`, `policy`, `estimates`, `model`, `factor`, `machine`,
 /// `load`, `seed` and `runs`, the block.
 pub type Axes = BTreeMap<String, String>;
 
 /// The names of the axes.
 pub const AXES: [&str; 9] =
-    ["runs", "trace", "policy", "estimates", "model", "factor", "procs", "load", "seed"];
+    ["runs", "trace", "policy", "estimates", "model", "factor", "machine", "load", "seed"];
 
 /// One run of an experiment.
 pub struct PlannedRun {
@@ -46,10 +47,10 @@ impl Plan {
     ///
     /// # Errors
     /// If a log cannot be run as it is asked for.
-    pub fn new(experiment: &Experiment, logs: &Logs) -> Result<Plan, ExperimentError> {
+    pub fn new(experiment: &Experiment, logs: &Logs, machines: &Machines) -> Result<Plan, ExperimentError> {
         let mut runs = Vec::new();
         for block in &experiment.file.runs {
-            plan_block(experiment, block, logs, &mut runs)?;
+            plan_block(experiment, block, (logs, machines), &mut runs)?;
         }
         Ok(Plan { runs })
     }
@@ -64,20 +65,29 @@ impl Plan {
 fn plan_block(
     experiment: &Experiment,
     entry: &Spanned<RunsFile>,
-    logs: &Logs,
+    found: (&Logs, &Machines),
     runs: &mut Vec<PlannedRun>,
 ) -> Result<(), ExperimentError> {
     let block = entry.get_ref();
     for at in experiment.traces_of(block) {
-        for (procs, load) in machines_and_loads(block) {
+        for (machine, load) in machines_and_loads(block) {
             for label in &block.policies {
                 let policy = experiment.policy(label)?;
                 for model in &block.estimates {
                     let estimates = experiment.estimates(model)?;
                     for seed in seeds(block, &policy, estimates) {
                         let label = label.get_ref();
-                        let asked = Asked { entry, at, procs, load, label, policy: &policy, estimates, seed };
-                        runs.push(asked.plan(experiment, logs)?);
+                        let asked = Asked {
+                            entry,
+                            at,
+                            machine: machine.as_deref(),
+                            load,
+                            label,
+                            policy: &policy,
+                            estimates,
+                            seed,
+                        };
+                        runs.push(asked.plan(experiment, found)?);
                     }
                 }
             }
@@ -87,15 +97,15 @@ fn plan_block(
 }
 
 /// Every machine under every load; `None` stands for what the options say.
-fn machines_and_loads(block: &RunsFile) -> Vec<(Option<u32>, Option<f64>)> {
-    let machines: Vec<Option<u32>> = some_or_none(&block.machines);
-    let loads: Vec<Option<f64>> = some_or_none(&block.loads);
-    machines.iter().flat_map(|procs| loads.iter().map(|load| (*procs, *load))).collect()
+fn machines_and_loads(block: &RunsFile) -> Vec<(Option<String>, Option<f64>)> {
+    let machines = some_or_none(&block.machines().collect::<Vec<_>>());
+    let loads = some_or_none(&block.loads);
+    machines.iter().flat_map(|machine| loads.iter().map(|load| (machine.clone(), *load))).collect()
 }
 
 /// Each of a list, or once none.
-fn some_or_none<T: Copy>(list: &[T]) -> Vec<Option<T>> {
-    if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }
+fn some_or_none<T: Clone>(list: &[T]) -> Vec<Option<T>> {
+    if list.is_empty() { vec![None] } else { list.iter().cloned().map(Some).collect() }
 }
 
 /// The seeds of a run: one is enough where nothing is drawn.
@@ -116,7 +126,7 @@ struct Asked<'a> {
     entry: &'a Spanned<RunsFile>,
     /// The position of the log.
     at: usize,
-    procs: Option<u32>,
+    machine: Option<&'a str>,
     load: Option<f64>,
     label: &'a str,
     policy: &'a Chosen,
@@ -125,7 +135,11 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn plan(&self, experiment: &Experiment, logs: &Logs) -> Result<PlannedRun, ExperimentError> {
+    fn plan(
+        &self,
+        experiment: &Experiment,
+        (logs, machines): (&Logs, &Machines),
+    ) -> Result<PlannedRun, ExperimentError> {
         let trace = experiment.file.traces[self.at].get_ref();
         let record = self.entry.get_ref().record.clone();
         let mut run = PlannedRun {
@@ -136,8 +150,9 @@ impl Asked<'_> {
             key: String::new(),
         };
         let Ok(log) = &logs.0[self.at] else { return Ok(run) };
-        let options =
-            self.options(&trace.options).map_err(|problem| experiment.wrong(self.entry, problem))?;
+        let options = self
+            .options(&trace.options, machines)
+            .map_err(|problem| experiment.wrong(self.entry, problem))?;
         let prepared = Prepared::of(log, options).map_err(|error| ExperimentError::Run {
             run: format!("{}: trace {}", experiment.name, trace.name),
             error: Box::new(error),
@@ -151,12 +166,17 @@ impl Asked<'_> {
     }
 
     /// How the run is set: by the block, else by the log.
-    fn options(&self, of_log: &Options) -> Result<RunOptions, String> {
+    fn options(&self, of_log: &Options, machines: &Machines) -> Result<RunOptions, String> {
         let block = self.entry.get_ref();
-        let mut written = block.options.over(of_log);
-        written.procs = self.procs.or(written.procs);
+        let of_block = Options {
+            procs: block.options.procs.filter(|_| self.machine.is_none()),
+            machine: self.machine.map(str::to_owned).or_else(|| block.options.machine.clone()),
+            ..block.options.clone()
+        };
+        let mut written = of_block.over(of_log);
         written.scale_load = self.load.or(written.scale_load);
         let mut options = written.run_options()?;
+        options.machine = written.machine(machines)?;
         options.estimates = self.estimates;
         options.seed = self.seed;
         options.details = block.record.details;
@@ -167,6 +187,7 @@ impl Asked<'_> {
     fn axes(&self, trace: &str) -> Axes {
         let block = self.entry.get_ref();
         let load = self.load.or(block.options.scale_load).unwrap_or(1.0);
+        let machine = self.machine.or(block.options.machine.as_deref()).unwrap_or("own");
         let (model, factor) = (self.estimates.model().to_owned(), self.estimates.factor().to_string());
         let values = [
             block.name.clone(),
@@ -175,7 +196,7 @@ impl Asked<'_> {
             self.estimates.to_string(),
             model,
             factor,
-            self.procs.map_or_else(|| "own".to_owned(), |procs| procs.to_string()),
+            machine.to_owned(),
             load.to_string(),
             self.seed.to_string(),
         ];

@@ -1,10 +1,11 @@
 //! Charts of an experiment's results.
 
-use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, Ramp, Series, Style};
+use miserly_report::chart::{Axis, Bin, Body, Chart, Ramp, Series, Style};
 use miserly_report::page::Block;
 use serde_json::Value;
 
 use crate::experiment::file::{ChartFile, ChartKind, Line, Scale, Selector};
+use crate::present::gantt;
 use crate::present::lines::{Asked, joined, part, shown};
 use crate::results::{Found, Results, at};
 
@@ -17,11 +18,14 @@ pub(crate) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>,
         ChartKind::Groups => lines(chart, results, groups)?,
         ChartKind::Bars => one(chart, results, bars)?,
         ChartKind::Heat => heat(chart, results)?,
-        ChartKind::Gantt => one(chart, results, gantt)?,
+        ChartKind::Gantt => one(chart, results, gantt::body)?,
     };
     let mut texts: Vec<String> = chart.note.iter().cloned().collect();
     if !missing.is_empty() {
         texts.push(format!("Without a log, and not drawn: {}.", missing.join(", ")));
+    }
+    if let (ChartKind::Gantt, [line]) = (chart.kind, &chart.lines[..]) {
+        texts.extend(gantt::hosts_told(&joined(&[&chart.common, &line.select]), results));
     }
     if chart.kind != ChartKind::Line && several_seeds(chart, results) {
         texts.push("Of the first of several seeds.".into());
@@ -46,7 +50,7 @@ fn several_seeds(chart: &ChartFile, results: &Results) -> bool {
 }
 
 /// What is drawn, with the names of categories if an axis has such.
-struct Drawn {
+pub(super) struct Drawn {
     body: Body,
     columns: Vec<String>,
     rows: Vec<String>,
@@ -256,38 +260,4 @@ fn bars(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Optio
 fn pairs(value: &Value) -> Option<Vec<(f64, f64)>> {
     let pair = |pair: &Value| Some((pair.get(0)?.as_f64()?, pair.get(1)?.as_f64()?));
     value.as_array()?.iter().map(pair).collect()
-}
-
-/// The jobs of the window that was recorded.
-fn gantt(_chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Drawn>, String> {
-    let Some(rows) = part(results, select, "gantt")? else { return Ok(None) };
-    let procs = part(results, select, "settings.procs")?.and_then(Value::as_u64).unwrap_or_default();
-    let rows = rows.as_array().ok_or("no window was recorded; add gantt = [from, to] to the runs' record")?;
-    let window = part(results, select, "gantt_window")?;
-    let bound =
-        |at: usize| window.and_then(|window| window.get(at)).and_then(Value::as_f64).unwrap_or_default();
-    let body = Body::Gantt {
-        procs: u32::try_from(procs).unwrap_or(u32::MAX),
-        from: bound(0),
-        to: bound(1),
-        jobs: rows.iter().filter_map(gantt_job).collect(),
-    };
-    Ok(Some(Drawn::from(body)))
-}
-
-fn gantt_job(row: &Value) -> Option<GanttJob> {
-    let secs = |field: &str| row.get(field)?.as_f64();
-    let end = |pair: &Value, at: usize| pair.get(at)?.as_u64().and_then(|pe| u32::try_from(pe).ok());
-    let pes =
-        row.get("pes")?.as_array()?.iter().filter_map(|pair| Some((end(pair, 0)?, end(pair, 1)?))).collect();
-    let user = row.get("user")?.as_u64().map(|user| user.to_string());
-    Some(GanttJob {
-        number: row.get("job")?.as_i64()?,
-        pes,
-        submit: secs("submit")?,
-        start: secs("start")?,
-        end: secs("end")?,
-        user,
-        key: row.get("reason")?.as_str()?.to_owned(),
-    })
 }

@@ -2,6 +2,8 @@
 
 mod chart;
 
+mod gantt;
+
 mod claim;
 
 mod table;

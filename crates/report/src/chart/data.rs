@@ -88,6 +88,8 @@ pub enum Body {
     Gantt {
         /// The processors of the machine; they are numbered from zero.
         procs: u32,
+        /// The first processor of each host but the first, ascending; empty where there is one host.
+        hosts: Vec<u32>,
         /// Where the window begins, in seconds.
         from: f64,
         /// Where the window ends, in seconds.
@@ -151,7 +153,7 @@ pub enum Ramp {
     },
 }
 
-/// A job on a Gantt chart.
+/// A job on a Gantt chart, or one of its stays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GanttJob {
     /// Its number in the log.
@@ -160,15 +162,17 @@ pub struct GanttJob {
     pub pes: Vec<(u32, u32)>,
     /// When it was submitted, in seconds.
     pub submit: f64,
-    /// When it started, in seconds.
+    /// When it, or the stay, began, in seconds.
     pub start: f64,
-    /// When it ended, in seconds.
+    /// When it, or the stay, ended, in seconds.
     pub end: f64,
     /// Who submitted it.
     pub user: Option<String>,
     /// What decides its colour, and stands in the legend: a user, a category, the reason of its start. Seven have a colour of
     /// their own.
     pub key: String,
+    /// Which stay it is and of how many, of a job that moved, stopped or had other processors between its start and its end.
+    pub part: Option<(usize, usize)>,
 }
 
 impl Axis {

@@ -71,8 +71,8 @@ fn body(chart: &Chart) -> Drawn {
         Body::Lines { series } => lines::draw(chart, series),
         Body::Bars { bins } => bars::draw(chart, bins),
         Body::Heat { cells, ramp, decimals } => heat::draw(chart, cells, *ramp, *decimals),
-        Body::Gantt { procs, from, to, jobs } => {
-            gantt::draw(chart, &Window { procs: *procs, from: *from, to: *to }, jobs)
+        Body::Gantt { procs, hosts, from, to, jobs } => {
+            gantt::draw(chart, &Window { procs: *procs, hosts, from: *from, to: *to }, jobs)
         }
     }
 }

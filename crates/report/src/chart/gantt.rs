@@ -20,13 +20,14 @@ const TALL: (f64, f64, f64) = (120.0, 380.0, 16.0);
 const OUTLINED: f64 = 3.0;
 
 /// What is drawn of a schedule.
-pub(super) struct Window {
+pub(super) struct Window<'a> {
     pub(super) procs: u32,
+    pub(super) hosts: &'a [u32],
     pub(super) from: f64,
     pub(super) to: f64,
 }
 
-pub(super) fn draw(chart: &Chart, window: &Window, jobs: &[GanttJob]) -> Drawn {
+pub(super) fn draw(chart: &Chart, window: &Window<'_>, jobs: &[GanttJob]) -> Drawn {
     let chart = &bounded(chart, window);
     let shown: Vec<&GanttJob> =
         jobs.iter().filter(|job| job.start < window.to && job.end > window.from).collect();
@@ -40,6 +41,7 @@ pub(super) fn draw(chart: &Chart, window: &Window, jobs: &[GanttJob]) -> Drawn {
             (legend.draw())
             (frame.behind())
             g class="jobs" { @for (n, paths) in &paths(&frame, &keys, &shown) { (paths.draw(*n)) } }
+            (boundaries(&frame, window.hosts))
             g class="numbers" { @for job in &shown { (number(&frame, job)) } }
             (frame.before())
         } @else {
@@ -56,8 +58,27 @@ pub(super) fn draw(chart: &Chart, window: &Window, jobs: &[GanttJob]) -> Drawn {
     Drawn { marks, foot: frame.foot(), notes: Vec::new(), readout }
 }
 
+/// More lines between hosts would hide the jobs.
+const HOSTS: usize = 63;
+
+/// Lines between the hosts.
+fn boundaries(frame: &Frame, hosts: &[u32]) -> Markup {
+    let shown = if hosts.len() > HOSTS { &[] } else { hosts };
+    let places = shown.iter().filter_map(|&low| frame.y.place(f64::from(low)));
+    let lines: Vec<f64> = places.filter(|y| (frame.top..frame.bottom).contains(y)).collect();
+    html! {
+        @if !lines.is_empty() {
+            g class="hosts" {
+                @for y in lines {
+                    path class="axis" stroke-dasharray="2 3" d=(format!("M{} {}H{}", Px(frame.left), Px(y), Px(frame.right))) {}
+                }
+            }
+        }
+    }
+}
+
 /// The chart with the axes that every Gantt chart has: the window, and the machine.
-fn bounded(chart: &Chart, window: &Window) -> Chart {
+fn bounded(chart: &Chart, window: &Window<'_>) -> Chart {
     let x = Axis { scale: Scale::Seconds, ..chart.x.clone().between(window.from, window.to) };
     let y = Axis { scale: Scale::Linear, ..chart.y.clone().between(0.0, f64::from(window.procs)) };
     let body = Body::Lines { series: Vec::new() };
@@ -188,6 +209,7 @@ mod tests {
             end: 1.0,
             user: None,
             key: key.into(),
+            part: None,
         };
         keys.iter().map(job).collect()
     }

@@ -32,9 +32,20 @@ pub(crate) struct SeriesReadout {
     pub(super) points: Vec<(f64, f64, String, String)>,
 }
 
-/// A job: number, colour, submitted, started, ended, user, key, and its processors as inclusive ranges.
+/// A job: number, colour, submitted, started, ended, user, key, its processors as inclusive ranges, and, of a stay, which
+/// of how many it is.
 #[derive(Serialize)]
-pub(crate) struct JobReadout(i64, usize, f64, f64, f64, Option<String>, String, Vec<(u32, u32)>);
+pub(crate) struct JobReadout(
+    i64,
+    usize,
+    f64,
+    f64,
+    f64,
+    Option<String>,
+    String,
+    Vec<(u32, u32)>,
+    Option<(usize, usize)>,
+);
 
 impl Plot {
     pub(super) fn of(frame: &Frame) -> Plot {
@@ -55,6 +66,7 @@ impl JobReadout {
             job.user.clone(),
             job.key.clone(),
             job.pes.clone(),
+            job.part,
         )
     }
 }

@@ -1,4 +1,4 @@
-//! Batsim's job table, which evalys reads, with two columns of ours behind it.
+//! Batsim's job table, which evalys reads, with four columns of ours behind it.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use miserly_core::Span;
 use miserly_sim::{Finished, Sink};
 
 /// The columns: Batsim's in Batsim's order, then ours.
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 21] = [
     "job_id",
     "workload_name",
     "profile",
@@ -26,6 +26,8 @@ const COLUMNS: [&str; 19] = [
     "metadata",
     "start_reason",
     "promised_start",
+    "suspensions",
+    "lost_work",
 ];
 
 /// Writes one row per job. Times are in the log's own seconds, with decimals only where there are any.
@@ -74,8 +76,14 @@ impl<W: Write> Sink for CsvJobs<W> {
         if let Some(promised) = job.promised {
             write!(output, "{promised}")?;
         }
-        output.write_all(b"\n")
+        writeln!(output, ",{},{}", job.suspensions, processor_seconds(job.lost))
     }
+}
+
+/// Work in processor-seconds, with decimals only where there are any.
+fn processor_seconds(work: u128) -> Span {
+    // What one job did in the time of a run; if it were more, it could not be told apart from the most.
+    i64::try_from(work).map_or(Span::MAX, Span::from_ticks)
 }
 
 /// A field as CSV has it: in quotes where it has to be.
@@ -84,5 +92,16 @@ fn quoted(text: &str) -> String {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
         text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_has_decimals_only_where_there_are_any() {
+        let told = |ticks| processor_seconds(ticks).to_string();
+        assert_eq!([0, 240_000_000, 1_500_000].map(told), ["0", "240", "1.5"]);
     }
 }

@@ -212,10 +212,10 @@
       const holds = ([, , , start, end, , , pes], slack) => start - slack <= secs && secs < end + slack && pes.some(([low, high]) => low <= pe && pe <= high);
       const job = this.data.jobs.find((one) => holds(one, 0)) || this.data.jobs.find((one) => holds(one, near));
       if (!job) return `processor ${Math.min(Math.max(pe, 0), this.data.procs - 1)}, free\n${time(secs)}`;
-      const [number, , submit, start, end, user, key, pes] = job;
+      const [number, , submit, start, end, user, key, pes, part] = job;
       const wide = pes.reduce((sum, [low, high]) => sum + high - low + 1, 0);
       const who = user === null ? '' : `, user ${user}`;
-      return `job ${number}, ${wide} ${wide === 1 ? 'processor' : 'processors'}${who}${key ? `\n${key}` : ''}\nsubmitted ${time(submit)}, waited ${time(start - submit)}\nran ${time(end - start)}: ${time(start)} to ${time(end)}`;
+      return `job ${number}, ${wide} ${wide === 1 ? 'processor' : 'processors'}${who}${key ? `\n${key}` : ''}\nsubmitted ${time(submit)}, ${part ? `stay ${part[0]} of ${part[1]}` : `waited ${time(start - submit)}`}\nran ${time(end - start)}: ${time(start)} to ${time(end)}`;
     }
   }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::details::{Details, Guarantees, Uncertainty};
 use super::groups::{Group, breakdowns};
+use super::machine::MachineDoc;
 
 /// Everything that is told of one run. Only `timing` differs between two runs of the same.
 #[derive(Clone, Debug, Serialize)]
@@ -32,6 +33,12 @@ pub struct Outcome {
     pub utilization: Option<f64>,
     /// The share of the machine that was idle while some job waited, 0 to 1.
     pub loss_of_capacity: Option<f64>,
+    /// The share of the machine that was kept idle for a job with a reservation of the whole host, 0 to 1.
+    pub kept_idle: Option<f64>,
+    /// The work that was done and lost as a share of the machine, 0 to 1: of jobs that went back into the queue.
+    pub lost_work: Option<f64>,
+    /// How often jobs were suspended.
+    pub suspensions: u64,
     /// From the first submission to the last end, seconds.
     pub makespan: Option<f64>,
     /// Jobs ended per hour of the makespan.
@@ -60,6 +67,8 @@ pub struct Outcome {
 pub struct Settings {
     /// The machine's processors.
     pub procs: u32,
+    /// The machine.
+    pub machine: MachineDoc,
     /// The convention for events of one instant.
     pub instants: String,
     /// What happens to a job at the log's own estimate.
@@ -108,13 +117,15 @@ pub struct Jobs {
     pub simulated: u64,
     /// Jobs among them behind the warm-up.
     pub measured: u64,
-    /// Lines left out, by reason: `read` = `simulated` + their sum.
+    /// Measured jobs that started in the instant of their submission, and not for a quantum.
+    pub placed_at_once: u64,
+    /// Lines left out and jobs that the policy refused, by reason: `read` = `simulated` + their sum.
     pub skipped: BTreeMap<String, u64>,
     /// Jobs that were killed at the log's estimate.
     pub killed_at_estimate: u64,
     /// Jobs submitted before one above them in the log; they were sorted.
     pub out_of_order: u64,
-    /// Jobs that ran whose estimate the log does not know: their runtime stands for it.
+    /// Jobs submitted whose estimate the log does not know: their runtime stands for it.
     pub without_estimate: u64,
 }
 
@@ -213,7 +224,8 @@ impl Outcome {
                 read: counts.read,
                 simulated: metrics.simulated(),
                 measured: metrics.measured(),
-                skipped: counts.skipped.clone(),
+                placed_at_once: metrics.placed_at_once(),
+                skipped: skipped(counts, metrics),
                 killed_at_estimate: metrics.killed_at_estimate(),
                 out_of_order: counts.out_of_order,
                 without_estimate: counts.without_estimate,
@@ -226,6 +238,9 @@ impl Outcome {
             uncertainty: Uncertainty::of(&metrics.batches),
             utilization: metrics.utilization(),
             loss_of_capacity: metrics.loss_of_capacity(),
+            kept_idle: metrics.kept_idle(),
+            lost_work: metrics.lost_work(),
+            suspensions: metrics.suspensions(),
             makespan: metrics.makespan().map(miserly_core::Span::as_secs_f64),
             throughput_per_hour: metrics.throughput_per_hour(),
             queue_length: QueueLength { mean: queue_mean, max: queue_max },
@@ -254,6 +269,13 @@ impl Outcome {
             )
         })
     }
+}
+
+/// The lines that gave no job, and the jobs that the policy refused.
+fn skipped(counts: &Counts, metrics: &Metrics) -> BTreeMap<String, u64> {
+    let refused =
+        metrics.refused_jobs().iter().map(|(why, jobs)| (format!("refused_{}", why.as_str()), *jobs));
+    counts.skipped.clone().into_iter().chain(refused).collect()
 }
 
 impl MetricsDoc {

@@ -10,7 +10,8 @@ use super::document::MetricsDoc;
 /// The measures of some of the jobs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// Which jobs: a category, a user's or a queue's number (or `unknown`), a range of runtimes.
+    /// Which jobs: a category, a user's or a queue's number (or `unknown`), a range of runtimes, a
+    /// class of requests.
     pub group: String,
     /// The least actual runtime of a range, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]

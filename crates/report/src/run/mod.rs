@@ -4,6 +4,8 @@ mod details;
 
 mod document;
 
+mod machine;
+
 mod groups;
 
 mod tables;
@@ -19,4 +21,5 @@ pub use document::{
     Jobs, Measure, MetricsDoc, Outcome, PercentileDoc, Promises, QueueLength, Settings, Timing, TraceDoc,
 };
 pub use groups::Group;
+pub use machine::{HostsDoc, MachineDoc};
 pub use tables::{compare_tables, simulate_table};

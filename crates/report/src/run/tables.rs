@@ -47,7 +47,12 @@ fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
         ("queue length", format!("{} on the average, {} at most", figure(queue.mean), queue.max)),
         ("promises", promises(outcome)),
         ("started at once", percent(outcome.guarantees.started_at_once)),
+        ("placed at once", placed_at_once(outcome)),
     ];
+    facts.extend(nonzero("kept idle for a job", outcome.kept_idle));
+    facts.extend(nonzero("work lost", outcome.lost_work));
+    let suspensions = outcome.suspensions;
+    facts.extend((suspensions > 0).then(|| ("suspensions", count(suspensions))));
     facts.extend(promised_to_waited(outcome).map(|text| ("promised / waited", text)));
     if outcome.metrics.slowdown.count != outcome.jobs.measured {
         let over = format!("over the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
@@ -193,6 +198,9 @@ fn log_heading(outcome: &Outcome, outcomes: &[&Outcome]) -> String {
     let (settings, jobs) = (&outcome.settings, &outcome.jobs);
     let mut text =
         format!("{:<24}{}, {} processors\n", "log", outcome.trace.name, count(settings.procs.into()));
+    if !settings.machine.is_plain() {
+        text.push_str(&format!("{:<24}{}\n", "machine", settings.machine.told()));
+    }
     let mut said = format!("{} read, {} simulated", count(jobs.read), count(jobs.simulated));
     if jobs.measured != jobs.simulated {
         said.push_str(&format!(", {} measured", count(jobs.measured)));
@@ -248,6 +256,20 @@ fn further(settings: &Settings, drawn: bool) -> String {
         text.push_str(", lenient");
     }
     text
+}
+
+fn placed_at_once(outcome: &Outcome) -> String {
+    let (placed, measured) = (outcome.jobs.placed_at_once, outcome.jobs.measured);
+    if measured == 0 {
+        return "-".into();
+    }
+    let share = percent(Some(placed as f64 / measured as f64));
+    format!("{share}: {} of {} jobs", count(placed), count(measured))
+}
+
+/// A share, where it is more than nothing.
+fn nonzero(name: &'static str, share: Option<f64>) -> Option<(&'static str, String)> {
+    share.filter(|share| *share > 0.0).map(|share| (name, percent(Some(share))))
 }
 
 fn makespan(secs: f64) -> String {

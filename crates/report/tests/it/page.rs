@@ -85,6 +85,7 @@ pub(crate) fn hostile() -> Page {
         end: 5.0,
         user: Some(evil()),
         key: evil(),
+        part: Some((1, 2)),
     };
     let other = GanttJob { number: 2, key: evil() + "2", start: 5.0, end: 9.0, ..job.clone() };
     let bodies = [
@@ -95,7 +96,11 @@ pub(crate) fn hostile() -> Page {
             names(),
             Body::Heat { cells: vec![vec![Some(1.0), None]], ramp: Ramp::Linear, decimals: 1 },
         ),
-        (axis(), axis(), Body::Gantt { procs: 2, from: 0.0, to: 10.0, jobs: vec![job, other] }),
+        (
+            axis(),
+            axis(),
+            Body::Gantt { procs: 2, hosts: vec![1], from: 0.0, to: 10.0, jobs: vec![job, other] },
+        ),
     ];
     let charts =
         bodies.map(|(x, y, body)| Chart { id: evil(), title: evil(), caption: Some(evil()), x, y, body });

@@ -187,7 +187,7 @@ fn gantt() -> Chart {
         "A day of the schedule",
         Axis::seconds("time since the log's begin"),
         Axis::linear("processor"),
-        Body::Gantt { procs: 100, from, to, jobs },
+        Body::Gantt { procs: 100, hosts: vec![], from, to, jobs },
     )
 }
 
@@ -202,7 +202,7 @@ pub(crate) fn crowded() -> Chart {
         "Eight crowded days",
         Axis::seconds("time"),
         Axis::linear("processor"),
-        Body::Gantt { procs: 430, from, to, jobs },
+        Body::Gantt { procs: 430, hosts: vec![], from, to, jobs },
     )
 }
 
@@ -230,6 +230,7 @@ fn jobs(procs: u32, from: f64, to: f64, per_lane: u32) -> Vec<GanttJob> {
                 end,
                 user,
                 key,
+                part: None,
             });
             time = end;
         }

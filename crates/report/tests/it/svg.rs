@@ -56,17 +56,23 @@ fn a_schedule() {
         end,
         user: None,
         key: key.into(),
+        part: None,
     };
     let jobs = vec![
         job(1, vec![(0, 3)], 0.0, 60.0, "at once"),
         job(2, vec![(4, 4), (6, 7)], 30.0, 90.0, "backfilled"),
         job(3, vec![(0, 7)], 90.0, 500.0, "reserved"),
     ];
-    insta::assert_snapshot!(drawing(&chart(
-        Axis::seconds("time"),
-        Axis::linear("processor"),
-        Body::Gantt { procs: 8, from: 0.0, to: 120.0, jobs }
-    )));
+    let body = |hosts| Body::Gantt { procs: 8, hosts, from: 0.0, to: 120.0, jobs: jobs.clone() };
+    let schedule = |hosts| chart(Axis::seconds("time"), Axis::linear("processor"), body(hosts));
+    let plain = drawing(&schedule(vec![]));
+    // Lines between hosts change nothing else, and too many are none.
+    let hosts = drawing(&schedule(vec![4, 6]));
+    let lines: Vec<&str> = hosts.lines().filter(|line| !plain.contains(line)).collect();
+    assert!(lines.iter().all(|line| line.contains("hosts") || line.contains("dasharray")), "{lines:?}");
+    assert_eq!(hosts.matches("stroke-dasharray").count(), 2);
+    assert_eq!(drawing(&schedule((0..64).collect())), plain);
+    insta::assert_snapshot!(plain);
 }
 
 #[test]
@@ -83,8 +89,8 @@ fn without_data_there_is_an_empty_frame() {
         Body::Lines { series: vec![Series::line("none", vec![(f64::NAN, 1.0)])] },
         Body::Bars { bins: Vec::new() },
         Body::Heat { cells: Vec::new(), ramp: Ramp::Linear, decimals: 0 },
-        Body::Gantt { procs: 0, from: 0.0, to: 0.0, jobs: Vec::new() },
-        Body::Gantt { procs: 4, from: f64::NAN, to: f64::INFINITY, jobs: Vec::new() },
+        Body::Gantt { procs: 0, hosts: vec![], from: 0.0, to: 0.0, jobs: Vec::new() },
+        Body::Gantt { procs: 4, hosts: vec![2], from: f64::NAN, to: f64::INFINITY, jobs: Vec::new() },
     ];
     for body in nothing {
         let chart = chart(Axis::linear("x"), Axis::linear("y"), body);
@@ -238,6 +244,7 @@ fn job() -> impl Strategy<Value = GanttJob> {
             end,
             user,
             key,
+            part: None,
         },
     )
 }
@@ -254,16 +261,13 @@ fn body() -> impl Strategy<Value = Body> {
         value().prop_map(|middle| Ramp::Diverging { middle })
     ];
     let jobs = prop::collection::vec(job(), 0..20);
+    let hosts = prop::collection::vec(any::<u32>(), 0..4);
     prop_oneof![
         prop::collection::vec(series(), 0..12).prop_map(|series| Body::Lines { series }),
         bins.prop_map(|bins| Body::Bars { bins }),
         (cells, ramp, 0_usize..4).prop_map(|(cells, ramp, decimals)| Body::Heat { cells, ramp, decimals }),
-        (any::<u32>(), value(), value(), jobs).prop_map(|(procs, from, to, jobs)| Body::Gantt {
-            procs,
-            from,
-            to,
-            jobs
-        }),
+        (any::<u32>(), hosts, value(), value(), jobs)
+            .prop_map(|(procs, hosts, from, to, jobs)| Body::Gantt { procs, hosts, from, to, jobs }),
     ]
 }
 

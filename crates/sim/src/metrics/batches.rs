@@ -26,7 +26,7 @@ const CHANCE: f64 = 2.0;
 pub struct Batches {
     /// log2 of the jobs in a batch.
     shift: u32,
-    /// One more than the last place seen.
+    /// How many places there are, those of jobs that were refused among them.
     places: u64,
     sums: Vec<Batch>,
     units: [f64; MEASURES],
@@ -56,6 +56,13 @@ impl Batches {
     /// No jobs yet; sums are divided by `units`.
     pub fn new(units: [f64; MEASURES]) -> Batches {
         Batches { shift: 0, places: 0, sums: Vec::new(), units }
+    }
+
+    /// Counts so many places, whether a job comes to each of them or not.
+    pub(super) fn reach(&mut self, places: u64) {
+        if places > 0 {
+            self.make_room(places);
+        }
     }
 
     /// Adds the job at a place in the order of submission, from 0.
@@ -95,7 +102,7 @@ impl Batches {
 
     /// What the full batches tell of a measure, by its place in [`Measures::all`](super::Measures::all).
     pub fn interval(&self, measure: usize) -> Interval {
-        interval(&self.means(measure).flatten().collect::<Vec<_>>(), self.size())
+        interval(&self.means(measure).flatten().collect::<Vec<_>>(), self.fewest(measure))
     }
 
     /// The same of the differences from another policy's run of the same jobs, by pairs of batches: what hits both
@@ -106,7 +113,7 @@ impl Batches {
         }
         let pairs = self.means(measure).zip(other.means(measure));
         let differences: Vec<f64> = pairs.filter_map(|(mine, theirs)| Some(mine? - theirs?)).collect();
-        interval(&differences, self.size())
+        interval(&differences, self.fewest(measure).min(other.fewest(measure)))
     }
 
     fn means(&self, measure: usize) -> impl Iterator<Item = Option<f64>> {
@@ -114,6 +121,11 @@ impl Batches {
             let count = batch.counts[measure];
             (count > 0).then(|| batch.sums[measure] as f64 / self.units[measure] / count as f64)
         })
+    }
+
+    /// The fewest jobs with this measure in a full batch: less than its size where some were refused, or have none.
+    fn fewest(&self, measure: usize) -> u64 {
+        self.sums.iter().take(self.full()).map(|batch| batch.counts[measure]).min().unwrap_or(0)
     }
 
     fn make_room(&mut self, places: u64) {
@@ -155,7 +167,7 @@ fn index(place: u64, shift: u32) -> usize {
     usize::try_from(place >> shift).unwrap_or(usize::MAX)
 }
 
-/// What the means of batches of so many jobs tell.
+/// What the means of batches of so many jobs or more tell.
 fn interval(values: &[f64], jobs: u64) -> Interval {
     if values.is_empty() {
         return Interval::default();
@@ -256,6 +268,29 @@ mod tests {
         let alike = interval(&rising, 64);
         let expect = Interval { mean: Some(5.5), half_width: None, autocorrelation: Some(57.75 / 82.5) };
         assert_eq!(alike, expect);
+    }
+
+    #[test]
+    fn places_without_a_job_are_places_all_the_same() {
+        let there = |place: &u64| !place.is_multiple_of(3);
+        let mut holes = Batches::new(UNITS);
+        for place in (0..4096).filter(there) {
+            holes.add(place, &[Some(amount(place)); MEASURES]);
+        }
+        // The last place has no job: the batches are those of 4095 places, until all are counted.
+        assert_eq!((holes.full(), of(0..4096).full()), (63, 64));
+        holes.reach(4096);
+        assert_eq!((holes.size(), holes.full()), (64, 64));
+        let mean = |batch: u64| {
+            let amounts: Vec<u128> = (64 * batch..64 * (batch + 1)).filter(there).map(amount).collect();
+            Some(amounts.iter().sum::<u128>() as f64 / amounts.len() as f64)
+        };
+        assert!(holes.means(0).eq((0..64).map(mean)));
+        // 42 or 43 jobs in each are too few to be trusted, though there are 64 places; with twice as many they are not.
+        assert_eq!((holes.fewest(0), holes.interval(0).half_width), (42, None));
+        holes.reach(4097);
+        assert_eq!((holes.size(), holes.fewest(0)), (128, 85));
+        assert!(holes.interval(0).half_width.is_some());
     }
 
     #[test]

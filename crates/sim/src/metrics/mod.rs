@@ -48,7 +48,8 @@ pub struct Metrics {
     pub guarantees: Guarantees,
     /// What was measured of them group by group, where it was asked for.
     pub groups: BTreeMap<Grouping, Groups>,
-    /// Jobs submitted within the warm-up.
+    /// Jobs submitted, and those within the warm-up.
+    submitted: u64,
     warming: u64,
     simulated: u64,
     measured: u64,
@@ -88,6 +89,7 @@ impl Metrics {
             measures,
             guarantees: Guarantees::default(),
             groups: BTreeMap::new(),
+            submitted: 0,
             warming: 0,
             simulated: 0,
             measured: 0,
@@ -205,6 +207,7 @@ impl Metrics {
         for (by, groups) in &other.groups {
             self.groups.entry(*by).or_insert_with(|| Groups::new(*by)).merge(groups);
         }
+        self.submitted += other.submitted;
         self.warming += other.warming;
         self.simulated += other.simulated;
         self.measured += other.measured;
@@ -246,7 +249,10 @@ impl Metrics {
 impl Observer for Metrics {
     fn submitted(&mut self, now: Time, request: &Request) {
         self.first_submit.get_or_insert(now);
+        self.submitted += 1;
         self.warming += u64::from(!self.measures_from(request.submit));
+        // A job that will be refused has a place in the batches too: so they are the same under every policy.
+        self.batches.reach(self.submitted - self.warming);
     }
 
     fn instant(&mut self, now: Time, standing: Standing) {
@@ -260,8 +266,9 @@ impl Observer for Metrics {
         queue.last = Some((now, standing));
     }
 
-    fn refused(&mut self, _now: Time, _request: &Request, why: Refusal) {
+    fn refused(&mut self, _now: Time, _request: &Request, why: Refusal) -> io::Result<()> {
         *self.refused.entry(why).or_default() += 1;
+        Ok(())
     }
 
     fn finished(&mut self, job: &Finished) -> io::Result<()> {

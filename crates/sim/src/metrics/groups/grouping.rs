@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use miserly_core::Span;
+use miserly_core::lsf::Class;
+use miserly_core::{Kind, Request, Span};
 
 use super::categories::Category;
 use crate::finished::Finished;
@@ -20,6 +21,8 @@ pub enum Grouping {
     /// The actual runtime in ranges of equal size on a logarithmic scale, as Chiang and Vernon's Figure 5 has it:
     /// under a second, then by powers of two.
     RuntimeBin,
+    /// What the job asked for: the twelve classes of the NCSA Origin 2000, Chiang and Vernon's Table 1.
+    LsfClass,
 }
 
 /// A group of jobs. The order is the natural one: small before large, unknown last.
@@ -33,17 +36,21 @@ pub enum GroupKey {
     Unknown,
     /// Runtimes from 2^(n-1) seconds to less than 2^n; under a second with n = 0.
     Bin(u32),
+    /// A class of the NCSA Origin 2000.
+    LsfClass(Class),
+    /// Asked for more than any of these classes admits.
+    BeyondClasses,
 }
 
 /// A word that names no [`Grouping`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is nothing to group jobs by: it is one of category, user, queue, runtime-bin")]
+#[error("{0:?} is nothing to group jobs by: it is one of category, user, queue, runtime-bin, lsf-class")]
 pub struct GroupingError(String);
 
 impl Grouping {
     /// All there are.
-    pub const ALL: [Grouping; 4] =
-        [Grouping::Category, Grouping::User, Grouping::Queue, Grouping::RuntimeBin];
+    pub const ALL: [Grouping; 5] =
+        [Grouping::Category, Grouping::User, Grouping::Queue, Grouping::RuntimeBin, Grouping::LsfClass];
 
     /// Its word.
     pub const fn as_str(self) -> &'static str {
@@ -52,6 +59,7 @@ impl Grouping {
             Grouping::User => "user",
             Grouping::Queue => "queue",
             Grouping::RuntimeBin => "runtime-bin",
+            Grouping::LsfClass => "lsf-class",
         }
     }
 
@@ -69,19 +77,31 @@ impl Grouping {
             Grouping::User => number(job.request.user),
             Grouping::Queue => number(job.request.queue),
             Grouping::RuntimeBin => GroupKey::Bin(bin(run)),
+            Grouping::LsfClass => class(&job.request),
         }
     }
 
     /// The groups that are told even where no job is in them: those that a table of the literature has.
-    pub(super) fn fixed(self) -> impl Iterator<Item = GroupKey> {
-        let fixed = matches!(self, Grouping::Category);
-        Category::all().filter(move |_| fixed).map(GroupKey::Category)
+    pub(super) fn fixed(self) -> Vec<GroupKey> {
+        match self {
+            Grouping::Category => Category::all().map(GroupKey::Category).collect(),
+            Grouping::LsfClass => {
+                Class::ALL.into_iter().map(GroupKey::LsfClass).chain([GroupKey::BeyondClasses]).collect()
+            }
+            Grouping::User | Grouping::Queue | Grouping::RuntimeBin => Vec::new(),
+        }
     }
 }
 
 /// The bits of the whole seconds: 0 under a second, else one more than the power of two at or below it.
 fn bin(run: Span) -> u32 {
     u64::BITS - run.secs().unsigned_abs().leading_zeros()
+}
+
+/// The class of what the job asked for.
+fn class(request: &Request) -> GroupKey {
+    let memory = request.demand.get(Kind::Memory);
+    Class::of(request.procs(), memory, request.estimate).map_or(GroupKey::BeyondClasses, GroupKey::LsfClass)
 }
 
 impl GroupKey {
@@ -101,7 +121,9 @@ impl fmt::Display for GroupKey {
             (_, Some((from, to))) => write!(f, "{from}-{to}s"),
             (GroupKey::Category(category), _) => category.fmt(f),
             (GroupKey::Number(number), _) => number.fmt(f),
-            _ => f.write_str("unknown"),
+            (GroupKey::LsfClass(class), _) => class.fmt(f),
+            (GroupKey::BeyondClasses, _) => f.write_str("beyond"),
+            (GroupKey::Unknown | GroupKey::Bin(_), _) => f.write_str("unknown"),
         }
     }
 }

@@ -43,7 +43,7 @@ impl Groups {
     }
 
     fn within(by: Grouping, exact_most: u64) -> Groups {
-        let each = by.fixed().map(|key| (key, Group::default())).collect();
+        let each = by.fixed().into_iter().map(|key| (key, Group::default())).collect();
         Groups { by, each, jobs: 0, exact_most }
     }
 

@@ -1,6 +1,6 @@
 //! Groups against the obvious way to measure them, in parts and whole.
 
-use miserly_core::{Reason, Request, Resources, Span, Time};
+use miserly_core::{Kind, Reason, Request, Resources, Span, Time};
 use proptest::prelude::*;
 
 use super::*;
@@ -12,7 +12,8 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
     let ticks = Span::from_ticks;
     let submit = Time::ZERO + ticks(submit);
     let start = submit + ticks(wait);
-    let mut request = Request::new(1, submit, ticks(run), Resources::cpus(procs));
+    let demand = Resources::cpus(procs).with(Kind::Memory, memory(procs));
+    let mut request = Request::new(1, submit, ticks(run), demand);
     (request.user, request.queue) = (user, user.map(|user| user % 2));
     Finished {
         admission: 0,
@@ -30,6 +31,11 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         lost: 0,
         record: None,
     }
+}
+
+/// A memory in kB that is more than that of the size class for some numbers of processors, and none for others.
+fn memory(procs: u64) -> u64 {
+    ((procs % 7) * (procs % 5)) << 20
 }
 
 /// Runtimes of every length, from none to some hundred hours.
@@ -69,6 +75,15 @@ fn naive_name(by: Grouping, &(_, _, run, procs, user): &Drawn) -> String {
             let length = lengths.iter().find(|(most, _)| seconds <= *most).unwrap().1;
             let width = widths.iter().find(|(most, _)| procs <= *most).unwrap().1;
             format!("{length} {width}")
+        }
+        Grouping::LsfClass => {
+            // Runtimes stand for the estimates, and memory is drawn with the processors.
+            let lengths = [(5.0, "vst"), (50.0, "st"), (200.0, "mt"), (400.0, "lt")];
+            let sizes = [(8, 2, "sj"), (16, 4, "mj"), (64, 16, "lj")];
+            let length = lengths.iter().find(|(most, _)| seconds / 3600.0 <= *most);
+            let size =
+                sizes.iter().find(|(most, gigabytes, _)| procs <= *most && memory(procs) <= gigabytes << 20);
+            length.zip(size).map_or("beyond".into(), |(length, size)| format!("{}-{}", length.1, size.2))
         }
         Grouping::RuntimeBin => {
             let mut range = (0u64, 1u64);

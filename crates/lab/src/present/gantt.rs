@@ -1,0 +1,117 @@
+//! The jobs of a recorded window on the processors of the hosts.
+
+use miserly_report::chart::{Body, GanttJob};
+use serde_json::Value;
+
+use super::chart::Drawn;
+use crate::experiment::file::{ChartFile, Selector};
+use crate::present::lines::part;
+use crate::results::Results;
+
+/// The jobs of the window that was recorded.
+pub(super) fn body(
+    _chart: &ChartFile,
+    select: &Selector,
+    results: &Results,
+) -> Result<Option<Drawn>, String> {
+    let Some(rows) = part(results, select, "gantt")? else { return Ok(None) };
+    let procs = part(results, select, "settings.procs")?.and_then(Value::as_u64).unwrap_or_default();
+    let rows = rows.as_array().ok_or("no window was recorded; add gantt = [from, to] to the runs' record")?;
+    let window = part(results, select, "gantt_window")?;
+    let bound =
+        |at: usize| window.and_then(|window| window.get(at)).and_then(Value::as_f64).unwrap_or_default();
+    let hosts = hosts(select, results);
+    let body = Body::Gantt {
+        procs: u32::try_from(procs).unwrap_or(u32::MAX),
+        hosts: hosts.iter().skip(1).map(|(_, low)| *low).collect(),
+        from: bound(0),
+        to: bound(1),
+        jobs: rows.iter().filter_map(stays).flatten().collect(),
+    };
+    Ok(Some(Drawn::from(body)))
+}
+
+/// More names than a caption takes.
+const NAMED: usize = 16;
+
+/// The names of the hosts, as they lie above each other; none of a machine of one.
+pub(super) fn hosts_told(select: &Selector, results: &Results) -> Option<String> {
+    let hosts = hosts(select, results);
+    let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
+    match names.len() {
+        0 | 1 => None,
+        2..=NAMED => Some(format!("Hosts from below: {}.", names.join(", "))),
+        number => Some(format!("{number} hosts, from {} below to {} above.", names[0], names[number - 1])),
+    }
+}
+
+/// The hosts, each with its first processor.
+fn hosts(select: &Selector, results: &Results) -> Vec<(String, u32)> {
+    let machine = part(results, select, "settings.machine.hosts").ok().flatten();
+    let (mut hosts, mut low) = (Vec::new(), 0_u32);
+    for kind in machine.and_then(Value::as_array).into_iter().flatten() {
+        let number = |field: &str| kind.get(field).and_then(Value::as_u64);
+        let name = kind.get("name").and_then(Value::as_str).unwrap_or_default();
+        let cpus = number("cpus").and_then(|cpus| u32::try_from(cpus).ok()).unwrap_or_default();
+        let names = number("count").map_or_else(
+            || vec![name.to_owned()],
+            |count| (1..=count).map(|number| format!("{name}{number}")).collect(),
+        );
+        for name in names {
+            hosts.push((name, low));
+            low = low.saturating_add(cpus);
+        }
+    }
+    hosts
+}
+
+/// A job of the window: the whole of it, or each of its stays.
+fn stays(row: &Value) -> Option<Vec<GanttJob>> {
+    let whole = stay(row, row, None)?;
+    let Some(stays) = row.get("stays").and_then(Value::as_array) else { return Some(vec![whole]) };
+    let numbered = stays.iter().enumerate();
+    Some(numbered.filter_map(|(at, of)| stay(row, of, Some((at + 1, stays.len())))).collect())
+}
+
+/// The job of `row` where and when `stay` says.
+fn stay(row: &Value, stay: &Value, part: Option<(usize, usize)>) -> Option<GanttJob> {
+    let end = |pair: &Value, at: usize| pair.get(at)?.as_u64().and_then(|pe| u32::try_from(pe).ok());
+    let pes = stay.get("pes")?.as_array()?.iter();
+    Some(GanttJob {
+        number: row.get("job")?.as_i64()?,
+        pes: pes.filter_map(|pair| Some((end(pair, 0)?, end(pair, 1)?))).collect(),
+        submit: row.get("submit")?.as_f64()?,
+        start: stay.get("start")?.as_f64()?,
+        end: stay.get("end")?.as_f64()?,
+        user: row.get("user").and_then(Value::as_u64).map(|user| user.to_string()),
+        key: row.get("reason")?.as_str()?.to_owned(),
+        part,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_drawn_where_it_was_when() {
+        let mut row = json!({
+            "job": 7, "user": null, "submit": 1.0, "start": 5.0, "end": 20.0, "reason": "reserved",
+            "pes": [[0, 1], [4, 5]],
+        });
+        let told = |row: &Value| -> Vec<_> {
+            let jobs = stays(row).unwrap().into_iter();
+            jobs.map(|job| (job.start, job.end, job.pes, job.part)).collect()
+        };
+        assert_eq!(told(&row), [(5.0, 20.0, vec![(0, 1), (4, 5)], None)]);
+        // A quantum on other processors before, and the stay in which it ended.
+        row["stays"] = json!([
+            { "start": 1.0, "end": 2.0, "pes": [[8, 11]] },
+            { "start": 5.0, "end": 20.0, "pes": [[0, 1], [4, 5]] },
+        ]);
+        let quantum = (1.0, 2.0, vec![(8, 11)], Some((1, 2)));
+        assert_eq!(told(&row), [quantum, (5.0, 20.0, vec![(0, 1), (4, 5)], Some((2, 2)))]);
+    }
+}

@@ -1,0 +1,91 @@
+//! The machine of a run, as documents and tables tell it.
+
+use serde::Serialize;
+
+use crate::numbers::{count, memory};
+
+/// A machine: its hosts, and how jobs lie on them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MachineDoc {
+    /// What it was asked for by: a built-in name, the number of its processors, or a file.
+    pub name: String,
+    /// `one` or `any`: over how many hosts a job may lie.
+    pub span: &'static str,
+    /// `shared`, or `whole` where a job has its hosts to itself.
+    pub sharing: &'static str,
+    /// The hosts, in the order in which they and their processors are numbered.
+    pub hosts: Vec<HostsDoc>,
+}
+
+/// One host, or several that are alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostsDoc {
+    /// Its name, or what their names begin with.
+    pub name: String,
+    /// How many, numbered from 1; null for one that is named just so.
+    pub count: Option<u32>,
+    /// The processors of each.
+    pub cpus: u64,
+    /// The memory of each, kB; null where it is not accounted.
+    pub memory: Option<u64>,
+    /// The GPUs of each; null where there are none.
+    pub gpus: Option<u64>,
+}
+
+impl MachineDoc {
+    /// Whether it is one shared host of processors and nothing else, of which the number says all.
+    pub fn is_plain(&self) -> bool {
+        let counted = |host: &HostsDoc| host.memory.is_none() && host.gpus.is_none();
+        matches!(&self.hosts[..], [host] if host.number() == 1 && counted(host)) && self.sharing == "shared"
+    }
+
+    /// In a line, for people: `o2k: 8 hosts, 336 GB memory, span one, sharing shared`.
+    pub(super) fn told(&self) -> String {
+        let number: u64 = self.hosts.iter().map(HostsDoc::number).sum();
+        let mut text =
+            format!("{}: {} {}", self.name, count(number), if number == 1 { "host" } else { "hosts" });
+        // The memory of a machine is checked to be a number.
+        let kilobytes = self.hosts.iter().map(|host| host.number() * host.memory.unwrap_or(0)).sum();
+        if kilobytes > 0 {
+            text.push_str(&format!(", {} memory", memory(kilobytes)));
+        }
+        text + &format!(", span {}, sharing {}", self.span, self.sharing)
+    }
+}
+
+impl HostsDoc {
+    fn number(&self) -> u64 {
+        self.count.map_or(1, u64::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(count: Option<u32>, memory: Option<u64>) -> HostsDoc {
+        HostsDoc { name: "n".into(), count, cpus: 2, memory, gpus: None }
+    }
+
+    fn machine(span: &'static str, sharing: &'static str, hosts: Vec<HostsDoc>) -> MachineDoc {
+        MachineDoc { name: "m.toml".into(), span, sharing, hosts }
+    }
+
+    #[test]
+    fn told_in_a_line() {
+        let nodes =
+            machine("any", "whole", vec![hosts(Some(119), Some(1 << 20)), hosts(None, Some(1 << 21))]);
+        assert_eq!(nodes.told(), "m.toml: 120 hosts, 121 GB memory, span any, sharing whole");
+        let one = machine("one", "shared", vec![hosts(None, Some(1536))]);
+        assert_eq!(one.told(), "m.toml: 1 host, 1.50 MB memory, span one, sharing shared");
+    }
+
+    #[test]
+    fn plain_is_what_the_number_of_processors_says() {
+        assert!(machine("one", "shared", vec![hosts(None, None)]).is_plain());
+        assert!(machine("any", "shared", vec![hosts(Some(1), None)]).is_plain());
+        assert!(!machine("one", "whole", vec![hosts(None, None)]).is_plain());
+        assert!(!machine("one", "shared", vec![hosts(None, Some(1))]).is_plain());
+        assert!(!machine("one", "shared", vec![hosts(Some(2), None)]).is_plain());
+    }
+}

@@ -1,0 +1,122 @@
+//! Stories of jobs that stop and come back, which few policies make: told of effects by hand.
+
+use miserly_core::{JobId, Reason, Refusal, Resources, Span};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::commands::explain::document::Document;
+
+const JOB: JobId = JobId(0);
+
+fn at(secs: i64) -> Time {
+    Time::from_secs(secs).unwrap()
+}
+
+fn request(number: JobNumber, submit: i64) -> Request {
+    Request::new(number, at(submit), Span::from_secs(100).unwrap(), Resources::cpus(4))
+}
+
+fn started(reason: Reason) -> Effect {
+    Effect::Started { job: JOB, reason, planned: Span::TICK }
+}
+
+/// Job 1 comes at 10 s to an idle machine, and all this happens to it.
+fn watched(effects: &[(i64, Effect)]) -> Watch {
+    let mut watch = Watch::of(1, 8);
+    watch.submitted(at(10), &request(1, 10));
+    for (secs, effect) in effects {
+        watch.effect(at(*secs), 1, effect);
+    }
+    watch
+}
+
+/// The lines of the story between its heading and those that passed the job.
+fn lines(watch: &Watch) -> Vec<String> {
+    let text = watch.story.as_ref().unwrap().told("immediate");
+    let lines = text.lines().skip(2).take_while(|line| !line.is_empty());
+    lines.map(|line| line.trim().to_owned()).collect()
+}
+
+fn document(watch: &Watch) -> Value {
+    serde_json::to_value(Document::of(watch.story.as_ref().unwrap(), "immediate".into())).unwrap()
+}
+
+#[test]
+fn a_quantum_a_return_to_the_queue_and_a_suspension() {
+    let watch = watched(&[
+        (10, started(Reason::Quantum)),
+        (70, Effect::Requeued { job: JOB, lost: 240_000_000 }),
+        (70, Effect::Promised { job: JOB, latest: at(150) }),
+        (130, started(Reason::Reserved)),
+        (800, Effect::Suspended { job: JOB }),
+        (860, Effect::Resumed { job: JOB }),
+        (870, Effect::Resized { job: JOB, procs: 1 }),
+        (880, Effect::Resized { job: JOB, procs: 4 }),
+        (890, Effect::Requeued { job: JOB, lost: 0 }),
+    ]);
+    let expect = [
+        "10  submitted; 8 processors were free, nobody waiting",
+        "10  started for a quantum, after 0s of waiting",
+        "70  back in the queue; 240.00 processor-seconds of work are lost",
+        "70  promised a start at 150 or before, 1m 20s ahead",
+        "130  started again in its turn (reserved)",
+        "800  suspended: leaves its processors, and keeps its memory",
+        "860  resumed",
+        "870  goes on with 1 processor",
+        "880  goes on with 4 processors",
+        "890  back in the queue; no work is lost",
+    ];
+    assert_eq!(lines(&watch), expect);
+    let document = document(&watch);
+    assert_eq!((&document["start"], &document["start_reason"]), (&json!(10.0), &json!("quantum")));
+    let changes = json!([
+        { "at": 70.0, "kind": "requeued", "lost_work": 240.0 },
+        { "at": 130.0, "kind": "started", "start_reason": "reserved" },
+        { "at": 800.0, "kind": "suspended" },
+        { "at": 860.0, "kind": "resumed" },
+        { "at": 870.0, "kind": "resized", "procs": 1 },
+        { "at": 880.0, "kind": "resized", "procs": 4 },
+        { "at": 890.0, "kind": "requeued", "lost_work": 0.0 },
+    ]);
+    assert_eq!(document["changes"], changes);
+    assert_eq!(document["reservations"], json!([{ "at": 70.0, "start": 150.0, "kind": "promised" }]));
+}
+
+#[test]
+fn many_changes_of_processors_are_told_in_a_line() {
+    let resized = |n: u32| (20 + i64::from(n), Effect::Resized { job: JOB, procs: u64::from(n % 2 + 2) });
+    let effects: Vec<_> = [(10, started(Reason::AtOnce))].into_iter().chain((0..25).map(resized)).collect();
+    let lines = lines(&watched(&effects));
+    assert_eq!(lines.len(), 2 + 10 + 1);
+    assert_eq!(lines[11], "29  goes on with 3 processors");
+    assert_eq!(lines[12], "44  the last of 15 further changes of its processors (--json has all)");
+}
+
+#[test]
+fn a_refusal_ends_the_story() {
+    let watch = watched(&[(10, Effect::Refused { job: JOB, why: Refusal::BeyondClasses })]);
+    assert!(watch.over());
+    let refused = "10  refused: it asks for more than the largest of the policy's job classes";
+    assert_eq!(lines(&watch)[1..], [refused]);
+    let document = document(&watch);
+    assert_eq!(document["refused"], "beyond_classes");
+    assert_eq!((&document["start"], &document["end"]), (&Value::Null, &json!(10.0)));
+}
+
+/// Only who starts while the job waits has passed it: before its quantum, and after it.
+#[test]
+fn a_job_is_passed_while_it_waits() {
+    let mut watch = watched(&[]);
+    let other = |watch: &mut Watch, number: JobNumber, secs: i64| {
+        watch.submitted(at(secs), &request(number, secs));
+        watch.effect(at(secs), number, &started(Reason::Backfilled));
+    };
+    other(&mut watch, 2, 11);
+    watch.effect(at(12), 1, &started(Reason::Quantum));
+    other(&mut watch, 3, 13);
+    watch.submitted(at(14), &request(4, 14));
+    watch.effect(at(72), 1, &Effect::Requeued { job: JOB, lost: 0 });
+    watch.effect(at(73), 4, &started(Reason::Backfilled));
+    let passed = watch.story.unwrap().passed_by;
+    assert_eq!(passed.iter().map(|passer| passer.request.number).collect::<Vec<_>>(), [2, 4]);
+}
