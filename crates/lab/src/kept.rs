@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{PeSet, Time};
+use miserly_core::{PeSet, Request, Span, Time};
 use miserly_report::Outcome;
 use miserly_sim::{Finished, Observer, Stay};
 use serde::Serialize;
@@ -18,6 +18,9 @@ pub(crate) struct Kept<'a> {
     pub(crate) gantt_window: Option<[i64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gantt: Option<Vec<GanttRow>>,
+    /// Runtime and wait, in seconds, of the jobs that waited longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) longest_waits: Option<Vec<(f64, f64)>>,
 }
 
 /// A job of the window of a Gantt chart. Times in the log's seconds.
@@ -89,6 +92,44 @@ impl Observer for Window {
                 pes: job.pes.iter().flat_map(PeSet::ranges).copied().collect(),
                 stays: job.stays.iter().map(stay).collect(),
             });
+        }
+        Ok(())
+    }
+}
+
+/// Collects the runtimes and waits of the measured jobs. Memory grows with the log.
+pub(crate) struct LongestWaits {
+    warmup: Span,
+    share: f64,
+    /// The first job to be measured is submitted then or later.
+    measured_from: Option<Time>,
+    waits: Vec<(Span, Span)>,
+}
+
+impl LongestWaits {
+    /// This share of the jobs that are submitted after the warm-up.
+    pub(crate) fn new(share: f64, warmup: Span) -> LongestWaits {
+        LongestWaits { warmup, share, measured_from: None, waits: Vec::new() }
+    }
+
+    /// Runtime and wait, in seconds: the share that waited longest, longest first.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub(crate) fn pairs(mut self) -> Vec<(f64, f64)> {
+        self.waits.sort_unstable_by(|one, other| other.cmp(one));
+        // A share of a length is no longer.
+        self.waits.truncate((self.waits.len() as f64 * self.share).ceil() as usize);
+        self.waits.iter().map(|(wait, runtime)| (runtime.as_secs_f64(), wait.as_secs_f64())).collect()
+    }
+}
+
+impl Observer for LongestWaits {
+    fn submitted(&mut self, now: Time, _request: &Request) {
+        self.measured_from.get_or_insert(now + self.warmup);
+    }
+
+    fn finished(&mut self, job: &Finished) -> io::Result<()> {
+        if self.measured_from.is_some_and(|from| job.request.submit >= from) {
+            self.waits.push((job.wait(), job.runtime));
         }
         Ok(())
     }

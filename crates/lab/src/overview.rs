@@ -101,7 +101,13 @@ impl Overview<'_> {
         let window = self.window.unwrap_or_else(|| busiest(&document));
         let mut jobs = Window::new(window[0], window[1]);
         log.outcome(policy, true, &mut [&mut jobs])?;
-        let kept = Kept { key: &key, run: document, gantt_window: Some(window), gantt: Some(jobs.rows) };
+        let kept = Kept {
+            key: &key,
+            run: document,
+            gantt_window: Some(window),
+            gantt: Some(jobs.rows),
+            longest_waits: None,
+        };
         // Plain data: it has a JSON form.
         let kept = serde_json::to_value(&kept).unwrap_or_default();
         let axes = [("trace", self.name(log)), ("policy", policy.to_string())];

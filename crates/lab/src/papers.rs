@@ -19,21 +19,46 @@ macro_rules! experiment {
     };
 }
 
+macro_rules! machine {
+    ($paper:literal, $name:literal) => {
+        ($name, include_str!(concat!("../../../experiments/", $paper, "/", $name)))
+    };
+}
+
 /// Every paper.
-pub const PAPERS: &[Paper] = &[Paper {
-    name: "zotkin-2000",
-    title: "Zotkin, Keleher, Perkovic: Attacking the Bottlenecks of Backfilling Schedulers, 2000",
-    experiments: &[
-        experiment!("zotkin-2000", "1-easy"),
-        experiment!("zotkin-2000", "2-offline"),
-        experiment!("zotkin-2000", "3-shadow"),
-        experiment!("zotkin-2000", "4-conservative"),
-        experiment!("zotkin-2000", "5-workload"),
-        experiment!("zotkin-2000", "6-guarantees"),
-        experiment!("zotkin-2000", "7-starvation"),
-    ],
-    machines: &[],
-}];
+pub const PAPERS: &[Paper] = &[
+    Paper {
+        name: "zotkin-2000",
+        title: "Zotkin, Keleher, Perkovic: Attacking the Bottlenecks of Backfilling Schedulers, 2000",
+        experiments: &[
+            experiment!("zotkin-2000", "1-easy"),
+            experiment!("zotkin-2000", "2-offline"),
+            experiment!("zotkin-2000", "3-shadow"),
+            experiment!("zotkin-2000", "4-conservative"),
+            experiment!("zotkin-2000", "5-workload"),
+            experiment!("zotkin-2000", "6-guarantees"),
+            experiment!("zotkin-2000", "7-starvation"),
+        ],
+        machines: &[],
+    },
+    Paper {
+        name: "chiang-2001",
+        title: "Chiang, Vernon: Production Job Scheduling for Parallel Shared Memory Systems, 2001",
+        experiments: &[
+            experiment!("chiang-2001", "1-lsf"),
+            experiment!("chiang-2001", "2-backfill"),
+            experiment!("chiang-2001", "3-priorities"),
+            experiment!("chiang-2001", "4-immediate"),
+            experiment!("chiang-2001", "5-eqspatial"),
+            experiment!("chiang-2001", "6-hpc2n"),
+        ],
+        machines: &[
+            machine!("chiang-2001", "o2k-one-host.toml"),
+            machine!("chiang-2001", "hpc2n-pooled.toml"),
+            machine!("chiang-2001", "hpc2n-nodes.toml"),
+        ],
+    },
+];
 
 /// The paper of that name, if there is one.
 pub fn find(name: &str) -> Option<&'static Paper> {

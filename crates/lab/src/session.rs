@@ -108,6 +108,10 @@ impl Session {
     fn describe_logs(&self) -> Result<(), ExperimentError> {
         for (entry, log) in self.experiment.file.traces.iter().zip(&self.logs.0) {
             let (trace, Ok(log)) = (entry.get_ref(), log) else { continue };
+            // Of several seeds of a model the first is described.
+            if trace.seeds.first().is_some_and(|first| trace.seed != Some(*first)) {
+                continue;
+            }
             let name = Store::trace(&trace.name);
             let procs = trace.options.processors(&self.machines);
             let described = describe(&log.trace, procs, ProcsField::default())

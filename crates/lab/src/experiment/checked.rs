@@ -9,7 +9,7 @@ use miserly_workload::Estimates;
 use toml::Spanned;
 
 use super::error::ExperimentError;
-use super::file::{ChartFile, ClaimFile, File, RunsFile, Selector, TableFile};
+use super::file::{ChartFile, ClaimFile, File, RunsFile, Selector, TableFile, TraceFile};
 use super::logs::{Logs, looked_in};
 use super::machines::Machines;
 use super::plan::AXES;
@@ -37,8 +37,9 @@ impl Experiment {
         let (name, text) = (name.into(), text.into());
         let file: File = toml::from_str(&text)
             .map_err(|error| ExperimentError::Toml { file: name.clone(), problem: error.to_string() })?;
-        let experiment = Experiment { name, text, file, beside: &[] };
+        let mut experiment = Experiment { name, text, file, beside: &[] };
         experiment.check_traces()?;
+        experiment.file.traces = experiment.file.traces.iter().flat_map(of_each_seed).collect();
         experiment.check_policies()?;
         experiment.check_runs()?;
         experiment.check_selectors()?;
@@ -105,6 +106,12 @@ impl Experiment {
         traces.filter(|(_, trace)| of_block(&trace.get_ref().name)).map(|(at, _)| at).collect()
     }
 
+    /// The seed of the runs of a log, if it is one of several seeds of its model.
+    pub(super) fn seed_of_model(&self, at: usize) -> Option<Vec<u64>> {
+        let trace = self.file.traces[at].get_ref();
+        trace.seed.filter(|_| !trace.seeds.is_empty()).map(|seed| vec![seed])
+    }
+
     fn check_traces(&self) -> Result<(), ExperimentError> {
         let mut names = BTreeSet::new();
         for trace in &self.file.traces {
@@ -114,7 +121,12 @@ impl Experiment {
                     format!("a second trace {:?}, or one of nearly that name", trace.get_ref().name);
                 return Err(self.wrong(trace, problem));
             }
-            trace.get_ref().options.run_options().map_err(|problem| self.wrong(trace, problem))?;
+            let of = trace.get_ref();
+            if !of.seeds.is_empty() && (of.model.is_none() || of.seed.is_some()) {
+                let problem = "seeds are for a model, in place of one seed";
+                return Err(self.wrong(trace, problem));
+            }
+            of.options.run_options().map_err(|problem| self.wrong(trace, problem))?;
         }
         Ok(())
     }
@@ -184,6 +196,16 @@ impl Experiment {
     }
 }
 
+/// A log for each of its seeds, if it has several.
+fn of_each_seed(trace: &Spanned<TraceFile>) -> Vec<Spanned<TraceFile>> {
+    let of = trace.get_ref();
+    if of.seeds.is_empty() {
+        return vec![trace.clone()];
+    }
+    let with = |seed: &u64| Spanned::new(trace.span(), TraceFile { seed: Some(*seed), ..of.clone() });
+    of.seeds.iter().map(with).collect()
+}
+
 fn known_axes(select: &Selector) -> Result<(), String> {
     match select.keys().find(|key| !AXES.contains(&key.as_str())) {
         None => Ok(()),
@@ -206,6 +228,9 @@ fn check_block(block: &RunsFile) -> Result<(), String> {
     }
     if block.policies.is_empty() || block.estimates.is_empty() {
         return Err("no run: policies and estimates need one entry at least".into());
+    }
+    if block.record.longest_waits.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+        return Err("record.longest-waits is a share of the jobs, above 0 and up to 1".into());
     }
     if block.record.gantt.is_some_and(|[from, to]| from < 0 || to <= from) {
         return Err("record.gantt is [from, to] in the log's seconds, the end after the begin".into());

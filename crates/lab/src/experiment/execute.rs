@@ -1,5 +1,6 @@
 //! Runs the plan of an experiment on all cores, and keeps each run when it is done.
 
+use miserly_core::Span;
 use miserly_report::{AtomicFile, CsvJobs, Outcome};
 use miserly_sim::{InOrder, Observer};
 use rayon::prelude::*;
@@ -7,7 +8,7 @@ use rayon::prelude::*;
 use super::error::ExperimentError;
 use super::plan::{Axes, Plan, PlannedRun};
 use super::store::Store;
-use crate::kept::{Kept, Window, document};
+use crate::kept::{Kept, LongestWaits, Window, document};
 use crate::prepared::{PrepareError, Prepared};
 
 /// Somebody who is told how far the runs are.
@@ -56,6 +57,11 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
     if let Some(window) = &mut window {
         observers.push(window);
     }
+    let warmup = Span::from_secs(prepared.settings().warmup).unwrap_or(Span::MAX);
+    let mut waits = run.record.longest_waits.map(|share| LongestWaits::new(share, warmup));
+    if let Some(waits) = &mut waits {
+        observers.push(waits);
+    }
     let outcome = if run.record.jobs {
         with_jobs(run, prepared, store, &mut observers)
     } else {
@@ -64,7 +70,13 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
     let outcome =
         outcome.map_err(|error| ExperimentError::Run { run: told(&run.axes), error: Box::new(error) })?;
     let gantt = window.map(|window| window.rows);
-    let kept = Kept { key: &run.key, run: document(&outcome), gantt_window: run.record.gantt, gantt };
+    let kept = Kept {
+        key: &run.key,
+        run: document(&outcome),
+        gantt_window: run.record.gantt,
+        gantt,
+        longest_waits: waits.map(LongestWaits::pairs),
+    };
     store.write_json(Store::run(&run.key), &kept)
 }
 

@@ -53,6 +53,9 @@ pub struct TraceFile {
     pub load: Option<f64>,
     /// The model's seed.
     pub seed: Option<u64>,
+    /// Several seeds of the model: a log for each, under one name. The runs of each have that seed too.
+    #[serde(default)]
+    pub seeds: Vec<u64>,
     /// The model's month.
     pub month: Option<String>,
     /// Where the log is to be had, or what to know of it; said where it is missing, and beside its results.
@@ -160,6 +163,9 @@ pub struct Record {
     /// Measures by category, user, queue, runtime-bin or lsf-class.
     #[serde(default)]
     pub by: Vec<String>,
+    /// The runtimes and waits of this share of the measured jobs, those that waited longest.
+    #[serde(default)]
+    pub longest_waits: Option<f64>,
     /// One row per job, in a file of its own.
     #[serde(default)]
     pub jobs: bool,
@@ -286,6 +292,8 @@ pub enum ChartKind {
     Series,
     /// A measure by the groups of a breakdown, as lines.
     Groups,
+    /// Pairs of a document, as points.
+    Points,
     /// A measure by category, as a heat map.
     Heat,
     /// The jobs of a window.

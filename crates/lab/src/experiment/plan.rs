@@ -75,7 +75,9 @@ fn plan_block(
                 let policy = experiment.policy(label)?;
                 for model in &block.estimates {
                     let estimates = experiment.estimates(model)?;
-                    for seed in seeds(block, &policy, estimates) {
+                    for seed in
+                        experiment.seed_of_model(at).unwrap_or_else(|| seeds(block, &policy, estimates))
+                    {
                         let label = label.get_ref();
                         let asked = Asked {
                             entry,

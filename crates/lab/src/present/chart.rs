@@ -1,5 +1,7 @@
 //! Charts of an experiment's results.
 
+use std::collections::BTreeSet;
+
 use miserly_report::chart::{Axis, Bin, Body, Chart, Ramp, Series, Style};
 use miserly_report::page::Block;
 use serde_json::Value;
@@ -16,6 +18,7 @@ pub(crate) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>,
         ChartKind::Steps => lines(chart, results, steps)?,
         ChartKind::Series => lines(chart, results, over_time)?,
         ChartKind::Groups => lines(chart, results, groups)?,
+        ChartKind::Points => lines(chart, results, points)?,
         ChartKind::Bars => one(chart, results, bars)?,
         ChartKind::Heat => heat(chart, results)?,
         ChartKind::Gantt => one(chart, results, gantt::body)?,
@@ -103,8 +106,39 @@ fn lines(
             None => missing.push(line.label.clone()),
         }
     }
-    let body = (!drawn.is_empty()).then(|| Drawn::from(Body::Lines { series: drawn }));
+    let columns = names(chart, results)?;
+    let body = (!drawn.is_empty()).then(|| Drawn { columns, ..Drawn::from(Body::Lines { series: drawn }) });
     Ok((body, missing))
+}
+
+/// What stands along the x axis, if it is no numbers: values that tell runs apart, or groups without ranges, in their order.
+fn names(chart: &ChartFile, results: &Results) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for line in &chart.lines {
+        let select = joined(&[&chart.common, &line.select]);
+        match (chart.kind, chart.x.as_deref()) {
+            (ChartKind::Line, Some(axis)) => {
+                let along = results.along(&select, axis)?;
+                names.extend(
+                    along.into_iter().map(|(name, _)| name).filter(|name| name.parse::<f64>().is_err()),
+                );
+            }
+            (ChartKind::Groups, _) => {
+                if let Some((groups, _)) = breakdown(&of_line(chart, line), &select, results)? {
+                    names.extend(
+                        groups
+                            .iter()
+                            .filter(|group| group.get("from").is_none_or(Value::is_null))
+                            .map(group_name),
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    Ok(names)
 }
 
 /// A chart of one line.
@@ -135,8 +169,10 @@ fn in_line(line: &Line, problem: &str) -> String {
 fn line(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
     let axis = chart.x.as_deref().ok_or("a line chart needs x, such as x = \"factor\"")?;
     let (mut points, mut band) = (Vec::new(), Vec::new());
+    let names = names(chart, results)?;
     for (x, found) in results.along(select, axis)? {
-        let x: f64 = x.parse().map_err(|_| format!("{axis} = {x:?} is no number"))?;
+        let place = names.iter().position(|name| *name == x).map(|place| place as f64);
+        let Some(x) = place.or_else(|| x.parse().ok()) else { continue };
         let figure = match Asked::of(&found, &chart.value)? {
             Asked::Figure(figure) => figure,
             Asked::NoLog => return Ok(None),
@@ -158,6 +194,13 @@ fn steps(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Opti
     Ok(Some(Series::steps("", pairs.into_iter().map(|(x, y)| (x / chart.unit, y)).collect())))
 }
 
+/// Pairs of a document as points.
+fn points(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
+    let Some(value) = part(results, select, &chart.value)? else { return Ok(None) };
+    let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", chart.value))?;
+    Ok(Some(Series { style: Style::Points, ..Series::line("", pairs) }))
+}
+
 /// A figure of `details.series`, by the log's time in seconds.
 fn over_time(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
     let Some(series) = part(results, select, "details.series")? else { return Ok(None) };
@@ -173,7 +216,11 @@ fn over_time(chart: &ChartFile, select: &Selector, results: &Results) -> Result<
 /// A measure by the groups of a breakdown, at the middle of each group: `by.runtime-bin:metrics.wait.mean`.
 fn groups(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
     let Some((groups, measure)) = breakdown(chart, select, results)? else { return Ok(None) };
+    let names = names(chart, results)?;
     let middle = |group: &Value| {
+        if let Some(place) = names.iter().position(|name| *name == group_name(group)) {
+            return Some(place as f64);
+        }
         let (from, to) = (group.get("from")?.as_f64()?, group.get("to")?.as_f64()?);
         Some(if from > 0.0 { (from * to).sqrt() } else { to / 2.0 })
     };

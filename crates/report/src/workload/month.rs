@@ -103,6 +103,11 @@ pub(super) fn month_json(study: &MonthStudy) -> Value {
         "month": study.month.name(),
         "classes": study.classes.iter().map(class).collect::<Vec<_>>(),
         "overall": { "ours": demand(study.overall), "paper": cell(study.paper) },
+        "peak_runtimes": study
+            .classes
+            .iter()
+            .map(|row| (row.class.name().to_owned(), json!(row.peak_runtimes)))
+            .collect::<serde_json::Map<_, _>>(),
         "unclassed": study.unclassed,
         "statements": study.statements.iter().map(statement).collect::<Vec<_>>(),
     })

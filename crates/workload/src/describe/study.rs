@@ -114,6 +114,14 @@ fn histogram(runtimes: &Tally) -> Vec<Bin> {
     bins
 }
 
+/// The distribution of values, each counted once.
+pub(super) fn cdf_of(values: impl Iterator<Item = u64>) -> Cdf {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    let of = values.len() as u64;
+    cdf(values.into_iter().map(|value| (value, 1)), of)
+}
+
 /// The distribution of ascending values with their counts: each value at which the share passes a multiple of
 /// 1 / [`STEPS`], with its exact share.
 fn cdf(values: impl Iterator<Item = (u64, u64)>, of: u64) -> Cdf {

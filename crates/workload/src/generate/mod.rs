@@ -214,7 +214,7 @@ mod tests {
         let of_month = "makes the jobs of a month on a machine that is given; ask for another --month";
         for (option, asked) in [
             ("--jobs", Asked { jobs: Some(1), ..Asked::default() }),
-            ("--procs", Asked { procs: Some(960), ..Asked::default() }),
+            ("--procs", Asked { procs: Some(128), ..Asked::default() }),
             ("--load", Asked { load: Some(1.0), ..Asked::default() }),
         ] {
             refused("o2k", &asked, &format!("{option}: o2k {of_month}"));

@@ -1,5 +1,6 @@
 //! A month of the NCSA Origin 2000 beside what the paper says of it: Table 4, and the statements of section 3.
 
+use crate::describe::study::{Cdf, cdf_of};
 use miserly_core::lsf::Class;
 
 use self::jobs::MonthJob;
@@ -33,7 +34,7 @@ pub struct MonthStudy {
 }
 
 /// A class of a month.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ClassRow {
     /// The class: by processors, memory and estimate, whatever queue the log says.
     pub class: Class,
@@ -45,6 +46,8 @@ pub struct ClassRow {
     pub under_a_minute: Share,
     /// Of the jobs submitted at weekday peak, those that use less than a tenth of the memory they ask for.
     pub under_a_tenth: Share,
+    /// The runtimes of the jobs submitted at weekday peak, seconds (Figure 2).
+    pub peak_runtimes: Cdf,
 }
 
 /// What jobs demand of the machine during a month.
@@ -88,6 +91,7 @@ impl ClassRow {
             paper: month.demands().of(class),
             under_a_minute: share(MonthJob::is_short),
             under_a_tenth: share(MonthJob::is_light),
+            peak_runtimes: cdf_of(peak.iter().map(|job| job.runtime)),
         }
     }
 }

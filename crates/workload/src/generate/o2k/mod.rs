@@ -87,7 +87,9 @@ impl O2k {
     /// # Errors
     /// [`GenerateError::NotTaken`] if a shape is asked for: jobs, processors and load are those of the month.
     pub(super) fn of(asked: &Asked) -> Result<O2k, GenerateError> {
-        asked.shapes_not(O2k::NAME)?;
+        // The machine is given: naming it again is no other wish.
+        let procs = asked.procs.filter(|procs| *procs != PROCS);
+        Asked { procs, ..asked.clone() }.shapes_not(O2k::NAME)?;
         Ok(O2k { month: asked.month.unwrap_or(Month::October), seed: asked.seed.unwrap_or(1) })
     }
 
