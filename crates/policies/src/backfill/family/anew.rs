@@ -96,10 +96,11 @@ impl Anew {
         placement: Placement,
         reason: Reason,
     ) -> Result<(), Violation> {
-        self.dequeue(next.job);
-        if reason == Reason::Backfilled && self.queue.order.counts_bypasses() {
-            self.ahead.push(next.key);
+        if reason == Reason::Backfilled && self.queue.counts_bypasses() {
+            // A candidate's own key may be of another order.
+            self.ahead.extend(self.queue.key(next.job));
         }
+        self.dequeue(next.job);
         start_on(desk, next.job, placement, reason)?;
         self.plan.follow(desk.now(), next.job, desk.ledger());
         Ok(())
