@@ -86,7 +86,7 @@ impl Anew {
     }
 
     fn fit_now(&self, desk: &Desk<'_>, next: &Waiting) -> Option<Placement> {
-        self.plan.fit_now(desk.ledger(), desk.now(), next.span, &demand(desk.ledger(), next.job))
+        self.plan.fit_now(desk.ledger(), desk.now(), next.span, &demand(desk.ledger(), next.job), &[])
     }
 
     fn start(
@@ -127,7 +127,7 @@ impl Anew {
                 continue;
             }
             let demand = demand(desk.ledger(), next.job);
-            let place = self.plan.earliest(desk.ledger(), desk.now(), Time::MAX, next.span, &demand);
+            let place = self.plan.earliest(desk.ledger(), desk.now(), Time::MAX, next.span, &demand, &[]);
             let Some((at, placement)) = place else { continue };
             if made.is_empty() {
                 self.tell(desk, &next, at, &placement)?;
