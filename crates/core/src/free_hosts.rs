@@ -8,8 +8,9 @@ use crate::{HostId, Kind, Machine, Pes, Placement, Resources, Share, Sharing, Sl
 ///
 /// One host for a job is the one that is left with the fewest processors: of those with enough of everything the one with
 /// the fewest free processors, then with the least free memory, then the first (Chiang and Vernon §2.2).
-/// A job that may lie on several, and fits on none alone, takes the emptiest hosts first, to lie on few; its last part
-/// goes to the one that it fits best. Where hosts are not shared, only idle ones count.
+/// A job that may lie on several, and fits on none alone, takes the emptiest hosts first, to lie on few (of equals the
+/// last); as soon as the rest of it fits on one of the others, it goes to the one that it fits best. Where hosts are not
+/// shared, only idle ones count.
 ///
 /// A change is O(log hosts); finding one host O(log hosts) for each number of free processors that is passed for its memory.
 #[derive(Clone, Debug)]
@@ -117,25 +118,27 @@ impl FreeHosts {
         self.candidates(machine, need).next()
     }
 
-    /// The emptiest hosts, as many as it takes.
+    /// The emptiest hosts, until the rest of the job fits on one.
     fn across(&self, machine: &Machine, demand: &Resources) -> Option<Placement> {
         let procs = demand.cpus_count();
-        let mut shares = Vec::new();
+        let mut shares: Vec<Share> = Vec::new();
         let mut done = 0;
         for &(.., host) in self.index.iter().rev() {
-            let parts = self.hosts[host as usize].parts(demand);
-            let last = done + parts >= procs;
-            let to = if last { procs } else { done + parts };
-            let part = demand.part(done, to);
-            // The host itself has the room, so there is a best one.
-            let host = if last { self.best(machine, &part)? } else { HostId(host) };
-            if to > done {
-                shares.push(Share { host, amount: held(machine, host, &part), pes: Pes::Count });
-            }
-            if last {
+            let share = |host, need: &Resources| {
+                let amount = held(machine, host, need);
+                Share { host, amount, pes: Pes::Count }
+            };
+            let rest = demand.part(done, procs);
+            let taken = |host: &HostId| shares.iter().any(|share| share.host == *host);
+            if let Some(last) = self.candidates(machine, &rest).find(|host| !taken(host)) {
+                shares.push(share(last, &rest));
                 return Some(Placement::across(SlotId(0), shares));
             }
-            done = to;
+            let to = done + self.hosts[host as usize].parts(demand).min(procs - done);
+            if to > done {
+                shares.push(share(HostId(host), &demand.part(done, to)));
+                done = to;
+            }
         }
         None
     }

@@ -34,6 +34,8 @@ mod conservative;
 
 mod sorted;
 
+mod hosts;
+
 mod lsf;
 
 mod equipartition;
@@ -49,6 +51,7 @@ pub use crate::equipartition::equipartition;
 
 use crate::events::Simulation;
 
+pub use crate::hosts::{NaiveOnHosts, NaiveStart, schedule_on_hosts};
 pub use crate::lsf::{NaiveLsf, lsf_schedule};
 
 /// A job: what its user asked for, and the truth that no policy looks at.
@@ -95,6 +98,8 @@ pub struct NaiveFacts {
     pub memory: f64,
     /// The user's number, or -1.
     pub user: f64,
+    /// How many jobs that sort behind it started before it, on hosts; else 0.
+    pub bypassed: f64,
 }
 
 /// Random numbers: the upper 53 bits of the draw number 2^63, or of 2^63 + the ticks of the instant.

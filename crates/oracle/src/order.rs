@@ -6,20 +6,28 @@ use miserly_core::{JobNumber, Kind, Request, Time, draw};
 
 use crate::{NaiveDraws, NaiveFacts, NaiveJob, NaiveOrder};
 
-/// The jobs (positions in `jobs`), sorted as of `now`.
-pub(crate) fn sorted(
+/// The jobs (positions in `jobs`), sorted as of `now`, where nobody counts who was passed.
+pub(crate) fn sorted(positions: Vec<usize>, jobs: &[NaiveJob], order: NaiveOrder, now: Time) -> Vec<usize> {
+    sorted_counting(positions, jobs, order, now, &vec![0; jobs.len()])
+}
+
+/// The same; each job, by its position, was passed so often.
+pub(crate) fn sorted_counting(
     mut positions: Vec<usize>,
     jobs: &[NaiveJob],
     order: NaiveOrder,
     now: Time,
+    bypassed: &[u32],
 ) -> Vec<usize> {
     positions.sort_by_key(|&position| arrival(position, jobs));
     let request = |position: usize| &jobs[position].request;
     match order {
         NaiveOrder::Rank(rank) => positions.sort_by_key(|&position| rank(request(position))),
         NaiveOrder::Value { value, weight, draws } => positions.sort_by(|&one, &other| {
-            let value = |position| aged(request(position), value, weight, draws, now);
-            falling(value(one), value(other))
+            let facts = |position: usize| facts(request(position), draws, now, bypassed[position]);
+            let aged =
+                |position: usize| value(facts(position)) - weight * seconds(request(position).submit.ticks());
+            falling(aged(one), aged(other))
         }),
     }
     positions
@@ -39,15 +47,13 @@ pub(crate) fn arrival(position: usize, jobs: &[NaiveJob]) -> (Time, JobNumber, u
     (request.submit, request.number, position)
 }
 
-/// The value, less the weight of the time before the submission.
-fn aged(request: &Request, value: fn(NaiveFacts) -> f64, weight: f64, draws: NaiveDraws, now: Time) -> f64 {
-    let seconds = |ticks: i64| ticks as f64 / 1e6;
+fn facts(request: &Request, draws: NaiveDraws, now: Time, bypassed: u32) -> NaiveFacts {
     let number = match draws {
         NaiveDraws::Once { .. } => 1 << 63,
         NaiveDraws::Pass { .. } => (1 << 63) + u64::try_from(now.ticks()).expect("after the origin"),
     };
     let (NaiveDraws::Once { seed } | NaiveDraws::Pass { seed }) = draws;
-    let facts = NaiveFacts {
+    NaiveFacts {
         estimate: seconds(request.estimate.ticks().max(1_000_000)),
         procs: request.procs() as f64,
         wait: seconds(now.ticks() - request.submit.ticks()),
@@ -55,6 +61,10 @@ fn aged(request: &Request, value: fn(NaiveFacts) -> f64, weight: f64, draws: Nai
         memory: request.demand.get(Kind::Memory) as f64,
         user: request.user.map_or(-1.0, f64::from),
         random: (draw(seed, request.number, number) / 2048) as f64 / 2f64.powi(53),
-    };
-    value(facts) - weight * seconds(request.submit.ticks())
+        bypassed: f64::from(bypassed),
+    }
+}
+
+fn seconds(ticks: i64) -> f64 {
+    ticks as f64 / 1e6
 }

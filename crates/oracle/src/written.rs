@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use libm::{log2, log10};
 
-use crate::{NaiveDraws, NaiveFacts, NaiveOrder, NaivePolicy};
+use crate::{NaiveDraws, NaiveFacts, NaiveOnHosts, NaiveOrder, NaivePolicy};
 
 /// The parameters that were given.
 struct Given<'a> {
@@ -16,9 +16,7 @@ struct Given<'a> {
 impl NaivePolicy {
     /// The policy that is written so, if there is a naive version of it; `seed` is the run's.
     pub fn written(text: &str, seed: u64) -> Option<NaivePolicy> {
-        let (name, args) = text.trim_end_matches(')').split_once('(').unwrap_or((text, ""));
-        let args = arguments(args).into_iter().filter_map(|arg| arg.split_once('=')).collect();
-        let given = Given { args, seed };
+        let (name, given) = read(text, seed);
         let usual = if name == "sorted" { "shortest" } else { "arrival" };
         let order = given.order(given.word("order").unwrap_or(usual))?;
         match name {
@@ -37,6 +35,57 @@ impl NaivePolicy {
             _ => None,
         }
     }
+}
+
+impl NaiveOnHosts {
+    /// The policy that is written so, for hosts, if there is a naive version of it; `seed` is the run's.
+    pub fn written(text: &str, seed: u64) -> Option<NaiveOnHosts> {
+        let (name, given) = read(text, seed);
+        let order = match preset_on_hosts(name, &given) {
+            Some(order) => order,
+            None => given.order(given.word("order").unwrap_or("arrival"))?,
+        };
+        let backfill = given.word("backfill").map_or(Some(order), |word| given.order(word))?;
+        let hold = name == "sjf-backfill" || given.word("hold") == Some("true");
+        let depth = match (name, given.word("depth"), given.word("keep")) {
+            ("fcfs", ..) => return Some(NaiveOnHosts::Fcfs { order }),
+            (_, Some("kept"), _) | ("conservative", _, None | Some("true")) => {
+                return Some(NaiveOnHosts::Kept { order });
+            }
+            (_, Some("all"), _) | ("conservative", ..) => None,
+            _ => Some(given.number("depth", 1)?),
+        };
+        Some(NaiveOnHosts::Anew { order, backfill, depth, hold })
+    }
+}
+
+/// The order of the queue under a policy that has one of its own, if it is one.
+fn preset_on_hosts(name: &str, given: &Given<'_>) -> Option<NaiveOrder> {
+    let value: fn(NaiveFacts) -> f64 = match (name, given.word("w_bypass")) {
+        ("fcfs-backfill", _) => return Some(NaiveOrder::ARRIVAL),
+        ("sjf-backfill", _) => return Some(NaiveOrder::SHORTEST),
+        ("lxf-backfill", _) => |job| (job.wait + job.estimate) / job.estimate,
+        ("lxf&w-bf", _) => |job| 0.0167 * job.wait / 3600.0 + (job.wait + job.estimate) / job.estimate,
+        ("priority-bf", _) => {
+            |job| job.wait / 3600.0 + 5.0 * (job.wait + job.estimate) / job.estimate + 0.2 * job.procs
+        }
+        ("priority-backfill", None) => table_3,
+        ("priority-backfill", Some("2")) => |job| table_3(job) + 2.0 * job.bypassed,
+        _ => return None,
+    };
+    Some(NaiveOrder::Value { value, weight: 0.0, draws: NaiveDraws::Once { seed: 0 } })
+}
+
+/// Priority-bf of Chiang and Vernon, as a sum of products.
+fn table_3(job: NaiveFacts) -> f64 {
+    job.wait / 3600.0 + 5.0 * ((job.wait + job.estimate) / job.estimate) + 0.2 * job.procs
+}
+
+/// The name and what stands behind it.
+fn read(text: &str, seed: u64) -> (&str, Given<'_>) {
+    let (name, args) = text.trim_end_matches(')').split_once('(').unwrap_or((text, ""));
+    let args = arguments(args).into_iter().filter_map(|arg| arg.split_once('=')).collect();
+    (name, Given { args, seed })
 }
 
 /// What stands between commas, but for those in quotes.
@@ -136,6 +185,8 @@ fn formula(word: &str) -> Option<fn(NaiveFacts) -> f64> {
         "'procs - wait'" => |job| job.procs - job.wait,
         "'if(wait > 5, wait, -estimate)'" => |job| if job.wait > 5.0 { job.wait } else { -job.estimate },
         "'memory / (user + 1) - procs'" => |job| job.memory / (job.user + 1.0) - job.procs,
+        "'bypassed'" => |job| job.bypassed,
+        "'2 * bypassed - procs'" => |job| 2.0 * job.bypassed - job.procs,
         "'0 / (procs - 2)'" => |job| 0.0 / (job.procs - 2.0),
         _ => return None,
     })

@@ -1,9 +1,9 @@
 //! Cases worked out by hand.
 
-use miserly_core::{Instants, Span, Time};
+use miserly_core::{Host, Instants, Kind, Machine, Resources, Sharing, Span, Spread, Time};
 
 use super::{BOTH, CONSERVATIVE, EASY, FCFS, Literal, check, jobs};
-use crate::{NaiveOrder, NaivePolicy, equipartition, schedule};
+use crate::{NaiveOnHosts, NaiveOrder, NaivePolicy, equipartition, schedule, schedule_on_hosts};
 
 const ALL: [NaivePolicy; 3] = [FCFS, EASY, CONSERVATIVE];
 
@@ -217,4 +217,73 @@ fn a_shorter_job_comes_first_as_far_as_the_guarantee_goes() {
             check(NaivePolicy::Sorted { order, guarantee }, instants, 1, &literals, &starts);
         }
     }
+}
+
+/// Two hosts, of 4 processors and of 2, with 10 and 20 of memory.
+fn two_hosts() -> Machine {
+    let host = |name: &str, cpus, memory| {
+        let capacity = Resources::cpus(cpus).with(Kind::Memory, memory);
+        Host { name: name.into(), capacity }
+    };
+    Machine::of(vec![host("a", 4, 10), host("b", 2, 20)])
+}
+
+/// Each job asks for so much memory, starts then, and lies so.
+#[track_caller]
+fn check_on_hosts(
+    machine: &Machine,
+    policy: &str,
+    literals: &[Literal],
+    memory: &[u64],
+    expected: &[(i64, &[(usize, u64)])],
+) {
+    let mut jobs = jobs(literals);
+    for (job, &memory) in jobs.iter_mut().zip(memory) {
+        job.request.demand = job.request.demand.with(Kind::Memory, memory);
+    }
+    let policy = NaiveOnHosts::written(policy, 0).unwrap();
+    for instants in BOTH {
+        let starts = schedule_on_hosts(machine, &jobs, policy, instants);
+        let starts: Vec<_> = starts.iter().map(|start| (start.at.secs(), &start.on[..])).collect();
+        assert_eq!(starts, expected, "{policy:?}, {instants}");
+    }
+}
+
+#[test]
+fn a_job_goes_to_the_fullest_host_that_has_room() {
+    // B needs more memory than b has left; C fits b best, but for its processors; D waits for a.
+    let literals = [(0, 10, 1, 10), (1, 10, 1, 10), (2, 10, 2, 10), (3, 5, 2, 5)];
+    let expected: [(i64, &[_]); 4] = [(0, &[(1, 1)]), (1, &[(0, 1)]), (2, &[(0, 2)]), (10, &[(1, 2)])];
+    check_on_hosts(&two_hosts(), "fcfs", &literals, &[12, 9, 0, 0], &expected);
+}
+
+#[test]
+fn a_reservation_is_for_one_host() {
+    // B has a from 10 on: C would hold it up there, but not on b; D ends before it; E finds no room but behind it.
+    let literals = [(0, 10, 3, 10), (1, 10, 4, 10), (2, 50, 1, 50), (3, 7, 1, 7), (4, 20, 2, 20)];
+    let expected: [(i64, &[_]); 5] =
+        [(0, &[(0, 3)]), (10, &[(0, 4)]), (2, &[(1, 1)]), (3, &[(0, 1)]), (20, &[(0, 2)])];
+    for policy in ["easy", "conservative", "conservative(keep=false)", "fcfs-backfill(depth=2)"] {
+        check_on_hosts(&two_hosts(), policy, &literals, &[0; 5], &expected);
+    }
+}
+
+#[test]
+fn a_job_over_several_hosts_takes_the_emptiest_first() {
+    // Two kB for each of five processors: all of a, one of b. B has the other one.
+    let literals = [(0, 10, 5, 10), (1, 10, 1, 10)];
+    let any = two_hosts().spreading(Spread::Any);
+    check_on_hosts(&any, "easy", &literals, &[10, 10], &[(0, &[(0, 4), (1, 1)]), (1, &[(1, 1)])]);
+    // It holds all of both; B waits for an idle host, and has the smaller one.
+    let whole = any.sharing(Sharing::Whole);
+    check_on_hosts(&whole, "easy", &literals, &[10, 10], &[(0, &[(0, 4), (1, 2)]), (10, &[(1, 2)])]);
+}
+
+#[test]
+fn who_was_bypassed_comes_first() {
+    // B waits for the memory of A. C is wider, so it sorts behind B, and starts: that moves B before D, which is narrower.
+    let literals = [(0, 10, 1, 10), (1, 10, 2, 10), (2, 10, 3, 10), (3, 10, 1, 10)];
+    let order = "easy(order='2 * bypassed - procs')";
+    let expected: [(i64, &[_]); 4] = [(0, &[(1, 1)]), (10, &[(1, 2)]), (2, &[(0, 3)]), (20, &[(1, 1)])];
+    check_on_hosts(&two_hosts(), order, &literals, &[20, 20, 0, 20], &expected);
 }

@@ -86,7 +86,7 @@ struct Watch {
 
 impl Observer for Watch {
     fn effect(&mut self, _: Time, _: JobNumber, effect: &Effect) {
-        if let Effect::Resized { job } = effect {
+        if let Effect::Resized { job, .. } = effect {
             self.resized.push(*job);
         }
     }

@@ -7,6 +7,7 @@ mod eqspatial;
 mod event_queue;
 mod family;
 mod formulas;
+mod hosts;
 mod litmus;
 mod lsf;
 mod rebuild;

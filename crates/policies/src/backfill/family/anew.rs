@@ -86,7 +86,7 @@ impl Anew {
     }
 
     fn fit_now(&self, desk: &Desk<'_>, next: &Waiting) -> Option<Placement> {
-        self.plan.fit_now(desk.ledger(), desk.now(), next.span, &demand(desk.ledger(), next.job))
+        self.plan.fit_now(desk.ledger(), desk.now(), next.span, &demand(desk.ledger(), next.job), &[])
     }
 
     fn start(
@@ -96,10 +96,11 @@ impl Anew {
         placement: Placement,
         reason: Reason,
     ) -> Result<(), Violation> {
-        self.dequeue(next.job);
-        if reason == Reason::Backfilled && self.queue.order.counts_bypasses() {
-            self.ahead.push(next.key);
+        if reason == Reason::Backfilled && self.queue.counts_bypasses() {
+            // A candidate's own key may be of another order.
+            self.ahead.extend(self.queue.key(next.job));
         }
+        self.dequeue(next.job);
         start_on(desk, next.job, placement, reason)?;
         self.plan.follow(desk.now(), next.job, desk.ledger());
         Ok(())
@@ -126,7 +127,7 @@ impl Anew {
                 continue;
             }
             let demand = demand(desk.ledger(), next.job);
-            let place = self.plan.earliest(desk.ledger(), desk.now(), Time::MAX, next.span, &demand);
+            let place = self.plan.earliest(desk.ledger(), desk.now(), Time::MAX, next.span, &demand, &[]);
             let Some((at, placement)) = place else { continue };
             if made.is_empty() {
                 self.tell(desk, &next, at, &placement)?;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{
-    Broken, Desk, Event, JobId, Ledger, Machine, Placement, Policy, Reason, Resources, Span, State, Time,
-    Violation,
+    Broken, Desk, Event, HostId, JobId, Ledger, Machine, Placement, Policy, Reason, Resources, Span, State,
+    Time, Violation,
 };
 
 use super::super::start_on;
@@ -63,7 +63,7 @@ impl Kept {
             places: BTreeMap::new(),
             starts: BTreeSet::new(),
             arrived: Vec::new(),
-            plan: HostPlan::new(machine).with_places_due(),
+            plan: HostPlan::new(machine),
             compress: false,
             repair: false,
         }
@@ -109,13 +109,22 @@ impl Kept {
         Some(place)
     }
 
+    /// The earliest start of a job from now on, but before `until`, and where.
+    fn earliest(&self, desk: &Desk<'_>, job: JobId, until: Time) -> Option<(Time, Placement)> {
+        let (ledger, now) = (desk.ledger(), desk.now());
+        let due = self.places.values().filter(|place| place.at <= now);
+        let due: Vec<HostId> =
+            due.flat_map(|place| place.placement.shares()).map(|share| share.host).collect();
+        let span = ledger.request(job).planned();
+        self.plan.earliest(ledger, now, until, span, &demand(ledger, job), &due)
+    }
+
     /// Lifts each job and puts it back at its earliest start, in the order of the queue.
     fn compress(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let jobs: Vec<JobId> = self.queue.iter().map(|waiting| waiting.job).collect();
         for job in jobs {
             let Some(place) = self.lift(job) else { continue };
-            let demand = demand(desk.ledger(), job);
-            let earlier = self.plan.earliest(desk.ledger(), desk.now(), place.at, place.span, &demand);
+            let earlier = self.earliest(desk, job, place.at);
             let (at, placement) = earlier.unwrap_or((place.at, place.placement));
             self.put(desk, job, at, placement)?;
         }
@@ -152,10 +161,7 @@ impl Kept {
     fn admit(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
         for job in std::mem::take(&mut self.arrived) {
-            let span = desk.ledger().request(job).planned();
-            let demand = demand(desk.ledger(), job);
-            let found = self.plan.earliest(desk.ledger(), now, Time::MAX, span, &demand);
-            let Some((at, placement)) = found else { continue };
+            let Some((at, placement)) = self.earliest(desk, job, Time::MAX) else { continue };
             self.keep(now, job, desk.ledger(), at, placement.clone());
             desk.plan_on(job, at, placement)?;
             desk.promise(job, at)?;
@@ -228,7 +234,7 @@ impl Policy for Kept {
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         *self = Kept::named(self.name, ledger.machine(), self.order.clone());
-        self.plan = HostPlan::rebuild(now, ledger).with_places_due();
+        self.plan = HostPlan::rebuild(now, ledger);
         for job in ledger.waiting() {
             let entry = ledger.entry(job);
             match (entry.planned, &entry.planned_on) {

@@ -44,6 +44,11 @@ impl Queue {
         self.candidates.is_some()
     }
 
+    /// Whether one of its orders goes by how many jobs have passed one.
+    pub(super) fn counts_bypasses(&self) -> bool {
+        self.order.counts_bypasses() || self.candidates_order.counts_bypasses()
+    }
+
     pub(super) fn insert(&mut self, now: Time, job: JobId, ledger: &Ledger) {
         let entry = ledger.entry(job);
         let held = waiting(&self.order, now, job, entry);

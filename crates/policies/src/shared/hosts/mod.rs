@@ -27,8 +27,6 @@ pub struct HostPlan {
     hosts: Vec<Timeline>,
     /// The breakpoints to come, each with its host.
     points: BTreeSet<(i64, u32)>,
-    /// Reservations stay in it until their jobs start, so that some may begin now.
-    places_due: bool,
     /// How many hosts will have less at some time than before it.
     falling: usize,
     /// What each job on the machine holds until when, as it is in the timelines.
@@ -63,18 +61,11 @@ impl HostPlan {
             now: Time::from_ticks(i64::MIN),
             hosts: machine.hosts().iter().map(|host| Timeline::new(&host.capacity)).collect(),
             points: BTreeSet::new(),
-            places_due: false,
             falling: 0,
             jobs: BTreeMap::new(),
             resumptions: BTreeSet::new(),
             late: BTreeSet::new(),
         }
-    }
-
-    /// The same, for reservations that stay in it until their jobs start.
-    #[must_use]
-    pub fn with_places_due(self) -> HostPlan {
-        HostPlan { places_due: true, ..self }
     }
 
     /// The jobs on the machine of the ledger, as of `now`.

@@ -10,21 +10,32 @@ impl HostPlan {
     /// On one host: of those where it can, the one with the fewest free processors now (as [`FreeHosts`] says). On
     /// several: as [`FreeHosts`] says of what stays free all the time.
     ///
+    /// `due`: the hosts with reservations that begin now and are in the plan only; some more do no harm.
+    ///
     /// O(log hosts), and the windows of hosts that have reservations; on several hosts, if any has one, O(hosts log hosts).
-    pub fn fit_now(&self, ledger: &Ledger, now: Time, span: Span, demand: &Resources) -> Option<Placement> {
+    pub fn fit_now(
+        &self,
+        ledger: &Ledger,
+        now: Time,
+        span: Span,
+        demand: &Resources,
+        due: &[HostId],
+    ) -> Option<Placement> {
         let free = ledger.free_hosts();
         match self.machine.spread() {
             Spread::One => {
-                let mut hosts = free.candidates(&self.machine, demand);
-                hosts.find_map(|host| self.on(host, now, span, demand))
+                // The ledger's order of the others is the plan's.
+                let fits = |host: &HostId| !due.contains(host) && self.on(*host, now, span, demand).is_some();
+                let other = free.candidates(&self.machine, demand).find(fits);
+                self.best(now, span, demand, due.iter().copied().chain(other))
             }
-            Spread::Any if self.falling == 0 && !self.places_due => free.fit(&self.machine, demand),
+            Spread::Any if self.falling == 0 && due.is_empty() => free.fit(&self.machine, demand),
             Spread::Any if !demand.fits_in(&free.total()) => None,
             Spread::Any => self.fit_throughout(now, span, demand),
         }
     }
 
-    /// The earliest start of a job from `now` on, but before `until`, and where.
+    /// The earliest start of a job from `now` on, but before `until`, and where; `due` as in [`fit_now`](HostPlan::fit_now).
     ///
     /// It starts now or at a breakpoint. O(log m) for each breakpoint of the m that is passed, and the windows there.
     pub fn earliest(
@@ -34,11 +45,12 @@ impl HostPlan {
         until: Time,
         span: Span,
         demand: &Resources,
+        due: &[HostId],
     ) -> Option<(Time, Placement)> {
         if now >= until {
             return None;
         }
-        if let Some(placement) = self.fit_now(ledger, now, span, demand) {
+        if let Some(placement) = self.fit_now(ledger, now, span, demand, due) {
             return Some((now, placement));
         }
         self.earliest_after(now, until, span, demand)

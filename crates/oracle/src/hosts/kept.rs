@@ -1,0 +1,88 @@
+//! A reservation for every job, made when it comes and kept.
+
+use miserly_core::{Resources, Time};
+
+use crate::NaiveOrder;
+use crate::order::{arrival, sorted_counting};
+
+use super::plan::{Plan, Reservation};
+use super::world::World;
+
+/// One pass; `ended` says whether it follows the end of a job.
+pub(super) fn pass(world: &mut World<'_>, order: NaiveOrder, ended: bool) {
+    let missed = world.kept.iter().any(|reservation| reservation.at < world.now);
+    if missed || world.overdue().next().is_some() {
+        repair(world);
+    }
+    if ended {
+        compress(world, order);
+    }
+    reserve_new(world);
+    start_due(world, order);
+}
+
+/// When a pass has to take place even if nothing happens: at the next reserved start that can be kept even if no
+/// overdue job ends until then. Where it cannot be kept, there is nothing to do before such an end.
+pub(super) fn wake(world: &World<'_>) -> Option<Time> {
+    let plan = Plan::new(world, &world.kept);
+    // The plan holds overdue jobs at now only, and no reserved start is left at now.
+    let can_be_kept = |reservation: &&Reservation| {
+        let mut hosts = reservation.parts.iter().map(|part| part.host);
+        hosts.all(|host| overdue_on(world, host).fits_in(&plan.free(host, reservation.at)))
+    };
+    world.kept.iter().filter(can_be_kept).map(|reservation| reservation.at).min()
+}
+
+fn overdue_on(world: &World<'_>, host: usize) -> Resources {
+    let parts = world.overdue().flat_map(|running| &running.parts).filter(|part| part.host == host);
+    parts.fold(Resources::NONE, |sum, part| sum.plus(&part.amount))
+}
+
+/// Lifts all reservations out and puts each back where it was, or else wherever there is room as soon after as can be.
+fn repair(world: &mut World<'_>) {
+    let mut lifted = std::mem::take(&mut world.kept);
+    lifted.sort_by_key(|reservation| (reservation.at, arrival(reservation.job, world.jobs)));
+    for Reservation { job, at, parts } in lifted {
+        let from = at.max(world.now);
+        let stays = Plan::new(world, &world.kept).holds(from, world.request(job).planned(), &parts);
+        let place =
+            if stays { Reservation { job, at: from, parts } } else { world.earliest(job, from, &world.kept) };
+        world.kept.push(place);
+    }
+}
+
+/// Gives each reservation in turn the earliest start; it stays on its hosts if that is no earlier.
+fn compress(world: &mut World<'_>, order: NaiveOrder) {
+    for job in in_order(world, order) {
+        let index = world.kept.iter().position(|reservation| reservation.job == job).expect("just listed");
+        let old = world.kept.remove(index);
+        let new = world.earliest(job, world.now, &world.kept);
+        assert!(new.at <= old.at, "its old place is free, so it never has to move later");
+        world.kept.push(if new.at < old.at { new } else { old });
+    }
+}
+
+fn reserve_new(world: &mut World<'_>) {
+    for job in world.queue(NaiveOrder::ARRIVAL) {
+        if world.kept.iter().all(|reservation| reservation.job != job) {
+            let place = world.earliest(job, world.now, &world.kept);
+            world.kept.push(place);
+        }
+    }
+}
+
+fn start_due(world: &mut World<'_>, order: NaiveOrder) {
+    for job in in_order(world, order) {
+        let index = world.kept.iter().position(|reservation| reservation.job == job).expect("just listed");
+        if world.kept[index].at == world.now {
+            let due = world.kept.remove(index);
+            world.start(job, due.parts);
+        }
+    }
+}
+
+/// The jobs that have reservations.
+fn in_order(world: &World<'_>, order: NaiveOrder) -> Vec<usize> {
+    let jobs = world.kept.iter().map(|reservation| reservation.job).collect();
+    sorted_counting(jobs, world.jobs, order, world.now, &world.bypassed)
+}

@@ -1,0 +1,72 @@
+//! The backfill family on hosts with memory (Chiang and Vernon 2001, section 2.2), with an event loop of its own.
+
+mod anew;
+
+mod fit;
+
+mod kept;
+
+mod plan;
+
+mod world;
+
+use miserly_core::{Instants, Machine, Time};
+
+use crate::{NaiveJob, NaiveOrder};
+
+use self::fit::Part;
+use self::world::World;
+
+/// A policy of the backfill family, on hosts.
+#[derive(Clone, Copy, Debug)]
+pub enum NaiveOnHosts {
+    /// No backfilling: jobs start in queue order, up to the first that fits nowhere.
+    Fcfs {
+        /// The order of the queue.
+        order: NaiveOrder,
+    },
+    /// The first jobs of the queue have reservations, made anew at every pass.
+    Anew {
+        /// The order of the queue.
+        order: NaiveOrder,
+        /// The order in which the jobs without reservations are tried.
+        backfill: NaiveOrder,
+        /// How many have a reservation; all, if there is no such number.
+        depth: Option<usize>,
+        /// Whether a head that has a reservation stays the head.
+        hold: bool,
+    },
+    /// Every job has a reservation, made at its arrival and kept.
+    Kept {
+        /// The order of compression.
+        order: NaiveOrder,
+    },
+}
+
+/// Where and when a job started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NaiveStart {
+    /// When.
+    pub at: Time,
+    /// On which hosts, in their order, and how many processors it holds of each.
+    pub on: Vec<(usize, u64)>,
+}
+
+/// When and where each job starts, in the order of the slice.
+///
+/// # Panics
+/// If a job waits for ever: it fits on no idle machine.
+pub fn schedule_on_hosts(
+    machine: &Machine,
+    jobs: &[NaiveJob],
+    policy: NaiveOnHosts,
+    instants: Instants,
+) -> Vec<NaiveStart> {
+    let placed = World::new(machine, jobs, policy).run(instants);
+    let start = |(at, parts): (Time, Vec<Part>)| {
+        let mut on: Vec<_> = parts.iter().map(|part| (part.host, part.amount.cpus_count())).collect();
+        on.sort_unstable();
+        NaiveStart { at, on }
+    };
+    placed.into_iter().map(start).collect()
+}

@@ -1,0 +1,88 @@
+//! Who will hold what of which host when, as far as anybody may know.
+
+use miserly_core::{Machine, Resources, Span, Spread, Time};
+
+use super::fit::{Part, fit, fullness, held};
+use super::world::World;
+
+/// A waiting job, and where and when it is to start.
+#[derive(Clone, Debug)]
+pub(super) struct Reservation {
+    pub(super) job: usize,
+    pub(super) at: Time,
+    pub(super) parts: Vec<Part>,
+}
+
+/// The running jobs and some reservations.
+pub(super) struct Plan<'a> {
+    machine: &'a Machine,
+    held: Vec<Held>,
+}
+
+/// Parts of hosts that are taken in `[from, until)`.
+struct Held {
+    from: Time,
+    until: Time,
+    parts: Vec<Part>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(world: &World<'a>, reservations: &[Reservation]) -> Plan<'a> {
+        let mut held = Vec::new();
+        for running in world.holding() {
+            // An overdue job may end at any moment, but it is here now.
+            let until = running.expected.max(world.now + Span::TICK);
+            held.push(Held { from: world.now, until, parts: running.parts.clone() });
+        }
+        for Reservation { job, at, parts } in reservations {
+            let until = *at + world.request(*job).planned();
+            held.push(Held { from: *at, until, parts: parts.clone() });
+        }
+        Plan { machine: world.machine, held }
+    }
+
+    /// What nobody holds of the host at that instant.
+    pub(super) fn free(&self, host: usize, time: Time) -> Resources {
+        let holding = self.held.iter().filter(|held| held.from <= time && time < held.until);
+        let here = holding.flat_map(|held| &held.parts).filter(|part| part.host == host);
+        let capacity = self.machine.hosts()[host].capacity;
+        here.fold(capacity, |free, part| free.minus(&part.amount).expect("nobody has what is not there"))
+    }
+
+    /// The least of each kind that is free of the host at any instant of the span.
+    fn least(&self, host: usize, from: Time, span: Span) -> Resources {
+        // It grows less only where somebody begins to hold some.
+        let begins = self.held.iter().map(|held| held.from).filter(|&at| from < at && at < from + span);
+        begins.fold(self.free(host, from), |least, at| least.least(&self.free(host, at)))
+    }
+
+    /// Where a job can start at that instant and stay for the span.
+    ///
+    /// On one host: of those where it can, the one that it fits best at the start. On several: as it fits what stays
+    /// free all the time.
+    pub(super) fn room(&self, at: Time, span: Span, demand: &Resources) -> Option<Vec<Part>> {
+        let hosts = 0..self.machine.hosts().len();
+        let least: Vec<Resources> = hosts.clone().map(|host| self.least(host, at, span)).collect();
+        if self.machine.spread() == Spread::Any {
+            return fit(self.machine, &least, demand);
+        }
+        let parts = hosts
+            .filter_map(|host| Some(Part { host, amount: held(self.machine, host, &least[host], demand)? }));
+        parts.min_by_key(|part| fullness(part.host, &self.free(part.host, at))).map(|part| vec![part])
+    }
+
+    /// The earliest start, not before `from`, and where.
+    pub(super) fn earliest(&self, from: Time, span: Span, demand: &Resources) -> (Time, Vec<Part>) {
+        let mut starts: Vec<Time> = self.held.iter().map(|held| held.until).collect();
+        starts.retain(|&until| until > from);
+        starts.push(from);
+        starts.sort_unstable();
+        let place = |at: Time| Some((at, self.room(at, span, demand)?));
+        starts.into_iter().find_map(place).expect("after the last end the machine is idle")
+    }
+
+    /// Whether all of this is free from that instant on.
+    pub(super) fn holds(&self, at: Time, span: Span, parts: &[Part]) -> bool {
+        parts.iter().all(|part| part.amount.fits_in(&self.least(part.host, at, span)))
+    }
+}

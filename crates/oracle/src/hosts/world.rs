@@ -1,0 +1,212 @@
+//! The event loop: what happens when, and in which order a policy hears of it.
+
+use miserly_core::{Instants, Machine, Request, Resources, Span, Time};
+
+use crate::order::{arrival, sorted_counting};
+use crate::{NaiveJob, NaiveOrder};
+
+use super::fit::Part;
+use super::plan::{Plan, Reservation};
+use super::{NaiveOnHosts, anew, kept};
+
+/// A job that has started and whose end has not been told yet.
+pub(super) struct Running {
+    pub(super) job: usize,
+    pub(super) parts: Vec<Part>,
+    /// Its start plus what a plan keeps for it.
+    pub(super) expected: Time,
+    /// Its start plus its runtime: for the event loop only.
+    end: Time,
+    /// It has been told that the job is overdue.
+    noticed: bool,
+    /// It ends now, as expected, so what it holds counts as free already.
+    gone: bool,
+}
+
+/// Jobs are known by their positions in `jobs`, hosts by theirs in the machine.
+pub(super) struct World<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) jobs: &'a [NaiveJob],
+    policy: NaiveOnHosts,
+    pub(super) now: Time,
+    future: Vec<usize>,
+    pub(super) waiting: Vec<usize>,
+    /// In the order of the starts.
+    running: Vec<Running>,
+    starts: Vec<Option<(Time, Vec<Part>)>>,
+    /// How many jobs that sort behind it started before each job.
+    pub(super) bypassed: Vec<u32>,
+    /// The head that has a reservation, if it is to stay the head.
+    pub(super) head: Option<usize>,
+    /// Reservations that are kept between passes.
+    pub(super) kept: Vec<Reservation>,
+    /// When the policy wants a pass, as it said in its last one.
+    wake: Option<Time>,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(machine: &'a Machine, jobs: &'a [NaiveJob], policy: NaiveOnHosts) -> World<'a> {
+        World {
+            machine,
+            jobs,
+            policy,
+            now: Time::ZERO,
+            future: (0..jobs.len()).collect(),
+            waiting: Vec::new(),
+            running: Vec::new(),
+            starts: vec![None; jobs.len()],
+            bypassed: vec![0; jobs.len()],
+            head: None,
+            kept: Vec::new(),
+            wake: None,
+        }
+    }
+
+    /// Plays to the end. Ends that a round creates for its own instant are simply the next round.
+    pub(super) fn run(mut self, instants: Instants) -> Vec<(Time, Vec<Part>)> {
+        while let Some(now) = self.next_instant() {
+            self.now = now;
+            let timer = self.wake == Some(now);
+            let ended: Vec<usize> = self.running.iter().filter(|r| r.end == now).map(|r| r.job).collect();
+            let mut submitted = self.future.clone();
+            submitted.retain(|&job| self.request(job).submit == now);
+            submitted.sort_by_key(|&job| arrival(job, self.jobs));
+            match instants {
+                Instants::Batch => self.batch(&ended, &submitted),
+                Instants::Sequential => self.sequential(&ended, &submitted, timer),
+            }
+        }
+        self.starts.into_iter().map(|start| start.expect("every job starts")).collect()
+    }
+
+    fn next_instant(&self) -> Option<Time> {
+        let submits = self.future.iter().map(|&job| self.request(job).submit);
+        let ends = self.running.iter().map(|running| running.end);
+        let overdue = self.running.iter().filter(|r| !r.noticed && r.expected < r.end).map(|r| r.expected);
+        submits.chain(ends).chain(overdue).chain(self.wake).min()
+    }
+
+    /// Everything, then one pass.
+    fn batch(&mut self, ended: &[usize], submitted: &[usize]) {
+        for &job in ended {
+            self.end(job);
+        }
+        self.notice();
+        for &job in submitted {
+            self.submit(job);
+        }
+        self.pass(!ended.is_empty());
+    }
+
+    /// One thing at a time, each with its pass.
+    fn sequential(&mut self, ended: &[usize], submitted: &[usize], timer: bool) {
+        for running in &mut self.running {
+            running.gone = running.end == self.now && running.expected == self.now;
+        }
+        if self.notice() {
+            self.pass(false);
+        }
+        for &job in submitted {
+            self.submit(job);
+            self.pass(false);
+        }
+        for &job in ended {
+            self.end(job);
+            self.pass(true);
+        }
+        if timer {
+            self.pass(false);
+        }
+    }
+
+    fn submit(&mut self, job: usize) {
+        self.future.retain(|&other| other != job);
+        self.waiting.push(job);
+    }
+
+    fn end(&mut self, job: usize) {
+        self.running.retain(|running| running.job != job);
+    }
+
+    /// Whether there are jobs that are found overdue now.
+    fn notice(&mut self) -> bool {
+        let mut any = false;
+        for running in &mut self.running {
+            if !running.noticed && running.expected == self.now && running.end > self.now {
+                running.noticed = true;
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// `ended`: whether it follows the end of a job.
+    fn pass(&mut self, ended: bool) {
+        match self.policy {
+            NaiveOnHosts::Fcfs { order } => self.first_come(order),
+            NaiveOnHosts::Anew { order, backfill, depth, hold } => {
+                anew::pass(self, order, backfill, depth, hold);
+            }
+            NaiveOnHosts::Kept { order } => {
+                kept::pass(self, order, ended);
+                self.wake = kept::wake(self);
+            }
+        }
+    }
+
+    /// Starts jobs in queue order, up to the first that fits nowhere.
+    fn first_come(&mut self, order: NaiveOrder) {
+        for job in self.queue(order) {
+            let Some(parts) = self.fits_now(job, &[]) else { return };
+            self.start(job, parts);
+        }
+    }
+}
+
+/// The facts, and what can be done.
+impl World<'_> {
+    pub(super) fn request(&self, job: usize) -> &Request {
+        &self.jobs[job].request
+    }
+
+    pub(super) fn demand(&self, job: usize) -> Resources {
+        self.machine.demand(self.request(job))
+    }
+
+    /// The waiting jobs in this order.
+    pub(super) fn queue(&self, order: NaiveOrder) -> Vec<usize> {
+        sorted_counting(self.waiting.clone(), self.jobs, order, self.now, &self.bypassed)
+    }
+
+    /// The jobs that hold something now.
+    pub(super) fn holding(&self) -> impl Iterator<Item = &Running> {
+        self.running.iter().filter(|running| !running.gone)
+    }
+
+    /// The jobs that run on past their expected ends.
+    pub(super) fn overdue(&self) -> impl Iterator<Item = &Running> {
+        self.holding().filter(|running| running.expected <= self.now)
+    }
+
+    /// Where the job can start now with nobody who has a reservation in its way.
+    pub(super) fn fits_now(&self, job: usize, reservations: &[Reservation]) -> Option<Vec<Part>> {
+        let plan = Plan::new(self, reservations);
+        plan.room(self.now, self.request(job).planned(), &self.demand(job))
+    }
+
+    /// The earliest start of the job, not before `from`, beside the running jobs and these reservations.
+    pub(super) fn earliest(&self, job: usize, from: Time, reservations: &[Reservation]) -> Reservation {
+        let plan = Plan::new(self, reservations);
+        let (at, parts) = plan.earliest(from, self.request(job).planned(), &self.demand(job));
+        Reservation { job, at, parts }
+    }
+
+    pub(super) fn start(&mut self, job: usize, parts: Vec<Part>) {
+        assert!(Plan::new(self, &[]).holds(self.now, Span::TICK, &parts), "there is room for it");
+        let NaiveJob { request, runtime } = &self.jobs[job];
+        let (expected, end) = (self.now + request.planned(), self.now + runtime.0);
+        self.waiting.retain(|&other| other != job);
+        self.starts[job] = Some((self.now, parts.clone()));
+        self.running.push(Running { job, parts, expected, end, noticed: false, gone: false });
+    }
+}

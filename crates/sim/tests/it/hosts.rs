@@ -1,0 +1,101 @@
+//! The backfill family on hosts with memory, against naive twins: the same start on the same hosts for every job.
+
+use miserly_core::{Machine, Sharing, Spread};
+use miserly_oracle::{NaiveJob, NaiveOnHosts, NaiveStart, schedule_on_hosts};
+use miserly_sim::Finished;
+use miserly_workload::Job;
+use proptest::prelude::*;
+
+use crate::support::{BOTH, ON_HOSTS, SEED, hosts_workload, run_on};
+
+/// More depths, more orders of the candidates, heads that are held, and orders that count who was passed.
+const MORE: [&str; 19] = [
+    "easy(order=shortest, backfill=widest)",
+    "easy(order=shortest, backfill=widest, hold=true)",
+    "easy(order=random, draw=pass)",
+    "easy(order=lxf, backfill=lxf, hold=true)",
+    "easy(order='2 * bypassed - procs', backfill=shortest)",
+    "easy(order=widest, backfill='bypassed')",
+    "conservative(order=lxf)",
+    "conservative(order=random, draw=pass)",
+    "fcfs-backfill(depth=2)",
+    "fcfs-backfill(depth=all)",
+    "fcfs-backfill(depth=kept)",
+    "sjf-backfill(depth=0)",
+    "sjf-backfill(depth=3)",
+    "sjf-backfill(depth=all)",
+    "lxf-backfill(depth=4)",
+    "lxf&w-bf(depth=kept)",
+    "priority-backfill(hold=true, depth=2)",
+    "priority-backfill(w_bypass=2, hold=true)",
+    "priority-backfill(w_bypass=2, depth=all)",
+];
+
+/// Into how many parts the policies are cut: all of them, for every random case, would only be slow.
+const TURNS: usize = 6;
+
+/// Where and when the product started the job: a host's processors are numbered behind those of the hosts before it.
+fn start(machine: &Machine, job: &Finished) -> NaiveStart {
+    let ranges = job.pes.as_ref().unwrap().ranges();
+    let mut low = 0;
+    let on = machine.hosts().iter().enumerate().map(|(place, host)| {
+        let end = low + host.capacity.cpus_count();
+        let here = (low..end)
+            .filter(|&pe| ranges.iter().any(|(a, b)| (u64::from(*a)..=u64::from(*b)).contains(&pe)));
+        low = end;
+        (place, here.count() as u64)
+    });
+    NaiveStart { at: job.start, on: on.filter(|(_, count)| *count > 0).collect() }
+}
+
+fn agree(machine: &Machine, jobs: &[Job], turn: usize) -> Result<(), TestCaseError> {
+    let naive: Vec<NaiveJob> =
+        jobs.iter().map(|job| NaiveJob { request: job.request.clone(), runtime: job.runtime }).collect();
+    for policy in ON_HOSTS.iter().chain(&MORE).skip(turn).step_by(TURNS) {
+        let twin = NaiveOnHosts::written(policy, SEED).expect("a naive version");
+        for instants in BOTH {
+            let ours: Vec<NaiveStart> =
+                run_on(machine, jobs, policy, instants).0.iter().map(|job| start(machine, job)).collect();
+            let theirs = schedule_on_hosts(machine, &naive, twin, instants);
+            prop_assert_eq!(ours, theirs, "{}, {}", policy, instants);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn the_same_start_on_the_same_host(
+        (machine, jobs) in hosts_workload(false, Spread::One, Sharing::Shared),
+        turn in 0..TURNS,
+    ) {
+        agree(&machine, &jobs, turn)?;
+    }
+
+    #[test]
+    fn under_overruns_too(
+        (machine, jobs) in hosts_workload(true, Spread::One, Sharing::Shared),
+        turn in 0..TURNS,
+    ) {
+        agree(&machine, &jobs, turn)?;
+    }
+
+    #[test]
+    fn on_the_same_hosts_where_jobs_lie_on_several(
+        (machine, jobs) in hosts_workload(true, Spread::Any, Sharing::Shared),
+        turn in 0..TURNS,
+    ) {
+        agree(&machine, &jobs, turn)?;
+    }
+
+    #[test]
+    fn on_the_same_hosts_where_jobs_share_none(
+        (machine, jobs) in prop_oneof![
+            hosts_workload(true, Spread::One, Sharing::Whole),
+            hosts_workload(true, Spread::Any, Sharing::Whole),
+        ],
+        turn in 0..TURNS,
+    ) {
+        agree(&machine, &jobs, turn)?;
+    }
+}
