@@ -8,10 +8,13 @@ mod conservative;
 mod easy;
 mod eqspatial;
 mod fcfs;
+mod hosts;
 mod instants;
 mod lsf;
 mod orders;
 mod overrun;
+mod reservations;
+mod weights;
 
 mod sample;
 
