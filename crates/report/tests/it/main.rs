@@ -9,6 +9,7 @@ mod easy;
 mod eqspatial;
 mod fcfs;
 mod hosts;
+mod immediate;
 mod instants;
 mod lsf;
 mod orders;
