@@ -101,10 +101,23 @@ pub(crate) fn hosts(each: &[(u64, u64)]) -> Machine {
 /// stand one above the other, the first host's below.
 #[track_caller]
 pub(crate) fn chart_on(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64) -> String {
+    chart_on_as(machine, jobs, policy, unit, Instants::Batch)
+}
+
+/// The same with a second a column, which has to be one picture under both conventions of an instant.
+#[track_caller]
+pub(crate) fn chart_on_both(machine: &Machine, jobs: &[Asks], policy: &str) -> String {
+    let chart = chart_on(machine, jobs, policy, 1);
+    assert_eq!(chart_on_as(machine, jobs, policy, 1, Instants::Sequential), chart, "sequential, and batch");
+    chart
+}
+
+#[track_caller]
+fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instants: Instants) -> String {
     let chosen: Chosen = policy.parse().expect("a policy");
     let policy = chosen.build(machine, 1).expect("one that runs on this machine");
     let mut schedule = Schedule::default();
-    let mut simulation = Simulation::new(machine.clone(), policy, Instants::Batch).with_pes();
+    let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok(asks.job(number)));
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
     schedule.0.sort_by_key(|job| job.request.number);

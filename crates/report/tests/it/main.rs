@@ -8,10 +8,14 @@ mod conservative;
 mod easy;
 mod eqspatial;
 mod fcfs;
+mod hosts;
+mod immediate;
 mod instants;
 mod lsf;
 mod orders;
 mod overrun;
+mod reservations;
+mod weights;
 
 mod sample;
 
