@@ -105,7 +105,7 @@ mod tests {
 
     fn open(text: &str) -> Result<Log, String> {
         let file: TraceFile = toml::from_str(text).unwrap();
-        file.open(&[]).and_then(|found| found)
+        file.open(&[], &Machines::default()).and_then(|found| found)
     }
 
     #[test]
