@@ -91,3 +91,6 @@ fn eligible(ledger: &Ledger, now: Time, after: Span) -> Vec<Victim> {
     };
     ledger.running().filter_map(victim).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -163,7 +163,6 @@ impl fmt::Display for Domain {
             Domain::Number => f.write_str("a number, 0 or more"),
             Domain::Integer(least, u64::MAX) => write!(f, "a whole number, {least} or more"),
             Domain::Integer(least, most) => write!(f, "a whole number from {least} to {most}"),
-            Domain::Policy => write!(f, "one of {}", names(*self)),
             Domain::IntegerOr(least, most, _) => {
                 write!(f, "a whole number from {least} to {most}, or one of {}", names(*self))
             }
@@ -172,7 +171,7 @@ impl fmt::Display for Domain {
                 let or_none = if *none { ", or none" } else { "" };
                 write!(f, "a time of {least} s or more, such as 90, 90s, 5m, 50h or 2d{or_none}")
             }
-            Domain::Choice(_) | Domain::Flag => write!(f, "one of {}", names(*self)),
+            Domain::Choice(_) | Domain::Flag | Domain::Policy => write!(f, "one of {}", names(*self)),
         }
     }
 }

@@ -103,6 +103,9 @@ impl RunsOn {
     }
 }
 
+/// Builds a policy that runs within another one.
+type BuildWithin = fn(&Values, &Machine) -> Box<dyn Backfilling>;
+
 /// A registered policy.
 #[derive(Debug)]
 pub struct Registered {
@@ -119,7 +122,7 @@ pub struct Registered {
     runs_on: RunsOn,
     build: fn(&Values, &Machine) -> Box<dyn Policy>,
     /// How it is built to run within another one, if it can.
-    within: Option<fn(&Values, &Machine) -> Box<dyn Backfilling>>,
+    within: Option<BuildWithin>,
     promised: fn(&Values) -> Promises,
 }
 

@@ -211,7 +211,7 @@ impl Anew {
         for made in &made {
             self.plan.give(made.at, made.span, &made.placement);
         }
-        made.truncate(if self.promises() { 1 } else { 0 });
+        made.truncate(usize::from(self.promises()));
         self.promised = made;
         placed
     }

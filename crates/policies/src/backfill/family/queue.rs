@@ -21,7 +21,8 @@ impl Admits for Anyone {
 pub(super) struct Queue {
     pub(super) order: Order,
     candidates_order: Order,
-    queue: QueueIndex,
+    /// In the order of the queue.
+    jobs: QueueIndex,
     /// In the order of the candidates, where that is another one.
     candidates: Option<QueueIndex>,
     /// The keys of each job in both, by its handle.
@@ -53,7 +54,7 @@ impl Queue {
         let entry = ledger.entry(job);
         let held = waiting(&self.order, now, job, entry);
         let candidate = waiting(&self.candidates_order, now, job, entry);
-        self.queue.insert(held);
+        self.jobs.insert(held);
         if let Some(candidates) = &mut self.candidates {
             candidates.insert(candidate);
         }
@@ -66,7 +67,7 @@ impl Queue {
     /// Takes a job out, if it is in.
     pub(super) fn remove(&mut self, job: JobId) {
         let Some((key, candidate)) = self.keys.get_mut(job.index()).and_then(Option::take) else { return };
-        self.queue.remove(&key);
+        self.jobs.remove(&key);
         if let Some(candidates) = &mut self.candidates {
             candidates.remove(&candidate);
         }
@@ -74,9 +75,9 @@ impl Queue {
 
     /// Sorts the queue again as of `now`, where its order changes with time.
     pub(super) fn sort_again(&mut self, now: Time, ledger: &Ledger) {
-        let Queue { order, candidates_order, queue, candidates, keys } = self;
+        let Queue { order, candidates_order, jobs, candidates, keys } = self;
         if order.changes() {
-            queue.rekey(|held| {
+            jobs.rekey(|held| {
                 let key = order.key(now, ledger.entry(held.job));
                 if let Some((kept, _)) = &mut keys[held.job.index()] {
                     *kept = key;
@@ -107,18 +108,18 @@ impl Queue {
 
     /// The head of the queue.
     pub(super) fn first(&self) -> Option<JobId> {
-        self.queue.first().map(|first| first.job)
+        self.jobs.first().map(|first| first.job)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        self.queue.iter()
+        self.jobs.iter()
     }
 
     pub(super) fn next(&self, last: Option<&Key>, room: &impl Admits) -> Option<Waiting> {
-        self.queue.next_admitted(last, room)
+        self.jobs.next_admitted(last, room)
     }
 
     pub(super) fn next_candidate(&self, last: Option<&Key>, room: &impl Admits) -> Option<Waiting> {
-        self.candidates.as_ref().unwrap_or(&self.queue).next_admitted(last, room)
+        self.candidates.as_ref().unwrap_or(&self.jobs).next_admitted(last, room)
     }
 }

@@ -147,10 +147,11 @@ impl HostPlan {
             let now = parts(host, time);
             sum = sum - std::mem::replace(&mut room[host.index()], now) + now;
             let last = points.peek().is_none_or(|(next, _)| *next > at);
-            if last && sum >= procs {
-                if let Some(placement) = self.fit_throughout(time, span, demand) {
-                    return Some((time, placement));
-                }
+            if last
+                && sum >= procs
+                && let Some(placement) = self.fit_throughout(time, span, demand)
+            {
+                return Some((time, placement));
             }
         }
         None

@@ -1,0 +1,134 @@
+//! Whom to preempt, against the obvious way to find out.
+
+use miserly_core::{
+    Desk, Driver, Entry, Event, Host, Instants, Machine, Policy, Request, Round, Submission, Violation,
+};
+use proptest::prelude::*;
+
+use super::*;
+
+/// Seconds since the last one, processors, memory, and what is tossed when it comes.
+type Drawn = (i64, u64, u64, usize);
+
+/// Starts whoever fits, every fourth of them for a quantum; and lets one job stop and another one run on, by the tosses.
+struct Tossing {
+    tosses: Vec<usize>,
+}
+
+impl Policy for Tossing {
+    fn name(&self) -> &'static str {
+        "tossing"
+    }
+
+    fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}
+
+    fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
+
+    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let toss = self.tosses.pop().unwrap_or(0);
+        if let Some(job) = picked(toss, desk.ledger().suspended()) {
+            // Where its processors are free.
+            let _ = desk.resume(job);
+        }
+        for job in desk.ledger().waiting().collect::<Vec<_>>() {
+            let demand = desk.ledger().machine().demand(desk.ledger().request(job));
+            match desk.ledger().fit(&demand) {
+                Some(place) if job.index() % 4 == 3 => desk.lend(job, place, Time::MAX)?,
+                Some(place) => desk.start(job, place, miserly_core::Reason::AtOnce)?,
+                None => {}
+            }
+        }
+        let now = desk.now();
+        let running = desk.ledger().running().collect::<Vec<_>>();
+        picked(toss / 2, running.into_iter()).map_or(Ok(()), |job| desk.suspend(job, now + Span::TICK, 0))
+    }
+}
+
+/// One of them, or none.
+fn picked(toss: usize, jobs: impl Iterator<Item = JobId>) -> Option<JobId> {
+    let jobs: Vec<JobId> = jobs.collect();
+    jobs.get(toss % (jobs.len() + 2)).copied()
+}
+
+fn secs(secs: i64) -> Span {
+    Span::from_secs(secs).unwrap()
+}
+
+fn demand(procs: u64, memory: u64) -> Resources {
+    Resources::cpus(procs).with(Kind::Memory, memory)
+}
+
+/// The ledger when these jobs have come to these hosts, and the time at which the last one did.
+fn played(hosts: &[(u64, u64)], drawn: &[Drawn]) -> (Ledger, Time) {
+    let host = |&(procs, memory): &(u64, u64)| Host { name: "host".into(), capacity: demand(procs, memory) };
+    let machine = Machine::of(hosts.iter().map(host).collect());
+    let tosses = drawn.iter().rev().map(|(.., toss)| *toss).collect();
+    let mut driver = Driver::new(Ledger::new(machine), Box::new(Tossing { tosses }), Instants::Batch);
+    let mut now = Time::ZERO;
+    for (job, &(gap, procs, memory, _)) in (0..).map(JobId).zip(drawn) {
+        now = now + secs(gap);
+        let request = Request::new(i64::from(job.0), now, secs(1000), demand(procs, memory));
+        let mut round = Round { submitted: vec![Submission { job, request }], ..Round::default() };
+        driver.round(now, &mut round, &mut vec![]).unwrap();
+    }
+    (driver.ledger().clone(), now)
+}
+
+/// A job's time in the system so far, over the time that it has run, as a fraction.
+fn slowdown(entry: &Entry, now: Time) -> (u128, u128) {
+    let there = now - entry.request.submit;
+    (u128::from(there.ticks().unsigned_abs()), entry.done(now) / u128::from(entry.working()))
+}
+
+/// Host by host: while there is too little, the one among those left that has the smallest slowdown.
+fn naive(ledger: &Ledger, now: Time, need: &Resources, after: Span) -> Vec<(HostId, Vec<JobId>, u64)> {
+    let mut found = vec![];
+    for (host, free) in (0..).map(HostId).zip(ledger.free_hosts().each()) {
+        let may_go = |job: &JobId| match &ledger.entry(*job).state {
+            State::Running { since, quantum, placement, .. } => {
+                quantum.is_none() && now - *since >= after && placement.shares()[0].host == host
+            }
+            _ => false,
+        };
+        let mut left: Vec<JobId> = ledger.running().filter(may_go).collect();
+        let (mut victims, mut room) = (vec![], free.cpus_count());
+        while room < need.cpus_count() && !left.is_empty() {
+            let mut least = 0;
+            for other in 1..left.len() {
+                let (there, run) = slowdown(ledger.entry(left[least]), now);
+                let (other_there, other_run) = slowdown(ledger.entry(left[other]), now);
+                if other_there * run < there * other_run {
+                    least = other;
+                }
+            }
+            let victim = left.remove(least);
+            room += ledger.request(victim).procs();
+            victims.push(victim);
+        }
+        if room >= need.cpus_count() && need.get(Kind::Memory) <= free.get(Kind::Memory) {
+            found.push((host, victims, room - need.cpus_count()));
+        }
+    }
+    // Stable: hosts that are alike stay in their order.
+    found.sort_by_key(|(.., idle)| *idle);
+    found
+}
+
+proptest! {
+    #[test]
+    fn as_one_would_choose_by_hand(
+        hosts in prop::collection::vec((1u64..8, 5u64..10), 1..4),
+        drawn in prop::collection::vec((0i64..4, 1u64..5, 0u64..4, 0usize..12), 0..16),
+        (later, after) in (1i64..6, 0i64..12),
+        (procs, memory) in (1u64..8, 0u64..6),
+    ) {
+        let (ledger, last) = played(&hosts, &drawn);
+        let now = last + secs(later);
+        let need = demand(procs, memory);
+        for (preempt, after) in [(true, secs(after)), (false, Span::MAX)] {
+            let found = chances(&ledger, now, &need, after, preempt);
+            let found: Vec<_> = found.into_iter().map(|c| (c.host, c.victims, c.idle)).collect();
+            prop_assert_eq!(found, naive(&ledger, now, &need, after));
+        }
+    }
+}
