@@ -380,7 +380,8 @@ impl Live {
     fn finish(mut self, end: Time) -> Option<Finished> {
         let Started { at, reason, .. } = self.started?;
         let pes = self.stays.last().map(|stay| stay.pes.clone());
-        if self.stays.len() < 2 {
+        // One that was suspended as it started came to its only place later.
+        if self.stays.len() == 1 && self.stays[0].from == at {
             self.stays.clear();
         }
         Some(Finished {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Broken, Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Time, Violation,
+    Broken, Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, State, Time, Violation,
 };
 
 use super::super::{in_turn, start_on};
@@ -36,7 +36,8 @@ impl Depth {
 /// and those reservations. Of several hosts a job takes the one that it fits best ([`miserly_core::FreeHosts`]).
 ///
 /// The first reservation is the head's. Unless every job has one (and none a guarantee) it is promised where nobody can come
-/// in before the head: with the queue in order of arrival, or if the head is held once it has one.
+/// in before the head: with the queue in order of arrival, or if the head is held once it has one. A job that was promised
+/// its start stays the head, and keeps its place while another policy lends it a quantum.
 ///
 /// With w waiting jobs and m breakpoints: O(log hosts) for each candidate that is narrow enough, O(m) for each
 /// reservation, of which there are `depth` at a pass.
@@ -45,12 +46,14 @@ pub struct Anew {
     name: &'static str,
     depth: Depth,
     hold: bool,
-    /// The waiting jobs that have been the head with a reservation, if heads are held; the one that came first is the head.
-    /// There are more only if one was taken out of the queue for a time.
+    /// The waiting jobs that were promised a start, or have been the head with a reservation, if heads are held; the one
+    /// that came first is the head. There are more only if one was taken out of the queue for a time.
     held: BTreeSet<(u64, JobId)>,
+    /// The places of promised jobs that were lent a quantum before: they are kept, and nobody else is promised anything.
+    lent: Vec<Reserved>,
     queue: Queue,
     plan: HostPlan,
-    told: Option<(Key, Time)>,
+    told: Option<(Key, Time, Placement)>,
     /// Who started in this pass ahead of somebody, if that counts.
     ahead: Vec<Key>,
     /// The head's reservation as it was made last, if it is promised.
@@ -66,6 +69,7 @@ impl Anew {
             depth,
             hold: false,
             held: BTreeSet::new(),
+            lent: Vec::new(),
             plan: HostPlan::new(machine),
             told: None,
             ahead: Vec::new(),
@@ -178,24 +182,31 @@ impl Anew {
         at: Time,
         placement: &Placement,
     ) -> Result<(), Violation> {
-        if self.told == Some((head.key, at)) {
+        let told = Some((head.key, at, placement.clone()));
+        if self.told == told {
             return Ok(());
         }
-        self.told = Some((head.key, at));
+        self.told = told;
         let head = head.job;
+        let entry = desk.ledger().entry(head);
+        let (held, memo) = ((entry.admitted, head), entry.memo);
         if self.hold && self.held.is_empty() {
-            let entry = desk.ledger().entry(head);
-            self.held.insert((entry.admitted, head));
-            let memo = entry.memo;
+            self.held.insert(held);
             desk.remember(head, Memo { held: true, ..memo })?;
         }
+        desk.plan_on(head, at, placement.clone())?;
         if !self.promises() {
-            return desk.plan_on(head, at, placement.clone());
+            return Ok(());
         }
         match desk.ledger().entry(head).promise {
-            Some(promise) if promise.best < at => desk.break_promise(head, at, Broken::Overdue),
-            _ => desk.promise(head, at),
+            Some(promise) if promise.best < at => desk.break_promise(head, at, Broken::Overdue)?,
+            _ => desk.promise(head, at)?,
         }
+        // A policy around this one may have silenced it.
+        if desk.ledger().entry(head).promise.is_some() {
+            self.held.insert(held);
+        }
+        Ok(())
     }
 }
 
@@ -206,7 +217,10 @@ impl Anew {
     }
 
     fn place(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let mut made = Vec::new();
+        let mut made = self.lent.clone();
+        for lent in &made {
+            self.plan.take(lent.at, lent.span, &lent.placement);
+        }
         let placed = self.reserve(desk, &mut made).and_then(|behind| self.fill(desk, behind, &made));
         for made in &made {
             self.plan.give(made.at, made.span, &made.placement);
@@ -236,9 +250,26 @@ impl Anew {
     fn enqueue(&mut self, now: Time, job: JobId, ledger: &Ledger) {
         self.queue.insert(now, job, ledger);
         let entry = ledger.entry(job);
-        if self.hold && entry.memo.held {
+        if entry.promise.is_some() || (self.hold && entry.memo.held) {
             self.held.insert((entry.admitted, job));
         }
+    }
+
+    /// Keeps the place of a job that is on the machine for a quantum only, if it was promised.
+    fn keep_place(&mut self, job: JobId, ledger: &Ledger) {
+        let entry = ledger.entry(job);
+        if let (State::Running { quantum: Some(_), .. }, Some(_), Some(at), Some(placement)) =
+            (&entry.state, entry.promise, entry.planned, &entry.planned_on)
+        {
+            let (span, placement) = (entry.request.planned(), placement.clone());
+            self.lent.push(Reserved { job, at, span, placement });
+        }
+    }
+
+    /// Forgets what was known of a job but for what it holds.
+    fn leave(&mut self, job: JobId) {
+        self.dequeue(job);
+        self.lent.retain(|lent| lent.job != job);
     }
 }
 
@@ -252,8 +283,12 @@ impl Policy for Anew {
         self.plan = HostPlan::rebuild(now, ledger);
         self.told = None;
         self.held.clear();
+        self.lent.clear();
         for job in ledger.waiting() {
             self.enqueue(now, job, ledger);
+        }
+        for job in ledger.running() {
+            self.keep_place(job, ledger);
         }
     }
 
@@ -262,14 +297,15 @@ impl Policy for Anew {
             Event::Submitted(job) => self.enqueue(now, job, ledger),
             Event::Ended(ended) => {
                 self.plan.forget(ended.job);
-                self.dequeue(ended.job);
+                self.leave(ended.job);
             }
             Event::Overdue(job) => self.plan.follow(now, job, ledger),
             Event::Changed(job) => {
                 self.plan.follow(now, job, ledger);
-                self.dequeue(job);
-                if ledger.entry(job).placement().is_none() {
-                    self.enqueue(now, job, ledger);
+                self.leave(job);
+                match ledger.entry(job).placement() {
+                    None => self.enqueue(now, job, ledger),
+                    Some(_) => self.keep_place(job, ledger),
                 }
             }
             Event::Timer => {}
