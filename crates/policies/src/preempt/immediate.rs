@@ -31,7 +31,8 @@ pub struct Service {
 /// # Immediate
 /// A job that comes and cannot start gets its quantum at once, with no more memory than the quantum has. For that, jobs are
 /// preempted on the host where it leaves the fewest processors idle ([`chances`]). They keep all but their processors, and have
-/// these back when the quantum is over: when its job has ended, or else at its end. If there is no such host, the job waits.
+/// these back when the quantum is over, when its job has ended or else at its end, as soon as they are free: another quantum that was
+/// given on what a victim left idle, or a job that fits before the quantum's end, may have them a little longer. If there is no such host, the job waits.
 ///
 /// # Soon
 /// Without preemption, a job gets its quantum as soon as a host has room for it. Those who wait for it are served in the
