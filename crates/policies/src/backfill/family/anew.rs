@@ -329,6 +329,10 @@ impl Backfilling for Anew {
         &self.plan
     }
 
+    fn hold_promised(&mut self) {
+        self.hold |= self.promises();
+    }
+
     fn promised(&self) -> &[Reserved] {
         &self.promised
     }
