@@ -27,8 +27,8 @@ pub(crate) fn run(args: &PoliciesArgs) -> anyhow::Result<()> {
 }
 
 fn listing() -> String {
-    let policies = POLICIES.iter().map(|policy| format!("{:<14}{}\n", policy.name, policy.summary));
-    let order = |preset: &Preset| format!("{:<14}{}\n", preset.name, rule(preset));
+    let policies = POLICIES.iter().map(|policy| format!("{:<19}{}\n", policy.name, policy.summary));
+    let order = |preset: &Preset| format!("{:<19}{}\n", preset.name, rule(preset));
     let orders = PRESETS.iter().map(order);
     let names = Priority::NAMES.map(|(name, meaning)| format!("  {name:<12}{meaning}\n"));
     format!(
@@ -63,7 +63,7 @@ fn page(policy: &Registered) -> String {
         let takes = if listed { String::new() } else { format!("{}; ", param.domain) };
         text.push_str(&format!("\n{}  ({takes}default: {})\n  {}\n", param.name, param.default, param.doc));
         for (value, meaning) in values {
-            text.push_str(&format!("    {value:<15}{meaning}\n"));
+            text.push_str(&format!("    {value:<19}{meaning}\n"));
         }
         if param.domain == Domain::Order {
             text.push_str(

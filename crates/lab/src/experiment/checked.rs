@@ -126,6 +126,9 @@ impl Experiment {
                 let problem = "seeds are for a model, in place of one seed";
                 return Err(self.wrong(trace, problem));
             }
+            if of.seeds.iter().collect::<BTreeSet<_>>().len() < of.seeds.len() {
+                return Err(self.wrong(trace, "seeds has one of them twice"));
+            }
             of.options.run_options().map_err(|problem| self.wrong(trace, problem))?;
         }
         Ok(())

@@ -119,9 +119,10 @@ fn names(chart: &ChartFile, results: &Results) -> Result<Vec<String>, String> {
         match (chart.kind, chart.x.as_deref()) {
             (ChartKind::Line, Some(axis)) => {
                 let along = results.along(&select, axis)?;
-                names.extend(
-                    along.into_iter().map(|(name, _)| name).filter(|name| name.parse::<f64>().is_err()),
-                );
+                // One name among numbers makes names of them all.
+                if along.iter().any(|(name, _)| name.parse::<f64>().is_err()) {
+                    names.extend(along.into_iter().map(|(name, _)| name));
+                }
             }
             (ChartKind::Groups, _) => {
                 if let Some((groups, _)) = breakdown(&of_line(chart, line), &select, results)? {

@@ -114,9 +114,16 @@ impl Results {
         if let Some(other) = ambiguous(&runs, &["runs", "seed", "estimates", axis]) {
             return Err(format!("{}: the runs differ in {other} too; say which", told(select)));
         }
-        let mut values: Vec<&String> = runs.iter().filter_map(|run| run.axes.get(axis)).collect();
-        values.sort_by(|a, b| numbers(a, b));
-        values.dedup();
+        let mut values: Vec<&String> = Vec::new();
+        for value in runs.iter().filter_map(|run| run.axes.get(axis)) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        // Names stay in the order of the file.
+        if values.iter().all(|value| value.parse::<f64>().is_ok()) {
+            values.sort_by(|a, b| numbers(a, b));
+        }
         let of = |value: &String| {
             let runs: Vec<&Run> =
                 runs.iter().copied().filter(|run| run.axes.get(axis) == Some(value)).collect();
@@ -196,9 +203,7 @@ fn ambiguous(runs: &[&Run], but: &[&str]) -> Option<String> {
 fn numbers(a: &str, b: &str) -> std::cmp::Ordering {
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(a), Ok(b)) => a.total_cmp(&b),
-        (Ok(_), Err(_)) => std::cmp::Ordering::Less,
-        (Err(_), Ok(_)) => std::cmp::Ordering::Greater,
-        (Err(_), Err(_)) => a.cmp(b),
+        _ => a.cmp(b),
     }
 }
 

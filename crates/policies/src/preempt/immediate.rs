@@ -62,10 +62,7 @@ pub struct Immediate {
 
 impl Immediate {
     /// This service around that policy.
-    pub fn new(name: &'static str, mut inner: Box<dyn Backfilling>, service: Service) -> Immediate {
-        if service.keep_promises {
-            inner.hold_promised();
-        }
+    pub fn new(name: &'static str, inner: Box<dyn Backfilling>, service: Service) -> Immediate {
         let (expecting, quanta, preempted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         Immediate { name, inner, service, expecting, quanta, preempted }
     }
@@ -173,10 +170,6 @@ impl Immediate {
     ) -> bool {
         let own = ledger.entry(job).promise;
         if own.is_some_and(|promise| promise.best < until) {
-            return false;
-        }
-        // A promised head that left would come back to find another one in its place.
-        if self.inner.promised().iter().any(|place| place.job == job) {
             return false;
         }
         let mut plan = self.inner.plan().clone();

@@ -85,6 +85,8 @@ enum RunsOn {
     Processors,
     /// Hosts that jobs share, each job on one of them.
     SharedHosts,
+    /// Hosts, each job on one of them.
+    OneHostEach,
     /// Any.
     Hosts,
 }
@@ -95,6 +97,9 @@ impl RunsOn {
         let shared = machine.how_shared() == Sharing::Shared && machine.spread() == Spread::One;
         match self {
             RunsOn::Processors if !machine.is_plain() => Some("one host of processors, without memory"),
+            RunsOn::OneHostEach if machine.spread() != Spread::One => {
+                Some("hosts with each job on one of them (span one)")
+            }
             RunsOn::SharedHosts if !shared => {
                 Some("hosts that jobs share, each job on one of them (span one)")
             }

@@ -3,9 +3,7 @@
 use std::ops::Range;
 
 use miserly_core::lsf::{Class, Length, Size};
-use miserly_core::{
-    ActualRuntime, Host, Instants, Kind, Machine, Request, Resources, Sharing, Span, Spread, Time,
-};
+use miserly_core::{ActualRuntime, Host, Instants, Kind, Machine, Request, Resources, Sharing, Span, Time};
 use miserly_oracle::{NaiveJob, NaiveLsf, lsf_schedule};
 use miserly_sim::Finished;
 use miserly_workload::Job;
@@ -30,7 +28,6 @@ fn machine() -> impl Strategy<Value = Machine> {
         let machine = Machine::of(names.into_iter().zip(rooms).map(host).collect());
         match kind {
             0 => machine.sharing(Sharing::Whole),
-            1 => machine.spreading(Spread::Any),
             _ => machine,
         }
     })

@@ -329,10 +329,6 @@ impl Backfilling for Anew {
         &self.plan
     }
 
-    fn hold_promised(&mut self) {
-        self.hold |= self.promises();
-    }
-
     fn promised(&self) -> &[Reserved] {
         &self.promised
     }

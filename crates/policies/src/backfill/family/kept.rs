@@ -303,10 +303,6 @@ impl Backfilling for Kept {
         &self.plan
     }
 
-    fn hold_promised(&mut self) {
-        // Every reservation is kept, whoever comes back.
-    }
-
     fn promised(&self) -> &[Reserved] {
         &[]
     }

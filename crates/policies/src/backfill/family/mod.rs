@@ -24,10 +24,6 @@ pub trait Backfilling: Policy {
     /// What runs, and the reservations that are kept.
     fn plan(&self) -> &HostPlan;
 
-    /// From now on jobs leave the queue for a time and come back: a head that was promised its start has to stay the head
-    /// all the same.
-    fn hold_promised(&mut self);
-
     /// The promised starts that are not in the plan between passes.
     fn promised(&self) -> &[Reserved];
 }

@@ -37,7 +37,7 @@ pub(in crate::registry) const LSF: Registered = Registered {
             doc: "keeps a host idle for a job that has waited for too long",
         },
     ],
-    runs_on: RunsOn::Hosts,
+    runs_on: RunsOn::OneHostEach,
     build: |values, machine| {
         let limit = |name| Some(values.count(name)).filter(|most| *most > 0);
         let (user, medium, long) = (limit("user_limit"), limit("mt_limit"), limit("lt_limit"));
