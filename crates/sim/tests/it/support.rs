@@ -182,9 +182,16 @@ const IN_SECONDS: [&str; 13] =
 
 /// Jobs for a policy: their times in ticks, where what an overdue job is given matters most; but in three tenths of
 /// a second, where estimates count in seconds and are divisors, so that some are above the least divisor and some below.
+///
+/// There an estimate of nothing is one of three tenths: who waits behind overdue jobs is planned again after each span of
+/// the shortest estimate, and that is not to be a tick of many.
 pub(crate) fn jobs_for(policy: &str, quads: &[Quad]) -> Vec<Job> {
     let in_seconds = IN_SECONDS.iter().any(|word| policy.contains(word));
-    jobs_in(if in_seconds { 300_000 } else { 1 }, quads)
+    if !in_seconds {
+        return tick_jobs(quads);
+    }
+    let longer = |&(submit, runtime, procs, estimate): &Quad| (submit, runtime, procs, estimate.max(1));
+    jobs_in(300_000, &quads.iter().map(longer).collect::<Vec<_>>())
 }
 
 /// A machine and some jobs on it, crowded enough for queues, with many equal instants.
