@@ -3,8 +3,8 @@
 use std::io;
 
 use miserly_core::{
-    ActualRuntime, Host, Instants, JobNumber, Kind, Machine, Reason, Request, Resources, Sharing, Span,
-    Spread, Time, draw,
+    ActualRuntime, Host, Instants, JobNumber, Kind, Machine, PeSet, Reason, Request, Resources, Sharing,
+    Span, Spread, Time, draw,
 };
 use miserly_policies::Chosen;
 use miserly_sim::{Finished, Observer, Simulation};
@@ -261,6 +261,19 @@ pub(crate) fn machine(hosts: &[(u64, u64)]) -> Machine {
         capacity: Resources::cpus(cpus).with(Kind::Memory, memory),
     };
     Machine::of(('a'..).zip(hosts).map(host).collect())
+}
+
+/// How many of these processors are on which host: a host's are numbered behind those of the hosts before it.
+pub(crate) fn processors_on(machine: &Machine, pes: &PeSet) -> Vec<(usize, u64)> {
+    let mut low = 0;
+    let on = machine.hosts().iter().enumerate().map(|(place, host)| {
+        let end = low + host.capacity.cpus_count();
+        let here = pes.ranges().iter().flat_map(|&(first, last)| u64::from(first)..=u64::from(last));
+        let count = here.filter(|pe| (low..end).contains(pe)).count() as u64;
+        low = end;
+        (place, count)
+    });
+    on.filter(|(_, count)| *count > 0).collect()
 }
 
 /// Policies that run on hosts that jobs share, each on one of them.
