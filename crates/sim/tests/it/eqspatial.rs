@@ -39,7 +39,7 @@ fn job((number, &((submit, runtime, more), procs, (memory, used))): (i64, &Asks)
 }
 
 /// One to three hosts, and jobs whose memory one of them has; crowded, with many equal instants.
-fn workload() -> impl Strategy<Value = (Machine, Vec<Job>)> {
+pub(crate) fn workload() -> impl Strategy<Value = (Machine, Vec<Job>)> {
     prop::collection::vec((1u64..9, 10u64..40), 1..4).prop_flat_map(|each| {
         let most = each.iter().map(|(_, memory)| *memory).max().unwrap_or(0);
         // Half of the jobs overrun nothing, some ask for more processors than any host has.
@@ -51,15 +51,15 @@ fn workload() -> impl Strategy<Value = (Machine, Vec<Job>)> {
 
 /// The policy, and what of its parameters the checks need.
 #[derive(Clone, Debug)]
-struct Params {
-    written: String,
+pub(crate) struct Params {
+    pub(crate) written: String,
     min_interval: Span,
     long_job_after: Option<Span>,
     quantum_memory: u64,
     keep_work: bool,
 }
 
-fn params() -> impl Strategy<Value = Params> {
+pub(crate) fn params() -> impl Strategy<Value = Params> {
     let interval = prop::sample::select(vec![0i64, 3, 10]);
     let long = prop::sample::select(vec![None, Some(1i64), Some(4), Some(15)]);
     (interval, long, 0..6, 0u64..20, any::<bool>()).prop_map(

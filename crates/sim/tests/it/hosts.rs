@@ -6,7 +6,7 @@ use miserly_sim::Finished;
 use miserly_workload::Job;
 use proptest::prelude::*;
 
-use crate::support::{BOTH, ON_HOSTS, SEED, hosts_workload, run_on};
+use crate::support::{BOTH, ON_HOSTS, SEED, hosts_workload, processors_on, run_on};
 
 /// More depths, more orders of the candidates, heads that are held, and orders that count who was passed.
 const MORE: [&str; 19] = [
@@ -34,18 +34,9 @@ const MORE: [&str; 19] = [
 /// Into how many parts the policies are cut: all of them, for every random case, would only be slow.
 const TURNS: usize = 6;
 
-/// Where and when the product started the job: a host's processors are numbered behind those of the hosts before it.
+/// Where and when the product started the job.
 fn start(machine: &Machine, job: &Finished) -> NaiveStart {
-    let ranges = job.pes.as_ref().unwrap().ranges();
-    let mut low = 0;
-    let on = machine.hosts().iter().enumerate().map(|(place, host)| {
-        let end = low + host.capacity.cpus_count();
-        let here = (low..end)
-            .filter(|&pe| ranges.iter().any(|(a, b)| (u64::from(*a)..=u64::from(*b)).contains(&pe)));
-        low = end;
-        (place, here.count() as u64)
-    });
-    NaiveStart { at: job.start, on: on.filter(|(_, count)| *count > 0).collect() }
+    NaiveStart { at: job.start, on: processors_on(machine, job.pes.as_ref().unwrap()) }
 }
 
 fn agree(machine: &Machine, jobs: &[Job], turn: usize) -> Result<(), TestCaseError> {

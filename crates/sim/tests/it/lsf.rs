@@ -17,7 +17,7 @@ const GIGABYTE: u64 = 1 << 20;
 /// Rows of Table 2 that differ, and hosts that it does not have.
 const NAMES: [&str; 6] = ["eir", "hod1", "mimir", "modi2", "a", "b"];
 
-fn machine() -> impl Strategy<Value = Machine> {
+pub(crate) fn machine() -> impl Strategy<Value = Machine> {
     let room = prop::sample::select(vec![(8u64, 8u64), (24, 10), (40, 20), (70, 33)]);
     let host = |(name, (procs, gigabytes)): (&str, (u64, u64))| Host {
         name: name.into(),
@@ -56,7 +56,7 @@ fn job() -> impl Strategy<Value = Job> {
     )
 }
 
-fn jobs(how_many: Range<usize>) -> impl Strategy<Value = Vec<Job>> {
+pub(crate) fn jobs(how_many: Range<usize>) -> impl Strategy<Value = Vec<Job>> {
     prop::collection::vec(job(), how_many).prop_map(|mut jobs| {
         for (number, job) in (1..).zip(&mut jobs) {
             job.request.number = number;
@@ -65,14 +65,14 @@ fn jobs(how_many: Range<usize>) -> impl Strategy<Value = Vec<Job>> {
     })
 }
 
-fn settings() -> impl Strategy<Value = NaiveLsf> {
+pub(crate) fn settings() -> impl Strategy<Value = NaiveLsf> {
     let limit = || prop::option::of(1usize..4);
     (limit(), limit(), limit(), prop::bool::weighted(0.8)).prop_map(
         |(user_limit, mt_limit, lt_limit, reserve)| NaiveLsf { user_limit, mt_limit, lt_limit, reserve },
     )
 }
 
-fn written(settings: NaiveLsf) -> String {
+pub(crate) fn written(settings: NaiveLsf) -> String {
     let NaiveLsf { user_limit, mt_limit, lt_limit, reserve } = settings;
     let [user, mt, lt] = [user_limit, mt_limit, lt_limit].map(Option::unwrap_or_default);
     format!("lsf(user_limit={user}, mt_limit={mt}, lt_limit={lt}, reserve={reserve})")

@@ -3,8 +3,8 @@
 use std::io;
 
 use miserly_core::{
-    ActualRuntime, Host, Instants, JobNumber, Kind, Machine, Reason, Request, Resources, Sharing, Span,
-    Spread, Time, draw,
+    ActualRuntime, Host, Instants, JobNumber, Kind, Machine, PeSet, Reason, Request, Resources, Sharing,
+    Span, Spread, Time, draw,
 };
 use miserly_policies::Chosen;
 use miserly_sim::{Finished, Observer, Simulation};
@@ -182,9 +182,16 @@ const IN_SECONDS: [&str; 13] =
 
 /// Jobs for a policy: their times in ticks, where what an overdue job is given matters most; but in three tenths of
 /// a second, where estimates count in seconds and are divisors, so that some are above the least divisor and some below.
+///
+/// There an estimate of nothing is one of three tenths: who waits behind overdue jobs is planned again after each span of
+/// the shortest estimate, and that is not to be a tick of many.
 pub(crate) fn jobs_for(policy: &str, quads: &[Quad]) -> Vec<Job> {
     let in_seconds = IN_SECONDS.iter().any(|word| policy.contains(word));
-    jobs_in(if in_seconds { 300_000 } else { 1 }, quads)
+    if !in_seconds {
+        return tick_jobs(quads);
+    }
+    let longer = |&(submit, runtime, procs, estimate): &Quad| (submit, runtime, procs, estimate.max(1));
+    jobs_in(300_000, &quads.iter().map(longer).collect::<Vec<_>>())
 }
 
 /// A machine and some jobs on it, crowded enough for queues, with many equal instants.
@@ -254,6 +261,19 @@ pub(crate) fn machine(hosts: &[(u64, u64)]) -> Machine {
         capacity: Resources::cpus(cpus).with(Kind::Memory, memory),
     };
     Machine::of(('a'..).zip(hosts).map(host).collect())
+}
+
+/// How many of these processors are on which host: a host's are numbered behind those of the hosts before it.
+pub(crate) fn processors_on(machine: &Machine, pes: &PeSet) -> Vec<(usize, u64)> {
+    let mut low = 0;
+    let on = machine.hosts().iter().enumerate().map(|(place, host)| {
+        let end = low + host.capacity.cpus_count();
+        let here = pes.ranges().iter().flat_map(|&(first, last)| u64::from(first)..=u64::from(last));
+        let count = here.filter(|pe| (low..end).contains(pe)).count() as u64;
+        low = end;
+        (place, count)
+    });
+    on.filter(|(_, count)| *count > 0).collect()
 }
 
 /// Policies that run on hosts that jobs share, each on one of them.

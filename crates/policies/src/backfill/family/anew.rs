@@ -189,9 +189,9 @@ impl Anew {
         self.told = told;
         let head = head.job;
         let entry = desk.ledger().entry(head);
-        let (held, memo) = ((entry.admitted, head), entry.memo);
+        let (place, memo) = ((entry.admitted, head), entry.memo);
         if self.hold && self.held.is_empty() {
-            self.held.insert(held);
+            self.held.insert(place);
             desk.remember(head, Memo { held: true, ..memo })?;
         }
         desk.plan_on(head, at, placement.clone())?;
@@ -204,7 +204,7 @@ impl Anew {
         }
         // A policy around this one may have silenced it.
         if desk.ledger().entry(head).promise.is_some() {
-            self.held.insert(held);
+            self.held.insert(place);
         }
         Ok(())
     }

@@ -1,0 +1,284 @@
+//! What holds of every schedule on hosts, whatever the policy: worked out again from what was told of it.
+
+use miserly_core::{
+    HostId, Instants, JobNumber, Kind, Ledger, Machine, Reason, Resources, Sharing, Spread, State, Time, work,
+};
+use miserly_policies::{Chosen, Promises};
+use miserly_sim::{Finished, Stay};
+use miserly_workload::Job;
+use proptest::prelude::*;
+
+use crate::story::{Story, Tenure, stays};
+use crate::support::{BOTH, ON_HOSTS, ON_SHARED_HOSTS, hosts_workload, jobs, machine, processors_on};
+use crate::{eqspatial, lsf};
+
+/// The most memory that a job has in a quantum of this policy.
+fn cap(policy: &str) -> u64 {
+    let digits =
+        |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().and_then(|text| text.parse().ok());
+    policy.split("memory=").nth(1).and_then(digits).unwrap_or(1 << 20)
+}
+
+fn play(machine: &Machine, jobs: &[Job], policy: &str, instants: Instants) -> Story {
+    Story::of(machine, jobs, policy, instants, |ledger| check_amounts(ledger, cap(policy)))
+}
+
+/// A job holds the memory that it asked for, and in a quantum no more than there is in one.
+fn check_amounts(ledger: &Ledger, cap: u64) {
+    for entry in ledger.running().chain(ledger.suspended()).map(|job| ledger.entry(job)) {
+        let asked = ledger.machine().demand(&entry.request).get(Kind::Memory);
+        let holds = entry.placement().unwrap().total().get(Kind::Memory);
+        match (&entry.state, ledger.machine().how_shared()) {
+            (State::Running { quantum: Some(_), .. }, _) => assert_eq!(holds, asked.min(cap)),
+            (_, Sharing::Shared) => assert_eq!(holds, asked),
+            (_, Sharing::Whole) => assert!(holds >= asked),
+        }
+    }
+}
+
+/// Each job ends once, or is refused, and is nowhere before it came.
+fn check_jobs(story: &Story, jobs: &[Job]) {
+    let ended = story.finished.iter().map(|job| job.request.number);
+    let mut gone: Vec<JobNumber> = ended.chain(story.refused.iter().copied()).collect();
+    gone.sort_unstable();
+    let mut came: Vec<JobNumber> = jobs.iter().map(|job| job.request.number).collect();
+    came.sort_unstable();
+    assert_eq!(gone, came);
+    for (job, stay) in story.stays() {
+        assert!(stay.from >= job.request.submit && stay.from <= stay.to && stay.to <= job.end);
+    }
+}
+
+/// Each processor has one job at a time; each job its processors, or, where they are resized, some of them.
+fn check_processors(story: &Story, machine: &Machine, resized: bool) {
+    for (job, stay) in story.stays() {
+        let (asked, had) = (job.request.procs(), stay.pes.count());
+        match machine.how_shared() {
+            Sharing::Shared if resized => assert!((1..=asked).contains(&had)),
+            Sharing::Shared => assert_eq!(had, asked),
+            Sharing::Whole => check_whole_hosts(job, &stay, machine),
+        }
+    }
+    for now in story.stays().map(|(_, stay)| stay.from) {
+        let here = story.stays().filter(|(_, stay)| stay.from <= now && now < stay.to);
+        let mut taken: Vec<u32> = here.flat_map(|(_, stay)| numbers(&stay)).collect();
+        let all = taken.len();
+        taken.sort_unstable();
+        taken.dedup();
+        assert_eq!(taken.len(), all, "two jobs on one processor at {now}");
+    }
+}
+
+fn numbers(stay: &Stay) -> Vec<u32> {
+    stay.pes.ranges().iter().flat_map(|&(low, high)| low..=high).collect()
+}
+
+/// A job that shares no host has all processors of its hosts, and they have room for it.
+fn check_whole_hosts(job: &Finished, stay: &Stay, machine: &Machine) {
+    let had = processors_on(machine, &stay.pes);
+    let its: Vec<Resources> = had.iter().map(|(host, _)| machine.hosts()[*host].capacity).collect();
+    assert!(had.iter().zip(&its).all(|((_, count), capacity)| *count == capacity.cpus_count()));
+    let demand = machine.demand(&job.request);
+    let each = demand.get(Kind::Memory) / demand.cpus_count();
+    let room = |host: &Resources| {
+        let by_memory = host.get(Kind::Memory).checked_div(each).unwrap_or(u64::MAX);
+        host.cpus_count().min(by_memory)
+    };
+    let fits = its.iter().any(|host| demand.fits_in(host));
+    assert!(fits || its.iter().map(room).sum::<u64>() >= demand.cpus_count());
+    assert!(its.len() == 1 || (machine.spread() == Spread::Any && !fits));
+}
+
+/// No host has more of its memory taken than it has. Who is suspended keeps it, on the one host where it is.
+fn check_memory(story: &Story, machine: &Machine, cap: u64) {
+    if machine.how_shared() == Sharing::Whole {
+        return;
+    }
+    for now in story.tenures.iter().map(|tenure| tenure.from) {
+        let mut taken = vec![0; machine.hosts().len()];
+        for tenure in story.tenures.iter().filter(|t| t.from <= now && t.to.is_some_and(|to| now < to)) {
+            for (host, memory) in memory_of(story.whose(tenure), tenure, machine, cap) {
+                taken[host] += memory;
+            }
+        }
+        for (host, taken) in (0..).map(HostId).zip(taken) {
+            assert!(taken <= machine.host(host).capacity.get(Kind::Memory), "{host:?} at {now}");
+        }
+    }
+}
+
+/// What of which host's memory a job holds all through this.
+fn memory_of(job: &Finished, tenure: &Tenure, machine: &Machine, cap: u64) -> Vec<(usize, u64)> {
+    // It may have been suspended as it started, and have done all it had to do as it was resumed.
+    let mut stays = stays(job).into_iter().skip_while(|stay| stay.from < tenure.from);
+    let first = stays.next().expect("it was somewhere");
+    let mut others = stays.take_while(|stay| tenure.to.is_some_and(|to| stay.from < to));
+    let demand = machine.demand(&job.request);
+    let memory = demand.get(Kind::Memory);
+    let mut on: Vec<(usize, u64)> = processors_on(machine, &first.pes);
+    let same = |other: Stay| {
+        let other = processors_on(machine, &other.pes);
+        on.len() == other.len() && on.iter().zip(&other).all(|((host, _), (other, _))| host == other)
+    };
+    assert!(others.all(same), "a job runs on where it was");
+    if machine.spread() == Spread::One {
+        assert_eq!(on.len(), 1);
+        return vec![(on[0].0, if tenure.quantum { memory.min(cap) } else { memory })];
+    }
+    for (_, count) in &mut on {
+        *count *= memory / demand.cpus_count();
+    }
+    on
+}
+
+fn check(machine: &Machine, jobs: &[Job], policy: &str) {
+    for instants in BOTH {
+        let story = play(machine, jobs, policy, instants);
+        check_jobs(&story, jobs);
+        check_processors(&story, machine, policy.contains("eqspatial"));
+        check_memory(&story, machine, cap(policy));
+    }
+}
+
+/// Policies on hosts that are no backfilling.
+const OTHERS: [&str; 4] = [
+    "lsf",
+    "eqspatial(quantum=3, quantum_memory=3)",
+    "eqspatial(quantum=2, quantum_memory=2, min_interval=3, keep_work=true)",
+    "eqspatial(quantum=0, long_job_after=4)",
+];
+
+/// Every promise is kept, and whoever is to have one has one.
+fn check_promises(story: &Story, policy: &str) {
+    let promises = policy.parse::<Chosen>().unwrap().promises();
+    for job in &story.finished {
+        assert!(!job.broken, "job {} under {policy}", job.request.number);
+        assert!(job.promised.is_none_or(|promised| job.start <= promised), "{policy}");
+        match promises {
+            Promises::EveryJob => assert!(job.promised.is_some(), "{policy}"),
+            Promises::Head => {}
+            Promises::Nothing => assert!(job.promised.is_none(), "{policy}"),
+        }
+    }
+}
+
+/// A job runs for its runtime, and all else that it did is told to be lost.
+fn check_work(story: &Story, jobs: &[Job], policy: &str) {
+    let keeps = policy.contains("keep_work=true");
+    for (job, source) in story.finished.iter().zip(by_end(story, jobs)) {
+        let procs = job.request.procs();
+        let did = |from: Time| {
+            let stays = stays(job).into_iter().filter(move |stay| stay.from >= from);
+            stays.map(|stay| work(stay.to - stay.from, procs)).sum::<u128>()
+        };
+        let asked = work(job.runtime, procs);
+        let all = did(job.request.submit);
+        // One that outgrows its memory in the quantum runs to the end of that, whatever it has to do.
+        if keeps && source.used_memory > Some(cap(policy)) {
+            assert!(all >= asked, "job {} under {policy}", job.request.number);
+        } else {
+            assert_eq!(all, asked + job.lost, "job {} under {policy}", job.request.number);
+        }
+        assert!(job.lost == 0 || !keeps, "job {} under {policy}", job.request.number);
+        if !keeps {
+            assert_eq!(
+                did(job.start),
+                asked,
+                "job {} since its last start under {policy}",
+                job.request.number
+            );
+        }
+    }
+}
+
+/// The jobs as they were submitted, in the order in which they ended.
+fn by_end<'a>(story: &Story, jobs: &'a [Job]) -> impl Iterator<Item = &'a Job> {
+    story
+        .finished
+        .iter()
+        .map(|job| &job.request.number)
+        .filter_map(|number| jobs.iter().find(|source| source.request.number == *number))
+}
+
+proptest! {
+    #[test]
+    fn no_host_is_over_committed(
+        (machine, jobs) in hosts_workload(true, Spread::One, Sharing::Shared),
+        turn in 0..4usize,
+    ) {
+        for policy in ON_HOSTS.iter().chain(&ON_SHARED_HOSTS).chain(&OTHERS).skip(turn).step_by(4) {
+            check(&machine, &jobs, policy);
+        }
+    }
+
+    #[test]
+    fn nor_where_jobs_lie_on_several_or_share_none(
+        (machine, jobs) in prop_oneof![
+            hosts_workload(true, Spread::Any, Sharing::Shared),
+            hosts_workload(true, Spread::Any, Sharing::Whole),
+            hosts_workload(true, Spread::One, Sharing::Whole),
+        ],
+        turn in 0..3usize,
+    ) {
+        for policy in ON_HOSTS.iter().skip(turn).step_by(3) {
+            check(&machine, &jobs, policy);
+        }
+    }
+
+    #[test]
+    fn nor_under_lsf(machine in lsf::machine(), jobs in lsf::jobs(1..50), settings in lsf::settings()) {
+        check(&machine, &jobs, &lsf::written(settings));
+    }
+
+    #[test]
+    fn nor_under_equipartitioning((machine, jobs) in eqspatial::workload(), params in eqspatial::params()) {
+        check(&machine, &jobs, &params.written);
+    }
+
+    #[test]
+    fn promises_are_kept_where_no_job_overruns(
+        (machine, jobs) in prop_oneof![
+            3 => hosts_workload(false, Spread::One, Sharing::Shared),
+            1 => hosts_workload(false, Spread::Any, Sharing::Shared),
+            1 => hosts_workload(false, Spread::One, Sharing::Whole),
+            1 => hosts_workload(false, Spread::Any, Sharing::Whole),
+        ],
+        turn in 0..4usize,
+    ) {
+        let quanta = machine.spread() == Spread::One && machine.how_shared() == Sharing::Shared;
+        let with_quanta = ON_SHARED_HOSTS.iter().filter(|_| quanta);
+        for policy in ON_HOSTS.iter().chain(with_quanta).skip(turn).step_by(4) {
+            for instants in BOTH {
+                check_promises(&play(&machine, &jobs, policy, instants), policy);
+            }
+        }
+    }
+
+    #[test]
+    fn all_work_is_done_once_or_told_to_be_lost(
+        (machine, jobs) in hosts_workload(true, Spread::One, Sharing::Shared),
+        turn in 0..3usize,
+    ) {
+        for policy in ON_SHARED_HOSTS.iter().chain(&ON_HOSTS).skip(turn).step_by(3) {
+            for instants in BOTH {
+                check_work(&play(&machine, &jobs, policy, instants), &jobs, policy);
+            }
+        }
+    }
+}
+
+/// Job 3 is promised 14, when job 2 will end, and has a quantum from 9 to 12, for which job 1 is suspended. Job 4 comes at 11:
+/// nobody may promise it 14 too, although job 3 is not in the queue then. At 14 job 3 does the second that is left of it.
+#[test]
+fn who_is_lent_a_quantum_keeps_the_place_that_was_promised() {
+    let policy = "immediate(policy=fcfs-backfill, quantum=3, after=1, keep_promises=true, keep_work=true)";
+    let jobs = jobs(&[(2, 12, 1, 15), (7, 7, 1, 7), (9, 4, 2, 4), (11, 4, 2, 4)]);
+    for instants in BOTH {
+        let story = play(&machine(&[(3, 16)]), &jobs, policy, instants);
+        let told = |job: &Finished| (job.request.number, job.start.secs(), job.promised.map(Time::secs));
+        let mut told: Vec<_> = story.finished.iter().map(told).collect();
+        told.sort_unstable();
+        assert_eq!(told[2..], [(3, 14, Some(14)), (4, 15, Some(15))], "{instants}");
+        check_promises(&story, policy);
+    }
+}

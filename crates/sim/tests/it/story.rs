@@ -1,0 +1,91 @@
+//! What is told of a run on hosts, kept for whoever checks it.
+
+use std::io;
+
+use miserly_core::{Effect, Instants, JobNumber, Ledger, Machine, Reason, Refusal, Request, Time};
+use miserly_policies::Chosen;
+use miserly_sim::{Finished, Observer, Simulation, Stay};
+use miserly_workload::Job;
+
+use crate::support::{SEED, in_order};
+
+/// Some time of a job on the machine: from a start to its end, or until it was put back into the queue.
+pub(crate) struct Tenure {
+    pub(crate) job: JobNumber,
+    pub(crate) from: Time,
+    pub(crate) to: Option<Time>,
+    pub(crate) quantum: bool,
+}
+
+/// All that an observer is told.
+#[derive(Default)]
+pub(crate) struct Story {
+    pub(crate) tenures: Vec<Tenure>,
+    pub(crate) finished: Vec<Finished>,
+    pub(crate) refused: Vec<JobNumber>,
+}
+
+impl Observer for Story {
+    fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {
+        match effect {
+            Effect::Started { reason, .. } => {
+                let quantum = *reason == Reason::Quantum;
+                self.tenures.push(Tenure { job, from: now, to: None, quantum });
+            }
+            Effect::Requeued { .. } => self.leave(now, job),
+            _ => {}
+        }
+    }
+
+    fn refused(&mut self, _: Time, request: &Request, _: Refusal) -> io::Result<()> {
+        self.refused.push(request.number);
+        Ok(())
+    }
+
+    fn finished(&mut self, job: &Finished) -> io::Result<()> {
+        self.leave(job.end, job.request.number);
+        self.finished.push(job.clone());
+        Ok(())
+    }
+}
+
+impl Story {
+    /// Plays the jobs; `look` sees the ledger after each round.
+    pub(crate) fn of(
+        machine: &Machine,
+        jobs: &[Job],
+        policy: &str,
+        instants: Instants,
+        look: impl Fn(&Ledger),
+    ) -> Story {
+        let built = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+        let mut simulation = Simulation::new(machine.clone(), built, instants).with_pes();
+        let mut story = Story::default();
+        let mut source = in_order(jobs).peekable();
+        while simulation.step(&mut source, &mut [&mut story]).unwrap().is_some() {
+            look(simulation.driver().ledger());
+        }
+        story
+    }
+
+    fn leave(&mut self, now: Time, job: JobNumber) {
+        let mut open = self.tenures.iter_mut().filter(|tenure| tenure.job == job && tenure.to.is_none());
+        open.next().expect("it is on the machine").to = Some(now);
+    }
+
+    /// Where a job was when, and which.
+    pub(crate) fn stays(&self) -> impl Iterator<Item = (&Finished, Stay)> {
+        self.finished.iter().flat_map(|job| stays(job).into_iter().map(move |stay| (job, stay)))
+    }
+
+    /// Whose it is.
+    pub(crate) fn whose(&self, tenure: &Tenure) -> &Finished {
+        self.finished.iter().find(|job| job.request.number == tenure.job).expect("it has ended")
+    }
+}
+
+/// Where a job was when: at one place, or at those that it was told.
+pub(crate) fn stays(job: &Finished) -> Vec<Stay> {
+    let whole = job.pes.iter().map(|pes| Stay { from: job.start, to: job.end, pes: pes.clone() });
+    if job.stays.is_empty() { whole.collect() } else { job.stays.clone() }
+}
