@@ -1,7 +1,7 @@
 //! What holds of every schedule on hosts, whatever the policy: worked out again from what was told of it.
 
 use miserly_core::{
-    HostId, Instants, JobNumber, Kind, Ledger, Machine, Reason, Resources, Sharing, Spread, State, Time, work,
+    HostId, Instants, JobNumber, Kind, Ledger, Machine, Resources, Sharing, Spread, State, Time, work,
 };
 use miserly_policies::{Chosen, Promises};
 use miserly_sim::{Finished, Stay};
