@@ -31,8 +31,8 @@ pub struct Service {
 /// # Immediate
 /// A job that comes and cannot start gets its quantum at once, with no more memory than the quantum has. For that, jobs are
 /// preempted on the host where it leaves the fewest processors idle ([`chances`]). They keep all but their processors, and have
-/// these back when the quantum is over, when its job has ended or else at its end, as soon as they are free: another quantum that was
-/// given on what a victim left idle, or a job that fits before the quantum's end, may have them a little longer. If there is no such host, the job waits.
+/// these back when the quantum is over: when its job has ended, or else at its end (with `keep_promises` then only, because promises
+/// count on what they left). No other quantum is given that would keep them from it; a job that was to end by then, and does not, can. If there is no such host, the job waits.
 ///
 /// # Soon
 /// Without preemption, a job gets its quantum as soon as a host has room for it. Those who wait for it are served in the
@@ -90,7 +90,9 @@ impl Immediate {
             self.quanta.iter().map(|(_, job)| desk.ledger().entry(*job).admitted).collect();
         for (until, admitted, job) in self.preempted.clone() {
             let State::Suspended { by, ref placement, .. } = desk.ledger().entry(job).state else { continue };
-            let over = until <= now || !in_quantum.contains(&by);
+            // What was promised counts on the processors until then.
+            let early = !self.service.keep_promises && !in_quantum.contains(&by);
+            let over = until <= now || early;
             let free = desk.ledger().free_hosts();
             let fits =
                 placement.shares().iter().all(|s| s.amount.cpus_count() <= free.on(s.host).cpus_count());
@@ -129,15 +131,15 @@ impl Immediate {
         let need = self.need(desk.ledger(), job);
         let Service { preempt_after, .. } = self.service;
         let after = preempt_after.unwrap_or(Span::MAX);
-        let mut chances = match preempt_after {
+        let chances = match preempt_after {
             Some(_) => chances(desk.ledger(), now, &need, after, true),
             None if need.cpus_count() > desk.ledger().free_hosts().most_cpus() => vec![],
             None => chances(desk.ledger(), now, &need, after, false),
         };
-        if self.service.keep_promises {
-            chances.retain(|chance| self.moves_nobody(desk.ledger(), now, until, job, &need, chance));
-        }
-        let Some(chance) = chances.into_iter().next() else { return Ok(false) };
+        let ledger = desk.ledger();
+        let chance =
+            chances.into_iter().find(|chance| self.moves_nobody(ledger, now, until, job, &need, chance));
+        let Some(chance) = chance else { return Ok(false) };
         let by = desk.ledger().entry(job).admitted;
         for victim in chance.victims {
             desk.suspend(victim, until, by)?;
@@ -158,7 +160,8 @@ impl Immediate {
         demand.with(Kind::Memory, demand.get(Kind::Memory).min(self.service.memory))
     }
 
-    /// Whether every promised start can stay where it is.
+    /// Whether those who are preempted already have their processors back when they are to have them, and, if promises are
+    /// kept, every promised start can stay where it is.
     fn moves_nobody(
         &self,
         ledger: &Ledger,
@@ -168,12 +171,17 @@ impl Immediate {
         need: &Resources,
         chance: &Chance,
     ) -> bool {
+        let keep = self.service.keep_promises;
+        if !keep && ledger.suspended_count() == 0 {
+            return true;
+        }
         let own = ledger.entry(job).promise;
-        if own.is_some_and(|promise| promise.best < until) {
+        if keep && own.is_some_and(|promise| promise.best < until) {
             return false;
         }
-        let mut plan = self.inner.plan().clone();
-        self.inner.promised().iter().for_each(|place| plan.take(place.at, place.span, &place.placement));
+        let mut plan = if keep { self.inner.plan().clone() } else { self.inner.plan_without_places() };
+        let promised = self.inner.promised().iter().filter(|_| keep);
+        promised.for_each(|place| plan.take(place.at, place.span, &place.placement));
         for victim in &chance.victims {
             plan.postpone(now, until, *victim, ledger);
         }
@@ -182,7 +190,9 @@ impl Immediate {
     }
 
     fn wake(&self, desk: &mut Desk<'_>, within: Option<Time>) -> Result<(), Violation> {
-        let next = self.quanta.iter().map(|(until, _)| *until).find(|until| *until > desk.now());
+        let ends = self.quanta.iter().map(|(until, _)| *until);
+        let next =
+            ends.chain(self.preempted.iter().map(|(until, ..)| *until)).filter(|at| *at > desk.now()).min();
         next.into_iter().chain(within).try_for_each(|at| desk.wake_at(at))
     }
 }

@@ -161,7 +161,7 @@ impl Metrics {
         self.share_of_capacity(self.lost)
     }
 
-    /// Measured jobs that started when they were submitted, for all they asked for.
+    /// Measured jobs that started when they were submitted, not for a quantum; perhaps on fewer processors than they asked for, to run on as more come free.
     pub fn placed_at_once(&self) -> u64 {
         self.at_once
     }

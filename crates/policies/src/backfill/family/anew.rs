@@ -329,6 +329,10 @@ impl Backfilling for Anew {
         &self.plan
     }
 
+    fn plan_without_places(&self) -> HostPlan {
+        self.plan.clone()
+    }
+
     fn promised(&self) -> &[Reserved] {
         &self.promised
     }

@@ -303,6 +303,12 @@ impl Backfilling for Kept {
         &self.plan
     }
 
+    fn plan_without_places(&self) -> HostPlan {
+        let mut plan = self.plan.clone();
+        self.places.values().for_each(|place| plan.give(place.at, place.span, &place.placement));
+        plan
+    }
+
     fn promised(&self) -> &[Reserved] {
         &[]
     }

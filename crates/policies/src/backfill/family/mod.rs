@@ -24,6 +24,9 @@ pub trait Backfilling: Policy {
     /// What runs, and the reservations that are kept.
     fn plan(&self) -> &HostPlan;
 
+    /// What runs, and nothing else.
+    fn plan_without_places(&self) -> HostPlan;
+
     /// The promised starts that are not in the plan between passes.
     fn promised(&self) -> &[Reserved];
 }

@@ -48,9 +48,9 @@ pub(in crate::registry) const PRIORITY_BACKFILL: Registered = Registered {
         weight(
             "w_bypass",
             "0",
-            "the weight of the number of jobs that started ahead of it and sort behind it",
+            "the weight of the number of jobs that started ahead of it and sort behind it; depth=kept counts none",
         ),
-        weight("memory_per_pe", "358.4", "the memory that counts as one processor, in MB"),
+        weight("memory_per_pe", "358.4", "the memory that counts as one processor, in MB; above 0"),
         DEPTH,
         HOLD,
     ],
@@ -156,7 +156,7 @@ fn promised(values: &Values, head: bool) -> Promises {
 
 /// The weighted sum of Table 3's measures.
 fn weighted(values: &Values) -> Order {
-    let pes = format!("memory / 1024 / {}", values.number("memory_per_pe"));
+    let pes = format!("memory / 1024 / {}", values.number("memory_per_pe").max(f64::MIN_POSITIVE));
     let larger = format!("max(procs, {pes})");
     let measures = [
         ("w_w", "wait / 3600"),
@@ -176,6 +176,5 @@ fn weighted(values: &Values) -> Order {
 
 /// The jobs with the largest value first.
 fn formula(text: &str) -> Order {
-    // Made of numbers and names that there are: a test builds every entry.
-    Priority::largest(text).map_or(Order::ARRIVAL, Order::by_formula)
+    Order::by_formula(Priority::largest(text).expect("made of finite numbers and of names that there are"))
 }

@@ -77,13 +77,13 @@ fn on_the_host_that_would_be_fuller() {
 
 #[test]
 fn on_the_host_where_no_promised_start_moves() {
-    // Job 3 was promised 10, on a. So job 2 is preempted, on b.
+    // Job 3 was promised 10, on a. So job 2 is preempted, on b, until 6: promises count on what it left, though job 4 ends at 5.
     let (machine, jobs) = two_hosts();
     assert_snapshot!(immediate(&machine, &jobs, KEEPING), @"
-       6 |222..22.....
-       5 |222..22.....
-       4 |2224422.....
-       3 |2224422.....
+       6 |222...22....
+       5 |222...22....
+       4 |22244.22....
+       3 |22244.22....
        2 |111111111133
        1 |111111111133
        0 |111111111133
@@ -91,7 +91,7 @@ fn on_the_host_where_no_promised_start_moves() {
           0         10
     job  procs  submit  estimate  start  end  reason    promised
       1      3       0        10      0   10  at_once          -
-      2      4       0         5      0    7  at_once          -
+      2      4       0         5      0    8  at_once          -
       3      3       1         2     10   12  reserved        10
       4      2       3         6      3    5  quantum          -
     ");
@@ -100,18 +100,18 @@ fn on_the_host_where_no_promised_start_moves() {
 #[test]
 fn a_quantum_that_moves_no_promised_start() {
     // Every job has a promise: job 3 is to start at 9, when job 2 ends, job 4 at 11. At 3 jobs 1 and 2 are alike, and job 1
-    // goes until 6: it would end at 7 then, long before 9. Job 4 is done at 5.
+    // goes until 6: it ends at 7 then, long before 9. Job 4 is done at 5.
     let jobs = [asks((0, 4, 2, 4)), asks((0, 9, 2, 9)), asks((1, 2, 4, 2)), asks((3, 2, 2, 9))];
     let policy = "immediate(policy='fcfs-backfill(depth=kept)', quantum=3, after=2, keep_promises=true)";
     assert_snapshot!(chart_on_both(&host(), &jobs, policy), @"
        3 |22222222233
        2 |22222222233
-       1 |111441...33
-       0 |111441...33
+       1 |11144.1..33
+       0 |11144.1..33
          +-----+----+
           0         10
     job  procs  submit  estimate  start  end  reason    promised
-      1      2       0         4      0    6  at_once          0
+      1      2       0         4      0    7  at_once          0
       2      2       0         9      0    9  at_once          0
       3      4       1         2      9   11  reserved         9
       4      2       3         9      3    5  quantum         11

@@ -150,20 +150,20 @@ fn two_at_one_time() {
 
 #[test]
 fn a_quantum_on_processors_that_a_victim_left_idle() {
-    // Job 2 preempts job 1 at 4, until 7. Job 3 comes at 5 and needs two processors: they are idle, so nobody has to be
-    // preempted, and it has them until 8. Job 1 waits for both.
+    // Job 2 preempts job 1 at 4, until 7. Job 3 comes at 5 and needs two processors: they are idle, but a quantum until 8
+    // would keep job 1 from them at 7. So it waits for job 1, which has run for 4 and runs for 6 more.
     let jobs = [asks((0, 10, 4, 10)), asks((4, 3, 2, 8)), asks((5, 3, 2, 8))];
     assert_snapshot!(immediate(&host(), &jobs, USUAL), @"
-       3 |1111.333111111
-       2 |1111.333111111
-       1 |1111222.111111
-       0 |1111222.111111
-         +-----+----+---
+       3 |1111...111111...
+       2 |1111...111111...
+       1 |1111222111111333
+       0 |1111222111111333
+         +-----+----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason   promised
-      1      4       0        10      0   14  at_once         -
-      2      2       4         8      4    7  quantum         -
-      3      2       5         8      5    8  quantum         -
+    job  procs  submit  estimate  start  end  reason    promised
+      1      4       0        10      0   13  at_once          -
+      2      2       4         8      4    7  quantum          -
+      3      2       5         8     13   16  reserved         -
     ");
 }
 
