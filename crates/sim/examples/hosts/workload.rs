@@ -1,8 +1,6 @@
 //! A made-up workload for a machine of many hosts: whole numbers only, so that it is the same everywhere.
 
-use miserly_core::{
-    ActualRuntime, Host, JobNumber, Kind, Machine, Request, Resources, Span, Time, draw,
-};
+use miserly_core::{ActualRuntime, Host, JobNumber, Kind, Machine, Request, Resources, Span, Time, draw};
 use miserly_workload::Job;
 
 /// Processors of a host.
