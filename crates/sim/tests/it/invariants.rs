@@ -102,7 +102,10 @@ fn check_memory(story: &Story, machine: &Machine, cap: u64) {
             }
         }
         for (host, taken) in (0..).map(HostId).zip(taken) {
-            assert!(taken <= machine.host(host).capacity.get(Kind::Memory), "{host:?} at {now}");
+            assert!(
+                taken <= machine.host(host).capacity.get(Kind::Memory),
+                "more memory taken than {host:?} has at {now}"
+            );
         }
     }
 }
