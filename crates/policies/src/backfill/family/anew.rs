@@ -118,10 +118,14 @@ impl Anew {
     /// The first jobs of the queue, in its order: started, or given a reservation. Tells behind which job it stopped.
     fn reserve(&mut self, desk: &mut Desk<'_>, made: &mut Vec<Reserved>) -> Result<Option<Key>, Violation> {
         let mut last = None;
-        let mut held = self.head();
+        let mut held = None;
         while self.depth.reaches(made.len()) {
-            let next = match held.take() {
-                Some(job) => self.queue.get(job, desk.ledger()),
+            // Where one that is held starts, it is the turn of the next one.
+            let next = match self.head().filter(|head| made.is_empty() && held != Some(*head)) {
+                Some(job) => {
+                    held = Some(job);
+                    self.queue.get(job, desk.ledger())
+                }
                 None => self.next_in_turn(&mut last),
             };
             let Some(next) = next else { break };
