@@ -30,7 +30,7 @@ pub struct Service {
 ///
 /// # Immediate
 /// A job that comes and cannot start gets its quantum at once, with no more memory than the quantum has. For that, jobs are
-/// preempted on the host where it leaves the fewest processors idle ([`chances`]). They keep all but their processors, and have
+/// preempted on the host where it leaves the fewest processors idle (`victims::chances`). They keep all but their processors, and have
 /// these back when the quantum is over: when its job has ended, or else at its end (with `keep_promises` then only, because promises
 /// count on what they left). No other quantum is given that would keep them from it; a job that was to end by then, and does not, can. If there is no such host, the job waits.
 ///

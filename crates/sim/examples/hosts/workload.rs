@@ -44,7 +44,7 @@ impl Workload {
         let mut now = 0;
         (1..=self.jobs).map(move |number| {
             let mean = self.mean_gap();
-            let mean = if now / SWING % 2 == 0 { mean * 4 / 5 } else { mean * 4 / 3 };
+            let mean = if (now / SWING).is_multiple_of(2) { mean * 4 / 5 } else { mean * 4 / 3 };
             now += self.below(number, 0, 2 * mean + 1);
             self.job(number, now)
         })
