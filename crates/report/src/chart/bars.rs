@@ -56,7 +56,9 @@ fn extents(chart: &Chart, bins: &[&Bin]) -> [Option<Extent>; 2] {
 
 fn bar(chart: &Chart, frame: &Frame, bin: &Bin) -> Markup {
     let place = |value| frame.x.place(value).unwrap_or(frame.left);
-    let (left, right) = (place(bin.from.min(bin.to)), place(bin.from.max(bin.to)));
+    // An axis may run the other way.
+    let (one, other) = (place(bin.from), place(bin.to));
+    let (left, right) = (one.min(other), one.max(other));
     let foot = frame.y.place(0.0).unwrap_or(frame.y.start());
     let head = frame.y.place(bin.value).unwrap_or(foot);
     let apart = if right - left > 4.0 * APART { APART } else { 0.0 };
