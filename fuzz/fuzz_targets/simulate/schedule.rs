@@ -19,8 +19,9 @@ pub(crate) struct Schedule {
 }
 
 impl Observer for Schedule {
-    fn refused(&mut self, _now: Time, request: &Request, _why: Refusal) {
+    fn refused(&mut self, _now: Time, request: &Request, _why: Refusal) -> std::io::Result<()> {
         self.refused.push(request.number);
+        Ok(())
     }
 
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
