@@ -1,6 +1,6 @@
 //! The machine: a list of hosts, and how jobs lie on them.
 
-use crate::{Request, Resources};
+use crate::{Calendar, Request, Resources};
 
 /// A host's position in its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +49,7 @@ pub struct Machine {
     accounted: Resources,
     spread: Spread,
     sharing: Sharing,
+    calendar: Option<Calendar>,
 }
 
 impl Machine {
@@ -60,7 +61,18 @@ impl Machine {
     /// A machine of these hosts, which jobs share, each job on one of them.
     pub fn of(hosts: Vec<Host>) -> Machine {
         let accounted = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(&host.capacity));
-        Machine { hosts, accounted, spread: Spread::One, sharing: Sharing::Shared }
+        Machine { hosts, accounted, spread: Spread::One, sharing: Sharing::Shared, calendar: None }
+    }
+
+    /// One host of which a pool has so much, over time. What it has at most is the capacity of the host.
+    pub fn pool(name: String, calendar: Calendar) -> Machine {
+        let machine = Machine::of(vec![Host { name, capacity: calendar.most() }]);
+        Machine { calendar: Some(calendar), ..machine }
+    }
+
+    /// How much of its one host it has, over time; `None` if that is always all.
+    pub fn calendar(&self) -> Option<&Calendar> {
+        self.calendar.as_ref()
     }
 
     /// The same hosts, with jobs over so many of them.
@@ -73,6 +85,14 @@ impl Machine {
     #[must_use]
     pub fn sharing(self, sharing: Sharing) -> Machine {
         Machine { sharing, ..self }
+    }
+
+    /// The same machine of one host, which now has so much.
+    #[must_use]
+    pub(crate) fn holding(mut self, capacity: Resources) -> Machine {
+        self.accounted = capacity;
+        self.hosts[0].capacity = capacity;
+        self
     }
 
     /// The hosts, in order.

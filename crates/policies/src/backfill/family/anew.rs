@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Broken, Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, State, Time, Violation,
+    Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, State, Time, Violation,
 };
 
 use super::super::{in_turn, start_on};
@@ -203,7 +203,7 @@ impl Anew {
             return Ok(());
         }
         match desk.ledger().entry(head).promise {
-            Some(promise) if promise.best < at => desk.break_promise(head, at, Broken::Overdue)?,
+            Some(promise) if promise.best < at => desk.break_promise(head, at)?,
             _ => desk.promise(head, at)?,
         }
         // A policy around this one may have silenced it.
@@ -312,7 +312,7 @@ impl Policy for Anew {
                     Some(_) => self.keep_place(job, ledger),
                 }
             }
-            Event::Timer => {}
+            Event::Timer | Event::Disturbed => {}
         }
     }
 

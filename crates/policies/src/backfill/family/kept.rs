@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{
-    Broken, Desk, Event, HostId, JobId, Ledger, Machine, Placement, Policy, Reason, Resources, Span, State,
-    Time, Violation,
+    Desk, Event, HostId, JobId, Ledger, Machine, Placement, Policy, Reason, Resources, Span, State, Time,
+    Violation,
 };
 
 use super::super::start_on;
@@ -100,7 +100,7 @@ impl Kept {
         self.starts.remove(&(before, job));
         self.starts.insert((at, job));
         desk.plan_on(job, at, place.placement.clone())?;
-        if at > before { desk.break_promise(job, at, Broken::Overdue) } else { desk.promise(job, at) }
+        if at > before { desk.break_promise(job, at) } else { desk.promise(job, at) }
     }
 
     fn lift(&mut self, job: JobId) -> Option<Place> {
@@ -280,6 +280,10 @@ impl Policy for Kept {
                         self.starts.insert((at, job));
                     }
                 }
+            }
+            Event::Disturbed => {
+                self.compress = true;
+                self.repair = true;
             }
             Event::Timer => {}
         }
