@@ -37,7 +37,8 @@ impl HostPlan {
 
     /// The earliest start of a job from `now` on, but before `until`, and where; `due` as in [`fit_now`](HostPlan::fit_now).
     ///
-    /// It starts now or at a breakpoint. O(log m) for each breakpoint of the m that is passed, and the windows there.
+    /// It starts now or at a breakpoint; or never, if it has to wait for jobs without end and `until` is [`Time::MAX`]. O(log m) for
+    /// each breakpoint of the m that is passed, and the windows there.
     pub fn earliest(
         &self,
         ledger: &Ledger,
@@ -56,7 +57,7 @@ impl HostPlan {
         self.earliest_after(now, until, span, demand)
     }
 
-    /// The earliest start not before `from`, which may be later than now.
+    /// The earliest start not before `from`, which may be later than now, and may be never.
     pub fn earliest_from(&self, from: Time, span: Span, demand: &Resources) -> Option<(Time, Placement)> {
         let here = match self.machine.spread() {
             Spread::One => self.best(from, span, demand, (0..).map(HostId).take(self.hosts.len())),
@@ -72,10 +73,18 @@ impl HostPlan {
         span: Span,
         demand: &Resources,
     ) -> Option<(Time, Placement)> {
-        match self.machine.spread() {
+        let found = match self.machine.spread() {
             Spread::One => self.earliest_on_one(after, until, span, demand),
             Spread::Any => self.earliest_on_any(after, until, span, demand),
-        }
+        };
+        found.or_else(|| self.never(demand).filter(|_| until == Time::MAX))
+    }
+
+    /// The start of a job that has to wait for jobs without end: a place like all others, for such a job may end yet. Nobody
+    /// holds anything then.
+    fn never(&self, demand: &Resources) -> Option<(Time, Placement)> {
+        let placement = FreeHosts::idle(&self.machine).fit(&self.machine, demand)?;
+        Some((Time::MAX, placement))
     }
 
     /// The breakpoints behind `after` and before `until`.
