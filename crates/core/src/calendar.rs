@@ -65,11 +65,6 @@ impl Calendar {
         self.steps.iter().map(|(offset, amount)| (self.origin + *offset, *amount))
     }
 
-    /// How long until all is as it was.
-    pub fn period(&self) -> Span {
-        self.period
-    }
-
     /// The beginning of the period in which the time is, and the step.
     fn step(&self, time: Time) -> (Time, usize) {
         let offset = (time - self.origin).ticks().rem_euclid(self.period.ticks());

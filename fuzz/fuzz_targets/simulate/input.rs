@@ -12,6 +12,8 @@ pub(crate) const SEED: u64 = 7;
 const FORMULAS: [&str; 4] =
     ["'wait / estimate'", "'procs - wait'", "'if(wait > 5, wait, -estimate)'", "'0 / (procs - 2)'"];
 
+const SECOND: Span = Span::from_ticks(1_000_000);
+
 /// More jobs only make a run slower.
 const JOBS_MOST: usize = 40;
 
@@ -23,6 +25,8 @@ pub(crate) struct Input {
     values: [u8; 8],
     sequential: bool,
     replace_every: u8,
+    /// Times are in seconds, as parameters of policies are, and not in ticks.
+    in_seconds: bool,
     jobs: Vec<Small>,
 }
 
@@ -70,10 +74,11 @@ impl Input {
     pub(crate) fn case(self) -> Case {
         let procs = u64::from(self.procs % 40) + 1;
         let policy = &POLICIES[usize::from(self.policy) % POLICIES.len()];
+        let unit = if self.in_seconds { SECOND } else { Span::TICK };
         let mut submit = 0;
         let job = |(number, small): (i64, Small)| {
-            submit += small.gap.ticks();
-            small.job(number, submit, procs)
+            submit += small.gap.units() * unit.ticks();
+            small.job(number, Time::from_ticks(submit), procs, unit)
         };
         Case {
             procs,
@@ -101,36 +106,39 @@ fn written(policy: &'static Registered, values: [u8; 8]) -> String {
         };
         format!("{}={value}", param.name)
     };
-    let args: Vec<String> = policy.params.iter().zip(values).map(arg).collect();
+    let args: Vec<String> = policy.params.iter().zip(values.into_iter().cycle()).map(arg).collect();
     format!("{}({})", policy.name, args.join(", "))
 }
 
 impl Gap {
-    fn ticks(&self) -> i64 {
+    fn units(&self) -> i64 {
         match self {
             Gap::None => 0,
-            Gap::Short(ticks) => i64::from(ticks % 8),
-            Gap::Long(ticks) => i64::from(*ticks),
+            Gap::Short(units) => i64::from(units % 8),
+            Gap::Long(units) => i64::from(*units),
         }
     }
 }
 
 impl Small {
-    fn job(&self, number: i64, submit: i64, procs: u64) -> Job {
-        let runtime = i64::from(self.runtime);
+    fn job(&self, number: i64, submit: Time, procs: u64, unit: Span) -> Job {
+        let of = |units: u8| i64::from(units) * unit.ticks();
+        let runtime = of(self.runtime);
         let estimate = match self.told {
             Told::Exactly => runtime,
-            Told::Longer(more) => runtime + i64::from(more),
-            Told::Any(estimate) => i64::from(estimate),
+            Told::Longer(more) => runtime + of(more),
+            Told::Any(estimate) => of(estimate),
             Told::Years(years) => i64::from(years) << 45,
             Told::ForEver => i64::MAX,
         };
+        // Overdue jobs are waited for by the shortest estimate: seconds of ticks would be millions of passes.
+        let estimate = if unit == SECOND { estimate.max(unit.ticks()) } else { estimate };
         let demand = Resources::cpus(u64::from(self.procs) % procs + 1);
         Job {
-            request: Request::new(number, Time::from_ticks(submit), Span::from_ticks(estimate), demand),
+            request: Request::new(number, submit, Span::from_ticks(estimate), demand),
             runtime: ActualRuntime(Span::from_ticks(runtime)),
             killed: false,
-        used_memory: None,
+            used_memory: None,
             record: None,
         }
     }

@@ -1,12 +1,14 @@
 //! The backfill family on hosts with memory, against naive twins: the same start on the same hosts for every job.
 
-use miserly_core::{Machine, Sharing, Spread};
+use miserly_core::{Machine, Sharing, Span, Spread, Time};
 use miserly_oracle::{NaiveJob, NaiveOnHosts, NaiveStart, schedule_on_hosts};
 use miserly_sim::Finished;
 use miserly_workload::Job;
 use proptest::prelude::*;
 
-use crate::support::{BOTH, ON_HOSTS, SEED, hosts_workload, processors_on, run_on};
+use crate::support::{
+    BOTH, ON_HOSTS, SEED, hosts_workload, jobs, machine as machine_of, processors_on, run_on,
+};
 
 /// More depths, more orders of the candidates, heads that are held, and orders that count who was passed.
 const MORE: [&str; 19] = [
@@ -88,5 +90,23 @@ proptest! {
         turn in 0..TURNS,
     ) {
         agree(&machine, &jobs, turn)?;
+    }
+}
+
+/// Job 1 says that it never ends, and does: job 2 has a place behind it all the same, job 3 passes, and nobody waits for ever.
+#[test]
+fn who_waits_for_a_job_without_end_starts_when_it_ends() {
+    let mut jobs = jobs(&[(0, 20, 3, 20), (1, 5, 2, 5), (2, 30, 1, 30)]);
+    jobs[0].request.estimate = Span::MAX;
+    for (policy, promised) in [
+        ("fcfs-backfill(depth=kept)", Some(Time::MAX)),
+        ("fcfs-backfill", Some(Time::MAX)),
+        ("fcfs-backfill(depth=all)", None),
+    ] {
+        for instants in BOTH {
+            let ended = run_on(&machine_of(&[(4, 1 << 20)]), &jobs, policy, instants);
+            assert_eq!(ended.starts(), [0, 20, 2], "{policy}, {instants}");
+            assert_eq!(ended.0[1].promised, promised, "{policy}, {instants}");
+        }
     }
 }

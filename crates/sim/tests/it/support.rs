@@ -226,6 +226,7 @@ pub(crate) fn crowd(seed: u64) -> (u64, Vec<Quad>) {
 pub(crate) const BOTH: [Instants; 2] = [Instants::Batch, Instants::Sequential];
 
 /// A machine of a few hosts, and jobs that could run there, crowded as in [`workload`]. Memory is as tight as processors.
+/// Some estimates are for ever.
 pub(crate) fn hosts_workload(
     overruns: bool,
     spread: Spread,
@@ -234,17 +235,21 @@ pub(crate) fn hosts_workload(
     let host = (1u64..8, 1u64..12);
     prop::collection::vec(host, 1..5).prop_flat_map(move |hosts| {
         let machine = machine(&hosts).spreading(spread).sharing(sharing);
-        let job = (0i64..60, 0i64..25, 1u64..12, 0i64..30, 0u64..14, any::<bool>());
+        let for_ever = prop_oneof![15 => Just(false), 1 => Just(true)];
+        let job = (0i64..60, 0i64..25, 1u64..12, 0i64..30, for_ever, 0u64..14, any::<bool>());
         let jobs = prop::collection::vec(job, 1..40);
         (Just(machine), jobs).prop_map(move |(machine, asks)| {
             let mut all: Vec<Job> = Vec::new();
-            for (submit, runtime, procs, estimate, memory, outgrows) in asks {
+            for (submit, runtime, procs, estimate, for_ever, memory, outgrows) in asks {
                 // Overdue jobs are waited for by the shortest estimate: of a second here, not of a tick.
                 let estimate = if overruns { estimate.max(1) } else { estimate.max(runtime) };
                 let number = i64::try_from(all.len()).unwrap() + 1;
                 let mut job = jobs_in(1_000_000, &[(submit, runtime, procs, estimate)]).remove(0);
                 job.request.number = number;
                 job.request.demand = Resources::cpus(procs).with(Kind::Memory, memory);
+                if for_ever {
+                    job.request.estimate = Span::MAX;
+                }
                 job.used_memory = outgrows.then_some(memory);
                 if machine.could_hold(&job.request) {
                     all.push(job);

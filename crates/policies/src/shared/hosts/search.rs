@@ -43,7 +43,8 @@ impl HostPlan {
 
     /// The earliest start of a job from `now` on, but before `until`, and where; `due` as in [`fit_now`](HostPlan::fit_now).
     ///
-    /// It starts now or at a breakpoint. O(log m) for each breakpoint of the m that is passed, and the windows there.
+    /// It starts now or at a breakpoint; or never, if it has to wait for jobs without end and `until` is [`Time::MAX`]. O(log m) for
+    /// each breakpoint of the m that is passed, and the windows there.
     pub fn earliest(
         &self,
         ledger: &Ledger,
@@ -65,7 +66,7 @@ impl HostPlan {
         self.earliest_after(now, until, span, demand)
     }
 
-    /// The earliest start not before `from`, which may be later than now, but before `until`.
+    /// The earliest start not before `from`, which may be later than now, but before `until`; never, if only jobs without end are in its way.
     pub fn earliest_from(
         &self,
         from: Time,
@@ -94,10 +95,18 @@ impl HostPlan {
         span: Span,
         demand: &Resources,
     ) -> Option<(Time, Placement)> {
-        match self.machine.spread() {
+        let found = match self.machine.spread() {
             Spread::One => self.earliest_on_one(after, until, span, demand),
             Spread::Any => self.earliest_on_any(after, until, span, demand),
-        }
+        };
+        found.or_else(|| self.never(demand).filter(|_| until == Time::MAX))
+    }
+
+    /// The start of a job that has to wait for jobs without end: a place like all others, for such a job may end yet. Nobody
+    /// holds anything then.
+    fn never(&self, demand: &Resources) -> Option<(Time, Placement)> {
+        let placement = FreeHosts::idle(&self.machine).fit(&self.machine, demand)?;
+        Some((Time::MAX, placement))
     }
 
     /// Whether nobody could ever stay here for `span` with so much, even if nobody else were here and nothing lost.
