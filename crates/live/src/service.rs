@@ -58,7 +58,7 @@ pub enum Question {
         /// By how much, seconds.
         by: f64,
     },
-    /// To start nothing new, or to go on.
+    /// To accept no new jobs, or to go on. What was promised is kept.
     Drain(bool),
     /// Jobs, by number.
     Jobs(Filter),

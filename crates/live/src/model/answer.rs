@@ -65,6 +65,18 @@ pub struct Problem {
     pub job: Option<i64>,
 }
 
+impl Problem {
+    /// A problem that is about nothing in particular.
+    pub fn new(code: ProblemCode, message: impl Into<String>) -> Problem {
+        Problem { code, message: message.into(), field: None, job: None }
+    }
+
+    /// A problem with a field of the request.
+    pub fn with_field(field: &str, message: impl Into<String>) -> Problem {
+        Problem { field: Some(field.into()), ..Problem::new(ProblemCode::Malformed, message) }
+    }
+}
+
 /// The kinds of problems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -79,7 +91,7 @@ pub enum ProblemCode {
     Forbidden,
     /// The job is not in a state in which this can be done.
     Conflict,
-    /// The daemon is going away, or starts nothing new.
+    /// The daemon is going away, or accepts nothing new.
     Unavailable,
     /// It cannot be written down, so it is not done: the disk is full, or fails.
     Storage,
@@ -105,7 +117,7 @@ pub struct Status {
     /// The configuration file; none, where it runs without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
-    /// It starts nothing new.
+    /// It accepts no new jobs.
     pub draining: bool,
     /// The processors of the machine that are online.
     pub cpus: u64,

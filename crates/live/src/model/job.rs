@@ -207,6 +207,8 @@ pub enum Failure {
     Output,
     /// The program is not there, or cannot be run.
     Program,
+    /// The queue's policy will never start it.
+    Refused,
     /// Anything else.
     System,
 }
@@ -294,8 +296,6 @@ pub enum Why {
     },
     /// What is free now is kept for others until their starts.
     Reserved,
-    /// The daemon starts nothing until it is told to.
-    Drained,
 }
 
 /// A start that was later than promised.
