@@ -7,4 +7,6 @@
 
 pub mod model;
 
+pub mod store;
+
 pub mod service;
