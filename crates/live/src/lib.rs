@@ -2,11 +2,17 @@
 //!
 //! The daemon is four things side by side. The [`store`] has every fact on disk before anybody is told of it. The [`engine`]
 //! feeds the same [`System`](miserly_core::System) that the simulator runs with what happens on the machine, and does what comes
-//! back. The [`api`] lets people talk to it over a unix socket, as whoever the kernel says they are. And each job runs under a
-//! shim of `miserly-launch`, which outlives them all.
+//! back. The API lets people talk to it over a unix socket, as whoever the kernel says they are. And each job runs under a shim of
+//! its own, which outlives them all.
 
 pub mod model;
 
+pub mod service;
+
+pub mod clock;
+
 pub mod store;
 
-pub mod service;
+pub mod engine;
+
+mod users;

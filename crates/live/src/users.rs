@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex};
 static KNOWN: LazyLock<Mutex<BTreeMap<u32, String>>> = LazyLock::new(Mutex::default);
 
 /// The user's name, or the number, where it has none.
-pub fn name(uid: u32) -> String {
+pub(crate) fn name(uid: u32) -> String {
     let Ok(mut known) = KNOWN.lock() else { return uid.to_string() };
     known.entry(uid).or_insert_with(|| look_up(uid).unwrap_or_else(|| uid.to_string())).clone()
 }

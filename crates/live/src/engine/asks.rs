@@ -84,7 +84,6 @@ impl<H: Hands> Engine<H> {
         };
         let mut views: Vec<JobView> = Vec::new();
         if filter.all {
-            let EndedFilter { .. } = EndedFilter::default();
             let ended = EndedFilter {
                 uid: filter.uid,
                 queue: filter.queue.clone(),
@@ -92,7 +91,7 @@ impl<H: Hands> Engine<H> {
                 limit: Some(filter.limit.unwrap_or(1000)),
             };
             let rows =
-                self.store.ended(&ended).map_err(|error| problem(ProblemCode::Storage, error.to_string()))?;
+                self.store.jobs(Some(&ended)).map_err(|error| problem(ProblemCode::Storage, error.to_string()))?;
             for row in rows {
                 views.push(self.view(now, &super::start::record(&row)?));
             }

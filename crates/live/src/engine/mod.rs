@@ -28,14 +28,14 @@ mod submit;
 
 mod change;
 
+mod capacity;
+
 mod views;
 
 mod paths;
 
 mod start;
 
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -155,8 +155,6 @@ struct Turn {
     touched: BTreeSet<i64>,
     /// Records that are over, which leave the memory when they are on disk.
     over: BTreeMap<i64, Record>,
-    /// Submissions that are new.
-    new: BTreeSet<i64>,
     actions: Vec<(Attempt, Action)>,
     answers: Vec<(Answer, Result<Reply, Problem>)>,
     /// Something is to be written down that is in no row.
@@ -185,7 +183,8 @@ impl<H: Hands> Engine<H> {
         self.play_all(now, overs.clone(), rest)?;
         match self.write_down() {
             Ok(()) => self.carry_out(now),
-            Err(error) => self.take_back(now, &error, overs)?,
+            Err(error @ StoreError::Full { .. }) => self.take_back(now, &error, overs)?,
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }
@@ -227,7 +226,7 @@ impl<H: Hands> Engine<H> {
             return Ok(());
         }
         let live = self.turn.touched.iter().filter_map(|number| self.records.get(number));
-        let rows = live.chain(self.turn.over.values()).map(|record| self.row(record)).collect();
+        let rows = live.chain(self.turn.over.values()).map(Self::row).collect();
         let meta = vec![
             ("next_number".into(), self.next_number.to_string()),
             ("last".into(), self.last.ticks().to_string()),
@@ -237,8 +236,7 @@ impl<H: Hands> Engine<H> {
         self.store.commit(&Batch { lines: std::mem::take(&mut self.turn.lines), rows, meta })
     }
 
-    fn row(&self, record: &Record) -> Row {
-        let new = self.turn.new.contains(&record.number);
+    fn row(record: &Record) -> Row {
         Row {
             number: record.number,
             ended: record.is_over(),
@@ -246,7 +244,6 @@ impl<H: Hands> Engine<H> {
             queue: record.queue.clone(),
             array: record.array.map(|(first, _)| first),
             body: serde_json::to_string(record).unwrap_or_default(),
-            spec: new.then(|| serde_json::to_string(&*record.submission).unwrap_or_default()),
         }
     }
 
@@ -297,3 +294,4 @@ impl<H: Hands> Engine<H> {
 fn problem(code: ProblemCode, message: impl Into<String>) -> Problem {
     Problem::new(code, message)
 }
+

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::saved::{SavedBroken, SavedEntry};
 use crate::model::{Phase, Submission};
 
-/// A job, as it is written down: all that is known of it but what was submitted, which never changes and is written once.
+/// A job, as it is written down: all that is known of it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Record {
     /// Its number.
@@ -57,8 +57,25 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<(i64, SavedBroken)>,
     /// What was submitted.
-    #[serde(skip)]
+    #[serde(with = "shared")]
     pub submission: Arc<Submission>,
+}
+
+/// A submission is shared by the jobs of its array, in memory; on disk each has its own.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Submission;
+
+    pub(super) fn serialize<S: Serializer>(of: &Arc<Submission>, to: S) -> Result<S::Ok, S::Error> {
+        of.as_ref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Submission>, D::Error> {
+        Submission::deserialize(from).map(Arc::new)
+    }
 }
 
 /// Where a job stands.

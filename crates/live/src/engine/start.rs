@@ -1,7 +1,6 @@
 //! The beginning of a daemon: all is as it is on disk.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use miserly_core::{Entry, Fault, JobId, Round, State, System, Time};
 
@@ -160,7 +159,5 @@ pub(super) fn record(row: &Row) -> Result<Record, Problem> {
     let bad = |error: serde_json::Error| {
         Problem::new(ProblemCode::Storage, format!("what is on disk of job {} makes no sense: {error}", row.number))
     };
-    let mut record: Record = serde_json::from_str(&row.body).map_err(bad)?;
-    record.submission = Arc::new(serde_json::from_str(row.spec.as_deref().unwrap_or("null")).map_err(bad)?);
-    Ok(record)
+    serde_json::from_str(&row.body).map_err(bad)
 }

@@ -42,7 +42,6 @@ impl<H: Hands> Engine<H> {
         {
             // It was never accepted: nothing of it stays but its line in the journal.
             self.turn.over.remove(&only);
-            self.turn.new.remove(&only);
             self.turn.touched.remove(&only);
             return Ok(Err(why));
         }
@@ -64,7 +63,6 @@ impl<H: Hands> Engine<H> {
     pub(super) fn enter(&mut self, at: Time, record: Record, round: &mut Round) {
         let number = record.number;
         let free = !matches!(record.stands, Stands::Back { held: true });
-        self.turn.new.insert(number);
         self.turn.touched.insert(number);
         self.records.insert(number, record);
         if !free {

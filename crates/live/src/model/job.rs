@@ -268,6 +268,20 @@ pub enum ToldWhy {
     Amended,
 }
 
+impl ToldWhy {
+    /// The word that tables and files use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ToldWhy::Submitted => "submitted",
+            ToldWhy::Earlier => "earlier",
+            ToldWhy::Overdue => "overdue",
+            ToldWhy::Away => "away",
+            ToldWhy::Capacity => "capacity",
+            ToldWhy::Amended => "amended",
+        }
+    }
+}
+
 /// Why a job waits.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, ToSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
