@@ -15,4 +15,10 @@ pub mod store;
 
 pub mod engine;
 
+pub mod process;
+
+pub mod daemon;
+
+mod timer;
+
 mod users;

@@ -70,6 +70,8 @@ impl<H: Hands> Engine<H> {
             name: record.name.clone(),
             array: record.array,
             uid: record.uid,
+            output: super::paths::output(record),
+            error: record.submission.error.is_some().then(|| super::paths::error(record)),
             memory: record.memory,
             cpus: if end.is_some() { cpus } else { all },
             end,

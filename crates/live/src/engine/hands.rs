@@ -1,5 +1,6 @@
 //! What the engine has done on the machine, in the ledger's words: the interface of every launcher.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use miserly_core::{Span, Time};
@@ -55,6 +56,10 @@ pub struct Launch {
     pub array: Option<(i64, u32)>,
     /// Whose it is.
     pub uid: u32,
+    /// Where its output goes.
+    pub output: PathBuf,
+    /// Where its errors go, if not with its output.
+    pub error: Option<PathBuf>,
     /// The memory that it may have, kilobytes; 0 where that is not accounted.
     pub memory: u64,
     /// The processors that it may run on, by number.

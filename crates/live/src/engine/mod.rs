@@ -30,6 +30,8 @@ mod change;
 
 mod capacity;
 
+mod reload;
+
 mod views;
 
 mod paths;
@@ -47,10 +49,10 @@ pub use journal::{AmendedLine, EffectLine, EndedLine, HowLine, JournalLine, Queu
 pub use record::{Ending, Record, Run, Stands, ToldAt};
 pub use saved::{SavedBroken, SavedEntry, SavedRequest};
 pub use setup::{Queue, Setup};
-pub use start::About;
+pub use start::{About, attempts};
 
 use self::cpus::Cpus;
-use crate::clock::Now;
+use crate::clock::{Mark, Now};
 use crate::model::{Problem, ProblemCode};
 use crate::service::{Caller, Question, Reply};
 use crate::store::{Batch, Row, Store, StoreError};
@@ -227,12 +229,13 @@ impl<H: Hands> Engine<H> {
         }
         let live = self.turn.touched.iter().filter_map(|number| self.records.get(number));
         let rows = live.chain(self.turn.over.values()).map(Self::row).collect();
-        let meta = vec![
+        let meta: Vec<(String, String)> = vec![
             ("next_number".into(), self.next_number.to_string()),
             ("last".into(), self.last.ticks().to_string()),
             ("draining".into(), self.draining.to_string()),
             ("counts".into(), serde_json::to_string(&self.counts).unwrap_or_default()),
         ];
+        let meta = meta.into_iter().chain(self.clock_mark()).collect();
         self.store.commit(&Batch { lines: std::mem::take(&mut self.turn.lines), rows, meta })
     }
 
@@ -245,6 +248,27 @@ impl<H: Hands> Engine<H> {
             array: record.array.map(|(first, _)| first),
             body: serde_json::to_string(record).unwrap_or_default(),
         }
+    }
+
+    /// How far the clock is, so that it goes on from there when the machine is started again.
+    fn clock_mark(&self) -> Option<(String, String)> {
+        let mark = self.about.mark.as_ref()?;
+        let ticks = self.last.ticks();
+        let wall = mark.wall.saturating_add(ticks - mark.ticks);
+        let mark = Mark { ticks, wall, ..mark.clone() };
+        Some(("clock".into(), serde_json::to_string(&mark).ok()?))
+    }
+
+    /// The daemon goes away in order.
+    ///
+    /// # Errors
+    /// As [`turn`](Engine::turn).
+    pub fn go(&mut self, now: Now) -> Result<(), EngineError> {
+        self.last = self.last.max(now.ticks);
+        self.turn.lines.push(rounds::json(&JournalLine::Went { at: self.last.ticks() }));
+        self.write_down()?;
+        self.carry_out(now);
+        Ok(())
     }
 
     /// What was written down is done, and told.

@@ -8,7 +8,7 @@ use super::cpus::Cpus;
 use super::{
     Attempt, Counts, Engine, EngineError, Hands, JournalLine, Outcome, Record, Run, SavedEntry, Setup, Stands, Turn,
 };
-use crate::clock::Now;
+use crate::clock::{Mark, Now};
 use crate::model::{Problem, ProblemCode, Unenforced};
 use crate::store::{Row, Store};
 
@@ -23,6 +23,10 @@ pub struct About {
     pub owner: u32,
     /// What cannot be enforced.
     pub unenforced: Vec<Unenforced>,
+    /// How the clock is to be found again; nothing, where it is not the machine's.
+    pub mark: Option<Mark>,
+    /// Whether a job that ran on what is idle can have processors of its own later.
+    pub can_leave_idle: bool,
 }
 
 /// What is on disk of the jobs that are not over.
@@ -67,12 +71,6 @@ impl<H: Hands> Engine<H> {
         };
         engine.reload()?;
         Ok(engine)
-    }
-
-    /// The attempts that were under way.
-    pub fn attempts(&self) -> impl Iterator<Item = Attempt> + '_ {
-        let attempt = |record: &Record| Some(Attempt { job: record.number, nth: record.run.as_ref()?.nth });
-        self.records.values().filter_map(attempt)
     }
 
     /// Takes up the work: what ended meanwhile has ended, and what came due is started, first thing.
@@ -152,6 +150,20 @@ impl<H: Hands> Engine<H> {
         let queues: Result<_, EngineError> = self.setup.queues.iter().zip(entries).map(driver).collect();
         Ok(Loaded { records, system: System::new(queues?), numbers, handles })
     }
+}
+
+/// The attempts that were under way, by what is on disk.
+///
+/// # Errors
+/// If that cannot be read.
+pub fn attempts(store: &Store) -> Result<Vec<Attempt>, EngineError> {
+    let mut attempts = vec![];
+    for row in store.live_jobs()? {
+        let bad = |problem: Problem| EngineError::Record { job: row.number, problem: problem.message };
+        let record = record(&row).map_err(bad)?;
+        attempts.extend(record.run.map(|run| Attempt { job: record.number, nth: run.nth }));
+    }
+    Ok(attempts)
 }
 
 /// The record that a row of the store has.
