@@ -8,3 +8,7 @@
 pub mod model;
 
 pub mod service;
+
+pub mod api;
+
+pub mod client;
