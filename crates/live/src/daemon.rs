@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::api::{self, Access, BindError};
-use crate::clock::{BootClock, Clock, Mark, Now};
+use crate::clock::{BootClock, Mark, Now};
 use crate::engine::{About, Engine, EngineError, Input, Setup};
 use crate::model::{Problem, ProblemCode};
 use crate::process::Processes;
@@ -162,12 +162,14 @@ async fn turns(
         tokio::select! {
             input = inputs.recv() => happened.extend(input),
             waited = timer.wait(clock, engine.next_moment()) => waited.map_err(system("cannot wait"))?,
-            end = signals.end() => {
-                tracing::info!("{end}: the daemon ends; jobs run on");
-                engine.go(Now::of(clock))?;
-                return Ok(());
-            }
-            Some(()) = signals.reread.recv() => reload(engine, clock, &reread)?,
+            told = signals.next() => match told {
+                Told::Reread => reload(engine, clock, &reread)?,
+                Told::End(signal) => {
+                    tracing::info!("{signal}: the daemon ends; jobs run on");
+                    engine.go(Now::of(clock))?;
+                    return Ok(());
+                }
+            },
         }
         while happened.len() < TURN_MOST
             && let Ok(input) = inputs.try_recv()
@@ -201,6 +203,14 @@ fn reload(
     Ok(())
 }
 
+/// What a signal says.
+enum Told {
+    /// To end.
+    End(&'static str),
+    /// To read the configuration again.
+    Reread,
+}
+
 /// What the daemon is told by signals.
 struct Signals {
     terminate: Signal,
@@ -217,10 +227,11 @@ impl Signals {
         })
     }
 
-    async fn end(&mut self) -> &'static str {
+    async fn next(&mut self) -> Told {
         tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => Told::End("SIGTERM"),
+            _ = self.interrupt.recv() => Told::End("SIGINT"),
+            _ = self.reread.recv() => Told::Reread,
         }
     }
 }

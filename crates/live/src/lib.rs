@@ -22,3 +22,6 @@ pub mod daemon;
 mod timer;
 
 mod users;
+pub mod api;
+
+pub mod client;

@@ -20,7 +20,10 @@ pub(crate) struct Timer {
 impl Timer {
     pub(crate) fn new() -> io::Result<Timer> {
         let fd = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
-        Ok(Timer { fd: AsyncFd::new(fd)? })
+        // SAFETY: the descriptor is owned by what is registered, and stays open until that is dropped.
+        #[allow(unsafe_code, reason = "tokio cannot see that a descriptor stays what it is; there is no other way to wait for one")]
+        let fd = unsafe { AsyncFd::register(fd) }?;
+        Ok(Timer { fd })
     }
 
     /// Waits until then; for ever, for `None`.

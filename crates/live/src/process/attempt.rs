@@ -1,7 +1,6 @@
 //! The thread that sees to one attempt.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
