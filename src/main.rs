@@ -20,11 +20,10 @@ use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // Without the handler an interrupt only leaves a temporary file behind, so its failure is no reason to stop.
-    let _ = ctrlc::set_handler(|| {
-        miserly_report::remove_unfinished();
-        std::process::exit(130);
-    });
+    // Those two see to signals themselves.
+    if !matches!(cli.command, Command::Daemon(_) | Command::Shim(_)) {
+        end_tidily();
+    }
     match run(&cli.command) {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -33,6 +32,15 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Leaves no half-written file behind when it is interrupted.
+fn end_tidily() {
+    // Without the handler an interrupt only leaves a temporary file behind, so its failure is no reason to stop.
+    let _ = ctrlc::set_handler(|| {
+        miserly_report::remove_unfinished();
+        std::process::exit(130);
+    });
 }
 
 /// Runs a command; its exit code, unless it fails.
@@ -46,6 +54,8 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Experiment(args) => commands::experiment::run(args)?,
         Command::Reproduce(args) => commands::experiment::reproduce(args)?,
         Command::Report(args) => commands::experiment::report(args)?,
+        Command::Daemon(args) => commands::live::daemon::run(args)?,
+        Command::Shim(args) => return Ok(miserly_launch::shim::run(&args.folder)),
         Command::Completions(args) => commands::shell::completions(args)?,
         Command::Man(args) => commands::shell::man(args)?,
     }

@@ -85,10 +85,7 @@ impl Service for Line {
 ///
 /// # Errors
 /// What keeps it from running. Jobs run on whatever becomes of it.
-pub fn run(
-    options: Options,
-    reread: impl Fn() -> Result<Setup, String>,
-) -> Result<(), DaemonError> {
+pub fn run(options: Options, reread: impl Fn() -> Result<Setup, String>) -> Result<(), DaemonError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -124,10 +121,12 @@ fn engine(
     store: Store,
     reports: UnboundedSender<Input>,
 ) -> Result<(Engine<Processes>, BootClock), DaemonError> {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(system("cannot read the boot's name"))?;
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map_err(system("cannot read the boot's name"))?;
     let boot = boot.trim();
     let mark = store.meta("clock")?.and_then(|text| serde_json::from_str::<Mark>(&text).ok());
-    let clock = mark.map_or_else(BootClock::start, |mark| BootClock::resume(&mark, boot, jiff::Timestamp::now()));
+    let clock =
+        mark.map_or_else(BootClock::start, |mark| BootClock::resume(&mark, boot, jiff::Timestamp::now()));
     let attempts = options.state.join("attempts");
     make_folder(&attempts)?;
     let mut hands = Processes::new(attempts, options.exe.clone(), options.socket.clone(), clock, reports);
@@ -269,4 +268,3 @@ fn make_folder(path: &Path) -> Result<(), DaemonError> {
     let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(path);
     made.map_err(|error| DaemonError::System { what: format!("cannot make {}", path.display()), error })
 }
-

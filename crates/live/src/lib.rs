@@ -21,7 +21,7 @@ pub mod daemon;
 
 mod timer;
 
-mod users;
 pub mod api;
+mod users;
 
 pub mod client;

@@ -132,13 +132,18 @@ impl<H: Hands> Engine<H> {
             Err(problem) => return Ok(Err(problem)),
         };
         if !by.is_finite() || by <= 0.0 || by > 1e12 {
-            return Ok(Err(Problem::with_field("by", "a window is made longer by a number of seconds above 0")));
+            return Ok(Err(Problem::with_field(
+                "by",
+                "a window is made longer by a number of seconds above 0",
+            )));
         }
         let longer = Span::from_ticks((by * 1e6).round() as i64);
         let time = Span::from_ticks(record.time) + longer;
-        let most = self.setup.queues.iter().find(|queue| queue.name == record.queue).and_then(|q| q.most_time);
+        let most =
+            self.setup.queues.iter().find(|queue| queue.name == record.queue).and_then(|q| q.most_time);
         if let Some(most) = most.filter(|most| time > *most) {
-            let told = format!("job {job} would run for {time} s: its queue lets jobs run for at most {most} s");
+            let told =
+                format!("job {job} would run for {time} s: its queue lets jobs run for at most {most} s");
             return Ok(Err(problem(ProblemCode::Refused, told)));
         }
         let Some(handle) = self.handles.get(&job).copied() else {
@@ -177,7 +182,8 @@ impl<H: Hands> Engine<H> {
         Ok(match broken {
             None => Ok(()),
             Some(other) => {
-                let told = format!("job {job} cannot have a longer window: the promise to job {other} would break");
+                let told =
+                    format!("job {job} cannot have a longer window: the promise to job {other} would break");
                 Err(Problem { job: Some(other), ..problem(ProblemCode::Refused, told) })
             }
         })
@@ -207,5 +213,8 @@ impl<H: Hands> Engine<H> {
 }
 
 fn runs(job: i64) -> Problem {
-    problem(ProblemCode::Conflict, format!("job {job} has begun to run; `miserly requeue` ends it and runs it again"))
+    problem(
+        ProblemCode::Conflict,
+        format!("job {job} has begun to run; `miserly requeue` ends it and runs it again"),
+    )
 }

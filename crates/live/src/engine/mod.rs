@@ -38,14 +38,15 @@ mod paths;
 
 mod start;
 
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{JobId, Span, System, Time, Violation};
 use tokio::sync::oneshot;
 
 pub use hands::{Action, Attempt, Hands, Launch, Outcome};
-pub use journal::{AmendedLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine, RoundLine};
+pub use journal::{
+    AmendedLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine, RoundLine,
+};
 pub use record::{Ending, Record, Run, Stands, ToldAt};
 pub use saved::{SavedBroken, SavedEntry, SavedRequest};
 pub use setup::{Queue, Setup};
@@ -100,7 +101,9 @@ pub enum EngineError {
         problem: String,
     },
     /// The jobs that run hold more than their pool now has.
-    #[error("queue {queue}: the jobs that run hold more than its pool has now; let them end first, or give it more")]
+    #[error(
+        "queue {queue}: the jobs that run hold more than its pool has now; let them end first, or give it more"
+    )]
     Pool {
         /// The queue.
         queue: String,
@@ -202,7 +205,12 @@ impl<H: Hands> Engine<H> {
     }
 
     /// Plays what happened, at the instants at which it did, and what was due between.
-    fn play_all(&mut self, now: Now, overs: Vec<(Attempt, Outcome)>, rest: Vec<Input>) -> Result<(), EngineError> {
+    fn play_all(
+        &mut self,
+        now: Now,
+        overs: Vec<(Attempt, Outcome)>,
+        rest: Vec<Input>,
+    ) -> Result<(), EngineError> {
         if rest.iter().any(|input| matches!(input, Input::Slept)) {
             self.away(now, overs)?;
         } else {
@@ -318,4 +326,3 @@ impl<H: Hands> Engine<H> {
 fn problem(code: ProblemCode, message: impl Into<String>) -> Problem {
     Problem::new(code, message)
 }
-

@@ -2,13 +2,19 @@
 
 use miserly_core::{Effect, Expected, JobId, Round, State, Submission, Time};
 
-use super::{Attempt, Engine, EngineError, Hands, JournalLine, Outcome, Record, RoundLine, SavedEntry, Stands};
+use super::{
+    Attempt, Engine, EngineError, Hands, JournalLine, Outcome, Record, RoundLine, SavedEntry, Stands,
+};
 use crate::clock::Now;
 
 impl<H: Hands> Engine<H> {
     /// Plays all that was due up to now, and the ends of processes, each at its instant. An instant never goes back: what
     /// comes to be known later than something that was played is played then.
-    pub(super) fn play_due(&mut self, now: Now, overs: Vec<(Time, Attempt, Outcome)>) -> Result<(), EngineError> {
+    pub(super) fn play_due(
+        &mut self,
+        now: Now,
+        overs: Vec<(Time, Attempt, Outcome)>,
+    ) -> Result<(), EngineError> {
         let mut overs = overs.into_iter().peekable();
         loop {
             let over = overs.peek().map(|(at, ..)| *at);
@@ -39,8 +45,13 @@ impl<H: Hands> Engine<H> {
     /// Jobs that were kept back until now.
     pub(super) fn bring_in(&mut self, at: Time, round: &mut Round) {
         let due = |record: &&Record| record.back_until().is_some_and(|until| until <= at);
-        let due: Vec<i64> =
-            self.tied.iter().filter_map(|number| self.records.get(number)).filter(due).map(|r| r.number).collect();
+        let due: Vec<i64> = self
+            .tied
+            .iter()
+            .filter_map(|number| self.records.get(number))
+            .filter(due)
+            .map(|r| r.number)
+            .collect();
         for number in due {
             self.submit_record(at, number, round);
         }
@@ -51,7 +62,9 @@ impl<H: Hands> Engine<H> {
         let job = self.new_handle(number);
         let begin = self.begin_of(number);
         let Some(record) = self.records.get_mut(&number) else { return };
-        let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == record.queue) else { return };
+        let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == record.queue) else {
+            return;
+        };
         record.stands = Stands::In;
         let request = record.request(&self.setup, queue, at, begin);
         self.tied.remove(&number);
@@ -63,9 +76,16 @@ impl<H: Hands> Engine<H> {
     }
 
     /// Plays a round, if anything happened in it or something was due, and takes in what comes of it.
-    pub(super) fn play(&mut self, now: Now, at: Time, mut round: Round) -> Result<Vec<(i64, Effect)>, EngineError> {
+    pub(super) fn play(
+        &mut self,
+        now: Now,
+        at: Time,
+        mut round: Round,
+    ) -> Result<Vec<(i64, Effect)>, EngineError> {
         self.last = at;
-        round.ended.sort_by_key(|ended| self.system.ledger_of(ended.job).map(|ledger| start_of(ledger, ended.job)));
+        round
+            .ended
+            .sort_by_key(|ended| self.system.ledger_of(ended.job).map(|ledger| start_of(ledger, ended.job)));
         let mut line = RoundLine::of(at, now.wall.as_microsecond(), &round, |job| self.number(job));
         let gone: Vec<JobId> =
             round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied()).collect();
@@ -73,7 +93,8 @@ impl<H: Hands> Engine<H> {
         self.system.round(at, &mut round, &mut effects)?;
         let effects: Vec<(i64, Effect)> =
             effects.into_iter().map(|effect| (self.number(effect.job()), effect)).collect();
-        line.effects = effects.iter().map(|(number, effect)| super::EffectLine::of(effect, *number)).collect();
+        line.effects =
+            effects.iter().map(|(number, effect)| super::EffectLine::of(effect, *number)).collect();
         self.turn.lines.push(json(&JournalLine::Round(Box::new(line))));
         self.note_changes();
         for job in gone {
@@ -113,7 +134,8 @@ impl<H: Hands> Engine<H> {
 
     /// A handle that no job has, for this one.
     pub(super) fn new_handle(&mut self, number: i64) -> JobId {
-        let free = self.numbers.iter().position(Option::is_none).filter(|_| self.handles.len() < self.numbers.len());
+        let free =
+            self.numbers.iter().position(Option::is_none).filter(|_| self.handles.len() < self.numbers.len());
         let index = free.unwrap_or_else(|| {
             self.numbers.push(None);
             self.numbers.len() - 1
