@@ -35,6 +35,7 @@ use std::process::{Command, ExitCode, Stdio};
 use rustix::process::setsid;
 
 pub use self::stop::STOP_PATIENCE;
+use crate::sys;
 
 /// Says to a program which of the three it is.
 const STAGE: &str = "MISERLY_SHIM";
@@ -64,6 +65,7 @@ pub fn run(dir: &Path) -> ExitCode {
 fn leave_behind(dir: &Path) -> io::Result<()> {
     // Fails for the leader of a process group, which a program is that a shell started; its child is none.
     let _ = setsid();
+    sys::leave_files_behind();
     program(dir, OWNER).stdout(Stdio::null()).spawn().map(drop)
 }
 

@@ -1,0 +1,163 @@
+//! What a daemon that was away finds.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use miserly_launch::{Exit, FindError, Found, LostTo, Phase, Told, find};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Test, alive, done, ended, exe, gone, kill};
+
+fn kill_9(pid: u32) {
+    kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_shim_that_lives_is_adopted() {
+    let test = Test::of("echo here; sleep 100");
+    let shim = test.launch();
+    let identity = shim.identity().clone();
+    test.wait_out("here");
+    drop(shim);
+    let Found::Alive(mut shim) = test.find() else { panic!("it is not there") };
+    assert_eq!(*shim.identity(), identity);
+    assert_eq!(done(&mut shim, &Told::Hello).phase, Phase::Running);
+    // A third one takes it over.
+    let Found::Alive(mut third) = test.find() else { panic!("it is not there") };
+    assert_eq!(done(&mut third, &Told::Hello).phase, Phase::Running);
+    kill(&mut third);
+}
+
+#[test]
+fn an_end_is_found_by_everybody_who_looks() {
+    let test = Test::of("exit 4");
+    test.run();
+    for _ in 0..2 {
+        let Found::Ended(end) = test.find() else { panic!("it has not ended") };
+        assert_eq!(end.exit, Exit::Code(4));
+    }
+}
+
+#[test]
+fn a_shim_that_was_killed_is_lost_and_nothing_of_the_job_is_left() {
+    let test = Test::of(
+        "trap '' TERM HUP; (sleep 100 & echo $!; wait) & sleep 100 & echo $!; echo $$; wait; sleep 100",
+    );
+    let shim = test.launch();
+    let pids = test.pids(3);
+    kill_9(shim.identity().pid);
+    assert!(gone(&shim));
+    assert_eq!(shim.end().unwrap(), None);
+    let Found::Lost(lost) = test.find() else { panic!("it is not lost") };
+    assert_eq!(lost.to, LostTo::Kill);
+    assert!(pids.contains(&lost.started.sid));
+    assert!(pids.iter().all(|pid| !alive(*pid)));
+    // The main process dies with the shim; the others were killed now.
+    assert!(lost.killed.len() >= 3, "{:?}", lost.killed);
+    let Found::Lost(again) = test.find() else { panic!("it is not lost any more") };
+    assert!(again.killed.is_empty());
+}
+
+#[test]
+fn a_session_of_the_same_number_is_left_alone() {
+    let test = Test::of("echo here; sleep 100");
+    let shim = test.launch();
+    test.wait_out("here");
+    kill_9(shim.identity().pid);
+    assert!(gone(&shim));
+    // As if the number of the main process had come back: a stranger who leads a session of that number.
+    let mut stranger = Command::new("setsid").args(["-w", "sleep", "100"]).spawn().unwrap();
+    let leader = crate::support::until(|| {
+        let children = format!("/proc/{0}/task/{0}/children", stranger.id());
+        let pid =
+            fs::read_to_string(children).ok()?.split_whitespace().next().and_then(|pid| pid.parse().ok());
+        pid.or(Some(stranger.id()))
+            .filter(|pid| crate::support::stat(*pid).is_some_and(|stat| stat[3] == pid.to_string()))
+    });
+    let path = test.dir().join("started.json");
+    let mut started: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    started["sid"] = leader.into();
+    started["pid"] = leader.into();
+    fs::write(&path, started.to_string()).unwrap();
+    let Found::Lost(lost) = test.find() else { panic!("it is not lost") };
+    assert!(lost.killed.is_empty());
+    assert!(alive(leader));
+    kill_9(leader);
+    stranger.wait().unwrap();
+}
+
+#[test]
+fn another_boot_kills_nobody() {
+    let test = Test::of("echo here; sleep 100");
+    let mut shim = test.launch();
+    test.wait_out("here");
+    kill_9(shim.identity().pid);
+    assert!(gone(&shim));
+    let path = test.dir().join("started.json");
+    let mut started: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    started["boot_id"] = "another".into();
+    // This very process, and its session.
+    started["pid"] = std::process::id().into();
+    fs::write(&path, started.to_string()).unwrap();
+    let Found::Lost(lost) = test.find() else { panic!("it is not lost") };
+    assert_eq!((lost.to, lost.killed), (LostTo::Reboot, vec![]));
+    assert!(shim.tell(&Told::Hello).is_err());
+}
+
+#[test]
+fn an_attempt_that_was_given_up_is_not_begun() {
+    let test = Test::of("echo ran >>ran");
+    fs::create_dir(test.dir()).unwrap();
+    let order = serde_json::to_vec(&test.order).unwrap();
+    fs::write(test.dir().join("order.json"), order).unwrap();
+    assert!(matches!(test.find(), Found::NeverRan));
+    // The shim that was on its way comes late.
+    let status = Command::new(exe())
+        .arg("shim")
+        .arg(test.dir())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(!test.folder.path().join("ran").exists());
+    assert!(matches!(test.find(), Found::NeverRan));
+}
+
+#[test]
+fn without_a_folder_it_never_ran() {
+    let test = Test::of("");
+    assert!(matches!(test.find(), Found::NeverRan));
+    fs::create_dir(test.dir()).unwrap();
+    assert!(matches!(test.find(), Found::NeverRan));
+}
+
+#[test]
+fn a_shim_that_nobody_waits_for_runs_its_attempt() {
+    let test = Test::of("echo ran >>ran");
+    fs::create_dir(test.dir()).unwrap();
+    fs::write(test.dir().join("order.json"), serde_json::to_vec(&test.order).unwrap()).unwrap();
+    for _ in 0..3 {
+        // The second and the third find that it has had a shim.
+        Command::new(exe())
+            .arg("shim")
+            .arg(test.dir())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+    }
+    crate::support::until(|| test.dir().join("end.json").exists().then_some(()));
+    assert_eq!(fs::read_to_string(test.folder.path().join("ran")).unwrap(), "ran\n");
+}
+
+#[test]
+fn a_record_that_is_damaged_is_named() {
+    let test = Test::of("exit 0");
+    ended(&test.launch());
+    fs::write(test.dir().join("end.json"), "{\"exit\": 3").unwrap();
+    let error = find(&test.dir()).unwrap_err();
+    assert!(matches!(error, FindError::Record(_)));
+    assert!(error.to_string().contains("end.json is damaged: "), "{error}");
+}
