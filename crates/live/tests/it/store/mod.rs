@@ -2,4 +2,6 @@
 
 mod model;
 
+mod damage;
+
 mod support;
