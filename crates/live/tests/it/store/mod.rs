@@ -4,4 +4,8 @@ mod model;
 
 mod damage;
 
+mod faults;
+
+mod fixture;
+
 mod support;
