@@ -28,6 +28,16 @@ impl Calendar {
         (first && rising && within).then_some(Calendar { origin, period, steps })
     }
 
+    /// Whether it is ever different.
+    pub fn varies(&self) -> bool {
+        self.steps.len() > 1
+    }
+
+    /// How long until all is as it was.
+    pub fn period(&self) -> Span {
+        self.period
+    }
+
     /// How much there is at that time.
     pub fn at(&self, time: Time) -> Resources {
         self.steps[self.step(time).1].1
@@ -35,7 +45,7 @@ impl Calendar {
 
     /// When it changes next after that time, and to how much; `None` if it never does.
     pub fn next(&self, time: Time) -> Option<(Time, Resources)> {
-        if self.steps.len() == 1 {
+        if !self.varies() {
             return None;
         }
         let (begin, step) = self.step(time);

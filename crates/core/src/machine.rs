@@ -46,6 +46,9 @@ pub enum Sharing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     hosts: Vec<Host>,
+    /// What all hosts have together.
+    total: Resources,
+    /// What they had at first: a kind of which some had any stays accounted when it is lost.
     accounted: Resources,
     spread: Spread,
     sharing: Sharing,
@@ -60,8 +63,9 @@ impl Machine {
 
     /// A machine of these hosts, which jobs share, each job on one of them.
     pub fn of(hosts: Vec<Host>) -> Machine {
-        let accounted = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(&host.capacity));
-        Machine { hosts, accounted, spread: Spread::One, sharing: Sharing::Shared, calendar: None }
+        let total = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(&host.capacity));
+        let (spread, sharing) = (Spread::One, Sharing::Shared);
+        Machine { hosts, total, accounted: total, spread, sharing, calendar: None }
     }
 
     /// One host of which a pool has so much, over time. What it has at most is the capacity of the host.
@@ -90,7 +94,7 @@ impl Machine {
     /// The same machine of one host, which now has so much.
     #[must_use]
     pub(crate) fn holding(mut self, capacity: Resources) -> Machine {
-        self.accounted = capacity;
+        self.total = capacity;
         self.hosts[0].capacity = capacity;
         self
     }
@@ -111,7 +115,7 @@ impl Machine {
 
     /// What all hosts have together.
     pub fn capacity(&self) -> Resources {
-        self.accounted
+        self.total
     }
 
     /// Over how many hosts a job may lie.
@@ -124,9 +128,16 @@ impl Machine {
         self.sharing
     }
 
-    /// Whether it is one host of processors and nothing else: then a count says all there is to say of what is free.
+    /// Whether what it has varies over time.
+    pub fn varies(&self) -> bool {
+        self.calendar.as_ref().is_some_and(Calendar::varies)
+    }
+
+    /// Whether it is one host of processors and nothing else, at all times: then a count says all there is to say of
+    /// what is free.
     pub fn is_plain(&self) -> bool {
         self.hosts.len() == 1
+            && self.calendar.is_none()
             && self.sharing == Sharing::Shared
             && self.accounted == Resources::cpus(self.accounted.cpus_count())
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, State, Time, Violation,
+    Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Refusal, State, Time, Violation,
 };
 
 use super::super::{in_turn, start_on};
@@ -136,7 +136,10 @@ impl Anew {
             }
             let demand = demand(desk.ledger(), next.job);
             let place = self.plan.earliest(desk.ledger(), desk.now(), Time::MAX, next.span, &demand, &[]);
-            let Some((at, placement)) = place else { continue };
+            let Some((at, placement)) = place else {
+                self.give_up(desk, &next)?;
+                continue;
+            };
             if made.is_empty() {
                 self.tell(desk, &next, at, &placement)?;
             }
@@ -148,6 +151,26 @@ impl Anew {
             }
         }
         Ok(last)
+    }
+
+    /// Sends a job away that the pool can never hold for so long. Where the pool has only lost what the job asks for, the job
+    /// waits until it is there again, and its promise is broken.
+    fn give_up(&mut self, desk: &mut Desk<'_>, next: &Waiting) -> Result<(), Violation> {
+        let demand = demand(desk.ledger(), next.job);
+        if self.plan.machine().varies() && self.plan.never_fits(desk.now(), next.span, &demand) {
+            self.dequeue(next.job);
+            return desk.refuse(next.job, Refusal::TooLarge);
+        }
+        match desk.ledger().entry(next.job).promise {
+            Some(promise) if promise.best < Time::MAX => desk.break_promise(next.job, Time::MAX),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where what there is varies, somebody may fit whom no end of a job tells of.
+    fn wake(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let change = self.plan.next_change(desk.now()).filter(|_| self.queue.first().is_some());
+        change.map_or(Ok(()), |at| desk.wake_at(at))
     }
 
     /// The job behind `last` in the queue, but for the held one, whose turn came before.
@@ -324,7 +347,8 @@ impl Policy for Anew {
         let placed = self.place(desk);
         self.plan.drop_late();
         placed?;
-        self.count_bypasses(desk)
+        self.count_bypasses(desk)?;
+        self.wake(desk)
     }
 }
 

@@ -11,6 +11,7 @@ use super::super::start_on;
 use super::queue::Queue;
 use super::{Backfilling, Reserved, demand};
 use crate::shared::{HostPlan, Key, Order};
+use crate::window::{Bounds, earliest};
 
 /// Conservative backfilling on hosts (Zotkin et al. §2; Chiang and Vernon §2.2 with every job scheduled).
 ///
@@ -19,11 +20,17 @@ use crate::shared::{HostPlan, Key, Order};
 /// at the earliest start, never later than before; where it cannot start earlier it stays on its hosts. Every reservation
 /// is a promise. Overdue jobs are treated as [`Conservative`](super::super::Conservative) treats them.
 ///
+/// No job starts before its earliest start ([`miserly_core::Terms`]). With [windows](Kept::with_windows) a job is refused that
+/// cannot have one within its bounds; without, only one that could never run. Where lost capacity leaves no place for a
+/// job that has one, it keeps it at the end of time, to come back when there is.
+///
 /// With w waiting jobs and m breakpoints of all hosts: O(w m) at worst for each event at which something ends.
 #[derive(Debug)]
 pub struct Kept {
     name: &'static str,
     order: Order,
+    /// How far ahead a window may lie, if reservations are windows.
+    horizon: Option<Span>,
     queue: Queue,
     places: BTreeMap<JobId, Place>,
     /// The reserved starts of the jobs in the queue.
@@ -60,6 +67,7 @@ impl Kept {
             name,
             queue: Queue::of(order.clone(), order.clone()),
             order,
+            horizon: None,
             places: BTreeMap::new(),
             starts: BTreeSet::new(),
             arrived: Vec::new(),
@@ -67,6 +75,12 @@ impl Kept {
             compress: false,
             repair: false,
         }
+    }
+
+    /// The same, with windows in the place of reservations: none of them further ahead than `horizon` when it is made.
+    #[must_use]
+    pub fn with_windows(self, horizon: Span) -> Kept {
+        Kept { horizon: Some(horizon), ..self }
     }
 
     /// Enters a reservation.
@@ -112,11 +126,16 @@ impl Kept {
     /// The earliest start of a job from now on, but before `until`, and where.
     fn earliest(&self, desk: &Desk<'_>, job: JobId, until: Time) -> Option<(Time, Placement)> {
         let (ledger, now) = (desk.ledger(), desk.now());
+        let request = ledger.request(job);
+        let (span, demand) = (request.planned(), demand(ledger, job));
+        let begin = earliest(request, now);
+        if begin > now {
+            return self.plan.earliest_from(begin, until, span, &demand);
+        }
         let due = self.places.values().filter(|place| place.at <= now);
         let due: Vec<HostId> =
             due.flat_map(|place| place.placement.shares()).map(|share| share.host).collect();
-        let span = ledger.request(job).planned();
-        self.plan.earliest(ledger, now, until, span, &demand(ledger, job), &due)
+        self.plan.earliest(ledger, now, until, span, &demand, &due)
     }
 
     /// Lifts each job and puts it back at its earliest start, in the order of the queue.
@@ -145,13 +164,15 @@ impl Kept {
         }
         for (at, _, job) in jobs {
             let Some(place) = self.places.get(&job).cloned() else { continue };
-            let from = at.max(desk.now());
+            let request = desk.ledger().request(job);
+            let from = at.max(earliest(request, desk.now()));
             let found = if self.plan.holds(from, place.span, &place.placement) {
-                Some((from, place.placement))
+                Some((from, place.placement.clone()))
             } else {
-                self.plan.earliest_from(from, place.span, &demand(desk.ledger(), job))
+                self.plan.earliest_from(from, Time::MAX, place.span, &demand(desk.ledger(), job))
             };
-            let Some((at, placement)) = found else { continue };
+            // As much is not here any more: it waits until it is here again.
+            let (at, placement) = found.unwrap_or((Time::MAX, place.placement));
             self.put(desk, job, at, placement)?;
         }
         Ok(())
@@ -161,7 +182,13 @@ impl Kept {
     fn admit(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
         for job in std::mem::take(&mut self.arrived) {
-            let Some((at, placement)) = self.earliest(desk, job, Time::MAX) else { continue };
+            let request = desk.ledger().request(job);
+            let bounds = Bounds::of(request, now, self.horizon.unwrap_or(Span::MAX));
+            let until = bounds.until(request.planned());
+            let Some((at, placement)) = self.earliest(desk, job, until) else {
+                desk.refuse(job, bounds.refusal(&self.plan, desk.ledger().request(job)))?;
+                continue;
+            };
             self.keep(now, job, desk.ledger(), at, placement.clone());
             desk.plan_on(job, at, placement)?;
             desk.promise(job, at)?;
@@ -192,7 +219,7 @@ impl Kept {
     fn reason(&self, desk: &Desk<'_>, job: JobId, arrival: Key) -> Reason {
         let now = desk.now();
         if desk.ledger().request(job).submit < now {
-            return Reason::Reserved;
+            return if self.horizon.is_some() { Reason::Promised } else { Reason::Reserved };
         }
         let later = self.starts.iter().rev().take_while(|(at, _)| *at > now);
         let mut passed = later.filter_map(|(_, other)| self.places.get(other));
@@ -233,7 +260,8 @@ impl Policy for Kept {
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        *self = Kept::named(self.name, ledger.machine(), self.order.clone());
+        let horizon = self.horizon;
+        *self = Kept { horizon, ..Kept::named(self.name, ledger.machine(), self.order.clone()) };
         self.plan = HostPlan::rebuild(now, ledger);
         for job in ledger.waiting() {
             let entry = ledger.entry(job);

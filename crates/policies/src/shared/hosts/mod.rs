@@ -4,12 +4,15 @@ mod timeline;
 
 mod search;
 
+mod pool;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{
     Entry, Expected, HostId, JobId, Ledger, Machine, Placement, Resources, Sharing, Span, State, Time,
 };
 
+use self::pool::Pool;
 use self::timeline::Timeline;
 
 /// What the hosts of a machine have free over time, beside the jobs that run and the reservations.
@@ -19,6 +22,9 @@ use self::timeline::Timeline;
 ///
 /// Each host has a timeline of its own; an index over all breakpoints leads a search from one instant at which some
 /// host changes to the next. With n breakpoints of a host and m of all: a change is O(n + log m).
+///
+/// A pool is a machine of one host of which there is more at one time than at another; its calendar is known for ever, and
+/// so it is no part of the timeline.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
     machine: Machine,
@@ -155,7 +161,8 @@ impl HostPlan {
 
     /// What the host has free at that time.
     pub fn free_at(&self, host: HostId, time: Time) -> Resources {
-        self.hosts[host.index()].free_at(time)
+        let free = self.hosts[host.index()].free_at(time);
+        self.pool().map_or(free, |pool| free.less(&pool.lacking(time)))
     }
 
     /// Reserves a placement from `at` on.
@@ -206,6 +213,17 @@ impl HostPlan {
             });
             *falling += usize::from(!line.is_rising());
         }
+    }
+
+    /// The machine as a pool, if it is one.
+    fn pool(&self) -> Option<Pool<'_>> {
+        let (calendar, line) = (self.machine.calendar()?, self.hosts.first()?);
+        Some(Pool { line, calendar, capacity: self.machine.capacity() })
+    }
+
+    /// When what a pool has changes next.
+    pub fn next_change(&self, now: Time) -> Option<Time> {
+        self.machine.calendar()?.next(now).map(|(at, _)| at)
     }
 
     /// What a job has to find free on a host; `None` if it could not lie there at all.

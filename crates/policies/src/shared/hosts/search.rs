@@ -3,6 +3,8 @@
 use miserly_core::{FreeHosts, HostId, Kind, Ledger, Placement, Resources, Share, Span, Spread, Time};
 
 use super::HostPlan;
+use super::pool::Pool;
+use super::timeline::Timeline;
 
 impl HostPlan {
     /// Where a job can start now and stay for `span`, with nobody who has a reservation in its way.
@@ -21,6 +23,10 @@ impl HostPlan {
         demand: &Resources,
         due: &[HostId],
     ) -> Option<Placement> {
+        if let Some(pool) = self.pool() {
+            let here = pool.earliest(now, now + Span::TICK, span, demand);
+            return here.map(|_| Placement::on(HostId(0), *demand));
+        }
         let free = ledger.free_hosts();
         match self.machine.spread() {
             Spread::One => {
@@ -50,19 +56,35 @@ impl HostPlan {
         if now >= until {
             return None;
         }
+        if self.pool().is_some() {
+            return self.earliest_from(now, until, span, demand);
+        }
         if let Some(placement) = self.fit_now(ledger, now, span, demand, due) {
             return Some((now, placement));
         }
         self.earliest_after(now, until, span, demand)
     }
 
-    /// The earliest start not before `from`, which may be later than now.
-    pub fn earliest_from(&self, from: Time, span: Span, demand: &Resources) -> Option<(Time, Placement)> {
+    /// The earliest start not before `from`, which may be later than now, but before `until`.
+    pub fn earliest_from(
+        &self,
+        from: Time,
+        until: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        if from >= until {
+            return None;
+        }
+        if let Some(pool) = self.pool() {
+            let at = pool.earliest(from, until, span, demand)?;
+            return Some((at, Placement::on(HostId(0), *demand)));
+        }
         let here = match self.machine.spread() {
             Spread::One => self.best(from, span, demand, (0..).map(HostId).take(self.hosts.len())),
             Spread::Any => self.fit_throughout(from, span, demand),
         };
-        here.map(|placement| (from, placement)).or_else(|| self.earliest_after(from, Time::MAX, span, demand))
+        here.map(|placement| (from, placement)).or_else(|| self.earliest_after(from, until, span, demand))
     }
 
     fn earliest_after(
@@ -75,6 +97,18 @@ impl HostPlan {
         match self.machine.spread() {
             Spread::One => self.earliest_on_one(after, until, span, demand),
             Spread::Any => self.earliest_on_any(after, until, span, demand),
+        }
+    }
+
+    /// Whether nobody could ever stay here for `span` with so much, even if nobody else were here and nothing lost.
+    pub fn never_fits(&self, from: Time, span: Span, demand: &Resources) -> bool {
+        match self.machine.calendar() {
+            Some(calendar) => {
+                let capacity = calendar.most();
+                let pool = Pool { line: &Timeline::new(&capacity), calendar, capacity };
+                pool.earliest(from, Time::MAX, span, demand).is_none()
+            }
+            None => HostPlan::new(&self.machine).earliest_from(from, Time::MAX, span, demand).is_none(),
         }
     }
 
@@ -169,6 +203,9 @@ impl HostPlan {
 
     /// Whether all of this is free from `at` on: what a reservation needs to stay where it is.
     pub fn holds(&self, at: Time, span: Span, placement: &Placement) -> bool {
+        if let Some(pool) = self.pool() {
+            return pool.earliest(at, at + Span::TICK, span, &placement.total()).is_some();
+        }
         let free = |share: &Share| self.hosts[share.host.index()].fits(at, span, &share.amount);
         placement.shares().iter().all(free)
     }

@@ -124,11 +124,30 @@ impl Timeline {
         if self.rising { steps.next().is_some_and(enough) } else { steps.all(enough) }
     }
 
+    /// What is free from `from` on, stretch by stretch, each with its end; the last one ends never.
+    pub(super) fn stretches(&self, from: Time) -> impl Iterator<Item = (Time, Stretch<'_>)> {
+        let first = self.locate(from);
+        let ends = self.points[first + 1..].iter().map(|(at, _)| Time::from_ticks(*at)).chain([Time::MAX]);
+        ends.zip(self.points[first..].iter().map(|(_, free)| Stretch(free)))
+    }
+
     fn steps(&self, from: Time, span: Span) -> impl Iterator<Item = &Amounts> {
         let to = (from + span).ticks();
         let first = self.locate(from);
         let within = move |(index, (at, _)): &(usize, &(i64, Amounts))| *index == 0 || *at < to;
         self.points[first..].iter().enumerate().take_while(within).map(|(_, (_, free))| free)
+    }
+}
+
+/// What is free for some time, without a change.
+#[derive(Clone, Copy)]
+pub(super) struct Stretch<'a>(&'a Amounts);
+
+impl Stretch<'_> {
+    /// Whether so much is free, beside `lacking`, which is not there.
+    pub(super) fn has_beside(self, need: &Resources, lacking: &Resources) -> bool {
+        let mut kinds = amounts(need).into_iter().zip(amounts(lacking)).zip(self.0);
+        kinds.all(|((need, lacking), free)| need == 0 || need.saturating_add(lacking) <= *free)
     }
 }
 
