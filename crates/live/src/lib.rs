@@ -12,3 +12,5 @@ pub mod service;
 pub mod api;
 
 pub mod client;
+
+pub mod submit;
