@@ -25,3 +25,5 @@ pub mod api;
 mod users;
 
 pub mod client;
+
+pub mod submit;
