@@ -22,8 +22,9 @@ pub mod daemon;
 mod timer;
 
 pub mod api;
-mod users;
 
 pub mod client;
 
 pub mod submit;
+
+mod users;
