@@ -120,18 +120,19 @@ impl<H: Hands> Engine<H> {
     pub(super) fn retie(&mut self, now: Now) -> Result<(), EngineError> {
         // Each time a job is tied closer or let go, at most as often as there are ties.
         for _ in 0..=self.tied.len() {
+            let at = self.fresh(now)?;
             let mut round = Round::default();
-            self.loosen(&mut round);
-            self.bring_in(self.last.max(now.ticks), &mut round);
+            self.loosen(at, &mut round);
+            self.bring_in(at, &mut round);
             if round.is_empty() {
                 return Ok(());
             }
-            self.play(now, self.last.max(now.ticks), round)?;
+            self.play(now, at, round)?;
         }
         Ok(())
     }
 
-    fn loosen(&mut self, round: &mut Round) {
+    fn loosen(&mut self, at: Time, round: &mut Round) {
         for number in self.tied.clone() {
             let Some(record) = self.records.get_mut(&number) else { continue };
             let before = record.after.len();
@@ -151,7 +152,6 @@ impl<H: Hands> Engine<H> {
                     self.tied.remove(&number);
                 }
             } else if back && !loose && self.knows_ends_before(number) {
-                let at = self.last;
                 self.submit_record(at, number, round);
             }
         }

@@ -34,7 +34,7 @@ impl<H: Hands> Engine<H> {
             }
         }
         if !round.is_empty() {
-            self.play(now, self.last.max(now.ticks), round)?;
+            self.play_now(now, round)?;
         }
         for job in over {
             let phase = Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None };
@@ -75,7 +75,7 @@ impl<H: Hands> Engine<H> {
         if stands == Stands::In {
             let mut round = Round::default();
             round.withdrawn.extend(self.handles.get(&job));
-            self.play(now, self.last.max(now.ticks), round)?;
+            self.play_now(now, round)?;
         }
         if let Some(record) = self.records.get_mut(&job) {
             record.stands = Stands::Back { held: true };
@@ -94,7 +94,7 @@ impl<H: Hands> Engine<H> {
             Ok(_) => return Ok(Err(problem(ProblemCode::Conflict, format!("job {job} is not held")))),
             Err(problem) => return Ok(Err(problem)),
         }
-        let at = self.last.max(now.ticks);
+        let at = self.fresh(now)?;
         let mut round = Round::default();
         if let Some(mut record) = self.records.remove(&job) {
             record.stands = Stands::Back { held: false };
@@ -157,7 +157,7 @@ impl<H: Hands> Engine<H> {
         }
         let mut round = Round::default();
         round.amended.push(amendment);
-        self.play(now, self.last.max(now.ticks), round)?;
+        self.play_now(now, round)?;
         self.lengthen(job, time);
         Ok(self.view_of(now, job))
     }

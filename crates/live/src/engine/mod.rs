@@ -196,9 +196,11 @@ impl<H: Hands> Engine<H> {
 
     /// When the engine wants a turn, if nothing happens before.
     pub fn next_moment(&self) -> Option<Time> {
-        if self.retry.is_some() {
-            return self.retry;
-        }
+        self.retry.or_else(|| self.next_due())
+    }
+
+    /// When something is due next, if nothing happens before.
+    fn next_due(&self) -> Option<Time> {
         let ends = self.running.iter().filter_map(|number| self.expected_end(*number));
         let back = self.tied.iter().filter_map(|number| self.records.get(number)?.back_until());
         ends.chain(back).chain(self.system.wake()).min()

@@ -31,7 +31,7 @@ impl<H: Hands> Engine<H> {
         let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
         self.turn.lines.push(super::rounds::json(&began));
         let round = Round { fault: Some(Fault::Away), ..Round::default() };
-        self.play(now, self.last.max(now.ticks), round)?;
+        self.play_now(now, round)?;
         self.write_down()?;
         self.carry_out(now);
         Ok(Ok(()))

@@ -1,6 +1,6 @@
 //! Rounds: what happens is told to the system at the instant at which it happened.
 
-use miserly_core::{Effect, Expected, JobId, Round, State, Submission, Time};
+use miserly_core::{Effect, Expected, JobId, Round, Span, State, Submission, Time};
 
 use super::{
     Attempt, Engine, EngineError, Hands, JournalLine, Outcome, Record, RoundLine, SavedEntry, Stands,
@@ -8,6 +8,18 @@ use super::{
 use crate::clock::Now;
 
 impl<H: Hands> Engine<H> {
+    /// The instant of the next round: now, or a tick after the last one. All that is due by then is played before, so that no two
+    /// rounds have an instant in common: what is written down says what came first.
+    pub(super) fn fresh(&mut self, now: Now) -> Result<Time, EngineError> {
+        loop {
+            let at = now.ticks.max(self.last + Span::TICK);
+            if self.next_due().is_none_or(|due| due > at) {
+                return Ok(at);
+            }
+            self.play_due(Now { ticks: at, wall: now.wall_at(at) }, vec![])?;
+        }
+    }
+
     /// Plays all that was due up to now, and the ends of processes, each at its instant. An instant never goes back: what
     /// comes to be known later than something that was played is played then.
     pub(super) fn play_due(
@@ -18,9 +30,9 @@ impl<H: Hands> Engine<H> {
         let mut overs = overs.into_iter().peekable();
         loop {
             let over = overs.peek().map(|(at, ..)| *at);
-            let due = self.next_moment().into_iter().chain(over).min();
+            let due = self.next_due().into_iter().chain(over).min();
             let Some(at) = due.filter(|at| *at <= now.ticks) else { return Ok(()) };
-            let at = at.max(self.last);
+            let at = at.max(self.last + Span::TICK);
             let mut round = Round::default();
             while let Some((_, attempt, outcome)) = overs.next_if(|(when, ..)| *when <= at) {
                 self.over(now, at, attempt, outcome, &mut round);
@@ -32,7 +44,7 @@ impl<H: Hands> Engine<H> {
     }
 
     /// Jobs that should have ended by now, and that are not known to have.
-    fn find_overdue(&self, at: Time, round: &mut Round) {
+    pub(super) fn find_overdue(&self, at: Time, round: &mut Round) {
         for number in &self.running {
             let Some(job) = self.handles.get(number) else { continue };
             let gone = round.ended.iter().any(|ended| ended.job == *job);
@@ -73,6 +85,12 @@ impl<H: Hands> Engine<H> {
         }
         self.turn.touched.insert(number);
         round.submitted.push(Submission { job, request });
+    }
+
+    /// Plays a round now.
+    pub(super) fn play_now(&mut self, now: Now, round: Round) -> Result<Vec<(i64, Effect)>, EngineError> {
+        let at = self.fresh(now)?;
+        self.play(now, at, round)
     }
 
     /// Plays a round, if anything happened in it or something was due, and takes in what comes of it.

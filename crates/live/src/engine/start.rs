@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{Entry, Fault, JobId, Round, State, System, Time};
+use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
 use super::cpus::Cpus;
 use super::{
@@ -99,11 +99,13 @@ impl<H: Hands> Engine<H> {
 
     /// Nobody scheduled until now: all that happened meanwhile happens now.
     pub(super) fn away(&mut self, now: Now, meanwhile: Vec<(Attempt, Outcome)>) -> Result<(), EngineError> {
-        let at = self.last.max(now.ticks);
+        // Not what was due before: it was not done then.
+        let at = now.ticks.max(self.last + Span::TICK);
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         for (attempt, outcome) in meanwhile {
             self.over(now, at, attempt, outcome, &mut round);
         }
+        self.find_overdue(at, &mut round);
         self.play(now, at, round)?;
         Ok(())
     }

@@ -34,7 +34,7 @@ impl<H: Hands> Engine<H> {
         }
         let numbers: Vec<i64> = records.iter().map(|record| record.number).collect();
         self.next_number += i64::try_from(records.len()).unwrap_or(i64::MAX);
-        let at = self.last.max(now.ticks);
+        let at = self.fresh(now)?;
         let mut round = Round::default();
         for record in records {
             self.enter(at, record, &mut round);
@@ -99,7 +99,7 @@ impl<H: Hands> Engine<H> {
         now: Now,
         records: &[Record],
     ) -> Result<Result<Vec<Option<Window>>, Problem>, EngineError> {
-        let at = self.last.max(now.ticks);
+        let at = self.fresh(now)?;
         let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == records[0].queue) else {
             return Ok(Ok(vec![]));
         };
