@@ -48,6 +48,10 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page, of the program or of a command
     Man(ManArgs),
+    /// Run the attempt in a folder and record its end; for the daemon alone
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    Shim(ShimArgs),
 }
 
 /// How a log becomes a run; the same for every command that runs one.
@@ -296,6 +300,13 @@ pub(crate) struct ManArgs {
     /// The command, such as simulate or workload generate; without it, the program itself
     #[arg(value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+pub(crate) struct ShimArgs {
+    /// The folder of the attempt
+    pub(crate) dir: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -20,6 +20,11 @@ use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // Before there is a handler, which a shim must not have, nor its thread.
+    #[cfg(target_os = "linux")]
+    if let Command::Shim(args) = &cli.command {
+        return miserly_launch::shim::run(&args.dir);
+    }
     // Without the handler an interrupt only leaves a temporary file behind, so its failure is no reason to stop.
     let _ = ctrlc::set_handler(|| {
         miserly_report::remove_unfinished();
@@ -48,6 +53,8 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Report(args) => commands::experiment::report(args)?,
         Command::Completions(args) => commands::shell::completions(args)?,
         Command::Man(args) => commands::shell::man(args)?,
+        #[cfg(target_os = "linux")]
+        Command::Shim(args) => return Ok(miserly_launch::shim::run(&args.dir)),
     }
     Ok(ExitCode::SUCCESS)
 }
