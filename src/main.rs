@@ -55,9 +55,9 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Reproduce(args) => commands::experiment::reproduce(args)?,
         Command::Report(args) => commands::experiment::report(args)?,
         Command::Daemon(args) => commands::live::daemon::run(args)?,
-        Command::Shim(args) => return Ok(miserly_launch::shim::run(&args.folder)),
         Command::Completions(args) => commands::shell::completions(args)?,
         Command::Man(args) => commands::shell::man(args)?,
+        Command::Shim(args) => return Ok(miserly_launch::shim::run(&args.dir)),
     }
     Ok(ExitCode::SUCCESS)
 }

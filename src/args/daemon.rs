@@ -34,5 +34,5 @@ pub(crate) struct DaemonArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ShimArgs {
     /// The folder of the attempt
-    pub(crate) folder: PathBuf,
+    pub(crate) dir: PathBuf,
 }

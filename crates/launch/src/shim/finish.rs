@@ -55,7 +55,7 @@ impl Owner {
             Ok(()) => true,
             Err(error) => {
                 finish.wait(now);
-                eprintln!("{error}");
+                super::complain(&error);
                 false
             }
         }

@@ -27,7 +27,8 @@ mod alarm;
 mod command;
 
 use std::env;
-use std::io;
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -55,10 +56,15 @@ pub fn run(dir: &Path) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("miserly shim {}: {error}", dir.display());
+            complain(&format_args!("miserly shim {}: {error}", dir.display()));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes to the log of the folder. Where that is not possible, on a full disk, the job goes on all the same.
+fn complain(complaint: &dyn Display) {
+    let _ = writeln!(io::stderr(), "{complaint}");
 }
 
 /// Starts the shim in a session of its own and does not wait for it.

@@ -3,12 +3,12 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use miserly_launch::{Exit, Found, LaunchError, Told, find, launch};
+use miserly_launch::{Exit, Found, LaunchError, Phase, Told, find, launch};
 use tempfile::TempDir;
 
-use crate::support::{Test, done, ended, exe};
+use crate::support::{Test, done, ended, exe, until};
 
 /// A file system of a few hundred kilobytes.
 struct SmallDisk {
@@ -20,7 +20,11 @@ impl SmallDisk {
     fn mount() -> Option<SmallDisk> {
         let folder = TempDir::new().unwrap();
         let mut mount = Command::new("mount");
-        let status = mount.args(["-t", "tmpfs", "-o", "size=256k", "miserly"]).arg(folder.path()).status();
+        let status = mount
+            .args(["-t", "tmpfs", "-o", "size=256k", "miserly"])
+            .arg(folder.path())
+            .stderr(Stdio::null())
+            .status();
         if status.is_ok_and(|status| status.success()) {
             return Some(SmallDisk { folder });
         }
@@ -59,6 +63,27 @@ fn an_end_is_recorded_on_a_full_disk() {
     done(&mut shim, &Told::Hello);
     fs::write(test.folder.path().join("go"), "").unwrap();
     assert_eq!(ended(&shim).exit, Exit::Code(6));
+}
+
+#[test]
+fn an_end_that_cannot_be_recorded_can_be_asked_for_and_is_recorded_later() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let test = Test::of("exec 2>/dev/null; echo here; while [ ! -e go ]; do sleep 0.01; done; exit 6");
+    let dir = disk.path().join("7.1");
+    let mut shim = launch(exe(), &dir, &test.order).unwrap();
+    test.wait_out("here");
+    // As on a file system that cannot make room beforehand.
+    fs::remove_file(dir.join("end.room")).unwrap();
+    let fill = disk.fill();
+    fs::write(test.folder.path().join("go"), "").unwrap();
+    let end = until(|| match done(&mut shim, &Told::Hello).phase {
+        Phase::Ended(end) => Some(end),
+        _ => None,
+    });
+    assert_eq!(end.exit, Exit::Code(6));
+    assert_eq!(shim.end().unwrap(), None);
+    fs::remove_file(fill).unwrap();
+    assert_eq!(ended(&shim), *end);
 }
 
 #[test]
