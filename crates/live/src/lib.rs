@@ -9,4 +9,6 @@ pub mod model;
 
 pub mod store;
 
+pub mod config;
+
 pub mod service;
