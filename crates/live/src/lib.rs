@@ -13,6 +13,8 @@ pub mod clock;
 
 pub mod store;
 
+pub mod config;
+
 pub mod engine;
 
 pub mod process;
