@@ -9,10 +9,10 @@ use miserly_live::daemon::{self, Options};
 use miserly_live::engine::{Queue, Setup};
 use miserly_policies::Chosen;
 
-use crate::args::DaemonArgs;
+use crate::args::ServeArgs;
 
 /// Runs the daemon until it is told to end.
-pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let state = args.state.clone().context("--state")?;
     let socket = args.socket.clone().unwrap_or_else(|| state.join("socket"));
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
