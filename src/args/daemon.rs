@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ServeArgs {
     /// The configuration; half of the machine's processors and memory, in one queue, where it is left out
     #[arg(long, value_name = "FILE")]

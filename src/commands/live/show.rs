@@ -154,6 +154,7 @@ const fn failure(why: Failure) -> &'static str {
         Failure::Directory => "the folder that it is to run in is not there",
         Failure::Output => "its output cannot be opened",
         Failure::Program => "the program is not there, or cannot be run",
+        Failure::Refused => "its queue's policy will never start it",
         Failure::System => "the system refused",
     }
 }
@@ -203,7 +204,6 @@ fn why(why: &Why) -> String {
         }
         Why::Resources { kind, asked, free } => format!("it asks for {asked} {kind}, and {free} are free"),
         Why::Reserved => "what is free is kept for other jobs until their starts".to_owned(),
-        Why::Drained => "the daemon starts nothing until `miserly drain --undo`".to_owned(),
     }
 }
 

@@ -30,7 +30,7 @@ fn shown(status: &Status) -> String {
         },
     );
     if status.draining {
-        text += "draining       no job is started; `miserly drain --undo` ends that\n";
+        text += "draining       no new jobs are accepted; `miserly drain --undo` ends that\n";
     }
     text + "\n" + &queues(&status.queues) + &unenforced(status)
 }
