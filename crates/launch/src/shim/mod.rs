@@ -45,7 +45,7 @@ const COMMAND: &str = "command";
 
 /// What `shim DIR` does, where `DIR` is the folder of an attempt. The process must have no other thread, and no handlers of signals.
 ///
-/// For [`launch`](crate::launch) alone: where the folder has had a shim already, or is none, it changes nothing.
+/// For [`launch`](crate::launch()) alone: where the folder has had a shim already, or is none, it changes nothing.
 pub fn run(dir: &Path) -> ExitCode {
     let stage = env::var_os(STAGE);
     let done = match stage.as_ref().and_then(|stage| stage.to_str()) {

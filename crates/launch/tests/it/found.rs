@@ -1,12 +1,14 @@
 //! What a daemon that was away finds.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use miserly_launch::{Exit, FindError, Found, LostTo, Phase, Told, find};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Test, alive, done, ended, exe, gone, kill};
+use crate::support::{Test, alive, done, ended, exe, gone, kill, stat, until};
 
 fn kill_9(pid: u32) {
     kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
@@ -59,31 +61,70 @@ fn a_shim_that_was_killed_is_lost_and_nothing_of_the_job_is_left() {
 }
 
 #[test]
-fn a_session_of_the_same_number_is_left_alone() {
+fn a_lost_attempt_is_not_begun_again() {
+    let test = Test::of("echo ran >>ran; echo here; sleep 100");
+    let shim = test.launch();
+    test.wait_out("here");
+    kill_9(shim.identity().pid);
+    assert!(gone(&shim));
+    // Also if nobody has looked yet, and nothing tells of the first shim.
+    for name in ["shim.json", "ctl", "end.room"] {
+        fs::remove_file(test.dir().join(name)).unwrap();
+    }
+    begin_again(&test);
+    assert!(matches!(test.find(), Found::Lost(_)));
+    assert_eq!(fs::read_to_string(test.folder.path().join("ran")).unwrap(), "ran\n");
+}
+
+/// Calls a shim for an attempt, and gives it time.
+fn begin_again(test: &Test) {
+    let mut shim = Command::new(exe());
+    shim.arg("shim").arg(test.dir()).stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+    thread::sleep(Duration::from_millis(300));
+}
+
+/// A stranger who leads a session of its own.
+fn stranger() -> Child {
+    let child = Command::new("setsid").args(["sleep", "100"]).stdin(Stdio::null()).spawn().unwrap();
+    // Started by a test, it leads no process group, and so it need not fork.
+    until(|| stat(child.id()).filter(|stat| stat[3] == child.id().to_string()));
+    child
+}
+
+/// Looks for an attempt that was lost long ago, whose session's number is a stranger's now; `change` is what else its record says.
+fn stranger_survives(change: impl Fn(&mut serde_json::Value, &Child)) {
     let test = Test::of("echo here; sleep 100");
     let shim = test.launch();
     test.wait_out("here");
     kill_9(shim.identity().pid);
     assert!(gone(&shim));
-    // As if the number of the main process had come back: a stranger who leads a session of that number.
-    let mut stranger = Command::new("setsid").args(["-w", "sleep", "100"]).spawn().unwrap();
-    let leader = crate::support::until(|| {
-        let children = format!("/proc/{0}/task/{0}/children", stranger.id());
-        let pid =
-            fs::read_to_string(children).ok()?.split_whitespace().next().and_then(|pid| pid.parse().ok());
-        pid.or(Some(stranger.id()))
-            .filter(|pid| crate::support::stat(*pid).is_some_and(|stat| stat[3] == pid.to_string()))
-    });
+    let mut stranger = stranger();
     let path = test.dir().join("started.json");
     let mut started: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    started["sid"] = leader.into();
-    started["pid"] = leader.into();
+    (started["sid"], started["pid"]) = (stranger.id().into(), stranger.id().into());
+    change(&mut started, &stranger);
     fs::write(&path, started.to_string()).unwrap();
     let Found::Lost(lost) = test.find() else { panic!("it is not lost") };
-    assert!(lost.killed.is_empty());
-    assert!(alive(leader));
-    kill_9(leader);
+    assert!(lost.killed.is_empty() && alive(stranger.id()));
+    stranger.kill().unwrap();
     stranger.wait().unwrap();
+}
+
+#[test]
+fn a_session_whose_leader_is_another_is_left_alone() {
+    stranger_survives(|started, _| started["autogroup"] = serde_json::Value::Null);
+}
+
+#[test]
+fn a_session_that_the_kernel_weighs_apart_is_left_alone() {
+    if fs::metadata("/proc/self/autogroup").is_err() {
+        eprintln!("skipped: this kernel does not weigh sessions");
+        return;
+    }
+    // As if the leader had gone, which would have told: it is taken for the leader of old.
+    stranger_survives(|started, stranger| {
+        started["start_time"] = stat(stranger.id()).unwrap()[19].parse::<u64>().unwrap().into();
+    });
 }
 
 #[test]
@@ -112,15 +153,7 @@ fn an_attempt_that_was_given_up_is_not_begun() {
     fs::write(test.dir().join("order.json"), order).unwrap();
     assert!(matches!(test.find(), Found::NeverRan));
     // The shim that was on its way comes late.
-    let status = Command::new(exe())
-        .arg("shim")
-        .arg(test.dir())
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .unwrap();
-    assert!(status.success());
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    begin_again(&test);
     assert!(!test.folder.path().join("ran").exists());
     assert!(matches!(test.find(), Found::NeverRan));
 }
@@ -148,7 +181,7 @@ fn a_shim_that_nobody_waits_for_runs_its_attempt() {
             .status()
             .unwrap();
     }
-    crate::support::until(|| test.dir().join("end.json").exists().then_some(()));
+    until(|| test.dir().join("end.json").exists().then_some(()));
     assert_eq!(fs::read_to_string(test.folder.path().join("ran")).unwrap(), "ran\n");
 }
 
