@@ -29,7 +29,7 @@ fn judge_script(script: &str, now: &Zoned) {
     assert!(warnings.is_sorted_by_key(|remark| remark.line));
     assert!(wishes.time.is_none_or(|time| (1..=10_000_000_000).contains(&time)));
     assert!(wishes.cpus.is_none_or(|cpus| cpus > 0));
-    assert!(wishes.memory.is_none_or(|Memory::Job(bytes) | Memory::PerCpu(bytes)| bytes > 0));
+    assert!(wishes.memory.is_none_or(|(Memory::Job(bytes) | Memory::PerCpu(bytes))| bytes > 0));
     assert!(wishes.array.is_none_or(|array| array.first <= array.last && array.step > 0));
     assert!(wishes.after.is_none_or(|jobs| !jobs.is_empty() && jobs.iter().all(|job| *job > 0)));
 }

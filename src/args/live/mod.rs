@@ -40,7 +40,16 @@ pub(crate) struct QueueArgs {
     pub(crate) limit: Option<u32>,
 
     /// Show the jobs again and again, every 2 s or as often as said
-    #[arg(long, short, value_name = "PERIOD", num_args = 0..=1, require_equals = true, default_missing_value = "2s", value_parser = length_of_time, conflicts_with = "json")]
+    #[arg(
+        long,
+        short,
+        value_name = "PERIOD",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "2s",
+        value_parser = length_of_time,
+        conflicts_with = "json"
+    )]
     pub(crate) watch: Option<u64>,
 
     /// Print JSON

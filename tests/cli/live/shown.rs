@@ -1,3 +1,6 @@
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use serde_json::json;
 
 use super::daemon::{Daemon, job, promise};
@@ -35,6 +38,18 @@ JOB   NAME    USER  QUEUE  CPUS  MEMORY   TIME  STATE         START             
     assert_eq!(daemon.stdout("queue"), expect);
     assert_eq!(daemon.stdout("queue --all --array 7 --limit 5 --queue a&b"), "no jobs\n");
     assert_eq!(parsed(&daemon.stdout("queue --json")), json!(jobs));
+}
+
+#[test]
+fn watching_shows_it_again_and_again() {
+    let daemon = Daemon::new(&[("GET /v1/jobs?all=false", 200, json!([]))]);
+    let mut child =
+        daemon.command("queue --watch=1s").stdout(Stdio::piped()).spawn().expect("a program that starts");
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map(|line| line.expect("text"));
+    // Three texts, each with the time above it; then whoever looked has gone.
+    let shown: Vec<String> = lines.take(9).collect();
+    assert_eq!(shown.iter().filter(|line| *line == "no jobs").count(), 3, "{shown:?}");
+    assert_eq!(child.wait().expect("an end").code(), Some(0));
 }
 
 #[test]
