@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use miserly_launch::{Exit, FindError, Found, LostTo, Phase, Told, find};
+use miserly_launch::{Cause, Exit, FindError, Found, LostTo, Phase, Told, find};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Test, alive, done, ended, exe, gone, kill, stat, until};
@@ -91,6 +91,10 @@ fn stranger() -> Child {
     child
 }
 
+fn start_time(child: &Child) -> u64 {
+    stat(child.id()).unwrap()[19].parse().unwrap()
+}
+
 /// Looks for an attempt that was lost long ago, whose session's number is a stranger's now; `change` is what else its record says.
 fn stranger_survives(change: impl Fn(&mut serde_json::Value, &Child)) {
     let test = Test::of("echo here; sleep 100");
@@ -112,7 +116,10 @@ fn stranger_survives(change: impl Fn(&mut serde_json::Value, &Child)) {
 
 #[test]
 fn a_session_whose_leader_is_another_is_left_alone() {
-    stranger_survives(|started, _| started["autogroup"] = serde_json::Value::Null);
+    stranger_survives(|started, stranger| {
+        started["autogroup"] = serde_json::Value::Null;
+        started["start_time"] = (start_time(stranger) - 1).into();
+    });
 }
 
 #[test]
@@ -123,7 +130,7 @@ fn a_session_that_the_kernel_weighs_apart_is_left_alone() {
     }
     // As if the leader had gone, which would have told: it is taken for the leader of old.
     stranger_survives(|started, stranger| {
-        started["start_time"] = stat(stranger.id()).unwrap()[19].parse::<u64>().unwrap().into();
+        started["start_time"] = start_time(stranger).into();
     });
 }
 
@@ -143,6 +150,16 @@ fn another_boot_kills_nobody() {
     let Found::Lost(lost) = test.find() else { panic!("it is not lost") };
     assert_eq!((lost.to, lost.killed), (LostTo::Reboot, vec![]));
     assert!(shim.tell(&Told::Hello).is_err());
+}
+
+#[test]
+fn a_shim_whose_folder_is_removed_does_not_stay_for_ever() {
+    let test = Test::of("echo here; sleep 100");
+    let mut shim = test.launch();
+    test.wait_out("here");
+    fs::remove_dir_all(test.dir()).unwrap();
+    done(&mut shim, &Told::Kill { grace: Duration::ZERO, cause: Cause::User });
+    assert!(gone(&shim));
 }
 
 #[test]

@@ -96,6 +96,16 @@ impl Test {
     }
 }
 
+impl Drop for Test {
+    /// Leaves nothing running, also when the test has failed.
+    fn drop(&mut self) {
+        if let Ok(Found::Alive(mut shim)) = find(&self.dir()) {
+            let _ = shim.tell(&Told::Kill { grace: Duration::ZERO, cause: Cause::User });
+            gone(&shim);
+        }
+    }
+}
+
 /// Waits for the end of an attempt.
 #[track_caller]
 pub(crate) fn ended(shim: &Shim) -> End {
