@@ -20,7 +20,7 @@ use miserly_sim::Grouping;
 use miserly_workload::o2k::Month;
 use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
 
-pub(crate) use self::daemon::{ServeArgs, ShimArgs};
+pub(crate) use self::daemon::{ReplayArgs, ServeArgs, ShimArgs};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
     AskArgs, CancelArgs, DaemonArgs, DrainArgs, ExtendArgs, JobArgs, JobsArgs, LogsArgs, QueueArgs,
@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Schedule jobs on this machine: every accepted job is told a start and an end, and the promise is kept
     Daemon(ServeArgs),
+    /// Play the daemon's journal again in the simulator, and tell whether it comes to the same
+    Replay(ReplayArgs),
     /// Own one attempt of a job; the daemon calls this
     #[command(hide = true)]
     Shim(ShimArgs),

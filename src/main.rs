@@ -55,6 +55,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Reproduce(args) => commands::experiment::reproduce(args)?,
         Command::Report(args) => commands::experiment::report(args)?,
         Command::Daemon(args) => commands::live::daemon::run(args)?,
+        Command::Replay(args) => return commands::live::replay::run(args),
         Command::Submit(args) => return commands::live::submit(args),
         Command::Queue(args) => return commands::live::queue(args),
         Command::Show(args) => return commands::live::show(args),

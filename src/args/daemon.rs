@@ -32,6 +32,17 @@ pub(crate) struct ServeArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The folder of the daemon's state, which may be running
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) state: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ShimArgs {
     /// The folder of the attempt
     pub(crate) dir: PathBuf,

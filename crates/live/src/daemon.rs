@@ -89,7 +89,10 @@ pub fn run(options: Options, reread: impl Fn() -> Result<Configuration, String>)
     runtime.block_on(daemon(options, reread))
 }
 
-async fn daemon(options: Options, reread: impl Fn() -> Result<Configuration, String>) -> Result<(), DaemonError> {
+async fn daemon(
+    options: Options,
+    reread: impl Fn() -> Result<Configuration, String>,
+) -> Result<(), DaemonError> {
     let (sender, mut inputs) = unbounded_channel();
     // The state first: whoever has it is the daemon.
     let store = Store::open(&options.configuration.state)?;
@@ -124,7 +127,8 @@ fn engine(
         mark.map_or_else(BootClock::start, |mark| BootClock::resume(&mark, boot, jiff::Timestamp::now()));
     let attempts = options.configuration.state.join("attempts");
     make_folder(&attempts)?;
-    let mut hands = Processes::new(attempts, options.exe.clone(), options.configuration.socket.clone(), clock, reports);
+    let mut hands =
+        Processes::new(attempts, options.exe.clone(), options.configuration.socket.clone(), clock, reports);
     let about = About {
         state: options.configuration.state.display().to_string(),
         configuration: options.file.as_ref().map(|path| path.display().to_string()),
@@ -135,7 +139,8 @@ fn engine(
     };
     let store_attempts = crate::engine::attempts(&store)?;
     let over = hands.take_up(&store_attempts);
-    let mut engine = Engine::open(setup_of(&options.configuration, &clock), about, store, hands, Now::of(&clock))?;
+    let mut engine =
+        Engine::open(setup_of(&options.configuration, &clock), about, store, hands, Now::of(&clock))?;
     engine.begin(Now::of(&clock), over)?;
     Ok((engine, clock))
 }

@@ -26,6 +26,8 @@ mod status;
 
 mod drain;
 
+pub(crate) mod replay;
+
 use std::process::ExitCode;
 
 use anyhow::Context;

@@ -75,7 +75,8 @@ impl<H: Hands> Engine<H> {
             memory: record.memory,
             cpus: if end.is_some() { cpus } else { all },
             end,
-            grace: self.setup.grace,
+            // A short window is not all grace.
+            grace: self.setup.grace.min(Span::from_ticks(record.time / 10)),
             alone: self.setup.alone,
         };
         self.turn.touched.insert(number);

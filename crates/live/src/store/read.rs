@@ -41,6 +41,18 @@ impl History {
         }
         Ok(())
     }
+
+    /// The journal's lines from number `from` on, in order, as long as `visit` goes on.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] at the first line that is not as it was written; if the database cannot be read.
+    pub fn journal(
+        &self,
+        from: i64,
+        visit: &mut dyn FnMut(Line) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        journal(&self.0, from, visit)
+    }
 }
 
 pub(super) fn live_jobs(connection: &Connection) -> Result<Vec<Row>, StoreError> {

@@ -1,0 +1,199 @@
+//! `miserly replay`: the journal of a daemon, played again by the simulator.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use miserly_core::{
+    Calendar, Change, Driver, Fault, Host, Instants, Kind, Ledger, Machine, Resources, Span, System, Time,
+};
+use miserly_live::config::{Configuration, Machine as Here};
+use miserly_live::engine::{EffectLine, JournalLine, QueueLine, RoundLine};
+use miserly_live::store::History;
+use miserly_policies::Chosen;
+use miserly_sim::{Outside, Past, Ran, replay};
+use serde::Serialize;
+
+use crate::args::ReplayArgs;
+use crate::output::{print, print_json};
+
+/// What a replay came to.
+#[derive(Debug, Serialize)]
+struct Played {
+    /// Rounds that the daemon played.
+    rounds: usize,
+    /// Jobs that were started.
+    starts: usize,
+    /// Promises and their changes.
+    promises: usize,
+    /// Everything that came of the rounds.
+    effects: usize,
+    /// The first thing that came out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<Difference>,
+}
+
+/// Something that came out otherwise.
+#[derive(Debug, Serialize)]
+struct Difference {
+    /// Which effect, from 0.
+    nth: usize,
+    /// In the daemon: when, ticks, and what.
+    daemon: Option<(i64, EffectLine)>,
+    /// In the simulator.
+    simulator: Option<(i64, EffectLine)>,
+}
+
+pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
+    let state = match &args.state {
+        Some(state) => state.clone(),
+        None => Configuration::of_machine(&Here::here()?)?.state,
+    };
+    let (queues, rounds) = read(&state)?;
+    let played = compare(&queues, &rounds)?;
+    if args.json {
+        print_json(&played)?
+    } else {
+        print(&told(&played))?
+    }
+    Ok(if played.difference.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The queues, and the rounds that were played with them.
+fn read(state: &std::path::Path) -> anyhow::Result<(Vec<QueueLine>, Vec<RoundLine>)> {
+    let history = History::open(state)?;
+    let (mut queues, mut rounds, mut bad) = (None, vec![], None);
+    history.journal(1, &mut |line| {
+        match serde_json::from_str(&line.body) {
+            Ok(JournalLine::Began { queues: now, .. }) => match &queues {
+                None => queues = Some(now),
+                Some(before) if *before == now => {}
+                // What was played with other queues is another replay.
+                Some(_) => return ControlFlow::Break(()),
+            },
+            Ok(JournalLine::Round(round)) => rounds.push(*round),
+            Ok(JournalLine::Went { .. }) => {}
+            Err(error) => {
+                bad = Some(format!("line {} of the journal: {error}", line.number));
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    if let Some(bad) = bad {
+        bail!(bad);
+    }
+    Ok((queues.context("the journal has no beginning: no daemon has run with this state")?, rounds))
+}
+
+fn compare(queues: &[QueueLine], rounds: &[RoundLine]) -> anyhow::Result<Played> {
+    let came = replay(system(queues)?, past(rounds))?;
+    let simulated: Vec<_> =
+        came.iter().map(|came| (came.at.ticks(), EffectLine::of(&came.effect, came.job))).collect();
+    let lived: Vec<_> =
+        rounds.iter().flat_map(|round| round.effects.iter().map(|effect| (round.at, *effect))).collect();
+    let longer = lived.len().max(simulated.len());
+    let nth = (0..longer).find(|nth| lived.get(*nth) != simulated.get(*nth));
+    let difference = nth.map(|nth| Difference {
+        nth,
+        daemon: lived.get(nth).copied(),
+        simulator: simulated.get(nth).copied(),
+    });
+    let count = |of: fn(&EffectLine) -> bool| lived.iter().filter(|(_, effect)| of(effect)).count();
+    Ok(Played {
+        rounds: rounds.len(),
+        starts: count(|effect| matches!(effect, EffectLine::Started { .. })),
+        promises: count(|effect| matches!(effect, EffectLine::Promised { .. } | EffectLine::Broken { .. })),
+        effects: lived.len(),
+        difference,
+    })
+}
+
+/// The queues as they were, empty.
+fn system(queues: &[QueueLine]) -> anyhow::Result<System> {
+    let queue = |queue: &QueueLine| -> anyhow::Result<Driver> {
+        let machine = machine(queue)?;
+        let policy: Chosen = queue.policy.parse()?;
+        Ok(Driver::new(Ledger::new(machine.clone()), policy.build(&machine, 0)?, Instants::Batch))
+    };
+    Ok(System::new(queues.iter().map(queue).collect::<Result<_, _>>()?))
+}
+
+fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
+    let of = |amounts: [u64; 4]| {
+        Kind::ALL.into_iter().zip(amounts).fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount))
+    };
+    let [(first, amounts), ..] = queue.pool[..] else { bail!("queue {} has no pool", queue.name) };
+    let Some(again) = queue.again else {
+        return Ok(Machine::of(vec![Host { name: queue.name.clone(), capacity: of(amounts) }]));
+    };
+    let steps = queue.pool.iter().map(|(at, amounts)| (Span::from_ticks(at - first), of(*amounts))).collect();
+    let calendar = Calendar::repeating(Time::from_ticks(first), Span::from_ticks(again - first), steps);
+    ensure!(calendar.is_some(), "the pool of queue {} makes no calendar", queue.name);
+    Ok(calendar.map_or_else(|| Machine::plain(1), |calendar| Machine::pool(queue.name.clone(), calendar)))
+}
+
+/// What came from outside in these rounds.
+fn past(rounds: &[RoundLine]) -> Past {
+    let mut past = Past::default();
+    let mut starts: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut last = None;
+    for round in rounds {
+        for ended in &round.ended {
+            if let Some(start) = starts.remove(&ended.job) {
+                let ran = Ran { runtime: Span::from_ticks(round.at - start), how: ended.how.how() };
+                past.runs.entry(ended.job).or_default().push_back(ran);
+            }
+        }
+        past.outside.extend(outside(round, last));
+        for effect in &round.effects {
+            if let EffectLine::Started { job, .. } = effect {
+                starts.insert(*job, round.at);
+            }
+        }
+        last = Some(Time::from_ticks(round.at));
+    }
+    past
+}
+
+/// What came from outside in a round, if anything did.
+fn outside(round: &RoundLine, last: Option<Time>) -> Option<Outside> {
+    let fault = match round.capacity {
+        _ if round.away => Some(Fault::Away),
+        Some((queue, amounts)) => {
+            let amounts = Kind::ALL.into_iter().zip(amounts);
+            let capacity = amounts.fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount));
+            Some(Fault::Capacity { queue, capacity })
+        }
+        None => None,
+    };
+    let amended = |line: &miserly_live::engine::AmendedLine| match line.estimate {
+        Some(estimate) => (line.job, Change::Estimate(Span::from_ticks(estimate))),
+        None => (line.job, Change::Begin(line.begin.map(Time::from_ticks))),
+    };
+    let outside = Outside {
+        at: Time::from_ticks(round.at),
+        away_since: last.filter(|_| round.away),
+        withdrawn: round.withdrawn.clone(),
+        amended: round.amended.iter().map(amended).collect(),
+        fault,
+        submitted: round.submitted.iter().map(miserly_live::engine::SavedRequest::request).collect(),
+    };
+    let any = !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
+    (any || outside.fault.is_some()).then_some(outside)
+}
+
+fn told(played: &Played) -> String {
+    let Played { rounds, starts, promises, effects, difference } = played;
+    let mut text = format!(
+        "{rounds} rounds: {starts} starts, {promises} promises and changes of them, {effects} effects in all\n"
+    );
+    match difference {
+        None => text += "the simulator came to the same, in the same order, to the tick\n",
+        Some(Difference { nth, daemon, simulator }) => {
+            text += &format!("effect {nth} differs\n  daemon     {daemon:?}\n  simulator  {simulator:?}\n");
+        }
+    }
+    text
+}
