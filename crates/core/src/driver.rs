@@ -221,8 +221,19 @@ impl Driver {
         if self.known(now, ended.job)?.stopped_before(now) {
             return Err(self.source_error(now, Some(ended.job), Rule::NotRunning));
         }
+        if self.known(now, ended.job)?.fills(now) {
+            return self.end_ahead(now, ended.job);
+        }
         self.policy.event(now, Event::Ended(ended), &self.ledger);
         self.ledger.end(ended.job).map_err(|rule| self.source_error(now, Some(ended.job), rule))?;
+        Ok(())
+    }
+
+    /// Takes a job out that was done before its start: no policy knows of ends of jobs that wait.
+    fn end_ahead(&mut self, now: Time, job: JobId) -> Result<(), Violation> {
+        self.ledger.end(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
+        self.policy.rebuild(now, &self.ledger);
+        self.policy.event(now, Event::Disturbed, &self.ledger);
         Ok(())
     }
 

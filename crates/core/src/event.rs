@@ -54,7 +54,8 @@ pub enum Change {
 /// The [`Driver`](crate::Driver) puts the kinds in the order that the convention of the run prescribes.
 #[derive(Clone, Debug, Default)]
 pub struct Round {
-    /// Jobs that ended, in the order in which they had started.
+    /// Jobs that ended, in the order in which they had started. One that waits may have ended too, if it ran ahead of its
+    /// start on what was idle.
     pub ended: Vec<Ended>,
     /// Running jobs whose expected end is now and that did not end.
     pub overdue: Vec<JobId>,
@@ -64,6 +65,8 @@ pub struct Round {
     pub amended: Vec<Amendment>,
     /// What became of the machine, if anything did.
     pub fault: Option<Fault>,
+    /// How many processors interactive work uses from now on, if that changed; it matters to opportunistic work only.
+    pub interactive: Option<u64>,
     /// Jobs that were submitted, in the order of the trace.
     pub submitted: Vec<Submission>,
 }
@@ -71,9 +74,9 @@ pub struct Round {
 impl Round {
     /// Whether nothing happened but the passing of time.
     pub fn is_empty(&self) -> bool {
-        let Round { ended, overdue, withdrawn, amended, fault, submitted } = self;
+        let Round { ended, overdue, withdrawn, amended, fault, interactive, submitted } = self;
         let jobs = ended.len() + overdue.len() + withdrawn.len() + amended.len() + submitted.len();
-        jobs == 0 && fault.is_none()
+        jobs == 0 && fault.is_none() && interactive.is_none()
     }
 
     /// Forgets everything and keeps the memory.
@@ -83,6 +86,7 @@ impl Round {
         self.withdrawn.clear();
         self.amended.clear();
         self.fault = None;
+        self.interactive = None;
         self.submitted.clear();
     }
 }
@@ -269,6 +273,14 @@ pub enum Effect {
         /// What it had done and is lost, processor-ticks.
         lost: u128,
     },
+    /// The waiting job runs on this many idle processors from now on, ahead of its start; with 0 it is parked. A start
+    /// ends it without this.
+    Filled {
+        /// The job.
+        job: JobId,
+        /// How many it has now.
+        procs: u64,
+    },
     /// The policy will never start the job, which leaves the system.
     Refused {
         /// The job.
@@ -290,6 +302,7 @@ impl Effect {
             | Effect::Resumed { job }
             | Effect::Resized { job, .. }
             | Effect::Requeued { job, .. }
+            | Effect::Filled { job, .. }
             | Effect::Refused { job, .. } => job,
         }
     }

@@ -64,6 +64,8 @@ mod policy;
 
 mod driver;
 
+mod filler;
+
 mod system;
 
 mod draw;
@@ -74,9 +76,11 @@ pub use calendar::Calendar;
 pub use desk::Desk;
 pub use draw::draw;
 pub use driver::{Driver, Instants};
+
 pub use event::{
     Amendment, Broken, Change, Effect, EndHow, Ended, Event, Fault, Reason, Refusal, Round, Submission,
 };
+pub use filler::Filler;
 pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, JobId, JobNumber, Request, Terms};
 pub use ledger::{Entry, Expected, Ledger, Memo, Progress, Promise, State, span_of_work, work};

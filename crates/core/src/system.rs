@@ -1,6 +1,7 @@
 //! Several queues, each with a pool of its own.
 
-use crate::{Driver, Effect, JobId, Ledger, Round, Time, Violation};
+use crate::filler::Layer;
+use crate::{Driver, Effect, Filler, JobId, Ledger, Round, Time, Violation};
 
 /// The queues of a machine: each a pool, which is a ledger of its own, and a policy (Miser §3.1, Figure 1).
 ///
@@ -8,6 +9,8 @@ use crate::{Driver, Effect, JobId, Ledger, Round, Time, Violation};
 /// machine without queues is a system of one.
 pub struct System {
     queues: Vec<Driver>,
+    /// Opportunistic work, if there is to be any.
+    layer: Option<Layer>,
     /// The part of a round that concerns one queue.
     part: Round,
 }
@@ -15,7 +18,14 @@ pub struct System {
 impl System {
     /// These queues; a request names its queue by position, and any number beyond them, or none, means the first.
     pub fn new(queues: Vec<Driver>) -> System {
-        System { queues, part: Round::default() }
+        System { queues, layer: None, part: Round::default() }
+    }
+
+    /// The same, with jobs that were promised a start running ahead of it on what is idle.
+    #[must_use]
+    pub fn filling(self, filler: Filler) -> System {
+        let layer = Some(Layer::over(filler, &self.queues));
+        System { layer, ..self }
     }
 
     /// The queues, in order.
@@ -38,9 +48,10 @@ impl System {
         self.queue_of(job).map(|queue| self.queues[queue].ledger())
     }
 
-    /// When some policy wants a round, if nothing happens before.
+    /// When some policy wants a round, or a job that runs ahead of its start has to be parked, if nothing happens before.
     pub fn wake(&self) -> Option<Time> {
-        self.queues.iter().filter_map(Driver::wake).min()
+        let parking = self.layer.as_ref().and_then(Layer::wake);
+        self.queues.iter().filter_map(Driver::wake).chain(parking).min()
     }
 
     /// Plays one round in each queue that something happens in, in the order of the queues.
@@ -53,7 +64,24 @@ impl System {
         round: &mut Round,
         effects: &mut Vec<Effect>,
     ) -> Result<(), Violation> {
-        if let [only] = &mut self.queues[..] {
+        let told = effects.len();
+        if let Some(layer) = &mut self.layer {
+            layer.hear(round);
+        }
+        self.round_in_queues(now, round, effects)?;
+        if let Some(layer) = &mut self.layer {
+            layer.fill(now, &mut self.queues, effects, told);
+        }
+        Ok(())
+    }
+
+    fn round_in_queues(
+        &mut self,
+        now: Time,
+        round: &mut Round,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Violation> {
+        if let ([only], None) = (&mut self.queues[..], &self.layer) {
             return only.round(now, round, effects);
         }
         let of_jobs = self.sorted(round);

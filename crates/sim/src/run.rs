@@ -268,7 +268,8 @@ impl Simulation {
                     live.promised.get_or_insert(latest);
                 }
                 Effect::PromiseBroken { .. } => live.broken = true,
-                Effect::Planned { .. } => {}
+                // No simulated job runs ahead of its start as yet.
+                Effect::Planned { .. } | Effect::Filled { .. } => {}
                 Effect::Refused { why, .. } => {
                     for observer in observers.iter_mut() {
                         observer.refused(now, &live.request, why)?;

@@ -65,6 +65,8 @@ impl Observer for Watch {
             Effect::Resumed { .. } => What::Resumed,
             Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Requeued { lost, .. } => What::Requeued(lost),
+            // No simulated job runs ahead of its start as yet.
+            Effect::Filled { .. } => return,
             Effect::Refused { why, .. } => {
                 story.end.get_or_insert((now, End::Refused(why)));
                 return;

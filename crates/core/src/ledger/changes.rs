@@ -91,6 +91,7 @@ impl Ledger {
         self.pledged.retain(|(_, holder)| *holder != job);
         let entry = self.entry_mut(job);
         entry.memo.pledged = None;
+        entry.filling.go_on(now, 0);
         entry.progress.go_on(now, procs);
         let expected = Expected::At(now + planned);
         entry.state =
@@ -344,6 +345,16 @@ impl Ledger {
             *expected = Expected::At(now + left);
         }
         Ok(())
+    }
+
+    /// Lets a waiting job run on so many idle processors, ahead of its start. Says whether that is a change.
+    pub(crate) fn fill(&mut self, job: JobId, now: Time, procs: u64) -> bool {
+        let waits = self.get(job).is_some_and(|entry| entry.state == State::Waiting);
+        if !waits || self.entry(job).filling.procs == procs {
+            return false;
+        }
+        self.entry_mut(job).filling.go_on(now, procs);
+        true
     }
 
     /// For which cause promises may be broken from now on, besides jobs that were overdue.

@@ -1,6 +1,6 @@
 //! A job in the system: where it stands, how far it is, what it was promised, what is to be remembered of it.
 
-use crate::{Broken, HostId, Placement, Request, Span, Time};
+use crate::{Broken, HostId, JobNumber, Placement, Request, Span, Time};
 
 /// When a running job will be gone, as far as anybody may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +105,9 @@ pub struct Entry {
     pub memo: Memo,
     /// How far it is.
     pub progress: Progress,
+    /// What it has done ahead of its start, on what was idle, and on how many processors it does so now. That costs its window
+    /// nothing: it is not counted in [`left`](Entry::left).
+    pub filling: Progress,
 }
 
 impl Entry {
@@ -119,12 +122,18 @@ impl Entry {
             planned_on: None,
             memo: Memo::default(),
             progress: Progress::default(),
+            filling: Progress::default(),
         }
     }
 
     /// The work that the job has done by `now`, processor-ticks. Work that was lost does not count.
     pub fn done(&self, now: Time) -> u128 {
         self.progress.by(now)
+    }
+
+    /// The work that it has done by `now` ahead of its start, on what was idle, processor-ticks.
+    pub fn filled(&self, now: Time) -> u128 {
+        self.filling.by(now)
     }
 
     /// The work that its estimate allows it, processor-ticks: seconds at full speed on the processors asked for.
@@ -137,14 +146,28 @@ impl Entry {
         span(self.allowed().saturating_sub(self.done(now)), procs).max(Span::TICK)
     }
 
+    /// That only a job that may does run ahead of its start.
+    pub(super) fn check_filling(&self, number: JobNumber) {
+        let may =
+            self.state == State::Waiting && self.promise.is_some() && !self.request.terms.in_window_only;
+        assert!(self.filling.procs == 0 || may, "job {number} may not run ahead of its start");
+        assert!(self.filling.procs <= self.request.procs(), "job {number} runs on more than it asked for");
+    }
+
     /// How many of its processors work for it at this moment.
     pub fn working(&self) -> u64 {
         self.progress.procs
     }
 
+    /// Whether it waits and runs ahead of its start, or did so until now.
+    pub(crate) fn fills(&self, now: Time) -> bool {
+        let lately = self.filling.done > 0 && self.filling.at == now;
+        self.state == State::Waiting && (self.filling.procs > 0 || lately)
+    }
+
     /// Whether it does not run, and has not since before `now`.
     pub(crate) fn stopped_before(&self, now: Time) -> bool {
-        !matches!(self.state, State::Running { .. }) && self.progress.at < now
+        !matches!(self.state, State::Running { .. }) && self.progress.at < now && !self.fills(now)
     }
 
     /// What it holds, or would hold if it were resumed.

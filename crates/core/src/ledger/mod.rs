@@ -104,6 +104,11 @@ impl Ledger {
         self.missing
     }
 
+    /// What jobs hold on all hosts together.
+    pub fn held(&self) -> Resources {
+        self.machine.capacity().plus(&self.missing).less(&self.free())
+    }
+
     /// What each host has free.
     pub fn free_hosts(&self) -> &FreeHosts {
         &self.free
@@ -200,6 +205,7 @@ impl Ledger {
         let (mut waiting, mut running, mut suspended) = (0, 0, 0);
         for entry in self.jobs.iter().flatten() {
             let number = entry.request.number;
+            entry.check_filling(number);
             match &entry.state {
                 State::Waiting => {
                     waiting += 1;

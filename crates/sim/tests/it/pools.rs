@@ -1,7 +1,7 @@
 //! Policies in pools that vary over time, that lose capacity, and whose jobs are withdrawn and amended.
 
 use miserly_core::{
-    ActualRuntime, Driver, Expected, Kind, Machine, Request, Resources, Span, State, Terms, Time,
+    ActualRuntime, Expected, Filler, Kind, Machine, Request, Resources, Span, State, System, Terms, Time,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaiveJob, NaivePool, windows};
 use miserly_policies::Chosen;
@@ -67,8 +67,8 @@ fn script(overruns: bool) -> impl Strategy<Value = NaivePool> {
 }
 
 /// At no instant do the windows of waiting jobs, with what runs, take more than there is.
-fn check_windows(now: Time, driver: &Driver) {
-    let ledger = driver.ledger();
+fn check_windows(now: Time, system: &System) {
+    let ledger = system.queues()[0].ledger();
     let ends = |at: Expected| if let Expected::At(end) = at { end } else { now + Span::TICK };
     let mut taken: Vec<(Time, Time, Resources)> = Vec::new();
     for entry in ledger.running().map(|job| ledger.entry(job)) {
@@ -111,7 +111,7 @@ fn agree(script: &NaivePool) -> Result<(), TestCaseError> {
     for instants in BOTH {
         let horizon = script.horizon.map_or(Span::MAX, Span::from_ticks);
         let policy = Box::new(first_fit(&machine(script), horizon));
-        let fates = Play::of(script, policy, instants).run(|now, driver| check_windows(now, driver));
+        let fates = Play::of(script, policy, instants).run(|now, system| check_windows(now, system));
         let ours: Vec<NaiveFate> = fates.into_iter().map(|fate| fate.naive).collect();
         ours.iter().for_each(check_promises);
         prop_assert_eq!(ours, windows(script, instants), "{}", instants);
@@ -137,16 +137,96 @@ fn run_replacing(script: &NaivePool, policy: &str, replace: &[bool]) -> Vec<Vec<
     let built = || policy.parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
     let run = |instants| {
         let mut replace = replace.iter().cycle();
-        Play::of(script, built(), instants).run(|_, driver| {
+        Play::of(script, built(), instants).run(|_, system| {
             if *replace.next().unwrap() {
-                driver.replace(built());
+                system.queues_mut()[0].replace(built());
             }
         })
     };
     BOTH.map(run).into()
 }
 
+/// Who runs ahead of its start on how many processors, worked out from the beginning.
+fn check_filling(now: Time, system: &System, filler: Filler) {
+    let ledger = system.queues()[0].ledger();
+    let demand = |request: &Request| ledger.machine().demand(request).masked(&filler.machine);
+    let mut idle = filler.machine;
+    for entry in ledger.running().map(|job| ledger.entry(job)) {
+        idle = idle.less(&entry.placement().unwrap().total());
+    }
+    let waiting = ledger.waiting().map(|job| ledger.entry(job));
+    let mut turns: Vec<_> = waiting.map(|entry| (entry.promise.unwrap().best, entry)).collect();
+    turns.sort_by_key(|(start, entry)| (*start, entry.request.submit, entry.admitted));
+    for (_, entry) in turns.iter().filter(|(start, _)| *start <= now + filler.lead) {
+        idle = idle.less(&demand(&entry.request));
+    }
+    for (start, entry) in turns {
+        let all = demand(&entry.request);
+        let procs = all.cpus_count().min(idle.cpus_count());
+        let fits = all.with(Kind::Cpus, procs).fits_in(&idle);
+        let runs = start > now + filler.lead && !entry.request.terms.in_window_only && fits;
+        assert_eq!(
+            entry.filling.procs,
+            if runs { procs } else { 0 },
+            "job {} at {now}",
+            entry.request.number
+        );
+        if runs {
+            idle = idle.less(&all.with(Kind::Cpus, procs));
+        }
+    }
+}
+
+/// Four processors of eight are batch's. Job 1 has them until 10; job 2 is promised 10, runs on the others, and is done at 4.
+/// Its window is job 3's then, which was promised 20; and that one parks a tick before.
+#[test]
+fn who_is_done_ahead_of_its_start_leaves_its_window() {
+    let job = |(number, runtime)| NaiveJob {
+        request: Request::new(number, Time::ZERO, Span::from_ticks(10), Resources::cpus(4)),
+        runtime: ActualRuntime(Span::from_ticks(runtime)),
+    };
+    let steps = vec![(0, Resources::cpus(4))];
+    let jobs = [(1, 10), (2, 4), (3, 10)].map(job).into();
+    let script = NaivePool { steps, period: 24, horizon: None, jobs, changes: vec![] };
+    let filler = Filler { lead: Span::TICK, machine: Resources::cpus(8) };
+    for instants in BOTH {
+        let policy = Box::new(first_fit(&machine(&script), Span::MAX));
+        let fates = Play::of(&script, policy, instants).filling(filler).run(|_, _| {});
+        let told = |fate: &Fate| fate.naive.told.iter().map(|told| told.1.ticks()).collect::<Vec<_>>();
+        let starts = fates.iter().map(|fate| (fate.naive.start.map(Time::ticks), told(fate)));
+        let expect = [(Some(0), vec![0]), (None, vec![10]), (Some(10), vec![20, 10])];
+        assert_eq!(starts.collect::<Vec<_>>(), expect);
+        let effect =
+            |at, procs| (Time::from_ticks(at), format!("Filled {{ job: JobId(2), procs: {procs} }}"));
+        assert!([effect(4, 4), effect(9, 0)].iter().all(|told| fates[2].effects.contains(told)));
+    }
+}
+
 proptest! {
+    #[test]
+    fn ahead_of_their_starts_jobs_have_what_is_idle(
+        mut script in script(false),
+        only in prop::collection::vec(any::<bool>(), JOBS),
+        lead in 0i64..6,
+        more in resources(),
+    ) {
+        for (job, only) in script.jobs.iter_mut().zip(only) {
+            job.request.terms.in_window_only = only;
+        }
+        let most = machine(&script).capacity();
+        let filler = Filler { lead: Span::from_ticks(lead), machine: most.plus(&more.masked(&most)) };
+        for instants in BOTH {
+            let policy = Box::new(first_fit(&machine(&script), Span::MAX));
+            let fates = Play::of(&script, policy, instants).filling(filler).run(|now, system| {
+                check_windows(now, system);
+                check_filling(now, system, filler);
+            });
+            for fate in &fates {
+ check_promises(&fate.naive);
+}
+        }
+    }
+
     #[test]
     fn the_same_windows_as_found_by_looking_at_every_tick(script in script(false)) {
         agree(&script)?;

@@ -1,8 +1,8 @@
 //! Runs with everything that can happen to a pool: jobs that come, end and overrun, and changes from outside.
 
 use miserly_core::{
-    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Expected, Fault, Instants, JobId, Ledger,
-    Machine, Policy, Resources, Round, Span, State, Submission, Time, span_of_work, work,
+    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Expected, Fault, Filler, Instants, JobId,
+    Ledger, Machine, Policy, Resources, Round, Span, State, Submission, System, Time, span_of_work, work,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaivePool};
 
@@ -23,7 +23,7 @@ pub(crate) fn machine(pool: &NaivePool) -> Machine {
 /// A run of a policy over a script.
 pub(crate) struct Play<'a> {
     script: &'a NaivePool,
-    driver: Driver,
+    system: System,
     fates: Vec<Fate>,
     /// How many started before each job.
     ranks: Vec<usize>,
@@ -37,27 +37,37 @@ const LAST: Time = Time::from_ticks(2_000);
 impl<'a> Play<'a> {
     pub(crate) fn of(script: &'a NaivePool, policy: Box<dyn Policy>, instants: Instants) -> Play<'a> {
         let driver = Driver::new(Ledger::new(machine(script)), policy, instants);
+        let system = System::new(vec![driver]);
         let fates = vec![Fate::default(); script.jobs.len()];
         let ranks = vec![0; script.jobs.len()];
-        Play { script, driver, fates, ranks, started: 0, now: Time::from_ticks(-1) }
+        Play { script, system, fates, ranks, started: 0, now: Time::from_ticks(-1) }
+    }
+
+    /// The same, with jobs that run ahead of their starts.
+    pub(crate) fn filling(self, filler: Filler) -> Play<'a> {
+        Play { system: self.system.filling(filler), ..self }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        self.system.queues()[0].ledger()
     }
 
     /// Plays to the end; `look` sees all after each round.
-    pub(crate) fn run(mut self, mut look: impl FnMut(Time, &mut Driver)) -> Vec<Fate> {
+    pub(crate) fn run(mut self, mut look: impl FnMut(Time, &mut System)) -> Vec<Fate> {
         while let Some(now) = self.next_instant().filter(|at| *at < LAST) {
             let mut round = self.round(now);
             self.now = now;
             // Where a change is about nobody, nothing happens.
-            if round.is_empty() && self.driver.wake() != Some(now) {
+            if round.is_empty() && self.system.wake() != Some(now) {
                 continue;
             }
             let mut effects = Vec::new();
-            self.driver.round(now, &mut round, &mut effects).unwrap();
-            self.driver.ledger().sanity_check(now);
+            self.system.round(now, &mut round, &mut effects).unwrap();
+            self.ledger().sanity_check(now);
             for effect in &effects {
                 self.note(effect);
             }
-            look(now, &mut self.driver);
+            look(now, &mut self.system);
         }
         self.fates
     }
@@ -84,20 +94,24 @@ impl<'a> Play<'a> {
         (0..).map(JobId).take(self.script.jobs.len())
     }
 
-    /// When the job ends as it runs now, if it runs.
+    /// When the job ends as it runs now, in its window or ahead of it, if it runs.
     fn end(&self, job: JobId) -> Option<Time> {
-        let entry = self.driver.ledger().get(job)?;
-        let State::Running { quantum, .. } = entry.state else { return None };
+        let entry = self.ledger().get(job)?;
+        let (quantum, procs) = match entry.state {
+            State::Running { quantum, .. } => (quantum, entry.working()),
+            State::Waiting if entry.filling.procs > 0 => (None, entry.filling.procs),
+            _ => return None,
+        };
         let all = work(self.script.jobs[job.index()].runtime.0, entry.request.procs());
-        let left = span_of_work(all.saturating_sub(entry.done(self.now)), entry.working());
-        let end = self.now + left;
+        let did = entry.done(self.now) + entry.filled(self.now);
+        let end = self.now + span_of_work(all.saturating_sub(did), procs);
         // A quantum that it does not end in is the policy's to end.
         (quantum.is_none_or(|until| end <= until)).then_some(end)
     }
 
     /// When the job is found overdue, if it will be.
     fn overdue(&self, job: JobId) -> Option<Time> {
-        match self.driver.ledger().get(job)?.state {
+        match self.ledger().get(job)?.state {
             State::Running { expected: Expected::At(at), quantum: None, .. } => {
                 self.end(job).filter(|end| *end > at).map(|_| at)
             }
@@ -110,7 +124,7 @@ impl<'a> Play<'a> {
         let changes = self.script.changes.iter().map(|(at, _)| *at).filter(|at| *at > self.now);
         let ends = self.jobs().filter_map(|job| self.end(job));
         let notices = self.jobs().filter_map(|job| self.overdue(job));
-        submits.chain(changes).chain(ends).chain(notices).chain(self.driver.wake()).min()
+        submits.chain(changes).chain(ends).chain(notices).chain(self.system.wake()).min()
     }
 
     fn round(&self, now: Time) -> Round {
@@ -137,8 +151,9 @@ impl<'a> Play<'a> {
     fn change(&self, change: NaiveChange, round: &mut Round) {
         let handle = |job: usize| JobId(u32::try_from(job).unwrap());
         let waits = |job: JobId| {
-            self.driver.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting)
+            self.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting)
                 && !round.withdrawn.contains(&job)
+                && round.ended.iter().all(|ended| ended.job != job)
         };
         match change {
             NaiveChange::Withdraw(job) => {
@@ -154,7 +169,7 @@ impl<'a> Play<'a> {
             NaiveChange::Estimate(job, estimate) => {
                 let job = handle(job);
                 let ends = round.ended.iter().any(|ended| ended.job == job);
-                let there = self.driver.ledger().get(job).is_some() && !round.withdrawn.contains(&job);
+                let there = self.ledger().get(job).is_some() && !round.withdrawn.contains(&job);
                 let change = Change::Estimate(estimate);
                 round.amended.extend((there && !ends).then_some(Amendment { job, change }));
             }

@@ -1,0 +1,167 @@
+//! Opportunistic work: waiting jobs on what is idle, ahead of their windows (Miser §3.2).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Driver, Effect, JobId, Kind, Resources, Round, Span, State, Time};
+
+/// What opportunistic work may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filler {
+    /// How long before its promised start a job is parked, and what starts then is left free for it.
+    pub lead: Span,
+    /// What the machine has in all, for batch and for interactive use. Memory counts only if it has any.
+    pub machine: Resources,
+}
+
+/// The second layer over the queues of a system: jobs in it hold memory and no processors of any pool; they run on what
+/// everybody else leaves idle.
+///
+/// Jobs that were promised a start get the idle processors in the order of these starts, each as many as it asks for or
+/// what is left, if its memory is free. A round costs O(log n) for each job whose promise changes, and for each job
+/// whose turn comes until no processor is left.
+pub(crate) struct Layer {
+    filler: Filler,
+    /// Processors that interactive work uses now.
+    interactive: u64,
+    /// The waiting jobs with a promise, by their promised starts.
+    promised: BTreeSet<Turn>,
+    /// The same, by job.
+    turns: BTreeMap<JobId, Turn>,
+    /// The jobs that run here now.
+    running: BTreeSet<JobId>,
+    wake: Option<Time>,
+}
+
+/// A job's place among those that want what is idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    start: Time,
+    submit: Time,
+    queue: usize,
+    admitted: u64,
+    job: JobId,
+}
+
+impl Layer {
+    /// The layer over these queues, as their ledgers have it.
+    pub(crate) fn over(filler: Filler, queues: &[Driver]) -> Layer {
+        let mut layer = Layer {
+            filler,
+            interactive: 0,
+            promised: BTreeSet::new(),
+            turns: BTreeMap::new(),
+            running: BTreeSet::new(),
+            wake: None,
+        };
+        for ledger in queues.iter().map(Driver::ledger) {
+            for job in ledger.waiting() {
+                layer.follow(queues, job);
+                layer.running.extend((ledger.entry(job).filling.procs > 0).then_some(job));
+            }
+        }
+        layer
+    }
+
+    /// When a job has to be parked, if nothing happens before.
+    pub(crate) fn wake(&self) -> Option<Time> {
+        self.wake
+    }
+
+    /// Takes its part of a round.
+    pub(crate) fn hear(&mut self, round: &mut Round) {
+        self.interactive = round.interactive.take().unwrap_or(self.interactive);
+        let gone = round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied());
+        for job in gone {
+            self.forget(job);
+            self.running.remove(&job);
+        }
+    }
+
+    /// Gives out what is idle after the queues have decided, of which `effects` tell.
+    pub(crate) fn fill(&mut self, now: Time, queues: &mut [Driver], effects: &mut Vec<Effect>, told: usize) {
+        for effect in &effects[told..] {
+            self.follow(queues, effect.job());
+        }
+        let wanted = self.share_out(now, queues);
+        let parked = self.running.iter().filter(|job| !wanted.contains_key(job)).map(|job| (*job, 0));
+        let mut shares: Vec<(JobId, u64)> =
+            parked.chain(wanted.iter().map(|(job, procs)| (*job, *procs))).collect();
+        // Nobody gets what another one has not left yet.
+        shares.sort_by_key(|(job, procs)| *procs > filling(queues, *job));
+        for (job, procs) in shares {
+            let changed = queues.iter_mut().any(|queue| queue.ledger_mut().fill(job, now, procs));
+            effects.extend(changed.then_some(Effect::Filled { job, procs }));
+        }
+        self.running = wanted.into_keys().collect();
+        self.wake = self.next_parking(now);
+    }
+
+    /// Who runs on how many processors from now on.
+    fn share_out(&self, now: Time, queues: &[Driver]) -> BTreeMap<JobId, u64> {
+        let mut idle = self.idle(queues);
+        let mut wanted = BTreeMap::new();
+        for turn in &self.promised {
+            if idle.cpus_count() == 0 {
+                break;
+            }
+            let Some(entry) = queues[turn.queue].ledger().get(turn.job) else { continue };
+            let machine = queues[turn.queue].ledger().machine();
+            let demand = machine.demand(&entry.request).masked(&self.filler.machine);
+            if turn.start <= now + self.filler.lead {
+                idle = idle.less(&demand);
+                continue;
+            }
+            let procs = demand.cpus_count().min(idle.cpus_count());
+            let taken = demand.with(Kind::Cpus, procs);
+            if procs > 0 && !entry.request.terms.in_window_only && taken.fits_in(&idle) {
+                idle = idle.less(&taken);
+                wanted.insert(turn.job, procs);
+            }
+        }
+        wanted
+    }
+
+    /// What neither the queues nor interactive work use.
+    fn idle(&self, queues: &[Driver]) -> Resources {
+        let held = queues.iter().fold(Resources::cpus(self.interactive), |sum, queue| {
+            sum.plus(&queue.ledger().held().masked(&self.filler.machine))
+        });
+        self.filler.machine.less(&held)
+    }
+
+    /// The next instant at which something has to be left free, if anybody runs here.
+    fn next_parking(&self, now: Time) -> Option<Time> {
+        let lead = self.filler.lead;
+        let later = self.promised.iter().map(|turn| turn.start).find(|start| *start > now + lead);
+        let parking = later.filter(|start| *start < Time::MAX && !self.running.is_empty());
+        parking.map(|start| start + (Span::ZERO - lead))
+    }
+
+    /// Puts a job where its promise says, if it waits with one.
+    fn follow(&mut self, queues: &[Driver], job: JobId) {
+        self.forget(job);
+        let found =
+            queues.iter().enumerate().find_map(|(queue, driver)| Some((queue, driver.ledger().get(job)?)));
+        let Some((queue, entry)) = found else { return };
+        let Some(promise) = entry.promise.filter(|_| entry.state == State::Waiting) else {
+            self.running.remove(&job);
+            return;
+        };
+        let (submit, admitted) = (entry.request.submit, entry.admitted);
+        let turn = Turn { start: promise.best, submit, queue, admitted, job };
+        self.promised.insert(turn);
+        self.turns.insert(job, turn);
+    }
+
+    fn forget(&mut self, job: JobId) {
+        if let Some(turn) = self.turns.remove(&job) {
+            self.promised.remove(&turn);
+        }
+    }
+}
+
+/// On how many idle processors the job runs now.
+fn filling(queues: &[Driver], job: JobId) -> u64 {
+    let entry = queues.iter().find_map(|queue| queue.ledger().get(job));
+    entry.map_or(0, |entry| entry.filling.procs)
+}
