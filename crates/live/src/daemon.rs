@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use miserly_core::{Filler, Kind, Resources};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -135,7 +136,6 @@ fn engine(
         owner: rustix::process::getuid().as_raw(),
         unenforced: crate::process::unenforced(),
         mark: Some(clock.mark(boot.to_owned())),
-        can_leave_idle: crate::process::leaves_idle(),
     };
     let store_attempts = crate::engine::attempts(&store)?;
     let over = hands.take_up(&store_attempts);
@@ -215,13 +215,25 @@ fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setup {
         default_memory: queue.default_memory,
         users: queue.users.clone(),
     };
+    let early_cpus = crate::process::cpus().unwrap_or_else(|_| configuration.cpus.clone());
     Setup {
         queues: configuration.queues.iter().map(queue).collect(),
         cpus: configuration.cpus.clone(),
         grace: configuration.grace,
         handover: configuration.handover,
         alone: configuration.alone,
+        early: early(configuration, early_cpus.len()),
+        early_cpus,
     }
+}
+
+/// What jobs may use ahead of their windows: all processors, while nobody else wants them, and the memory for jobs. Nothing, where
+/// a job that has been in the idle class could not have processors of its own later.
+fn early(configuration: &Configuration, cpus: usize) -> Option<Filler> {
+    let memory = configuration.pool.most().get(Kind::Memory);
+    let machine = Resources::cpus(cpus as u64).with(Kind::Memory, memory);
+    let may = configuration.opportunistic && crate::process::leaves_idle();
+    may.then_some(Filler { lead: configuration.parking_lead, machine })
 }
 
 const fn access(access: Access) -> api::Access {

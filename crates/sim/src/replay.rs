@@ -18,6 +18,8 @@ pub struct Outside {
     pub at: Time,
     /// Nobody scheduled between then and this instant.
     pub away_since: Option<Time>,
+    /// Jobs that ended ahead of their windows, on what was idle.
+    pub ended: Vec<(JobNumber, EndHow)>,
     /// Jobs that were taken back.
     pub withdrawn: Vec<JobNumber>,
     /// Requests that were changed.
@@ -173,6 +175,9 @@ impl Replay {
 
     fn from_outside(&mut self, outside: Outside, round: &mut Round) {
         round.fault = outside.fault;
+        for (number, how) in outside.ended {
+            round.ended.extend(self.handles.remove(&number).map(|job| Ended { job, how }));
+        }
         round.withdrawn =
             outside.withdrawn.iter().filter_map(|number| self.handles.get(number).copied()).collect();
         let amendment = |(number, change): &(JobNumber, Change)| {

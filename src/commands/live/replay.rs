@@ -6,10 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use miserly_core::{
-    Calendar, Change, Driver, Fault, Host, Instants, Kind, Ledger, Machine, Resources, Span, System, Time,
+    Calendar, Change, Driver, EndHow, Fault, Filler, Host, Instants, Kind, Ledger, Machine, Resources, Span,
+    System, Time,
 };
 use miserly_live::config::{Configuration, Machine as Here};
-use miserly_live::engine::{EffectLine, JournalLine, QueueLine, RoundLine};
+use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine};
 use miserly_live::store::History;
 use miserly_policies::Chosen;
 use miserly_sim::{Outside, Past, Ran, replay};
@@ -17,6 +18,12 @@ use serde::Serialize;
 
 use crate::args::ReplayArgs;
 use crate::output::{print, print_json};
+
+/// What the daemon was set up with.
+struct Began {
+    queues: Vec<QueueLine>,
+    early: Option<EarlyLine>,
+}
 
 /// What a replay came to.
 #[derive(Debug, Serialize)]
@@ -50,8 +57,8 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         Some(state) => state.clone(),
         None => Configuration::of_machine(&Here::here()?)?.state,
     };
-    let (queues, rounds) = read(&state)?;
-    let played = compare(&queues, &rounds)?;
+    let (began, rounds) = read(&state)?;
+    let played = compare(&began, &rounds)?;
     if args.json {
         print_json(&played)?
     } else {
@@ -61,14 +68,14 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The queues, and the rounds that were played with them.
-fn read(state: &std::path::Path) -> anyhow::Result<(Vec<QueueLine>, Vec<RoundLine>)> {
+fn read(state: &std::path::Path) -> anyhow::Result<(Began, Vec<RoundLine>)> {
     let history = History::open(state)?;
-    let (mut queues, mut rounds, mut bad) = (None, vec![], None);
+    let (mut began, mut rounds, mut bad) = (None, vec![], None);
     history.journal(1, &mut |line| {
         match serde_json::from_str(&line.body) {
-            Ok(JournalLine::Began { queues: now, .. }) => match &queues {
-                None => queues = Some(now),
-                Some(before) if *before == now => {}
+            Ok(JournalLine::Began { queues, early, .. }) => match &began {
+                None => began = Some(Began { queues, early }),
+                Some(before) if before.queues == queues && before.early == early => {}
                 // What was played with other queues is another replay.
                 Some(_) => return ControlFlow::Break(()),
             },
@@ -84,11 +91,11 @@ fn read(state: &std::path::Path) -> anyhow::Result<(Vec<QueueLine>, Vec<RoundLin
     if let Some(bad) = bad {
         bail!(bad);
     }
-    Ok((queues.context("the journal has no beginning: no daemon has run with this state")?, rounds))
+    Ok((began.context("the journal has no beginning: no daemon has run with this state")?, rounds))
 }
 
-fn compare(queues: &[QueueLine], rounds: &[RoundLine]) -> anyhow::Result<Played> {
-    let came = replay(system(queues)?, past(rounds))?;
+fn compare(began: &Began, rounds: &[RoundLine]) -> anyhow::Result<Played> {
+    let came = replay(system(began)?, past(rounds))?;
     let simulated: Vec<_> =
         came.iter().map(|came| (came.at.ticks(), EffectLine::of(&came.effect, came.job))).collect();
     let lived: Vec<_> =
@@ -111,19 +118,26 @@ fn compare(queues: &[QueueLine], rounds: &[RoundLine]) -> anyhow::Result<Played>
 }
 
 /// The queues as they were, empty.
-fn system(queues: &[QueueLine]) -> anyhow::Result<System> {
+fn system(began: &Began) -> anyhow::Result<System> {
     let queue = |queue: &QueueLine| -> anyhow::Result<Driver> {
         let machine = machine(queue)?;
         let policy: Chosen = queue.policy.parse()?;
         Ok(Driver::new(Ledger::new(machine.clone()), policy.build(&machine, 0)?, Instants::Batch))
     };
-    Ok(System::new(queues.iter().map(queue).collect::<Result<_, _>>()?))
+    let system = System::new(began.queues.iter().map(queue).collect::<Result<_, _>>()?);
+    Ok(match began.early {
+        Some(early) => {
+            system.filling(Filler { lead: Span::from_ticks(early.lead), machine: of(early.machine) })
+        }
+        None => system,
+    })
+}
+
+fn of(amounts: [u64; 4]) -> Resources {
+    Kind::ALL.into_iter().zip(amounts).fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount))
 }
 
 fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
-    let of = |amounts: [u64; 4]| {
-        Kind::ALL.into_iter().zip(amounts).fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount))
-    };
     let [(first, amounts), ..] = queue.pool[..] else { bail!("queue {} has no pool", queue.name) };
     let Some(again) = queue.again else {
         return Ok(Machine::of(vec![Host { name: queue.name.clone(), capacity: of(amounts) }]));
@@ -140,13 +154,16 @@ fn past(rounds: &[RoundLine]) -> Past {
     let mut starts: BTreeMap<i64, i64> = BTreeMap::new();
     let mut last = None;
     for round in rounds {
+        let mut early = vec![];
         for ended in &round.ended {
             if let Some(start) = starts.remove(&ended.job) {
                 let ran = Ran { runtime: Span::from_ticks(round.at - start), how: ended.how.how() };
                 past.runs.entry(ended.job).or_default().push_back(ran);
+            } else {
+                early.push((ended.job, ended.how.how()));
             }
         }
-        past.outside.extend(outside(round, last));
+        past.outside.extend(outside(round, last, early));
         for effect in &round.effects {
             if let EffectLine::Started { job, .. } = effect {
                 starts.insert(*job, round.at);
@@ -158,14 +175,10 @@ fn past(rounds: &[RoundLine]) -> Past {
 }
 
 /// What came from outside in a round, if anything did.
-fn outside(round: &RoundLine, last: Option<Time>) -> Option<Outside> {
+fn outside(round: &RoundLine, last: Option<Time>, ended: Vec<(i64, EndHow)>) -> Option<Outside> {
     let fault = match round.capacity {
         _ if round.away => Some(Fault::Away),
-        Some((queue, amounts)) => {
-            let amounts = Kind::ALL.into_iter().zip(amounts);
-            let capacity = amounts.fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount));
-            Some(Fault::Capacity { queue, capacity })
-        }
+        Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: of(amounts) }),
         None => None,
     };
     let amended = |line: &miserly_live::engine::AmendedLine| match line.estimate {
@@ -175,13 +188,14 @@ fn outside(round: &RoundLine, last: Option<Time>) -> Option<Outside> {
     let outside = Outside {
         at: Time::from_ticks(round.at),
         away_since: last.filter(|_| round.away),
+        ended,
         withdrawn: round.withdrawn.clone(),
         amended: round.amended.iter().map(amended).collect(),
         fault,
         submitted: round.submitted.iter().map(miserly_live::engine::SavedRequest::request).collect(),
     };
     let any = !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
-    (any || outside.fault.is_some()).then_some(outside)
+    (any || !outside.ended.is_empty() || outside.fault.is_some()).then_some(outside)
 }
 
 fn told(played: &Played) -> String {

@@ -19,6 +19,7 @@ impl<H: Hands> Engine<H> {
             Effect::Suspended { .. } => self.suspended(number),
             Effect::Resumed { .. } => self.resumed(at, number),
             Effect::Requeued { .. } => self.displaced(number),
+            Effect::Filled { procs, .. } => self.filled(at, number, procs),
             Effect::Refused { why, .. } => self.refused(now, number, why),
             // The ledger has the plan; and no policy that resizes is let in.
             Effect::Planned { .. } | Effect::Resized { .. } => {}
@@ -59,7 +60,7 @@ impl<H: Hands> Engine<H> {
 
     /// Starts the processes of a job, as another attempt.
     pub(super) fn launch(&mut self, number: i64, cpus: Vec<u32>, end: Option<Time>) {
-        let all = self.cpus.all();
+        let all = self.setup.early_cpus.clone();
         let Some(record) = self.records.get_mut(&number) else { return };
         record.attempts += 1;
         let nth = record.attempts;
@@ -81,6 +82,24 @@ impl<H: Hands> Engine<H> {
         };
         self.turn.touched.insert(number);
         self.turn.actions.push((Attempt { job: number, nth }, Action::Launch(Box::new(launch))));
+    }
+
+    /// It runs on what is idle, or not at all, until its window begins.
+    fn filled(&mut self, at: Time, number: i64, procs: u64) {
+        let Some(record) = self.records.get_mut(&number) else { return };
+        let Some(run) = &mut record.run else {
+            if procs > 0 {
+                record.started.get_or_insert(at.ticks());
+                self.launch(number, vec![], None);
+            }
+            return;
+        };
+        if run.ending.is_some() || run.stopped == (procs == 0) {
+            return;
+        }
+        run.stopped = procs == 0;
+        let action = if run.stopped { Action::Stop } else { Action::Continue };
+        self.turn.actions.push((Attempt { job: number, nth: run.nth }, action));
     }
 
     fn told(&mut self, now: Now, number: i64, latest: Time, broken: Option<Broken>) {

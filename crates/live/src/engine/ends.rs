@@ -71,11 +71,11 @@ impl<H: Hands> Engine<H> {
     /// It leaves the system.
     fn leave(&mut self, number: i64, outcome: &Outcome, round: &mut Round) {
         let Some(job) = self.handles.get(&number).copied() else { return };
-        let runs = |state: &State| *state != State::Waiting;
-        match self.system.ledger_of(job).map(|ledger| runs(&ledger.entry(job).state)) {
-            Some(true) => round.ended.push(Ended { job, how: outcome.how() }),
-            Some(false) => round.withdrawn.push(job),
-            None => {}
+        let Some(entry) = self.system.ledger_of(job).and_then(|ledger| ledger.get(job)) else { return };
+        if entry.state == State::Waiting && entry.filling.procs == 0 {
+            round.withdrawn.push(job);
+        } else {
+            round.ended.push(Ended { job, how: outcome.how() });
         }
     }
 

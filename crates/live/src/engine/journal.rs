@@ -20,6 +20,9 @@ pub enum JournalLine {
         version: String,
         /// The queues from now on.
         queues: Vec<QueueLine>,
+        /// What jobs may use ahead of their windows, if they may.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        early: Option<EarlyLine>,
     },
     /// A round was played.
     Round(Box<RoundLine>),
@@ -41,6 +44,15 @@ pub struct QueueLine {
     pub pool: Vec<(i64, [u64; 4])>,
     /// When all is as it was; none for a pool that is always the same.
     pub again: Option<i64>,
+}
+
+/// What jobs may use ahead of their windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct EarlyLine {
+    /// How long before a start what it needs is left free, ticks.
+    pub lead: i64,
+    /// What the machine has.
+    pub machine: [u64; 4],
 }
 
 /// One round: what happened, and what came of it.
@@ -163,7 +175,9 @@ impl JournalLine {
             QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool: steps, again }
         };
         let queues = setup.queues.iter().map(queue).collect();
-        JournalLine::Began { at: at.ticks(), wall, version: env!("CARGO_PKG_VERSION").into(), queues }
+        let early =
+            setup.early.map(|early| EarlyLine { lead: early.lead.ticks(), machine: amounts(&early.machine) });
+        JournalLine::Began { early, at: at.ticks(), wall, version: env!("CARGO_PKG_VERSION").into(), queues }
     }
 }
 
@@ -241,6 +255,7 @@ impl EffectLine {
             Effect::Resumed { .. } => EffectLine::Resumed { job },
             Effect::Resized { procs, .. } => EffectLine::Resized { job, procs },
             Effect::Requeued { .. } => EffectLine::Requeued { job },
+            Effect::Filled { procs, .. } => EffectLine::Filled { job, procs },
             Effect::Refused { why, .. } => EffectLine::Refused { job, why: RefusalLine::of(why) },
         }
     }

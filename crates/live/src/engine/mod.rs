@@ -45,7 +45,8 @@ use tokio::sync::oneshot;
 
 pub use hands::{Action, Attempt, Hands, Launch, Outcome};
 pub use journal::{
-    AmendedLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine, RoundLine,
+    AmendedLine, EarlyLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine,
+    RoundLine,
 };
 pub use record::{Ending, Record, Run, Stands, ToldAt};
 pub use saved::{SavedBroken, SavedEntry, SavedRequest};

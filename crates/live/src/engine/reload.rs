@@ -99,6 +99,6 @@ impl<H: Hands> Engine<H> {
             queue.driver(entries).map_err(|_| problem(ProblemCode::Conflict, told))
         };
         let queues: Result<Vec<_>, Problem> = setup.queues.iter().zip(entries).map(driver).collect();
-        Ok(System::new(queues?))
+        Ok(setup.system_of(queues?))
     }
 }

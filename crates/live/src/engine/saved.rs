@@ -26,6 +26,22 @@ pub struct SavedEntry {
     done: u128,
     done_at: i64,
     working: u64,
+    #[serde(default, skip_serializing_if = "SavedProgress::is_none")]
+    filling: SavedProgress,
+}
+
+/// Work that was done on what was idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+struct SavedProgress {
+    done: u128,
+    at: i64,
+    procs: u64,
+}
+
+impl SavedProgress {
+    fn is_none(&self) -> bool {
+        *self == SavedProgress::default()
+    }
 }
 
 /// What was asked for, in ticks and counts.
@@ -138,6 +154,11 @@ impl SavedEntry {
             done: entry.progress.done,
             done_at: entry.progress.at.ticks(),
             working: entry.progress.procs,
+            filling: SavedProgress {
+                done: entry.filling.done,
+                at: entry.filling.at.ticks(),
+                procs: entry.filling.procs,
+            },
         }
     }
 
@@ -151,6 +172,8 @@ impl SavedEntry {
         entry.memo = self.memo.memo();
         entry.progress =
             Progress { done: self.done, at: Time::from_ticks(self.done_at), procs: self.working };
+        let SavedProgress { done, at, procs } = self.filling;
+        entry.filling = Progress { done, at: Time::from_ticks(at), procs };
         entry
     }
 }

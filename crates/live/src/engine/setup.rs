@@ -1,6 +1,6 @@
 //! What the engine is set up with.
 
-use miserly_core::{Calendar, Driver, Entry, Instants, JobId, Ledger, Machine, Rule, Span, System};
+use miserly_core::{Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, Span, System};
 use miserly_policies::Chosen;
 
 /// The machine and its queues, as the configuration has them.
@@ -10,12 +10,16 @@ pub struct Setup {
     pub queues: Vec<Queue>,
     /// The processors for jobs, by number: at least as many as the pools have together.
     pub cpus: Vec<u32>,
+    /// The processors on which jobs may run ahead of their windows, by number: all that there are.
+    pub early_cpus: Vec<u32>,
     /// So long before the end of its window a job is told to end.
     pub grace: Span,
     /// So long after the end of its window a job's resources are still kept for it: until it is gone for certain.
     pub handover: Span,
     /// So long a stopped job stays stopped when there is no daemon.
     pub alone: Span,
+    /// What jobs may use ahead of their windows, if they may.
+    pub early: Option<Filler>,
 }
 
 /// A queue.
@@ -80,6 +84,14 @@ impl Setup {
     /// None: an empty ledger holds nothing.
     pub fn system(&self) -> Result<System, Rule> {
         let queues: Result<_, _> = self.queues.iter().map(|queue| queue.driver(vec![])).collect();
-        Ok(System::new(queues?))
+        Ok(self.system_of(queues?))
+    }
+
+    /// These queues, with early work over them, if there is any.
+    pub(crate) fn system_of(&self, queues: Vec<Driver>) -> System {
+        match self.early {
+            Some(filler) => System::new(queues).filling(filler),
+            None => System::new(queues),
+        }
     }
 }

@@ -6,8 +6,8 @@ use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
 use super::cpus::Cpus;
 use super::{
-    Attempt, Counts, Engine, EngineError, Hands, JournalLine, Outcome, Record, Run, SavedEntry, Setup,
-    Stands, Turn,
+    Action, Attempt, Counts, Engine, EngineError, Hands, JournalLine, Outcome, Record, Run, SavedEntry,
+    Setup, Stands, Turn,
 };
 use crate::clock::{Mark, Now};
 use crate::model::{Problem, ProblemCode, Unenforced};
@@ -26,8 +26,6 @@ pub struct About {
     pub unenforced: Vec<Unenforced>,
     /// How the clock is to be found again; nothing, where it is not the machine's.
     pub mark: Option<Mark>,
-    /// Whether a job that ran on what is idle can have processors of its own later.
-    pub can_leave_idle: bool,
 }
 
 /// What is on disk of the jobs that are not over.
@@ -90,6 +88,13 @@ impl<H: Hands> Engine<H> {
             now.wall.as_microsecond(),
             &self.setup,
         )));
+        let stopped = |record: &Record| {
+            let run = record.run.as_ref().filter(|run| run.stopped && run.ending.is_none())?;
+            Some((Attempt { job: record.number, nth: run.nth }, Action::Stop))
+        };
+        // Their shims may have let them go on, with no daemon there.
+        let stopped: Vec<_> = self.records.values().filter_map(stopped).collect();
+        self.turn.actions.extend(stopped);
         self.away(now, meanwhile)?;
         self.retie(now)?;
         self.write_down()?;
@@ -164,7 +169,7 @@ impl<H: Hands> Engine<H> {
             queue.driver(entries).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
         };
         let queues: Result<_, EngineError> = self.setup.queues.iter().zip(entries).map(driver).collect();
-        Ok(Loaded { records, system: System::new(queues?), numbers, handles })
+        Ok(Loaded { records, system: self.setup.system_of(queues?), numbers, handles })
     }
 }
 

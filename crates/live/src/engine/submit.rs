@@ -282,7 +282,7 @@ impl Record {
             begin,
             // Its resources are kept a little longer than that, but it is over by then.
             deadline: self.deadline.map(|at| Time::from_ticks(at) + setup.handover),
-            in_window_only: self.submission.no_opportunistic,
+            in_window_only: self.submission.no_opportunistic || setup.early.is_none(),
             restartable: self.submission.restartable,
         };
         let user = Some(self.uid);

@@ -35,7 +35,7 @@ impl<H: Hands> Engine<H> {
             deadline: record.deadline.map(wall),
             after: record.after.clone(),
             restartable: submission.restartable,
-            opportunistic: !submission.no_opportunistic,
+            opportunistic: !submission.no_opportunistic && self.setup.early.is_some(),
             phase: self.phase(now, record),
             promise: record.promise(now),
             planned: record.entry.as_ref().and_then(|entry| entry.entry().planned).map(|at| now.wall_at(at)),
