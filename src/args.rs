@@ -3,6 +3,8 @@
 // What is said here is the help, where backticks would show and brackets are no links.
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
+mod export;
+
 mod import;
 
 use std::path::PathBuf;
@@ -16,6 +18,7 @@ use miserly_sim::Grouping;
 use miserly_workload::o2k::Month;
 use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
 
+pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 
 /// A scheduler for parallel batch jobs: simulate a job log and see what each policy would have made of it
@@ -44,6 +47,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Make the page of an experiment's results
     Report(ReportArgs),
+    /// Write the history of a daemon's jobs for the simulator, or for other programs
+    Export(ExportArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, of the program or of a command

@@ -46,6 +46,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Experiment(args) => commands::experiment::run(args)?,
         Command::Reproduce(args) => commands::experiment::reproduce(args)?,
         Command::Report(args) => commands::experiment::report(args)?,
+        Command::Export(args) => commands::live::export::run(args)?,
         Command::Completions(args) => commands::shell::completions(args)?,
         Command::Man(args) => commands::shell::man(args)?,
     }

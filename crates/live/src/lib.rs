@@ -11,4 +11,6 @@ pub mod store;
 
 pub mod config;
 
+pub mod history;
+
 pub mod service;
