@@ -4,6 +4,7 @@
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
 mod daemon;
+mod export;
 
 mod import;
 
@@ -21,6 +22,7 @@ use miserly_workload::o2k::Month;
 use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
 
 pub(crate) use self::daemon::{ReplayArgs, ServeArgs, ShimArgs};
+pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 pub(crate) use self::live::{
     AskArgs, CancelArgs, DaemonArgs, DrainArgs, ExtendArgs, JobArgs, JobsArgs, LogsArgs, QueueArgs,
@@ -86,6 +88,8 @@ pub(crate) enum Command {
     Status(AskArgs),
     /// Let the daemon start nothing new
     Drain(DrainArgs),
+    /// Write the history of a daemon's jobs for the simulator, or for other programs
+    Export(ExportArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, of the program or of a command

@@ -69,6 +69,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Pools(args) => return commands::live::pools(args),
         Command::Status(args) => return commands::live::status(args),
         Command::Drain(args) => return commands::live::drain(args),
+        Command::Export(args) => commands::live::export::run(args)?,
         Command::Completions(args) => commands::shell::completions(args)?,
         Command::Man(args) => commands::shell::man(args)?,
         Command::Shim(args) => return Ok(miserly_launch::shim::run(&args.dir)),

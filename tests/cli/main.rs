@@ -15,6 +15,8 @@ mod workload;
 
 mod import;
 
+mod export;
+
 mod experiment;
 
 mod interrupt;

@@ -22,8 +22,11 @@ pub mod machine;
 
 mod stopwatch;
 
+mod table;
+
 pub use machine::{MachineError, MachineSpec};
 pub use overview::{Overview, overview};
 pub use prepared::{PrepareError, Prepared, RunOptions};
 pub use session::{Session, page, write_page};
 pub use stopwatch::Stopwatch;
+pub use table::Table;

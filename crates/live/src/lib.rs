@@ -15,6 +15,8 @@ pub mod store;
 
 pub mod config;
 
+pub mod history;
+
 pub mod engine;
 
 pub mod process;

@@ -2,6 +2,8 @@
 
 pub(crate) mod daemon;
 
+pub(crate) mod export;
+
 mod text;
 
 mod submission;

@@ -4,9 +4,6 @@ mod flat;
 
 mod rows;
 
-#[cfg(feature = "parquet")]
-mod parquet;
-
 use std::collections::BTreeMap;
 
 use miserly_sim::student_t_95;
@@ -15,9 +12,9 @@ use serde_json::Value;
 use crate::experiment::file::Selector;
 use crate::experiment::{Axes, ExperimentError, Index, Store};
 
-#[cfg(feature = "parquet")]
-pub use parquet::parquet;
 pub use rows::csv;
+#[cfg(feature = "parquet")]
+pub use rows::parquet;
 
 /// The results of an experiment, read.
 pub struct Results {

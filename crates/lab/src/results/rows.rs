@@ -6,39 +6,30 @@ use serde_json::Value;
 
 use super::flat::flatten;
 use super::{Results, Run, at};
+use crate::Table;
 use crate::experiment::AXES;
-
-/// The runs as rows, of texts and numbers: what tells them apart, then every figure of their documents.
-pub(super) struct Rows {
-    pub(super) columns: Vec<String>,
-    /// By row and column.
-    pub(super) cells: Vec<Vec<Option<Value>>>,
-}
 
 /// Fields that say nothing of one run.
 const NOT_COLUMNS: [&str; 2] = ["policy", "trace.name"];
 
-impl Rows {
-    /// The columns are `figures`, by their paths, in this order; all that there are where none is named.
-    pub(super) fn of(results: &Results, figures: &[&str]) -> Rows {
-        let runs: Vec<_> =
-            results.runs.iter().filter(|run| results.documents.contains_key(&run.key)).collect();
-        let document = |key: &str| &results.documents[key]["run"];
-        let mut paths: Vec<String> = figures.iter().map(ToString::to_string).collect();
-        if figures.is_empty() {
-            paths = all_paths(runs.iter().map(|run| document(&run.key)));
-        }
-        let row = |run: &&Run| {
-            let document = document(&run.key);
-            let axes = AXES.iter().map(|axis| run.axes.get(*axis).map(|value| value.clone().into()));
-            let names = [Some(run.key.clone().into()), document.get("policy").cloned()];
-            let figures = paths.iter().map(|path| at(document, path).cloned());
-            axes.chain(names).chain(figures).collect()
-        };
-        let cells = runs.iter().map(row).collect();
-        let names = AXES.into_iter().chain(["key", "written"]).map(str::to_owned);
-        Rows { columns: names.chain(paths.iter().cloned()).collect(), cells }
+/// The runs as rows, of texts and numbers: what tells them apart, then every figure of their documents. The columns are `figures`, by their paths, in this order; all that there are where none is named.
+pub(super) fn rows(results: &Results, figures: &[&str]) -> Table {
+    let runs: Vec<_> = results.runs.iter().filter(|run| results.documents.contains_key(&run.key)).collect();
+    let document = |key: &str| &results.documents[key]["run"];
+    let mut paths: Vec<String> = figures.iter().map(ToString::to_string).collect();
+    if figures.is_empty() {
+        paths = all_paths(runs.iter().map(|run| document(&run.key)));
     }
+    let row = |run: &&Run| {
+        let document = document(&run.key);
+        let axes = AXES.iter().map(|axis| run.axes.get(*axis).map(|value| value.clone().into()));
+        let names = [Some(run.key.clone().into()), document.get("policy").cloned()];
+        let figures = paths.iter().map(|path| at(document, path).cloned());
+        axes.chain(names).chain(figures).collect()
+    };
+    let cells = runs.iter().map(row).collect();
+    let names = AXES.into_iter().chain(["key", "written"]).map(str::to_owned);
+    Table { columns: names.chain(paths.iter().cloned()).collect(), cells }
 }
 
 /// Every figure that some document has.
@@ -52,19 +43,14 @@ fn all_paths<'a>(documents: impl Iterator<Item = &'a Value>) -> Vec<String> {
 /// # Errors
 /// If the writer fails, which it does not in memory.
 pub fn csv(results: &Results, figures: &[&str]) -> Result<Vec<u8>, csv::Error> {
-    let rows = Rows::of(results, figures);
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(&rows.columns)?;
-    for row in &rows.cells {
-        writer.write_record(row.iter().map(|cell| cell.as_ref().map_or_else(String::new, text)))?;
-    }
-    writer.into_inner().map_err(|error| error.into_error().into())
+    rows(results, figures).csv()
 }
 
-pub(super) fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+/// The same as Parquet.
+///
+/// # Errors
+/// If the library cannot write them.
+#[cfg(feature = "parquet")]
+pub fn parquet(results: &Results, figures: &[&str]) -> Result<Vec<u8>, parquet::errors::ParquetError> {
+    rows(results, figures).parquet()
 }

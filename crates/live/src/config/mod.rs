@@ -17,6 +17,8 @@ mod people;
 
 mod queue;
 
+mod summary;
+
 mod units;
 
 mod weekly;
@@ -29,6 +31,7 @@ use serde::Serialize;
 pub use error::ConfigError;
 pub use machine::Machine;
 pub use queue::Queue;
+pub use summary::{QueueSummary, Summary};
 pub use weekly::Weekly;
 
 /// A daemon's configuration, checked.
@@ -89,6 +92,14 @@ impl Configuration {
             .map_err(|source| ConfigError::Unread { path: path.to_owned(), source })?;
         Configuration::parse(path, &text, machine)
     }
+}
+
+/// The folder of the state where nothing else is said: `/var/lib/miserly` for root, else in the user's own state folder.
+///
+/// # Errors
+/// If there is no such folder, because neither `XDG_STATE_HOME` nor `HOME` is set.
+pub fn default_state() -> Result<PathBuf, ConfigError> {
+    paths::state().map_err(ConfigError::Here)
 }
 
 #[cfg(test)]

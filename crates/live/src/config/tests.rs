@@ -133,3 +133,13 @@ fn a_horizon_is_the_policys() {
     assert_eq!(policy("horizon = '1d'"), "miser(horizon=86400s)");
     assert_eq!(policy("policy = 'miser()'\nhorizon = '1h'"), "miser(horizon=3600s)");
 }
+
+#[test]
+fn a_summary_has_the_least_and_the_most() {
+    let text = "[[queue]]\nname = 'a'\ncpus = 4\nmax-time = '1h'\ncalendar = [{ days = 'sat', cpus = 8, memory = '1GB' }]\nmemory = '2GB'";
+    let summary = parse(text).unwrap().summary();
+    let queue = &summary.queues[0];
+    assert_eq!((queue.cpus, queue.memory), ([4, 8], [1 << 30, 2 << 30]));
+    assert_eq!((queue.promises, queue.max_time, queue.default_memory), ("every job", Some(3600.0), 1 << 28));
+    assert_eq!(summary.cpus, (8..16).collect::<Vec<_>>());
+}

@@ -1,4 +1,4 @@
-//! One row per run, as Parquet.
+//! A table as Parquet.
 
 use std::sync::Arc;
 
@@ -7,21 +7,22 @@ use parquet::arrow::ArrowWriter;
 use parquet::errors::ParquetError;
 use serde_json::Value;
 
-use super::Results;
-use super::rows::Rows;
+use super::Table;
 
-/// The results as Parquet, with the columns of the CSV. A column is of whole numbers, of numbers, of truth values,
-/// or else of texts, by what stands in it; what is not known is null.
-///
-/// # Errors
-/// If the library cannot write them.
-pub fn parquet(results: &Results, figures: &[&str]) -> Result<Vec<u8>, ParquetError> {
-    let rows = Rows::of(results, figures);
-    let columns = rows.columns.iter().enumerate().map(|(at, name)| (name, column(&rows.cells, at)));
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?;
-    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None)?;
-    writer.write(&batch)?;
-    writer.into_inner()
+impl Table {
+    /// The table as Parquet, with the columns of the CSV. A column is of whole numbers, of numbers, of truth values,
+    /// or else of texts, by what stands in it; what is not known is null.
+    ///
+    /// # Errors
+    /// If the library cannot write it.
+    pub fn parquet(&self) -> Result<Vec<u8>, ParquetError> {
+        let columns = self.columns.iter().enumerate().map(|(at, name)| (name, column(&self.cells, at)));
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?;
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None)?;
+        writer.write(&batch)?;
+        writer.into_inner()
+    }
 }
 
 fn column(rows: &[Vec<Option<Value>>], at: usize) -> ArrayRef {
@@ -37,7 +38,7 @@ fn column(rows: &[Vec<Option<Value>>], at: usize) -> ArrayRef {
     } else if all(Value::is_boolean) {
         Arc::new(cells.iter().map(|cell| cell.and_then(Value::as_bool)).collect::<BooleanArray>())
     } else {
-        Arc::new(cells.iter().map(|cell| cell.map(super::rows::text)).collect::<StringArray>())
+        Arc::new(cells.iter().map(|cell| cell.map(super::text)).collect::<StringArray>())
     }
 }
 

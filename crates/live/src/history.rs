@@ -1,0 +1,172 @@
+//! What became of the jobs of a daemon, read from its state for other programs.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use crate::model::{Exit, KilledBy, Phase};
+use crate::store::{History, StoreError};
+
+/// A job that has ended, as far as other programs care.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Past {
+    /// Its number.
+    pub number: i64,
+    /// The number of the first job of its array, and its index there.
+    pub array: Option<(i64, u32)>,
+    /// What people call it.
+    pub name: String,
+    /// Whose it is: the user's number.
+    pub uid: u32,
+    /// Its queue.
+    pub queue: String,
+    /// How many processors it asked for.
+    pub cpus: u64,
+    /// How much memory it asked for, kilobytes.
+    pub memory: u64,
+    /// For how long it asked, microseconds.
+    pub time: i64,
+    /// When it was submitted, microseconds since 1970.
+    pub submitted: i64,
+    /// When it started, microseconds since 1970; none if it never did, or nobody knows.
+    pub started: Option<i64>,
+    /// When it was over, microseconds since 1970.
+    pub ended: i64,
+    /// How often it was started.
+    pub attempts: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// By itself.
+    Done(Exit),
+    /// It was ended.
+    Killed(KilledBy),
+    /// It could not be run.
+    Failed,
+    /// Nobody knows how.
+    Lost,
+}
+
+impl Outcome {
+    /// A word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Done(_) => "done",
+            Outcome::Killed(KilledBy::Time) => "killed: time",
+            Outcome::Killed(KilledBy::Memory) => "killed: memory",
+            Outcome::Killed(KilledBy::User) => "killed: user",
+            Outcome::Failed => "failed",
+            Outcome::Lost => "lost",
+        }
+    }
+}
+
+/// Why there is no history.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The state.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A job that this version does not understand.
+    #[error(
+        "job {number} of the state is not one that this version knows how to read: {source}; use the version that wrote it"
+    )]
+    Unknown {
+        /// The job.
+        number: i64,
+        /// What it lacks.
+        source: serde_json::Error,
+    },
+}
+
+/// The part of a job's record that matters here.
+#[derive(Deserialize)]
+struct Told {
+    array: Option<(i64, u32)>,
+    name: String,
+    time: i64,
+    memory: u64,
+    submitted: i64,
+    stands: Stands,
+    #[serde(default)]
+    attempts: u32,
+    submission: Asked,
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    cpus: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "stands", rename_all = "snake_case")]
+enum Stands {
+    Over(Phase),
+    #[serde(other)]
+    Else,
+}
+
+/// The jobs of a state that have ended, by number; with or without a daemon, and nothing is changed.
+///
+/// # Errors
+/// If there is no state in `folder`, it cannot be read, or a job is damaged or of a later version.
+pub fn past(folder: &Path) -> Result<Vec<Past>, HistoryError> {
+    let mut jobs = Vec::new();
+    let mut unknown = None;
+    let mut take = |row: crate::store::Row| {
+        if !row.ended {
+            return ControlFlow::Break(());
+        }
+        match serde_json::from_str::<Told>(&row.body) {
+            Ok(told) => jobs.extend(told.past(row.number, row.uid, row.queue)),
+            Err(source) => {
+                unknown = Some(HistoryError::Unknown { number: row.number, source });
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    };
+    History::open(folder)?.jobs(&mut take)?;
+    unknown.map_or(Ok(jobs), Err)
+}
+
+impl Told {
+    fn past(self, number: i64, uid: u32, queue: String) -> Option<Past> {
+        let Stands::Over(phase) = self.stands else { return None };
+        let (started, ended, outcome) = match phase {
+            Phase::Done { start, end, exit } => (Some(start), end, Outcome::Done(exit)),
+            Phase::Killed { start, end, by, .. } => (start, end, Outcome::Killed(by)),
+            Phase::Failed { at, .. } => (None, at, Outcome::Failed),
+            Phase::Lost { at, .. } => (None, at, Outcome::Lost),
+            // No job that is over is in any of these.
+            Phase::Held
+            | Phase::Batch
+            | Phase::Opportunistic { .. }
+            | Phase::Critical(_)
+            | Phase::Suspended(_) => {
+                return None;
+            }
+        };
+        Some(Past {
+            number,
+            array: self.array,
+            name: self.name,
+            uid,
+            queue,
+            cpus: self.submission.cpus,
+            memory: self.memory,
+            time: self.time,
+            submitted: self.submitted,
+            started: started.map(Timestamp::as_microsecond),
+            ended: ended.as_microsecond(),
+            attempts: self.attempts,
+            outcome,
+        })
+    }
+}

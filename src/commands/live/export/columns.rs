@@ -1,0 +1,69 @@
+//! The history as a table.
+
+use miserly_lab::Table;
+use miserly_live::history::{Outcome, Past};
+use miserly_live::model::Exit;
+use serde_json::Value;
+
+/// The columns: times in seconds since 1970, lengths of time in seconds, memory in kilobytes.
+const COLUMNS: [&str; 17] = [
+    "job",
+    "array",
+    "index",
+    "name",
+    "uid",
+    "queue",
+    "cpus",
+    "memory_kb",
+    "time",
+    "submitted",
+    "started",
+    "ended",
+    "wait",
+    "runtime",
+    "attempts",
+    "outcome",
+    "exit",
+];
+
+/// One row for each job.
+pub(super) fn table(jobs: &[Past]) -> Table {
+    Table { columns: COLUMNS.map(str::to_owned).into(), cells: jobs.iter().map(row).collect() }
+}
+
+fn row(job: &Past) -> Vec<Option<Value>> {
+    let runtime = job.started.map(|started| seconds(job.ended - started));
+    vec![
+        Some(job.number.into()),
+        job.array.map(|(first, _)| first.into()),
+        job.array.map(|(_, index)| index.into()),
+        Some(job.name.clone().into()),
+        Some(job.uid.into()),
+        Some(job.queue.clone().into()),
+        Some(job.cpus.into()),
+        Some(job.memory.into()),
+        Some(seconds(job.time)),
+        Some(seconds(job.submitted)),
+        job.started.map(seconds),
+        Some(seconds(job.ended)),
+        Some(seconds(job.started.unwrap_or(job.ended) - job.submitted)),
+        runtime,
+        Some(job.attempts.into()),
+        Some(job.outcome.as_str().into()),
+        exit(job.outcome).map(Value::from),
+    ]
+}
+
+/// Microseconds in seconds.
+fn seconds(micros: i64) -> Value {
+    (micros as f64 / 1e6).into()
+}
+
+/// The exit code, as a shell has it: 128 and the signal, where a signal ended the job.
+fn exit(outcome: Outcome) -> Option<i32> {
+    match outcome {
+        Outcome::Done(Exit::Code(code)) => Some(code),
+        Outcome::Done(Exit::Signal(signal)) => Some(128 + signal),
+        _ => None,
+    }
+}

@@ -1,0 +1,43 @@
+//! `miserly export`: what became of a daemon's jobs, for the simulator and for other programs.
+
+mod columns;
+
+mod swf;
+
+use std::io::Write;
+
+use anyhow::{Context, bail};
+use miserly_live::config::default_state;
+use miserly_live::history::{Past, past};
+use miserly_report::AtomicFile;
+
+use crate::args::{ExportArgs, ExportFormat};
+
+/// Writes the history of a state.
+pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
+    let state = args.state.clone().map_or_else(default_state, Ok)?;
+    let jobs = past(&state).with_context(|| format!("cannot read the history of {}", state.display()))?;
+    if jobs.is_empty() {
+        bail!("no job has ended in {}: there is nothing to export", state.display());
+    }
+    let bytes = bytes(&jobs, args)?;
+    match &args.output {
+        None => std::io::stdout().lock().write_all(&bytes).context("cannot write to standard output"),
+        Some(path) => {
+            let written = AtomicFile::create(path).and_then(|(file, mut output)| {
+                output.write_all(&bytes)?;
+                file.commit(output)
+            });
+            written.with_context(|| format!("cannot write {}", path.display()))
+        }
+    }
+}
+
+fn bytes(jobs: &[Past], args: &ExportArgs) -> anyhow::Result<Vec<u8>> {
+    match args.format {
+        ExportFormat::Swf => Ok(swf::swf(jobs, args.procs)?),
+        ExportFormat::Csv => Ok(columns::table(jobs).csv()?),
+        #[cfg(feature = "parquet")]
+        ExportFormat::Parquet => Ok(columns::table(jobs).parquet()?),
+    }
+}

@@ -1,0 +1,99 @@
+//! The history in the Standard Workload Format.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use miserly_live::history::{Outcome, Past};
+use miserly_live::model::{Exit, KilledBy};
+use miserly_workload::swf::{Field, Record, Writer};
+
+/// Microseconds of a second.
+const SECOND: i64 = 1_000_000;
+
+/// The jobs as a log. The format knows whole seconds only: instants are rounded down, and lengths of time up, so that a job
+/// which ran has run.
+///
+/// `procs` are the machine's processors; where they are not given, the most that jobs ever held at a time.
+pub(super) fn swf(jobs: &[Past], procs: Option<u32>) -> io::Result<Vec<u8>> {
+    let start = jobs.iter().map(|job| job.submitted.div_euclid(SECOND)).min().unwrap_or(0);
+    let (queues, names) = (numbers(jobs, |job| &job.queue), numbers(jobs, |job| &job.name));
+    let mut writer = Writer::new(Vec::new());
+    let held = || (most_held(jobs), " (the most that jobs held at a time; the history does not tell more)");
+    let (most, note) = procs.map_or_else(held, |procs| (procs.into(), ""));
+    for comment in ["Version: 2.2", "Computer: miserly daemon", "TimeZone: 0"] {
+        writer.comment(&format!("; {comment}"))?;
+    }
+    writer.comment(&format!("; UnixStartTime: {start}\n; MaxProcs: {most}{note}"))?;
+    writer.comment("; Note: users have their numbers of that machine")?;
+    for (name, number) in &queues {
+        writer.comment(&format!("; Queue: {number} {name}"))?;
+    }
+    for (name, number) in &names {
+        writer.comment(&format!("; Executable: {number} {}", name.escape_debug()))?;
+    }
+    // A clock that was set back may have turned the order of numbers round.
+    let mut ordered: Vec<&Past> = jobs.iter().collect();
+    ordered.sort_by_key(|job| (job.submitted, job.number));
+    for job in ordered {
+        writer.job(&record(job, start, queues[job.queue.as_str()], names[job.name.as_str()]))?;
+    }
+    Ok(writer.into_inner())
+}
+
+fn record(job: &Past, start: i64, queue: i64, name: i64) -> Record {
+    let mut record = Record::unknown();
+    let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let submit = job.submitted.div_euclid(SECOND);
+    record.set(Field::Job, job.number);
+    record.set(Field::Submit, submit - start);
+    record.set(Field::Wait, (job.started.unwrap_or(job.ended).div_euclid(SECOND) - submit).max(0));
+    record.set(Field::Runtime, job.started.map_or(0, |started| up(job.ended - started)));
+    if job.started.is_some() {
+        record.set(Field::Allocated, whole(job.cpus));
+    }
+    record.set(Field::RequestedProcs, whole(job.cpus));
+    record.set(Field::Estimate, up(job.time));
+    record.set(Field::RequestedMemory, whole(job.memory.div_ceil(job.cpus.max(1))));
+    record.set(Field::Status, status(job.outcome));
+    record.set(Field::User, job.uid.into());
+    record.set(Field::Executable, name);
+    record.set(Field::Queue, queue);
+    record
+}
+
+/// Microseconds in whole seconds, rounded up.
+fn up(micros: i64) -> i64 {
+    micros.max(0).saturating_add(SECOND - 1) / SECOND
+}
+
+/// 1 completed, 0 failed, 5 cancelled.
+fn status(outcome: Outcome) -> i64 {
+    match outcome {
+        Outcome::Done(Exit::Code(0)) => 1,
+        Outcome::Killed(KilledBy::User) => 5,
+        _ => 0,
+    }
+}
+
+/// Names in alphabetical order, numbered from 1.
+fn numbers<'a>(jobs: &'a [Past], name: impl Fn(&'a Past) -> &'a String) -> BTreeMap<&'a str, i64> {
+    let mut names: BTreeMap<&str, i64> = jobs.iter().map(|job| (name(job).as_str(), 0)).collect();
+    names.values_mut().zip(1..).for_each(|(number, next)| *number = next);
+    names
+}
+
+/// The most processors that jobs held at a time.
+fn most_held(jobs: &[Past]) -> u64 {
+    let ran = jobs.iter().filter_map(|job| Some((job.started?, job.ended, job.cpus)));
+    // At an instant, ends go before starts.
+    let mut changes: Vec<(i64, bool, u64)> =
+        ran.flat_map(|(start, end, cpus)| [(start, true, cpus), (end.max(start), false, cpus)]).collect();
+    changes.sort_unstable();
+    let mut held: u64 = 0;
+    let at_a_time = changes.into_iter().map(|(_, starts, cpus)| {
+        held = if starts { held + cpus } else { held.saturating_sub(cpus) };
+        held
+    });
+    let widest = jobs.iter().map(|job| job.cpus).max();
+    at_a_time.max().max(widest).unwrap_or(1).max(1)
+}
