@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Pools(AskArgs),
     /// Tell how the daemon is
     Status(AskArgs),
-    /// Let the daemon start nothing new
+    /// Let the daemon accept no new jobs; what was promised is kept
     Drain(DrainArgs),
     /// Write the history of a daemon's jobs for the simulator, or for other programs
     Export(ExportArgs),

@@ -72,6 +72,7 @@ impl Service for Line {
     async fn ask(&self, caller: Caller, question: Question) -> Result<Reply, Problem> {
         let (answer, answered) = oneshot::channel();
         let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
+        let question = Box::new(question);
         self.0.send(Input::Asked { caller, question, answer }).map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
@@ -105,7 +106,7 @@ async fn daemon(
         let _ = stopped.await;
     }));
     tracing::info!("ready on {}", options.configuration.socket.display());
-    let ended = turns(&mut engine, &clock, &mut inputs, signals, reread).await;
+    let ended = turns(&mut engine, clock, &mut inputs, signals, reread).await;
     drop(stop);
     // Answers that are on their way arrive; whoever waits for a job's end has to ask again.
     drop(inputs);
@@ -140,7 +141,7 @@ fn engine(
     let store_attempts = crate::engine::attempts(&store)?;
     let over = hands.take_up(&store_attempts);
     let mut engine =
-        Engine::open(setup_of(&options.configuration, &clock), about, store, hands, Now::of(&clock))?;
+        Engine::open(setup_of(&options.configuration, clock), about, store, hands, Now::of(&clock))?;
     engine.begin(Now::of(&clock), over)?;
     Ok((engine, clock))
 }
@@ -148,7 +149,7 @@ fn engine(
 /// Turn after turn, each when something happens or comes due.
 async fn turns(
     engine: &mut Engine<Processes>,
-    clock: &BootClock,
+    clock: BootClock,
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
     reread: impl Fn() -> Result<Configuration, String>,
@@ -165,7 +166,7 @@ async fn turns(
                 Told::Reread => reload(engine, clock, &reread)?,
                 Told::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
-                    engine.go(Now::of(clock))?;
+                    engine.go(Now::of(&clock))?;
                     return Ok(());
                 }
             },
@@ -183,18 +184,18 @@ async fn turns(
             online.clone_from(&there);
             happened.push(Input::Online(there));
         }
-        engine.turn(Now::of(clock), happened)?;
+        engine.turn(Now::of(&clock), happened)?;
     }
 }
 
 fn reload(
     engine: &mut Engine<Processes>,
-    clock: &BootClock,
+    clock: BootClock,
     reread: &impl Fn() -> Result<Configuration, String>,
 ) -> Result<(), DaemonError> {
     match reread() {
         Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-        Ok(configuration) => match engine.set_up(Now::of(clock), setup_of(&configuration, clock))? {
+        Ok(configuration) => match engine.set_up(Now::of(&clock), setup_of(&configuration, clock))? {
             Ok(()) => tracing::info!("the configuration was read again"),
             Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
         },
@@ -203,8 +204,8 @@ fn reload(
 }
 
 /// The set-up in ticks: calendars are about wall time, as it is now.
-fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setup {
-    let now = Now::of(clock);
+fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
+    let now = Now::of(&clock);
     let zero = now.wall.as_microsecond().saturating_sub(now.ticks.ticks());
     let queue = |queue: &crate::config::Queue| Queue {
         name: queue.name.clone(),

@@ -30,7 +30,7 @@ impl Timer {
     }
 
     /// Waits until then; for ever, for `None`.
-    pub(crate) async fn wait(&mut self, clock: &BootClock, until: Option<Time>) -> io::Result<()> {
+    pub(crate) async fn wait(&mut self, clock: BootClock, until: Option<Time>) -> io::Result<()> {
         // An instant of 0 would switch it off.
         let micros = until.map_or(0, |at| clock.boot_time(at).max(1));
         let value = Timespec { tv_sec: micros / 1_000_000, tv_nsec: micros % 1_000_000 * 1000 };

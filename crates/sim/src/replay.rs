@@ -158,7 +158,7 @@ impl Replay {
         if self.past.outside.front().is_some_and(|outside| outside.at <= at)
             && let Some(outside) = self.past.outside.pop_front()
         {
-            self.from_outside(outside, &mut round);
+            self.take_in(outside, &mut round);
         }
         for job in &round.withdrawn {
             self.handles.remove(&self.numbers[job.index()]);
@@ -173,7 +173,7 @@ impl Replay {
         Ok(())
     }
 
-    fn from_outside(&mut self, outside: Outside, round: &mut Round) {
+    fn take_in(&mut self, outside: Outside, round: &mut Round) {
         round.fault = outside.fault;
         for (number, how) in outside.ended {
             round.ended.extend(self.handles.remove(&number).map(|job| Ended { job, how }));

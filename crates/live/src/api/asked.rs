@@ -42,11 +42,11 @@ pub struct ExtendRequest {
     pub by: f64,
 }
 
-/// Whether the daemon is to start nothing new.
+/// Whether the daemon is to accept no new jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DrainRequest {
-    /// To start nothing new; or else to go on.
+    /// To accept no new jobs; or else to go on.
     pub on: bool,
 }
 

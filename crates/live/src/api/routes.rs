@@ -244,7 +244,7 @@ async fn status<S: Service>(State(service): State<S>, Asker(caller): Asker) -> A
     ask(&service, caller, Question::Status).await
 }
 
-/// Lets the daemon start nothing new, or go on.
+/// Lets the daemon accept no new jobs, or go on.
 #[utoipa::path(
     post,
     path = "/v1/drain",

@@ -176,7 +176,7 @@ impl Client {
         self.get("/v1/status")
     }
 
-    /// Lets the daemon start nothing new, or go on.
+    /// Lets the daemon accept no new jobs, or go on.
     ///
     /// # Errors
     /// As [`Client::submit`].

@@ -36,12 +36,12 @@ impl<H: Hands> Engine<H> {
 
     fn reply(&mut self, now: Now, caller: Caller, question: Question) -> Asked {
         match question {
-            Question::Submit(submission) => self.submit(now, caller, submission),
-            Question::Quote(submission) => self.quote(now, caller, submission),
+            Question::Submit(submission) => self.submit(now, caller, &submission),
+            Question::Quote(submission) => self.quote(now, caller, &submission),
             Question::Cancel { job, array } => self.cancel(now, caller, job, array),
             Question::Hold(job) => self.hold(now, caller, job),
             Question::Release(job) => self.release(now, caller, job),
-            Question::Requeue(job) => self.requeue(now, caller, job),
+            Question::Requeue(job) => Ok(self.requeue(caller, job)),
             Question::Extend { job, by } => self.extend(now, caller, job, by),
             Question::Drain(on) => Ok(self.drain(caller, on)),
             Question::Jobs(filter) => Ok(self.jobs(now, &filter)),

@@ -3,6 +3,7 @@
 use miserly_core::{Amendment, Change, Effect, Round, Span, State};
 
 use super::asks::Asked;
+use super::submit::span_of;
 use super::{Action, Attempt, Ending, Engine, EngineError, Hands, Stands, problem};
 use crate::clock::Now;
 use crate::model::{Handed, KilledBy, Phase, Problem, ProblemCode};
@@ -111,18 +112,14 @@ impl<H: Hands> Engine<H> {
     }
 
     /// Ends a running job and runs it again from the beginning, in its turn.
-    pub(super) fn requeue(&mut self, now: Now, caller: Caller, job: i64) -> Asked {
-        let _ = now;
-        match self.own(caller, job) {
-            Ok(record) if record.run.as_ref().is_some_and(|run| run.ending.is_none()) => {}
-            Ok(_) => {
-                let told = format!("job {job} does not run, so there is nothing to run again");
-                return Ok(Err(problem(ProblemCode::Conflict, told)));
-            }
-            Err(problem) => return Ok(Err(problem)),
+    pub(super) fn requeue(&mut self, caller: Caller, job: i64) -> Result<Reply, Problem> {
+        let runs = self.own(caller, job)?.run.as_ref().is_some_and(|run| run.ending.is_none());
+        if !runs {
+            let told = format!("job {job} does not run, so there is nothing to run again");
+            return Err(problem(ProblemCode::Conflict, told));
         }
         self.end_processes(job, Ending::Requeued);
-        Ok(Ok(Reply::Handed(Handed { jobs: vec![job] })))
+        Ok(Reply::Handed(Handed { jobs: vec![job] }))
     }
 
     /// Makes a job's window longer, if no promise breaks: that is tried first, on a copy.
@@ -131,13 +128,12 @@ impl<H: Hands> Engine<H> {
             Ok(record) => record,
             Err(problem) => return Ok(Err(problem)),
         };
-        if !by.is_finite() || by <= 0.0 || by > 1e12 {
+        let Some(longer) = span_of(by).filter(|longer| *longer > Span::ZERO) else {
             return Ok(Err(Problem::with_field(
                 "by",
                 "a window is made longer by a number of seconds above 0",
             )));
-        }
-        let longer = Span::from_ticks((by * 1e6).round() as i64);
+        };
         let time = Span::from_ticks(record.time) + longer;
         let most =
             self.setup.queues.iter().find(|queue| queue.name == record.queue).and_then(|q| q.most_time);

@@ -26,14 +26,21 @@ impl Outcome {
 
 impl<H: Hands> Engine<H> {
     /// An attempt is over, which is told to the system in this round.
-    pub(super) fn over(&mut self, now: Now, at: Time, attempt: Attempt, outcome: Outcome, round: &mut Round) {
+    pub(super) fn over(
+        &mut self,
+        now: Now,
+        at: Time,
+        attempt: Attempt,
+        outcome: &Outcome,
+        round: &mut Round,
+    ) {
         let number = attempt.job;
         let Some(record) = self.records.get_mut(&number) else { return self.forget(attempt) };
         let Some(run) = record.run.as_ref().filter(|run| run.nth == attempt.nth) else {
             return self.forget(attempt);
         };
         let ending = run.ending;
-        match (ending, &outcome) {
+        match (ending, outcome) {
             (Some(Ending::Displaced), _) => {
                 record.run = None;
                 self.forget(attempt);
@@ -42,9 +49,9 @@ impl<H: Hands> Engine<H> {
                 }
             }
             (None, Outcome::NeverRan) => self.start_again(number, attempt),
-            (Some(Ending::Requeued), _) => self.resubmit(at, number, attempt, &outcome, round),
+            (Some(Ending::Requeued), _) => self.resubmit(at, number, attempt, outcome, round),
             (None, Outcome::Lost(_)) if record.submission.restartable => {
-                self.resubmit(at, number, attempt, &outcome, round);
+                self.resubmit(at, number, attempt, outcome, round);
             }
             (_, outcome) => {
                 let phase = record.last_phase(now, outcome);

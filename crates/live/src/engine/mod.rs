@@ -70,7 +70,7 @@ pub enum Input {
         /// Who.
         caller: Caller,
         /// What.
-        question: Question,
+        question: Box<Question>,
         /// Where the answer goes.
         answer: Answer,
     },
@@ -189,7 +189,7 @@ impl<H: Hands> Engine<H> {
         self.play_all(now, overs.clone(), rest)?;
         match self.write_down() {
             Ok(()) => self.carry_out(now),
-            Err(error @ StoreError::Full { .. }) => self.take_back(now, &error, overs)?,
+            Err(error @ StoreError::Full) => self.take_back(now, &error, overs)?,
             Err(error) => return Err(error.into()),
         }
         Ok(())
@@ -224,7 +224,7 @@ impl<H: Hands> Engine<H> {
         }
         for input in rest {
             match input {
-                Input::Asked { caller, question, answer } => self.answer(now, caller, question, answer)?,
+                Input::Asked { caller, question, answer } => self.answer(now, caller, *question, answer)?,
                 Input::Online(cpus) => self.online(now, &cpus)?,
                 Input::Over(..) | Input::Slept | Input::Moment => {}
             }

@@ -37,9 +37,8 @@ fn filled(pattern: &str, record: &Record, array: i64, index: u32) -> String {
             Some('A') => text.push_str(&array.to_string()),
             Some('a') => text.push_str(&index.to_string()),
             Some('x') => text.push_str(&record.name.replace('/', "_")),
-            Some('%') => text.push('%'),
+            Some('%') | None => text.push('%'),
             Some(other) => text.extend(['%', other]),
-            None => text.push('%'),
         }
     }
     text

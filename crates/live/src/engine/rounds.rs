@@ -35,7 +35,7 @@ impl<H: Hands> Engine<H> {
             let at = at.max(self.last + Span::TICK);
             let mut round = Round::default();
             while let Some((_, attempt, outcome)) = overs.next_if(|(when, ..)| *when <= at) {
-                self.over(now, at, attempt, outcome, &mut round);
+                self.over(now, at, attempt, &outcome, &mut round);
             }
             self.find_overdue(at, &mut round);
             self.bring_in(at, &mut round);

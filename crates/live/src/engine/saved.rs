@@ -166,7 +166,7 @@ impl SavedEntry {
     pub fn entry(&self) -> Entry {
         let mut entry = Entry::waiting(self.request.request(), self.admitted);
         entry.state = self.state.state();
-        entry.promise = self.promise.map(|promise| promise.promise());
+        entry.promise = self.promise.map(SavedPromise::promise);
         entry.planned = self.planned.map(Time::from_ticks);
         entry.planned_on = self.planned_on.as_deref().map(placement);
         entry.memo = self.memo.memo();

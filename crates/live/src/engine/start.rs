@@ -108,7 +108,7 @@ impl<H: Hands> Engine<H> {
         let at = now.ticks.max(self.last + Span::TICK);
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         for (attempt, outcome) in meanwhile {
-            self.over(now, at, attempt, outcome, &mut round);
+            self.over(now, at, attempt, &outcome, &mut round);
         }
         self.find_overdue(at, &mut round);
         self.play(now, at, round)?;

@@ -15,14 +15,14 @@ use crate::service::{Caller, Reply};
 const ARRAY_MOST: usize = 10_000;
 
 impl<H: Hands> Engine<H> {
-    pub(super) fn submit(&mut self, now: Now, caller: Caller, submission: Submission) -> Asked {
+    pub(super) fn submit(&mut self, now: Now, caller: Caller, submission: &Submission) -> Asked {
         if self.draining {
             return Ok(Err(problem(
                 ProblemCode::Unavailable,
                 "the daemon accepts no new jobs (miserly drain --undo)",
             )));
         }
-        let records = match self.records_of(now, caller, &submission) {
+        let records = match self.records_of(now, caller, submission) {
             Ok(records) => records,
             Err(problem) => return Ok(Err(problem)),
         };
@@ -53,8 +53,8 @@ impl<H: Hands> Engine<H> {
     }
 
     /// What it would be promised, without a commitment.
-    pub(super) fn quote(&mut self, now: Now, caller: Caller, submission: Submission) -> Asked {
-        let records = match self.records_of(now, caller, &submission) {
+    pub(super) fn quote(&mut self, now: Now, caller: Caller, submission: &Submission) -> Asked {
+        let records = match self.records_of(now, caller, submission) {
             Ok(records) => records,
             Err(problem) => return Ok(Err(problem)),
         };
@@ -234,23 +234,27 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
 
 fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
     let most = queue.most_time.unwrap_or(Span::from_ticks(i64::MAX / 8));
-    if !secs.is_finite() || secs < 0.0 {
+    let Some(asked) = span_of(secs) else {
         return Err(Problem::with_field("time", "the time is a number of seconds above 0"));
-    }
-    // Saturates, and is compared with the most there may be.
-    let ticks = (secs * 1e6).round() as i64;
-    let time = match (ticks, queue.default_time) {
-        (0, Some(time)) => time,
-        (0, None) => {
+    };
+    let time = match (asked, queue.default_time) {
+        (Span::ZERO, Some(time)) => time,
+        (Span::ZERO, None) => {
             return Err(Problem::with_field("time", "say for how long it may run, such as --time 2h"));
         }
-        (ticks, _) => Span::from_ticks(ticks),
+        (asked, _) => asked,
     };
     if time > most {
         let told = format!("{time} s: queue {} lets jobs run for at most {most} s", queue.name);
         return Err(refused_field("time", false, told));
     }
     Ok(time)
+}
+
+/// So many seconds, to the tick; nothing, if they are no length of time.
+pub(super) fn span_of(secs: f64) -> Option<Span> {
+    let micros = std::time::Duration::try_from_secs_f64(secs).ok()?.as_micros();
+    i64::try_from(micros).ok().map(Span::from_ticks)
 }
 
 fn refused_field(field: &str, malformed: bool, told: String) -> Problem {

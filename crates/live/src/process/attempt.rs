@@ -106,7 +106,7 @@ impl Worker {
             }
         }
         match shim.end() {
-            Ok(Some(end)) => order::ended(&self.home.clock, &end),
+            Ok(Some(end)) => order::ended(self.home.clock, &end),
             Ok(None) | Err(_) => self.settle(shim),
         }
     }
@@ -125,7 +125,7 @@ impl Worker {
     }
 
     fn tell(&self, shim: &mut Shim, action: Action) {
-        let Some(told) = order::told(&self.home.clock, action) else { return };
+        let Some(told) = order::told(self.home.clock, action) else { return };
         match shim.tell(&told) {
             Ok(Reply::Done(_)) | Err(TellError::Gone) => {}
             Ok(reply) => tracing::warn!("job {}: {told:?} came to {reply:?}", self.attempt.job),

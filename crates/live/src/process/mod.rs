@@ -146,7 +146,7 @@ fn found(home: &Home, attempt: Attempt) -> Result<Found, miserly_launch::FindErr
 /// What became of an attempt that is not alive.
 fn outcome(home: &Home, found: Found) -> Outcome {
     match found {
-        Found::Ended(end) => order::ended(&home.clock, &end),
+        Found::Ended(end) => order::ended(home.clock, &end),
         Found::Lost(lost) if lost.to == LostTo::Reboot => Outcome::Lost(LostBy::Reboot),
         Found::Lost(_) => Outcome::Lost(LostBy::Shim),
         Found::NeverRan | Found::Alive(_) => Outcome::NeverRan,

@@ -32,7 +32,7 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {
         },
         nice: 0,
         mode: match launch.end {
-            Some(end) => Mode::Critical { cpus, end: boot_time(&home.clock, end) },
+            Some(end) => Mode::Critical { cpus, end: boot_time(home.clock, end) },
             None => Mode::Early { cpus },
         },
         grace: duration(launch.grace),
@@ -67,7 +67,7 @@ fn environment(home: &Home, attempt: Attempt, launch: &Launch) -> Vec<(OsString,
 }
 
 /// What the shim is told, for what the engine wants.
-pub(super) fn told(clock: &BootClock, action: Action) -> Option<Told> {
+pub(super) fn told(clock: BootClock, action: Action) -> Option<Told> {
     Some(match action {
         Action::Stop => Told::Stop,
         Action::Continue => Told::Continue,
@@ -79,7 +79,7 @@ pub(super) fn told(clock: &BootClock, action: Action) -> Option<Told> {
 }
 
 /// How an attempt ended, in the engine's words.
-pub(super) fn ended(clock: &BootClock, end: &End) -> Outcome {
+pub(super) fn ended(clock: BootClock, end: &End) -> Outcome {
     let at = clock.ticks(end.at.0);
     let by = end.cause.as_ref().map(|cause| match cause {
         Cause::Time => KilledBy::Time,
@@ -110,7 +110,7 @@ fn cause(by: KilledBy) -> Cause {
     }
 }
 
-fn boot_time(clock: &BootClock, at: Time) -> BootTime {
+fn boot_time(clock: BootClock, at: Time) -> BootTime {
     BootTime(clock.boot_time(at))
 }
 
