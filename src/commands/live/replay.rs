@@ -59,11 +59,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     };
     let (began, rounds) = read(&state)?;
     let played = compare(&began, &rounds)?;
-    if args.json {
-        print_json(&played)?
-    } else {
-        print(&told(&played))?
-    }
+    (if args.json { print_json(&played) } else { print(&told(&played)) })?;
     Ok(if played.difference.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -1,6 +1,6 @@
 //! The API: HTTP and JSON on a unix socket.
 //!
-//! [`bind`] makes the socket and [`serve`] answers on it with whatever [`Service`](crate::service::Service) it is given. Who
+//! [`bind`] makes the socket and [`serve()`] answers on it with whatever [`Service`](crate::service::Service) it is given. Who
 //! asks is who the kernel says is at the other end, so there is nothing to log in with. Whatever goes wrong is told as a
 //! [`Problem`](crate::model::Problem). The document of all routes is at `/v1/openapi.json`.
 

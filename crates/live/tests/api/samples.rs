@@ -68,7 +68,6 @@ fn job(number: i64, phase: Phase) -> JobView {
             Why::After { jobs: vec![7] },
             Why::Resources { kind: "cpus".to_owned(), asked: 4, free: 2 },
             Why::Reserved,
-            Why::Drained,
         ],
         late: Some(LateStart { by: 1.5, why: ToldWhy::Away }),
         unenforced: vec!["memory".to_owned()],
