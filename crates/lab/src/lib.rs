@@ -18,10 +18,13 @@ mod overview;
 
 mod prepared;
 
+mod filling;
+
 pub mod machine;
 
 mod stopwatch;
 
+pub use filling::{Filling, FillingOptions};
 pub use machine::{MachineError, MachineSpec};
 pub use overview::{Overview, overview};
 pub use prepared::{PrepareError, Prepared, RunOptions};
