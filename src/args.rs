@@ -178,6 +178,20 @@ pub(crate) struct RunArgs {
     /// The seed of random draws
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
+
+    /// Jobs run on idle processors ahead of their promised starts, and are parked D before: seconds, or as 1m
+    ///
+    /// On a machine with pools, where a queue has the policy miser, they do so in any case, with 5 seconds.
+    #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) parking_lead: Option<i64>,
+
+    /// Jobs run in their windows only
+    #[arg(long, conflicts_with = "parking_lead")]
+    pub(crate) no_early: bool,
+
+    /// Interactive work, on the processors where jobs run ahead: poisson:EVERY:LENGTH:PROCS, or a file (docs/machines.md)
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) interactive: Option<String>,
 }
 
 /// The page of one or a few runs.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use miserly_lab::{MachineError, MachineSpec, PrepareError, Prepared, RunOptions};
-use miserly_workload::{Estimates, Trace, TraceError};
+use anyhow::Context;
+use miserly_lab::{Filling, FillingOptions, MachineError, MachineSpec, Prepared, RunOptions};
+use miserly_workload::{Estimates, Interactive, Trace, TraceError};
 
 use crate::args::RunArgs;
 
@@ -14,12 +15,12 @@ pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
 }
 
 /// The log, ready to be run; `estimates` are those of a command line that says nothing of them.
-pub(crate) fn prepare(trace: Trace, args: &RunArgs, estimates: Estimates) -> Result<Prepared, PrepareError> {
-    Prepared::new(trace, args.options(estimates)?)
+pub(crate) fn prepare(trace: Trace, args: &RunArgs, estimates: Estimates) -> anyhow::Result<Prepared> {
+    Ok(Prepared::new(trace, args.options(estimates)?)?)
 }
 
 impl RunArgs {
-    fn options(&self, estimates: Estimates) -> Result<RunOptions, MachineError> {
+    fn options(&self, estimates: Estimates) -> anyhow::Result<RunOptions> {
         Ok(RunOptions {
             procs: self.procs,
             machine: self.machine()?,
@@ -36,9 +37,29 @@ impl RunArgs {
             arrivals: self.arrivals(),
             warmup: self.warmup,
             seed: self.seed,
+            filling: FillingOptions { when: self.filling(), interactive: self.load()? },
             details: false,
             by: Vec::new(),
         })
+    }
+
+    fn filling(&self) -> Filling {
+        match self.parking_lead {
+            _ if self.no_early => Filling::Off,
+            Some(secs) => Filling::Lead(secs),
+            None => Filling::WithMiser,
+        }
+    }
+
+    /// Interactive work, if there is to be any: a process, or else a file.
+    fn load(&self) -> anyhow::Result<Option<Interactive>> {
+        let Some(word) = &self.interactive else { return Ok(None) };
+        if word.starts_with("poisson") {
+            return Ok(Some(word.parse()?));
+        }
+        let text = fs::read_to_string(word).with_context(|| format!("--interactive {word}"))?;
+        let name = Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word);
+        Ok(Some(Interactive::parse(name, &text)?))
     }
 
     /// The machine that is asked for, if one is.

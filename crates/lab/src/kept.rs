@@ -88,7 +88,7 @@ impl Observer for Window {
                 submit: secs(job.request.submit),
                 start: secs(job.start),
                 end: secs(job.end),
-                reason: job.reason.as_str().to_owned(),
+                reason: job.reason_word().to_owned(),
                 pes: job.pes.iter().flat_map(PeSet::ranges).copied().collect(),
                 stays: job.stays.iter().map(stay).collect(),
             });

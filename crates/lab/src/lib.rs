@@ -18,12 +18,15 @@ mod overview;
 
 mod prepared;
 
+mod filling;
+
 pub mod machine;
 
 mod stopwatch;
 
 mod table;
 
+pub use filling::{Filling, FillingOptions};
 pub use machine::{MachineError, MachineSpec};
 pub use overview::{Overview, overview};
 pub use prepared::{PrepareError, Prepared, RunOptions};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use miserly_core::{Instants, Machine, Span};
 use miserly_policies::{Chosen, PolicyError};
-use miserly_report::{Details, Outcome, Settings, TraceDoc};
+use miserly_report::{Details, EarlyDoc, Outcome, Settings, TraceDoc};
 use miserly_sim::{Grouping, Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::ReadError;
 use miserly_workload::{
@@ -14,7 +14,8 @@ use miserly_workload::{
 };
 
 use crate::experiment::Log;
-use crate::machine::{MachineError, MachineSpec};
+use crate::filling::FillingOptions;
+use crate::machine::{MachineError, MachineSpec, Pools};
 use crate::stopwatch::Stopwatch;
 
 /// How a log becomes a run.
@@ -50,6 +51,8 @@ pub struct RunOptions {
     pub warmup: i64,
     /// The seed of random draws.
     pub seed: u64,
+    /// What runs beside the windows of jobs, on machines with pools.
+    pub filling: FillingOptions,
     /// Also tell the distributions and the series over time.
     pub details: bool,
     /// Also measure the groups of the jobs by these.
@@ -73,6 +76,11 @@ pub enum PrepareError {
     /// The log cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// An option that needs pools, on a machine without.
+    #[error(
+        "{0} is for machines with pools: give --machine a file with [pool] or [[queue]] (docs/machines.md)"
+    )]
+    NoPools(&'static str),
     /// The policy does not run on the machine.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -132,8 +140,13 @@ impl Prepared {
         let Some(spec) = options.machine.clone().or_else(|| procs.map(MachineSpec::plain)) else {
             return Err(no_machine(&trace, options.lenient).into());
         };
+        if let (None, Some(option)) = (&spec.pools, options.filling.asked()) {
+            return Err(PrepareError::NoPools(option));
+        }
         let machine = Arc::new(spec.machine());
-        let job_options = options.job_options(spec.procs(), &machine);
+        let unix_start = survey.header.unix_start();
+        let pools = spec.pools.as_ref().map_or_else(Vec::new, |pools| pools.machines(unix_start));
+        let job_options = JobOptions { pools: pools.into(), ..options.job_options(spec.procs(), &machine) };
         Ok(Prepared { trace, survey, job_options, spec, machine, options, sha256: None })
     }
 
@@ -166,8 +179,28 @@ impl Prepared {
     /// If the policy does not run on the machine.
     pub fn simulation(&self, policy: &Chosen) -> Result<Simulation, PolicyError> {
         let machine = Machine::clone(&self.machine);
-        let policy = policy.build(&machine, self.job_options.seed)?;
-        Ok(Simulation::new(machine, policy, self.options.instants))
+        let (seed, instants) = (self.job_options.seed, self.options.instants);
+        let Some(pools) = &self.spec.pools else {
+            let policy = policy.build(&machine, seed)?;
+            return Ok(Simulation::new(machine, policy, instants));
+        };
+        let has = machine.capacity();
+        let system = pools.system(&self.job_options.pools, policy, seed, instants)?;
+        let Some(filler) = self.options.filling.filler(pools.policies(policy), has) else {
+            return Ok(Simulation::over(system, has.cpus_count()));
+        };
+        let simulation = Simulation::over(system.filling(filler), has.cpus_count());
+        Ok(match &self.options.filling.interactive {
+            Some(load) => simulation.with_interactive(load.changes(seed)),
+            None => simulation,
+        })
+    }
+
+    /// Whether jobs run ahead of their starts under this policy.
+    fn fills(&self, policy: &Chosen) -> bool {
+        let filler =
+            |pools: &Pools| self.options.filling.filler(pools.policies(policy), self.machine.capacity());
+        self.spec.pools.as_ref().and_then(filler).is_some()
     }
 
     /// The log's jobs.
@@ -202,6 +235,7 @@ impl Prepared {
             TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() };
         let mut outcome =
             Outcome::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds);
+        outcome.early = self.fills(policy).then(|| EarlyDoc::of(&metrics.early));
         outcome.details = series.map(|series| Details::of(&mut metrics, &series));
         Ok(outcome)
     }
@@ -251,6 +285,7 @@ impl Prepared {
             offline: jobs.arrivals == Arrivals::Offline,
             warmup,
             seed: jobs.seed,
+            filling: self.spec.pools.as_ref().map(|_| self.options.filling.document()),
             lenient: jobs.lenient,
         }
     }
@@ -269,6 +304,7 @@ impl RunOptions {
         JobOptions {
             procs,
             machine: (!machine.is_plain()).then(|| Arc::clone(machine)),
+            pools: Arc::default(),
             procs_field: self.procs_field,
             drop: self.drop.clone(),
             overrun: self.overrun,

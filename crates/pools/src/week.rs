@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use miserly_core::{Calendar, Resources, Span, Time};
+use miserly_core::{Calendar, Host, Machine, Resources, Span, Time};
 
 /// Minutes of a day and of a week.
 pub(crate) const DAY: u32 = 24 * 60;
@@ -48,6 +48,24 @@ impl Week {
         let origin = monday + span(-i64::from(self.ahead));
         let calendar = Calendar::repeating(origin, span(WEEK.into()), steps);
         calendar.expect("the steps of a week are made in order, from its beginning")
+    }
+
+    /// How many minutes its clock is ahead of UTC.
+    pub fn minutes_ahead(&self) -> i32 {
+        self.ahead
+    }
+
+    /// From when in a week how much, as people name the time: `mon 08:00`. The first is the beginning of Monday.
+    pub fn steps(&self) -> impl Iterator<Item = (String, Resources)> {
+        self.steps.iter().map(|(minute, amount)| (Minute(*minute).to_string(), *amount))
+    }
+
+    /// A pool of this name as a machine, under a clock by which a Monday begins in UTC at `monday`.
+    pub fn machine(&self, name: &str, monday: Time) -> Machine {
+        match &self.steps[..] {
+            [(_, always)] => Machine::of(vec![Host { name: name.into(), capacity: *always }]),
+            _ => Machine::pool(name.into(), self.calendar(monday)),
+        }
     }
 
     /// What there is in that minute of the week.

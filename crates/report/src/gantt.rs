@@ -24,13 +24,14 @@ const MARK: usize = 5;
 ///     killed: false,
 ///     start,
 ///     end,
-///     reason: Reason::AtOnce,
+///     reason: Some(Reason::AtOnce),
 ///     promised: None,
 ///     broken: false,
 ///     pes: Some(PeSet::first(2)),
 ///     stays: vec![],
 ///     suspensions: 0,
 ///     lost: 0,
+///     ahead: None,
 ///     record: None,
 /// };
 /// let chart = "   2 |....
@@ -138,7 +139,7 @@ fn row(job: &Finished) -> [String; 9] {
         job.request.estimate.to_string(),
         job.start.to_string(),
         job.end.to_string(),
-        job.reason.as_str().into(),
+        job.reason_word().into(),
         job.promised.map_or_else(|| "-".into(), |promised| promised.to_string()),
         notes.join(", "),
     ]

@@ -16,12 +16,12 @@ pub struct Finished {
     pub runtime: Span,
     /// Whether it was killed at its estimate.
     pub killed: bool,
-    /// When it started; if it was requeued, the last time.
+    /// When it started; if it was requeued, the last time. Of one that was done before its start, when it first ran.
     pub start: Time,
     /// When it ended.
     pub end: Time,
-    /// Why it started then.
-    pub reason: Reason,
+    /// Why it started then; `None` if it was done before its start.
+    pub reason: Option<Reason>,
     /// The latest start that it was promised, as first told.
     pub promised: Option<Time>,
     /// Whether that promise, or a better one after it, was broken.
@@ -34,6 +34,8 @@ pub struct Finished {
     pub suspensions: u32,
     /// The work that it did and that was lost, processor-ticks.
     pub lost: u128,
+    /// What it did before its start, on what was idle, if anything.
+    pub ahead: Option<Ahead>,
     /// Its line in the log, if it was kept.
     pub record: Option<Box<Record>>,
 }
@@ -49,6 +51,22 @@ impl Finished {
     pub fn response(&self) -> Span {
         self.end - self.request.submit
     }
+
+    /// Why it started, as tables and files have it: `ahead` of one that was done before its start.
+    pub fn reason_word(&self) -> &'static str {
+        self.reason.map_or("ahead", Reason::as_str)
+    }
+}
+
+/// What a job did ahead of its start, on what was idle (Miser §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// When it first ran.
+    pub since: Time,
+    /// For how long it ran, the times when it was parked left out.
+    pub ran: Span,
+    /// The work that it did, processor-ticks.
+    pub work: u128,
 }
 
 /// Some time on some processors.

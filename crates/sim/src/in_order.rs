@@ -122,13 +122,14 @@ mod tests {
             killed: false,
             start,
             end,
-            reason: Reason::AtOnce,
+            reason: Some(Reason::AtOnce),
             promised: None,
             broken: false,
             pes: None,
             stays: vec![],
             suspensions: 0,
             lost: 0,
+            ahead: None,
             record: None,
         }
     }

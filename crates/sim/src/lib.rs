@@ -8,6 +8,8 @@ mod event_queue;
 
 mod finished;
 
+mod filling;
+
 mod in_order;
 
 mod metrics;
@@ -19,12 +21,12 @@ mod run;
 mod replay;
 
 pub use event_queue::EventQueue;
-pub use finished::{Finished, Observer, Standing, Stay};
+pub use finished::{Ahead, Finished, Observer, Standing, Stay};
 pub use in_order::{InOrder, Sink};
 pub use metrics::{
     BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, Batches, Bucket, Category, Distribution,
-    EXACT_MOST, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES, Measures,
-    Metrics, Percentiles, SKETCH_ERROR, Series, Summary, student_t_95,
+    EXACT_MOST, Early, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES,
+    Measures, Metrics, Percentiles, SKETCH_ERROR, Series, Summary, student_t_95,
 };
 pub use replay::{Came, Outside, Past, Ran, replay};
 pub use run::{RunError, Simulation};

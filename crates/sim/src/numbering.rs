@@ -21,6 +21,11 @@ impl Numbering {
         Numbering { free: machine.hosts().iter().map(block).collect() }
     }
 
+    /// All processors of an idle host that pools share: each takes the lowest that are free.
+    pub(crate) fn of_pools(procs: u64) -> Numbering {
+        Numbering { free: vec![PeSet::block(0, u32::try_from(procs).unwrap_or(u32::MAX))] }
+    }
+
     /// The lowest that are free where the job lies; fewer, if the ledger knows better (a job whose end is certain).
     pub(crate) fn take(&mut self, placement: &Placement) -> PeSet {
         let mut taken = PeSet::empty();

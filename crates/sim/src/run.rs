@@ -5,12 +5,14 @@ use std::iter::Peekable;
 
 use miserly_core::{
     Driver, Effect, EndHow, Ended, Entry, Expected, Instants, JobId, Kind, Ledger, Machine, PeSet, Placement,
-    Policy, Reason, Request, Round, Span, State, Submission, Time, Violation, span_of_work, work,
+    Policy, Reason, Request, Resources, Round, Span, State, Submission, System, Time, Violation,
+    span_of_work, work,
 };
 use miserly_workload::swf::Record;
-use miserly_workload::{Job, TraceError};
+use miserly_workload::{Job, TraceError, queue_position};
 
 use crate::event_queue::EventQueue;
+use crate::filling::{Filling, InteractiveLoad};
 use crate::finished::{Finished, Observer, Standing, Stay};
 use crate::numbering::Numbering;
 
@@ -42,11 +44,15 @@ pub enum RunError {
     },
 }
 
-/// A simulation: one policy on one machine under virtual time.
+/// A simulation: one machine under virtual time, with a policy, or with a policy for each of its queues.
 ///
 /// Jobs stream through; memory follows the jobs that are in the system.
 pub struct Simulation {
-    driver: Driver,
+    system: System,
+    /// The processors of the machine, in queues or not.
+    procs: u64,
+    /// What runs beside the queues' own work.
+    load: InteractiveLoad,
     /// What every job in the system is to itself, by its handle.
     live: Vec<Option<Live>>,
     unused: Vec<JobId>,
@@ -65,6 +71,8 @@ pub struct Simulation {
 /// A job in the system, with what only the machine knows of it.
 struct Live {
     admission: u64,
+    /// The position of its queue.
+    queue: usize,
     request: Request,
     runtime: Span,
     killed: bool,
@@ -73,9 +81,12 @@ struct Live {
     started: Option<Started>,
     promised: Option<Time>,
     broken: bool,
+    /// Since when it is where it is, and on which processors, if that was asked for.
+    stay: Option<(Time, Placement, PeSet)>,
     stays: Vec<Stay>,
     suspensions: u32,
     lost: u128,
+    filling: Option<Filling>,
 }
 
 struct Started {
@@ -84,15 +95,23 @@ struct Started {
     rank: u64,
     /// Its estimate ends before it does, and that is what is due next.
     outlives: bool,
-    /// Since when it is where it is, and on which processors, if that was asked for.
-    stay: Option<(Time, Placement, PeSet)>,
 }
 
 impl Simulation {
     /// A run of `policy` on an idle machine.
     pub fn new(machine: Machine, policy: Box<dyn Policy>, instants: Instants) -> Simulation {
+        let procs = machine.capacity().cpus_count();
+        Simulation::over(System::new(vec![Driver::new(Ledger::new(machine), policy, instants)]), procs)
+    }
+
+    /// A run of queues with nobody in them, on a machine of so many processors in all.
+    ///
+    /// The jobs' queue numbers name the queues by position from 1; any other number, or none, means the first.
+    pub fn over(system: System, procs: u64) -> Simulation {
         Simulation {
-            driver: Driver::new(Ledger::new(machine), policy, instants),
+            system,
+            procs,
+            load: InteractiveLoad::none(),
             live: Vec::new(),
             unused: Vec::new(),
             due: EventQueue::new(),
@@ -108,13 +127,24 @@ impl Simulation {
     /// Tells each job its processors: the lowest that are free on its hosts. The schedule does not depend on it.
     #[must_use]
     pub fn with_pes(mut self) -> Simulation {
-        self.pes = Some(Numbering::of(self.driver.ledger().machine()));
+        self.pes = Some(match self.system.queues() {
+            [only] if only.ledger().machine().capacity().cpus_count() == self.procs => {
+                Numbering::of(only.ledger().machine())
+            }
+            _ => Numbering::of_pools(self.procs),
+        });
         self
     }
 
-    /// The driver, with the ledger as it stands.
-    pub fn driver(&mut self) -> &mut Driver {
-        &mut self.driver
+    /// The same, with interactive work on the machine: from when on it uses how many processors, in order.
+    #[must_use]
+    pub fn with_interactive(self, changes: Box<dyn Iterator<Item = (Time, u64)> + Send>) -> Simulation {
+        Simulation { load: InteractiveLoad::of(changes), ..self }
+    }
+
+    /// The queues, with their ledgers as they stand.
+    pub fn system(&mut self) -> &mut System {
+        &mut self.system
     }
 
     /// Plays the jobs, which come in the order of their submission, to the end of the last one.
@@ -128,8 +158,9 @@ impl Simulation {
     ) -> Result<(), RunError> {
         let mut jobs = jobs.peekable();
         while self.step(&mut jobs, observers)?.is_some() {}
-        let ledger = self.driver.ledger();
-        match ledger.waiting_count() + ledger.suspended_count() + ledger.running_count() {
+        let jobs =
+            |ledger: &Ledger| ledger.waiting_count() + ledger.suspended_count() + ledger.running_count();
+        match self.system.queues().iter().map(|queue| jobs(queue.ledger())).sum() {
             0 => Ok(()),
             waiting => Err(RunError::Stuck { waiting }),
         }
@@ -150,17 +181,18 @@ impl Simulation {
         let Some(now) = self.next_instant(jobs) else { return Ok(None) };
         self.collect_due(now);
         self.collect_arrivals(now, jobs, observers)?;
-        self.driver.round(now, &mut self.round, &mut self.effects)?;
+        self.round.interactive = self.load.change(now);
+        self.system.round(now, &mut self.round, &mut self.effects)?;
         self.finish(now, observers)?;
         self.apply(now, observers)?;
-        let standing = standing(self.driver.ledger());
+        let standing = self.standing();
         for observer in observers.iter_mut() {
             observer.instant(now, standing);
         }
         Ok(Some(now))
     }
 
-    fn next_instant<I>(&self, jobs: &mut Peekable<I>) -> Option<Time>
+    fn next_instant<I>(&mut self, jobs: &mut Peekable<I>) -> Option<Time>
     where
         I: Iterator<Item = Result<Job, TraceError>>,
     {
@@ -170,17 +202,20 @@ impl Simulation {
             Some(Err(_)) => Some(Time::from_ticks(i64::MIN)),
             None => None,
         };
-        [arrival, self.due.next_time(), self.driver.wake()].into_iter().flatten().min()
+        let next = [arrival, self.due.next_time(), self.system.wake()].into_iter().flatten().min()?;
+        // Interactive work goes on for ever, perhaps; the run does not.
+        Some(self.load.next().map_or(next, |change| change.min(next)))
     }
 
     fn collect_due(&mut self, now: Time) {
         while self.due.next_time() == Some(now) {
             let Some((_, _, job)) = self.due.pop() else { return };
             let Some(live) = &mut self.live[job.index()] else { continue };
-            let Some(started) = &mut live.started else { continue };
-            if std::mem::take(&mut started.outlives) {
-                let rank = started.rank;
-                let end = now + live.left(now, self.driver.ledger().entry(job));
+            let outlives = live.started.as_mut().map(|started| (&mut started.outlives, started.rank));
+            if let Some((outlives, rank)) = outlives
+                && std::mem::take(outlives)
+            {
+                let end = now + live.left(now, entry(&self.system, live.queue, job));
                 self.due.push(job, end, rank);
                 self.round.overdue.push(job);
             } else {
@@ -205,8 +240,14 @@ impl Simulation {
             for observer in observers.iter_mut() {
                 observer.submitted(now, &job.request);
             }
-            let submission = Submission { job: self.handle(), request: job.request.clone() };
-            self.live[submission.job.index()] = Some(Live::of(job, self.admitted));
+            let mut request = job.request.clone();
+            let queues = self.system.queues().len();
+            let queue = queue_position(request.queue, queues);
+            if queues > 1 {
+                request.queue = u32::try_from(queue).ok();
+            }
+            let submission = Submission { job: self.handle(), request };
+            self.live[submission.job.index()] = Some(Live::of(job, queue, self.admitted));
             self.admitted += 1;
             self.round.submitted.push(submission);
         }
@@ -227,6 +268,7 @@ impl Simulation {
             self.unused.push(job);
             let Some(mut live) = self.live[job.index()].take() else { continue };
             live.leave(now, &mut self.pes);
+            self.load.fill(live.filling.as_mut(), now, 0);
             let Some(finished) = live.finish(now) else { continue };
             for observer in observers.iter_mut() {
                 observer.finished(&finished)?;
@@ -247,8 +289,8 @@ impl Simulation {
             }
             match effect {
                 Effect::Started { reason, .. } => {
-                    live.started =
-                        Some(Started { at: now, reason, rank: self.starts, outlives: false, stay: None });
+                    live.started = Some(Started { at: now, reason, rank: self.starts, outlives: false });
+                    self.load.fill(live.filling.as_mut(), now, 0);
                     self.starts += 1;
                     self.go_on(now, job)?;
                 }
@@ -268,8 +310,8 @@ impl Simulation {
                     live.promised.get_or_insert(latest);
                 }
                 Effect::PromiseBroken { .. } => live.broken = true,
-                // No simulated job runs ahead of its start as yet.
-                Effect::Planned { .. } | Effect::Filled { .. } => {}
+                Effect::Planned { .. } => {}
+                Effect::Filled { procs, .. } => self.go_ahead(now, job, procs)?,
                 Effect::Refused { why, .. } => {
                     for observer in observers.iter_mut() {
                         observer.refused(now, &live.request, why)?;
@@ -287,7 +329,14 @@ impl Simulation {
     /// the ledger shows where they lie after its last pass only.
     fn vacate(&mut self, now: Time, effects: &[Effect]) {
         let moves = |effect: &&Effect| {
-            matches!(effect, Effect::Suspended { .. } | Effect::Resized { .. } | Effect::Requeued { .. })
+            matches!(
+                effect,
+                Effect::Suspended { .. }
+                    | Effect::Resized { .. }
+                    | Effect::Requeued { .. }
+                    | Effect::Filled { .. }
+                    | Effect::Started { .. }
+            )
         };
         for effect in effects.iter().filter(moves) {
             if let Some(live) = &mut self.live[effect.job().index()] {
@@ -302,13 +351,14 @@ impl Simulation {
     /// too small for it.
     fn go_on(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
-        let entry = self.driver.ledger().entry(job);
+        let ledger = self.system.queues()[live.queue].ledger();
+        let entry = ledger.entry(job);
         let State::Running { expected, quantum, ref placement, .. } = entry.state else { return Ok(()) };
         let end = now + live.left(now, entry);
-        let short_of_memory = quantum.is_some() && live.outgrows(placement, self.driver.ledger().machine());
+        let short_of_memory = quantum.is_some() && live.outgrows(placement, ledger.machine());
         live.leave(now, &mut self.pes);
+        live.stay = self.pes.as_mut().map(|pes| (now, placement.clone(), pes.take(placement)));
         let Some(started) = &mut live.started else { return Ok(()) };
-        started.stay = self.pes.as_mut().map(|pes| (now, placement.clone(), pes.take(placement)));
         match (quantum, expected) {
             (Some(until), _) if end > until || short_of_memory => {
                 self.due.cancel(job);
@@ -325,21 +375,59 @@ impl Simulation {
         }
         Ok(())
     }
+
+    /// Lets a waiting job run on so many idle processors from now on, or parks it.
+    fn go_ahead(&mut self, now: Time, job: JobId, procs: u64) -> Result<(), RunError> {
+        let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
+        self.load.fill(Some(live.filling.get_or_insert_with(|| Filling::since(now))), now, procs);
+        if procs == 0 {
+            self.due.cancel(job);
+            return Ok(());
+        }
+        live.stay = self.pes.as_mut().map(|pes| {
+            let placement = Placement::on_plain(Resources::cpus(procs));
+            let had = pes.take(&placement);
+            (now, placement, had)
+        });
+        let end = now + live.left(now, entry(&self.system, live.queue, job));
+        if end == Time::MAX {
+            return Err(RunError::TooLong { job: live.request.number });
+        }
+        self.due.push(job, end, self.starts);
+        self.starts += 1;
+        Ok(())
+    }
+
+    /// How all stands, now that the instant is over.
+    fn standing(&self) -> Standing {
+        let ledgers = || self.system.queues().iter().map(Driver::ledger);
+        let held: u64 = ledgers().map(|ledger| ledger.held().cpus_count()).sum();
+        Standing {
+            free: self.procs.saturating_sub(held + self.load.procs()),
+            kept: ledgers().map(kept).sum(),
+            waiting: ledgers().map(Ledger::waiting_count).sum(),
+        }
+    }
 }
 
-/// How all stands, now that the instant is over.
-fn standing(ledger: &Ledger) -> Standing {
+/// The processors that are kept idle on hosts that are reserved for a waiting job.
+fn kept(ledger: &Ledger) -> u64 {
     let mut hosts: Vec<_> = ledger.pledged().iter().map(|(host, _)| *host).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    let kept = hosts.iter().map(|host| ledger.free_hosts().on(*host).cpus_count()).sum();
-    Standing { free: ledger.free().cpus_count(), kept, waiting: ledger.waiting_count() }
+    hosts.iter().map(|host| ledger.free_hosts().on(*host).cpus_count()).sum()
+}
+
+/// A job that is in the queue of that position.
+fn entry(system: &System, queue: usize, job: JobId) -> &Entry {
+    system.queues()[queue].ledger().entry(job)
 }
 
 impl Live {
-    fn of(job: Job, admission: u64) -> Live {
+    fn of(job: Job, queue: usize, admission: u64) -> Live {
         Live {
             admission,
+            queue,
             request: job.request,
             runtime: job.runtime.0,
             killed: job.killed,
@@ -348,16 +436,23 @@ impl Live {
             started: None,
             promised: None,
             broken: false,
+            stay: None,
             stays: Vec::new(),
             suspensions: 0,
             lost: 0,
+            filling: None,
         }
     }
 
-    /// How long it still has to run as it lies now, to its true end.
+    /// How long it still has to run as it lies now, in its window or ahead of it, to its true end.
     fn left(&self, now: Time, entry: &Entry) -> Span {
-        let all = work(self.runtime, self.request.procs());
-        span_of_work(all.saturating_sub(entry.done(now)), entry.working())
+        let done = entry.done(now) + entry.filled(now);
+        span_of_work(self.work().saturating_sub(done), entry.working() + entry.filling.procs)
+    }
+
+    /// All of its work, processor-ticks.
+    fn work(&self) -> u128 {
+        work(self.runtime, self.request.procs())
     }
 
     /// Whether it uses more memory than it has there.
@@ -368,10 +463,7 @@ impl Live {
 
     /// Notes that it is no longer where it was.
     fn leave(&mut self, now: Time, pes: &mut Option<Numbering>) {
-        let Some((from, placement, had)) = self.started.as_mut().and_then(|started| started.stay.take())
-        else {
-            return;
-        };
+        let Some((from, placement, had)) = self.stay.take() else { return };
         if let Some(free) = pes {
             free.give(&placement, &had);
         }
@@ -379,7 +471,12 @@ impl Live {
     }
 
     fn finish(mut self, end: Time) -> Option<Finished> {
-        let Started { at, reason, .. } = self.started?;
+        let ahead = self.filling.as_ref().map(|filling| filling.did(self.work()));
+        let (at, reason) = match (&self.started, ahead) {
+            (Some(started), _) => (started.at, Some(started.reason)),
+            (None, Some(ahead)) => (ahead.since, None),
+            (None, None) => return None,
+        };
         let pes = self.stays.last().map(|stay| stay.pes.clone());
         // One that was suspended as it started came to its only place later.
         if self.stays.len() == 1 && self.stays[0].from == at {
@@ -399,6 +496,7 @@ impl Live {
             stays: self.stays,
             suspensions: self.suspensions,
             lost: self.lost,
+            ahead,
             record: self.record,
         })
     }

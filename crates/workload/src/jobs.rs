@@ -71,6 +71,8 @@ pub struct JobOptions {
     pub procs: u32,
     /// The machine, where more than its processors counts: jobs that could never run on it are skipped.
     pub machine: Option<Arc<Machine>>,
+    /// The pools of the machine's queues, where it has any: jobs that could never run in that of their queue are skipped.
+    pub pools: Arc<[Machine]>,
     /// Which field is the size.
     pub procs_field: ProcsField,
     /// Jobs to leave out: those that meet any of these.
@@ -164,6 +166,7 @@ enum Skip {
     TooWide,
     NoRuntime,
     FitsNoHost,
+    TooLargeForQueue,
 }
 
 /// The jobs of a log, one at a time, in the order of their submission.
@@ -290,6 +293,7 @@ impl Skip {
             Skip::TooWide => "too_wide".into(),
             Skip::NoRuntime => "no_runtime".into(),
             Skip::FitsNoHost => "fits_no_host".into(),
+            Skip::TooLargeForQueue => "too_large_for_queue".into(),
         }
     }
 }
@@ -330,9 +334,20 @@ fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
     if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
         return Err(Skip::FitsNoHost);
     }
+    let pool = options.pools.get(queue_position(queue, options.pools.len()));
+    if pool.is_some_and(|pool| !pool.could_hold(&request)) {
+        return Err(Skip::TooLargeForQueue);
+    }
     let used_memory = record.positive(Field::UsedMemory).map(|each| each.saturating_mul(procs));
     let record = options.keep_records.then(|| Box::new(record.clone()));
     Ok(Job { request, runtime: ActualRuntime(runtime), killed, used_memory, record })
+}
+
+/// Which of so many queues a log's queue number means: 1 is the first one. Any number that none has, or no number, means
+/// the first one too.
+pub fn queue_position(number: Option<u32>, queues: usize) -> usize {
+    let position = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
+    position.filter(|position| *position < queues).unwrap_or(0)
 }
 
 /// Whether nobody is named, or this one.

@@ -34,10 +34,13 @@ pub mod o2k;
 
 pub mod generate;
 
+mod interactive;
+
 pub use check::{CheckReport, check};
 pub use describe::{Description, describe};
 pub use estimates::{Estimates, EstimatesError, Factor};
 pub use filter::{Filter, FilterError};
-pub use jobs::{Arrivals, Counts, Job, JobOptions, Jobs, Overrun, ProcsField};
+pub use interactive::{Interactive, InteractiveError};
+pub use jobs::{Arrivals, Counts, Job, JobOptions, Jobs, Overrun, ProcsField, queue_position};
 pub use packed::Packing;
 pub use trace::{Survey, Trace, TraceError};

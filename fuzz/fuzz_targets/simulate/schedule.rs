@@ -43,7 +43,7 @@ pub(crate) fn run(case: &Case, replace_every: usize) -> Schedule {
     while simulation.step(&mut jobs, &mut observers).expect("the policy makes no mistake").is_some() {
         rounds += 1;
         if rounds % replace_every == 0 {
-            simulation.driver().replace(build());
+            simulation.system().queues_mut()[0].replace(build());
         }
     }
     schedule.ended.sort_by_key(|job| job.request.number);

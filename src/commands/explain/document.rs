@@ -114,6 +114,7 @@ impl Change {
             What::Suspended => Some(change("suspended")),
             What::Resumed => Some(change("resumed")),
             What::Resized(procs) => Some(Change { procs: Some(procs), ..change("resized") }),
+            What::Ahead(procs) => Some(Change { procs: Some(procs), ..change("ahead") }),
             What::Requeued(lost) => {
                 Some(Change { lost_work: Some(processor_seconds(lost)), ..change("requeued") })
             }

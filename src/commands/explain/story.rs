@@ -2,6 +2,7 @@
 
 use miserly_core::{Broken, Reason, Refusal, Request, Span, Time};
 use miserly_report::{count, duration, figure};
+use miserly_sim::Ahead;
 
 /// How many of those who passed a job are named on a terminal, and how many changes of its processors in a row.
 const NAMED: usize = 10;
@@ -15,6 +16,8 @@ pub(super) struct Story {
     pub(super) events: Vec<Event>,
     pub(super) passed_by: Vec<Passer>,
     pub(super) end: Option<(Time, End)>,
+    /// What it did ahead of its start, if anything.
+    pub(super) ahead: Option<Ahead>,
 }
 
 #[derive(Clone, Copy)]
@@ -32,6 +35,8 @@ pub(super) enum What {
     Resumed,
     /// To so many processors.
     Resized(u64),
+    /// On so many idle processors ahead of its start; 0: parked.
+    Ahead(u64),
     /// With the loss of so many processor-ticks.
     Requeued(u128),
 }
@@ -87,10 +92,10 @@ impl Story {
         let mut started = false;
         let mut resizes = 0;
         for (event, next) in self.events.iter().zip(self.events.iter().skip(1).map(Some).chain([None])) {
-            resizes = if matches!(event.what, What::Resized(_)) { resizes + 1 } else { 0 };
+            resizes = if event.moves() { resizes + 1 } else { 0 };
             if resizes <= NAMED {
                 line(event.at, event.told(request.submit, started));
-            } else if !next.is_some_and(|next| matches!(next.what, What::Resized(_))) {
+            } else if !next.is_some_and(Event::moves) {
                 let more = count((resizes - NAMED) as u64);
                 line(
                     event.at,
@@ -102,6 +107,7 @@ impl Story {
         if let Some((end, how)) = self.end {
             line(end, how.told().to_owned());
         }
+        text.push_str(&self.ahead.map_or_else(String::new, |ahead| told_ahead(&ahead)));
         text.push_str(&self.passers());
         text.push_str("\nTimes are seconds of the log.\n");
         text
@@ -138,6 +144,11 @@ impl Story {
 }
 
 impl Event {
+    /// Whether it is but another number of processors.
+    fn moves(&self) -> bool {
+        matches!(self.what, What::Resized(_) | What::Ahead(_))
+    }
+
     /// In words, of a job that was submitted then, and that has been started before or not.
     fn told(&self, submit: Time, started: bool) -> String {
         match self.what {
@@ -150,6 +161,9 @@ impl Event {
             What::Resumed => "resumed".into(),
             What::Resized(1) => "goes on with 1 processor".into(),
             What::Resized(procs) => format!("goes on with {} processors", count(procs)),
+            What::Ahead(0) => "parked".into(),
+            What::Ahead(1) => "runs ahead of its start on 1 idle processor".into(),
+            What::Ahead(procs) => format!("runs ahead of its start on {} idle processors", count(procs)),
             What::Requeued(0) => "back in the queue; no work is lost".into(),
             What::Requeued(lost) => {
                 let lost = figure(Some(processor_seconds(lost)));
@@ -195,6 +209,15 @@ impl End {
             End::Refused(Refusal::Deadline) => "refused: there is no window for it that ends by its deadline",
         }
     }
+}
+
+/// A line on what it did ahead of its start.
+fn told_ahead(ahead: &Ahead) -> String {
+    let work = figure(Some(processor_seconds(ahead.work)));
+    format!(
+        "\nAhead of its start it ran for {}, and did {work} processor-seconds of its work.\n",
+        span(ahead.ran)
+    )
 }
 
 pub(super) fn processor_seconds(ticks: u128) -> f64 {

@@ -34,8 +34,15 @@ impl Observer for Watch {
             None if request.number == self.job => {
                 let (free, waiting) = self.before;
                 let request = request.clone();
-                self.story =
-                    Some(Story { request, free, waiting, events: vec![], passed_by: vec![], end: None });
+                self.story = Some(Story {
+                    request,
+                    free,
+                    waiting,
+                    events: vec![],
+                    passed_by: vec![],
+                    end: None,
+                    ahead: None,
+                });
             }
             None => {}
             // It may yet come back into the queue.
@@ -65,8 +72,7 @@ impl Observer for Watch {
             Effect::Resumed { .. } => What::Resumed,
             Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Requeued { lost, .. } => What::Requeued(lost),
-            // No simulated job runs ahead of its start as yet.
-            Effect::Filled { .. } => return,
+            Effect::Filled { procs, .. } => What::Ahead(procs),
             Effect::Refused { why, .. } => {
                 story.end.get_or_insert((now, End::Refused(why)));
                 return;
@@ -94,6 +100,7 @@ impl Observer for Watch {
             story.free += job.request.procs();
         }
         if let Some(story) = self.story.as_mut().filter(|_| job.request.number == self.job) {
+            story.ahead = job.ahead;
             let how = if job.killed { End::KilledAtEstimate } else { End::Done };
             story.end.get_or_insert((job.end, how));
         }

@@ -5,14 +5,15 @@ use std::ops::Range;
 
 use miserly_core::{Kind, Resources};
 use miserly_policies::shared::Profile;
-use miserly_pools::kilobytes;
+use miserly_pools::{PoolsFile, kilobytes};
 use toml::Spanned;
 
 use super::file::{File, HostFile};
+use super::pools::pools;
 use super::{HOSTS_MOST, Hosts, MachineError, MachineSpec, SHARINGS, SPANS, file_name, value_of};
 
 /// What is wrong, and where in the text.
-type Problem = (Range<usize>, String);
+pub(super) type Problem = (Range<usize>, String);
 
 impl MachineSpec {
     /// The machine that `text` describes, the content of the file `path`.
@@ -21,7 +22,7 @@ impl MachineSpec {
     /// What is wrong with it, and in which line.
     pub fn parse(path: &str, text: &str) -> Result<MachineSpec, MachineError> {
         let read = |text: &str| toml::from_str::<File>(text);
-        let checked = read(text).map_err(|error| told(&error)).and_then(|file| checked(path, &file));
+        let checked = read(text).map_err(|error| told(&error)).and_then(|file| checked(path, file));
         checked.map_err(|(at, problem)| {
             let before = text.get(..at.start).unwrap_or(text);
             let line = 1 + before.matches('\n').count();
@@ -36,16 +37,18 @@ fn told(error: &toml::de::Error) -> Problem {
     (error.span().unwrap_or(0..0), problem)
 }
 
-fn checked(path: &str, file: &File) -> Result<MachineSpec, Problem> {
+fn checked(path: &str, file: File) -> Result<MachineSpec, Problem> {
     let hosts = file.hosts.iter().map(|host| hosts(host.get_ref())).collect::<Result<Vec<_>, _>>()?;
-    check_names(file, &hosts)?;
-    check_memory(file)?;
-    check_totals(file, &hosts)?;
-    Ok(MachineSpec {
+    check_names(&file, &hosts)?;
+    check_memory(&file)?;
+    check_totals(&file, &hosts)?;
+    let spec = MachineSpec {
         spread: word(file.span.as_ref(), "span", &SPANS)?,
         sharing: word(file.sharing.as_ref(), "sharing", &SHARINGS)?,
         ..MachineSpec::of(file_name(path).into(), hosts)
-    })
+    };
+    let written = PoolsFile { utc_offset: file.utc_offset, pool: file.pool, queues: file.queues };
+    Ok(MachineSpec { pools: pools(&written, &spec)?, ..spec })
 }
 
 /// The value of a word; the default where nothing is written.

@@ -1,11 +1,12 @@
 //! What a machine file says, as it is written.
 
+use miserly_pools::{PoolFile, QueueFile};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
 /// A machine: its hosts, and how jobs lie on them.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct File {
     /// one or any: over how many hosts a job may lie.
     pub(super) span: Option<Spanned<String>>,
@@ -14,6 +15,11 @@ pub(super) struct File {
     /// The hosts, in the order in which they are numbered.
     #[serde(rename = "host", default)]
     pub(super) hosts: Vec<Spanned<HostFile>>,
+    /// As of [`PoolsFile`](miserly_pools::PoolsFile), with the pool and the queues.
+    pub(super) utc_offset: Option<Spanned<String>>,
+    pub(super) pool: Option<Spanned<PoolFile>>,
+    #[serde(rename = "queue", default)]
+    pub(super) queues: Vec<Spanned<QueueFile>>,
 }
 
 /// One host, or several that are alike.

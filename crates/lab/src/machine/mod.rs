@@ -4,6 +4,8 @@ mod file;
 
 mod checked;
 
+mod pools;
+
 mod builtin;
 
 #[cfg(test)]
@@ -18,18 +20,21 @@ use miserly_policies::shared::Profile;
 use miserly_report::{HostsDoc, MachineDoc};
 
 pub use builtin::BUILT_IN;
+pub use pools::Pools;
 
 /// More hosts than any machine has.
 pub const HOSTS_MOST: u64 = 1_000_000;
 
 /// A machine as it is described: its hosts by kind, and how jobs lie on them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MachineSpec {
     /// What it was asked for by; of a file, its name without folders.
     pub name: String,
     spread: Spread,
     sharing: Sharing,
     hosts: Vec<Hosts>,
+    /// Its pools, if it has any.
+    pub pools: Option<Pools>,
 }
 
 /// One host, or several that are alike.
@@ -102,7 +107,7 @@ impl MachineSpec {
     }
 
     fn of(name: String, hosts: Vec<Hosts>) -> MachineSpec {
-        MachineSpec { name, spread: Spread::default(), sharing: Sharing::default(), hosts }
+        MachineSpec { name, spread: Spread::default(), sharing: Sharing::default(), hosts, pools: None }
     }
 
     /// The same hosts, with jobs on them as is said here, where it is.
@@ -140,6 +145,7 @@ impl MachineSpec {
             span: word_of(&SPANS, self.spread),
             sharing: word_of(&SHARINGS, self.sharing),
             hosts: hosts.collect(),
+            pools: self.pools.as_ref().map(Pools::document),
         }
     }
 }

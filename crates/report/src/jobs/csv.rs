@@ -72,7 +72,7 @@ impl<W: Write> Sink for CsvJobs<W> {
         if let Some(pes) = &job.pes {
             write!(output, "{pes}")?;
         }
-        write!(output, ",-1,,{},", job.reason.as_str())?;
+        write!(output, ",-1,,{},", job.reason_word())?;
         if let Some(promised) = job.promised {
             write!(output, "{promised}")?;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_sim::{Batches, Distribution, EXACT_MOST, Measures, Metrics, SKETCH_ERROR};
+use miserly_sim::{Batches, Distribution, EXACT_MOST, Early, Measures, Metrics, SKETCH_ERROR};
 use miserly_workload::Counts;
 use serde::Serialize;
 
@@ -49,6 +49,9 @@ pub struct Outcome {
     pub promises: Promises,
     /// How good promises were as forecasts.
     pub guarantees: Guarantees,
+    /// What was done ahead of starts, where jobs could run so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early: Option<EarlyDoc>,
     /// The measures by group, where they were asked for: by what, then the groups.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by: BTreeMap<String, Vec<Group>>,
@@ -95,6 +98,9 @@ pub struct Settings {
     pub warmup: i64,
     /// The seed of random draws.
     pub seed: u64,
+    /// What ran beside the windows of jobs, on a machine with pools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filling: Option<FillingDoc>,
     /// Whether malformed lines were skipped.
     pub lenient: bool,
 }
@@ -193,6 +199,40 @@ pub struct Promises {
     pub broken: u64,
 }
 
+/// What ran beside the windows of jobs.
+#[derive(Clone, Debug, Serialize)]
+pub struct FillingDoc {
+    /// `miser`: jobs ran ahead of their starts if a queue had that policy; `on`, `off`: they did, or not.
+    pub early: &'static str,
+    /// How long before their starts they were parked, seconds.
+    pub parking_lead: Option<i64>,
+    /// Interactive work: a process with its parameters, or a file with the SHA-256 of its bytes.
+    pub interactive: Option<String>,
+}
+
+/// What was done ahead of starts, on what was idle.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct EarlyDoc {
+    /// Jobs that ran ahead of their starts.
+    pub jobs: u64,
+    /// Jobs among them that were done before.
+    pub done: u64,
+    /// For how long they ran so, all together, seconds.
+    pub time: f64,
+    /// The work that was done so, processor-seconds.
+    pub work: f64,
+    /// That as a share of all work, 0 to 1.
+    pub share: Option<f64>,
+}
+
+impl EarlyDoc {
+    /// As it was measured.
+    pub fn of(early: &Early) -> EarlyDoc {
+        let Early { jobs, done, work, ran, .. } = *early;
+        EarlyDoc { jobs, done, time: ran.as_secs_f64(), work: work as f64 / 1e6, share: early.share() }
+    }
+}
+
 /// How long the run took.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Timing {
@@ -246,6 +286,7 @@ impl Outcome {
             queue_length: QueueLength { mean: queue_mean, max: queue_max },
             promises: Promises { made, kept: made - broken, broken },
             guarantees: Guarantees::of(&mut metrics.guarantees),
+            early: None,
             by: breakdowns(metrics),
             details: None,
             timing: Timing { seconds, jobs_per_second: metrics.simulated() as f64 / seconds.max(1e-9) },

@@ -15,6 +15,42 @@ pub struct MachineDoc {
     pub sharing: &'static str,
     /// The hosts, in the order in which they and their processors are numbered.
     pub hosts: Vec<HostsDoc>,
+    /// The pools, where it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pools: Option<PoolsDoc>,
+}
+
+/// Batch's share of a machine, and the queues that divide it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolsDoc {
+    /// How far the clock of the weeks is ahead of UTC.
+    pub utc_offset_minutes: i32,
+    /// What batch has over a week.
+    pub week: Vec<StepDoc>,
+    /// The queues, in the order of their numbers.
+    pub queues: Vec<PoolDoc>,
+}
+
+/// A queue and its part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolDoc {
+    /// Its name.
+    pub name: String,
+    /// Its policy; null where that is the run's.
+    pub policy: Option<String>,
+    /// What it has over a week.
+    pub week: Vec<StepDoc>,
+}
+
+/// From when in a week there is how much.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepDoc {
+    /// Such as `mon 08:00`.
+    pub from: String,
+    /// Processors.
+    pub cpus: u64,
+    /// Memory, kB; null where it is not accounted.
+    pub memory: Option<u64>,
 }
 
 /// One host, or several that are alike.
@@ -36,7 +72,8 @@ impl MachineDoc {
     /// Whether it is one shared host of processors and nothing else, of which the number says all.
     pub fn is_plain(&self) -> bool {
         let counted = |host: &HostsDoc| host.memory.is_none() && host.gpus.is_none();
-        matches!(&self.hosts[..], [host] if host.number() == 1 && counted(host)) && self.sharing == "shared"
+        let one = matches!(&self.hosts[..], [host] if host.number() == 1 && counted(host));
+        one && self.sharing == "shared" && self.pools.is_none()
     }
 
     /// In a line, for people: `o2k: 8 hosts, 336 GB memory, span one, sharing shared`.
@@ -49,7 +86,22 @@ impl MachineDoc {
         if kilobytes > 0 {
             text.push_str(&format!(", {} memory", memory(kilobytes)));
         }
-        text + &format!(", span {}, sharing {}", self.span, self.sharing)
+        text.push_str(&format!(", span {}, sharing {}", self.span, self.sharing));
+        text + &self.pools.as_ref().map_or_else(String::new, PoolsDoc::told)
+    }
+}
+
+impl PoolsDoc {
+    /// `; queues short 8, long 4 to 16`: the processors of each, over a week.
+    fn told(&self) -> String {
+        let queue = |queue: &PoolDoc| {
+            let cpus = || queue.week.iter().map(|step| step.cpus);
+            let (least, most) = (cpus().min().unwrap_or(0), cpus().max().unwrap_or(0));
+            let range =
+                if least == most { count(most) } else { format!("{} to {}", count(least), count(most)) };
+            format!("{} {range}", queue.name)
+        };
+        format!("; queues {}", self.queues.iter().map(queue).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -68,7 +120,7 @@ mod tests {
     }
 
     fn machine(span: &'static str, sharing: &'static str, hosts: Vec<HostsDoc>) -> MachineDoc {
-        MachineDoc { name: "m.toml".into(), span, sharing, hosts }
+        MachineDoc { name: "m.toml".into(), span, sharing, hosts, pools: None }
     }
 
     #[test]

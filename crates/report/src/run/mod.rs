@@ -18,8 +18,9 @@ pub use details::{
     Cdf, Cdfs, Details, Difference, GuaranteeRatio, Guarantees, PerMeasure, Series, Uncertainty, differences,
 };
 pub use document::{
-    Jobs, Measure, MetricsDoc, Outcome, PercentileDoc, Promises, QueueLength, Settings, Timing, TraceDoc,
+    EarlyDoc, FillingDoc, Jobs, Measure, MetricsDoc, Outcome, PercentileDoc, Promises, QueueLength, Settings,
+    Timing, TraceDoc,
 };
 pub use groups::Group;
-pub use machine::{HostsDoc, MachineDoc};
+pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
 pub use tables::{compare_tables, simulate_table};

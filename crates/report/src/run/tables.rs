@@ -1,7 +1,7 @@
 //! The tables that people read.
 
 use super::details::Difference;
-use super::document::{Measure, Outcome, Settings};
+use super::document::{EarlyDoc, Measure, Outcome, Settings};
 use super::group_tables;
 use super::layout::Columns;
 use crate::numbers::{count, duration, figure, percent};
@@ -49,6 +49,7 @@ fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
         ("started at once", percent(outcome.guarantees.started_at_once)),
         ("placed at once", placed_at_once(outcome)),
     ];
+    facts.extend(outcome.early.as_ref().map(|early| ("early work", early_work(early))));
     facts.extend(nonzero("kept idle for a job", outcome.kept_idle));
     facts.extend(nonzero("work lost", outcome.lost_work));
     let suspensions = outcome.suspensions;
@@ -252,6 +253,16 @@ fn further(settings: &Settings, drawn: bool) -> String {
     if settings.warmup > 0 {
         text.push_str(&format!(", warm-up {}", duration(settings.warmup)));
     }
+    if let Some(filling) = &settings.filling {
+        match (filling.early, filling.parking_lead) {
+            ("on", Some(lead)) => text.push_str(&format!(", early, parked {lead} s ahead")),
+            ("off", _) => text.push_str(", nothing early"),
+            _ => {}
+        }
+        if let Some(load) = &filling.interactive {
+            text.push_str(&format!(", interactive {load}"));
+        }
+    }
     if settings.lenient {
         text.push_str(", lenient");
     }
@@ -270,6 +281,15 @@ fn placed_at_once(outcome: &Outcome) -> String {
 /// A share, where it is more than nothing.
 fn nonzero(name: &'static str, share: Option<f64>) -> Option<(&'static str, String)> {
     share.filter(|share| *share > 0.0).map(|share| (name, percent(Some(share))))
+}
+
+/// `12.3 %: 40 jobs ran ahead of their starts, 7 were done before`.
+fn early_work(early: &EarlyDoc) -> String {
+    let (jobs, done) = (count(early.jobs), count(early.done));
+    format!(
+        "{}: {jobs} jobs ran ahead of their starts, {done} of them were done before",
+        percent(early.share)
+    )
 }
 
 fn makespan(secs: f64) -> String {

@@ -12,6 +12,8 @@ mod student;
 
 mod guarantees;
 
+mod early;
+
 mod series;
 
 mod groups;
@@ -23,6 +25,7 @@ use miserly_core::{Reason, Refusal, Request, Span, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval};
 pub use distribution::{Distribution, Summary};
+pub use early::Early;
 pub use groups::{Category, Group, GroupKey, Grouping, GroupingError, Groups};
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
@@ -46,6 +49,8 @@ pub struct Metrics {
     pub batches: Batches,
     /// How good promises were.
     pub guarantees: Guarantees,
+    /// What was done ahead of starts.
+    pub early: Early,
     /// What was measured of them group by group, where it was asked for.
     pub groups: BTreeMap<Grouping, Groups>,
     /// Jobs submitted, and those within the warm-up.
@@ -88,6 +93,7 @@ impl Metrics {
             batches: Batches::new(measures.all().map(Distribution::unit)),
             measures,
             guarantees: Guarantees::default(),
+            early: Early::default(),
             groups: BTreeMap::new(),
             submitted: 0,
             warming: 0,
@@ -204,6 +210,7 @@ impl Metrics {
         self.measures.merge(&other.measures);
         self.batches.merge(&other.batches);
         self.guarantees.merge(&other.guarantees);
+        self.early.merge(&other.early);
         for (by, groups) in &other.groups {
             self.groups.entry(*by).or_insert_with(|| Groups::new(*by)).merge(groups);
         }
@@ -231,7 +238,8 @@ impl Metrics {
 
     fn measure(&mut self, job: &Finished) {
         self.measured += 1;
-        let at_once = job.start == job.request.submit && job.reason != Reason::Quantum;
+        let at_once =
+            job.start == job.request.submit && job.reason.is_some_and(|reason| reason != Reason::Quantum);
         self.at_once += u64::from(at_once);
         let amounts = self.measures.add(job);
         // Whoever is measured was submitted after all who are not.
@@ -278,7 +286,10 @@ impl Observer for Metrics {
         self.broken += u64::from(job.broken);
         let run = u128::from(job.runtime.ticks().unsigned_abs());
         self.busy += run * u128::from(job.request.procs());
-        self.waited += u128::from((job.start - job.request.submit).ticks().unsigned_abs());
+        // One that was done before its start was in the queue until then.
+        let left_queue = job.reason.map_or(job.end, |_| job.start);
+        self.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
+        self.early.add(job);
         self.suspensions += u64::from(job.suspensions);
         self.lost += job.lost;
         self.last_end = self.last_end.max(Some(job.end));
@@ -308,13 +319,14 @@ mod tests {
             killed: number % 5 == 0,
             start,
             end: start + runtime,
-            reason: Reason::Reserved,
+            reason: Some(Reason::Reserved),
             promised: (number % 2 == 0).then_some(start),
             broken: number % 4 == 0,
             pes: None,
             stays: vec![],
             suspensions: 0,
             lost: 0,
+            ahead: None,
             record: None,
         }
     }

@@ -165,7 +165,7 @@ proptest! {
     fn a_repartitioning_is_as_equal_as_the_requests_allow((machine, jobs) in workload(), params in params()) {
         for instants in BOTH {
             play(&machine, &jobs, &params.written, instants, |now, simulation, _| {
-                let ledger = simulation.driver().ledger();
+                let ledger = simulation.system().queues()[0].ledger();
                 for host in (0..).map(HostId).take(machine.hosts().len()) {
                     if params.min_interval == Span::ZERO || ledger.mark(host) == Some(now) {
                         check_division(ledger, host, now, params.long_job_after);
@@ -181,7 +181,7 @@ proptest! {
             let mut marks = vec![None; machine.hosts().len()];
             let mut lent = vec![false; machine.hosts().len()];
             play(&machine, &jobs, &params.written, instants, |now, simulation, watch| {
-                let ledger = simulation.driver().ledger();
+                let ledger = simulation.system().queues()[0].ledger();
                 for job in &watch.resized {
                     // One that has been taken off its host since, and started elsewhere, says nothing.
                     let Some(State::Running { start, placement, .. }) = ledger.get(*job).map(|entry| &entry.state)
@@ -235,7 +235,7 @@ proptest! {
             let mut replace = replace.iter().cycle();
             let rebuilt = play(&machine, &jobs, &params.written, instants, |_, simulation, _| {
                 if *replace.next().unwrap() {
-                    simulation.driver().replace(chosen.build(&machine, SEED).unwrap());
+                    simulation.system().queues_mut()[0].replace(chosen.build(&machine, SEED).unwrap());
                 }
             });
             for (kept, rebuilt) in kept.iter().zip(&rebuilt) {

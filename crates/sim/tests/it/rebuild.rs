@@ -28,7 +28,7 @@ pub(crate) fn run_replacing(
     let mut observers: [&mut dyn Observer; 1] = [&mut schedule];
     while simulation.step(&mut source, &mut observers).unwrap().is_some() {
         if *replace.next().unwrap() {
-            simulation.driver().replace(build());
+            simulation.system().queues_mut()[0].replace(build());
         }
     }
     schedule.0.sort_by_key(|job| job.request.number);

@@ -63,7 +63,7 @@ impl Story {
         let mut story = Story::default();
         let mut source = in_order(jobs).peekable();
         while simulation.step(&mut source, &mut [&mut story]).unwrap().is_some() {
-            look(simulation.driver().ledger());
+            look(simulation.system().queues()[0].ledger());
         }
         story
     }

@@ -64,7 +64,7 @@ impl Schedule {
     }
 
     /// The exact starts and their reasons, by job number.
-    pub(crate) fn decisions(&self) -> Vec<(JobNumber, Time, Reason, Option<Time>, bool)> {
+    pub(crate) fn decisions(&self) -> Vec<(JobNumber, Time, Option<Reason>, Option<Time>, bool)> {
         let decision = |job: &Finished| (job.request.number, job.start, job.reason, job.promised, job.broken);
         self.0.iter().map(decision).collect()
     }
@@ -98,7 +98,7 @@ pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: Inst
         rounds += 1;
         assert!(rounds < MOST_ROUNDS, "{name} wakes up for ever");
     }
-    let ledger = simulation.driver().ledger();
+    let ledger = simulation.system().queues()[0].ledger();
     assert_eq!((ledger.waiting_count(), ledger.suspended_count()), (0, 0), "{name} leaves nobody behind");
     schedule.0.sort_by_key(|job| job.request.number);
     schedule

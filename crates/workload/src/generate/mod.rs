@@ -15,7 +15,7 @@
 
 mod log;
 
-mod random;
+pub(crate) mod random;
 
 mod arrivals;
 

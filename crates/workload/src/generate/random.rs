@@ -8,21 +8,21 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 ///
 /// Each purpose has its own, so that a parameter of one leaves the draws of the others as they were: the same
 /// arrivals for other runtimes, the same sizes for another load.
-pub(super) struct Stream(Pcg64);
+pub(crate) struct Stream(Pcg64);
 
 impl Stream {
-    pub(super) fn new(seed: u64, purpose: u64) -> Stream {
+    pub(crate) fn new(seed: u64, purpose: u64) -> Stream {
         Stream(Pcg64::seed_from_u64(draw(seed, 0, purpose)))
     }
 
     /// Uniform in [0, 1), in steps of 2^-53.
-    pub(super) fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
         (self.0.next_u64() >> 11) as f64 * STEP
     }
 
     /// Exponential with this mean.
-    pub(super) fn exponential(&mut self, mean: f64) -> f64 {
+    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
         // 1 - u is never 0.
         -mean * (1.0 - self.uniform()).ln()
     }

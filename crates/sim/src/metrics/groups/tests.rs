@@ -22,13 +22,14 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         killed: false,
         start,
         end: start + ticks(run),
-        reason: Reason::Reserved,
+        reason: Some(Reason::Reserved),
         promised: None,
         broken: false,
         pes: None,
         stays: vec![],
         suspensions: 0,
         lost: 0,
+        ahead: None,
         record: None,
     }
 }
