@@ -9,7 +9,7 @@ use miserly_core::{
 use super::super::{in_turn, start_on};
 use super::queue::{Anyone, Queue};
 use super::{Backfilling, Reserved, Room, demand};
-use crate::shared::{HostPlan, Key, Order, Waiting};
+use crate::shared::{HostPlan, Key, Order, Risen, Waiting};
 
 /// How many jobs of the queue have a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -318,7 +318,7 @@ impl Policy for Anew {
 
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        self.plan.advance(now);
+        self.plan.advance(now, &mut Risen::default());
         self.queue.sort_again(now, desk.ledger());
         self.plan.hold_late(now, desk.ledger());
         let placed = self.place(desk);

@@ -9,6 +9,8 @@ mod anew;
 
 mod kept;
 
+mod places;
+
 mod queue;
 
 pub use anew::{Anew, Depth};

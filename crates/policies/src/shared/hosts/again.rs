@@ -1,0 +1,73 @@
+//! Where and when there is room for a job that was looked for before.
+
+use miserly_core::{HostId, Ledger, Placement, Resources, Span, Spread, Time};
+
+use super::{HostPlan, Risen};
+
+impl HostPlan {
+    /// A start before that of a reservation, as [`earliest`](HostPlan::earliest) finds it, for somebody who had none when he last
+    /// looked, and where that may have changed. The reservation is in the plan.
+    pub fn earlier(
+        &mut self,
+        ledger: &Ledger,
+        now: Time,
+        demand: &Resources,
+        reserved: (Time, Span, &Placement),
+        risen: &Risen,
+        due: &[HostId],
+    ) -> Option<(Time, Placement)> {
+        let (at, span, placement) = reserved;
+        let until = at.min(risen.until()?);
+        if let (Spread::One, Some(hosts)) = (self.machine.spread(), risen.hosts()) {
+            return self.earlier_on(now, demand, reserved, hosts);
+        }
+        if self.together.is_some() && self.together_from(now, until, at, span, demand).is_none() {
+            return None;
+        }
+        self.give(at, span, placement);
+        let earlier = self.earliest(ledger, now, until, span, demand, due);
+        self.take(at, span, placement);
+        earlier.filter(|(start, _)| *start < at)
+    }
+
+    /// The same on certain hosts, alone.
+    fn earlier_on(
+        &self,
+        now: Time,
+        demand: &Resources,
+        (at, span, placement): (Time, Span, &Placement),
+        risen: &[(HostId, Time)],
+    ) -> Option<(Time, Placement)> {
+        let mut until = at;
+        let mut best = None;
+        for &(host, risen) in risen {
+            let Some(need) = self.need(host, demand) else { continue };
+            let own = placement.shares().iter().any(|share| share.host == host);
+            let limit = if own { at } else { Time::MAX };
+            let line = &self.hosts[host.index()];
+            let Some(start) = line.earliest(now, until.min(risen), limit, span, &need) else { continue };
+            let found = (start, self.fit_on(host, start));
+            if best.is_none_or(|(best, _)| found < best) {
+                best = Some((found, need));
+            }
+            // Another one has to start no later.
+            until = until.min(start + Span::TICK);
+        }
+        best.map(|((start, (.., host)), need)| (start, Placement::on(host, need)))
+    }
+
+    /// The most processors that are free at any time where there is more than before, from now on.
+    pub fn most_cpus(&self, now: Time, risen: &Risen) -> u64 {
+        match (risen.hosts(), &self.together) {
+            (None, _) => u64::MAX,
+            (Some(_), Some(together)) => {
+                risen.until().map_or(0, |until| together.most_within(now, until).into())
+            }
+            (Some(hosts), None) => {
+                let most =
+                    |(host, until): &(HostId, Time)| self.hosts[host.index()].most_cpus_within(now, *until);
+                hosts.iter().map(most).max().unwrap_or(0)
+            }
+        }
+    }
+}
