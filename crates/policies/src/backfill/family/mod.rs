@@ -9,6 +9,8 @@ mod anew;
 
 mod kept;
 
+mod news;
+
 mod places;
 
 mod queue;

@@ -5,6 +5,24 @@ use miserly_core::{HostId, Ledger, Placement, Resources, Span, Spread, Time};
 use super::{HostPlan, Risen};
 
 impl HostPlan {
+    /// Where a job can start now that could not before these hosts had risen: as [`fit_now`](HostPlan::fit_now), on them alone.
+    /// No reservation may begin now.
+    pub fn fit_now_on(
+        &self,
+        ledger: &Ledger,
+        now: Time,
+        span: Span,
+        demand: &Resources,
+        risen: &Risen,
+    ) -> Option<Placement> {
+        let (Spread::One, Some(hosts)) = (self.machine.spread(), risen.hosts()) else {
+            return if risen.is_nowhere() { None } else { self.fit_now(ledger, now, span, demand, &[]) };
+        };
+        let free = ledger.free_hosts();
+        let roomy = hosts.iter().map(|(host, _)| *host).filter(|host| demand.fits_in(&free.on(*host)));
+        self.best(now, span, demand, roomy)
+    }
+
     /// A start before that of a reservation, as [`earliest`](HostPlan::earliest) finds it, for somebody who had none when he last
     /// looked, and where that may have changed. The reservation is in the plan.
     pub fn earlier(
@@ -54,6 +72,44 @@ impl HostPlan {
             until = until.min(start + Span::TICK);
         }
         best.map(|((start, (.., host)), need)| (start, Placement::on(host, need)))
+    }
+
+    /// The earliest start of a job that cannot start now, if what it was is known, and what has changed: hosts that have risen, and
+    /// hosts where something was taken. `None` if it has to be searched for everywhere.
+    ///
+    /// Where nothing has changed it is the same as before. A host that has less now may be a better fit at the same time.
+    pub fn earliest_again(
+        &self,
+        now: Time,
+        demand: &Resources,
+        (at, span, placement): (Time, Span, &Placement),
+        risen: &Risen,
+        taken: &Risen,
+    ) -> Option<(Time, Placement)> {
+        if at <= now || !self.holds(at, span, placement) {
+            return None;
+        }
+        if risen.is_nowhere() && taken.is_nowhere() {
+            return Some((at, placement.clone()));
+        }
+        let [share] = placement.shares() else { return None };
+        let (Spread::One, Some(risen), Some(taken)) = (self.machine.spread(), risen.hosts(), taken.hosts())
+        else {
+            return None;
+        };
+        if risen.iter().any(|(host, _)| *host == share.host) {
+            return None;
+        }
+        let mut best = (at, self.fit_on(share.host, at));
+        for &(host, _) in risen.iter().chain(taken) {
+            let Some(need) = self.need(host, demand) else { continue };
+            let until = best.0 + Span::TICK;
+            if let Some(start) = self.hosts[host.index()].earliest(now, until, Time::MAX, span, &need) {
+                best = best.min((start, self.fit_on(host, start)));
+            }
+        }
+        let (start, (.., host)) = best;
+        (start > now).then(|| Some((start, Placement::on(host, self.need(host, demand)?))))?
     }
 
     /// The most processors that are free at any time where there is more than before, from now on.

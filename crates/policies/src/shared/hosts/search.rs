@@ -116,7 +116,7 @@ impl HostPlan {
     }
 
     /// The best fit at `at` among these hosts.
-    fn best(
+    pub(super) fn best(
         &self,
         at: Time,
         span: Span,
