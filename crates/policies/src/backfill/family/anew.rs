@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Broken, Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, State, Time, Violation,
+    Broken, Desk, Event, HostId, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, State, Time,
+    Violation,
 };
 
 use super::super::{in_turn, start_on};
 use super::news::News;
 use super::queue::{Anyone, Queue};
 use super::{Backfilling, Reserved, Room, demand};
-use crate::shared::{HostPlan, Key, Order, Waiting};
+use crate::shared::{HostPlan, Key, Order, Trial, Waiting};
 
 /// How many jobs of the queue have a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -376,15 +377,12 @@ impl Policy for Anew {
 }
 
 impl Backfilling for Anew {
-    fn plan(&self) -> &HostPlan {
-        &self.plan
-    }
-
-    fn plan_without_places(&self) -> HostPlan {
-        self.plan.clone()
-    }
-
-    fn promised(&self) -> &[Reserved] {
-        &self.promised
+    fn trial(&self, host: HostId, promised: bool) -> Trial<'_> {
+        let mut trial = self.plan.trial(host);
+        // They are not in the plan between passes.
+        for place in self.promised.iter().filter(|_| promised) {
+            trial.take(place.at, place.span, &place.placement);
+        }
+        trial
     }
 }

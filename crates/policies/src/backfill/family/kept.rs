@@ -1,15 +1,15 @@
 //! A reservation for every job, which is kept.
 
 use miserly_core::{
-    Broken, Desk, Event, JobId, Ledger, Machine, Placement, Policy, Reason, Resources, Span, State, Time,
-    Violation,
+    Broken, Desk, Event, HostId, JobId, Ledger, Machine, Placement, Policy, Reason, Resources, Span, State,
+    Time, Violation,
 };
 
 use super::super::start_on;
 use super::places::{Place, Places};
 use super::queue::Queue;
-use super::{Backfilling, Reserved, Room, demand};
-use crate::shared::{HostPlan, Key, Order, Risen, Waiting};
+use super::{Backfilling, Room, demand};
+use crate::shared::{HostPlan, Key, Order, Risen, Trial, Waiting};
 
 /// Conservative backfilling on hosts (Zotkin et al. §2; Chiang and Vernon §2.2 with every job scheduled).
 ///
@@ -323,17 +323,11 @@ impl Policy for Kept {
 }
 
 impl Backfilling for Kept {
-    fn plan(&self) -> &HostPlan {
-        &self.plan
-    }
-
-    fn plan_without_places(&self) -> HostPlan {
-        let mut plan = self.plan.clone();
-        self.places.all().for_each(|place| plan.give(place.at, place.span, &place.placement));
-        plan
-    }
-
-    fn promised(&self) -> &[Reserved] {
-        &[]
+    fn trial(&self, host: HostId, promised: bool) -> Trial<'_> {
+        let mut trial = self.plan.trial(host);
+        for place in self.places.all().filter(|_| !promised) {
+            trial.give(place.at, place.span, &place.placement);
+        }
+        trial
     }
 }

@@ -8,6 +8,8 @@ mod again;
 
 mod risen;
 
+mod trial;
+
 use std::collections::BTreeSet;
 
 use miserly_core::{
@@ -15,6 +17,7 @@ use miserly_core::{
 };
 
 pub use self::risen::Risen;
+pub use self::trial::Trial;
 
 use self::timeline::Timeline;
 use super::Profile;
@@ -60,6 +63,15 @@ struct Stretch {
 enum Part {
     Whole,
     AllButCpus,
+}
+
+impl Part {
+    fn of(self, amount: &Resources) -> Resources {
+        match self {
+            Part::Whole => *amount,
+            Part::AllButCpus => amount.without_cpus(),
+        }
+    }
 }
 
 impl HostPlan {
@@ -200,19 +212,9 @@ impl HostPlan {
         self.add(at, at + span, placement, Part::Whole, true);
     }
 
-    /// Leaves a running job without processors in `now..until`, and all that follows so much later.
-    pub fn postpone(&mut self, now: Time, until: Time, job: JobId, ledger: &Ledger) {
-        let entry = ledger.entry(job);
-        let Some(placement) = entry.placement() else { return };
-        self.forget(job);
-        let left = entry.left(now, entry.working());
-        self.add(now, until, placement, Part::AllButCpus, false);
-        self.add(until, until + left, placement, Part::Whole, false);
-    }
-
-    /// Whether nowhere more was taken of the host than it has.
-    pub fn is_possible_on(&self, host: HostId) -> bool {
-        self.hosts[host.index()].is_possible()
+    /// What is known of one host, to try something out there.
+    pub fn trial(&self, host: HostId) -> Trial<'_> {
+        Trial::new(self, host)
     }
 
     fn hold(&mut self, stretches: &[Stretch], give: bool) {
@@ -226,15 +228,11 @@ impl HostPlan {
             let (from, procs) = (from.max(self.now), small(placement.total().cpus_count()));
             if give { together.give(from, to, procs) } else { together.take(from, to, procs) }
         }
-        // What holds now may hold since ever.
-        let from = if from <= self.now { Time::from_ticks(i64::MIN) } else { from };
+        let from = self.since(from);
         let HostPlan { hosts, points, falling, .. } = self;
         for share in placement.shares() {
             let line = &mut hosts[share.host.index()];
-            let amount = match part {
-                Part::Whole => share.amount,
-                Part::AllButCpus => share.amount.without_cpus(),
-            };
+            let amount = part.of(&share.amount);
             *falling -= usize::from(!line.is_rising());
             line.change(from, to, &amount, give, |time, new| {
                 let point = (time, share.host.0);
@@ -242,6 +240,11 @@ impl HostPlan {
             });
             *falling += usize::from(!line.is_rising());
         }
+    }
+
+    /// What holds now may hold since ever.
+    fn since(&self, from: Time) -> Time {
+        if from <= self.now { Time::from_ticks(i64::MIN) } else { from }
     }
 
     /// What a job has to find free on a host; `None` if it could not lie there at all.
