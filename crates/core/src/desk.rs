@@ -2,7 +2,7 @@
 
 use crate::ledger::Short;
 use crate::violation::{Rule, Violation};
-use crate::{Broken, Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Reason, Refusal, Time};
+use crate::{Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Reason, Refusal, Time};
 
 /// The checked handle of one pass: every decision is checked against the ledger and applied at once.
 ///
@@ -162,15 +162,16 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Owns up to a promise that cannot be kept, for a cause outside the policy, and makes a new one.
+    /// Owns up to a promise that cannot be kept, for a cause outside the policy, and makes a new one. The ledger knows
+    /// the cause.
     ///
     /// # Errors
     /// If nothing was promised, or there was no such cause.
-    pub fn break_promise(&mut self, job: JobId, latest: Time, why: Broken) -> Result<(), Violation> {
+    pub fn break_promise(&mut self, job: JobId, latest: Time) -> Result<(), Violation> {
         if self.silent {
             return Ok(());
         }
-        self.ledger.break_promise(job, latest, why).map_err(|rule| self.refused(job, rule))?;
+        let why = self.ledger.break_promise(job, latest).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::PromiseBroken { job, latest, why });
         Ok(())
     }

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::violation::{Rule, Violation};
-use crate::{Desk, Effect, Ended, Event, Expected, JobId, Ledger, Policy, Round, State, Time};
+use crate::{
+    Amendment, Broken, Desk, Effect, Ended, Event, Expected, Fault, JobId, Ledger, Policy, Round, State, Time,
+};
 
 /// How the events of one instant reach the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +56,11 @@ impl Driver {
     /// When the policy wants a round, if nothing happens before.
     pub fn wake(&self) -> Option<Time> {
         self.wake
+    }
+
+    /// The ledger, to keep track of what changes in it.
+    pub fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
     }
 
     /// Throws the policy away and goes on with another one, rebuilt from the ledger.
@@ -116,6 +123,7 @@ impl Driver {
         for job in round.overdue.drain(..) {
             self.overdue(now, job)?;
         }
+        self.disturb(now, round)?;
         for submission in round.submitted.drain(..) {
             self.submit(now, submission)?;
         }
@@ -123,6 +131,35 @@ impl Driver {
             self.policy.event(now, Event::Timer, &self.ledger);
         }
         self.pass(now, effects)
+    }
+
+    /// Applies what was changed from outside, and lets the policy begin anew from there.
+    ///
+    /// These are rare, and a rebuilt policy decides as the one before would have: O(jobs in the system) each round that
+    /// has any, in place of a rule in every policy.
+    fn disturb(&mut self, now: Time, round: &mut Round) -> Result<(), Violation> {
+        if round.withdrawn.is_empty() && round.amended.is_empty() && round.fault.is_none() {
+            return Ok(());
+        }
+        for job in round.withdrawn.drain(..) {
+            self.ledger.refuse(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
+        }
+        let mut excuse = (!round.amended.is_empty()).then_some(Broken::Amended);
+        for Amendment { job, change } in round.amended.drain(..) {
+            self.ledger.amend(job, now, change).map_err(|rule| self.source_error(now, Some(job), rule))?;
+        }
+        match round.fault.take() {
+            Some(Fault::Away) => excuse = Some(Broken::Away),
+            Some(Fault::Capacity { capacity, .. }) => {
+                self.ledger.set_capacity(capacity).map_err(|rule| self.source_error(now, None, rule))?;
+                excuse = Some(Broken::Capacity);
+            }
+            None => {}
+        }
+        self.ledger.excuse(excuse);
+        self.policy.rebuild(now, &self.ledger);
+        self.policy.event(now, Event::Disturbed, &self.ledger);
+        Ok(())
     }
 
     fn sequential(
@@ -141,6 +178,10 @@ impl Driver {
             self.overdue(now, job)?;
         }
         if any_overdue {
+            self.pass(now, effects)?;
+        }
+        if !(round.withdrawn.is_empty() && round.amended.is_empty() && round.fault.is_none()) {
+            self.disturb(now, round)?;
             self.pass(now, effects)?;
         }
         for submission in round.submitted.drain(..) {
@@ -196,6 +237,7 @@ impl Driver {
         let mut desk = Desk { now, ledger, effects, wake: None, silent: false };
         let result = policy.pass(&mut desk);
         self.wake = desk.wake;
+        ledger.excuse(None);
         result.map_err(|violation| Violation { policy: self.policy.name().into(), ..violation })
     }
 

@@ -1,6 +1,6 @@
 //! What happens to a scheduler (events) and what it does (reasons, refusals, effects).
 
-use crate::{JobId, Request, Span, Time};
+use crate::{JobId, Request, Resources, Span, Time};
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub enum EndHow {
     Done,
     /// It reached its estimate and was killed.
     KilledAtEstimate,
+    /// Somebody else ended it: its user, an administrator, or a machine that went away under it.
+    Cancelled,
 }
 
 /// A job that ended at this instant.
@@ -29,6 +31,24 @@ pub struct Submission {
     pub request: Request,
 }
 
+/// A request that was changed after its submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amendment {
+    /// The job, waiting or running.
+    pub job: JobId,
+    /// What is different.
+    pub change: Change,
+}
+
+/// What is different in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The run time that the scheduler was told.
+    Estimate(Span),
+    /// The earliest start.
+    Begin(Option<Time>),
+}
+
 /// Everything that happens at one instant, by kind, as its source saw it.
 ///
 /// The [`Driver`](crate::Driver) puts the kinds in the order that the convention of the run prescribes.
@@ -38,6 +58,12 @@ pub struct Round {
     pub ended: Vec<Ended>,
     /// Running jobs whose expected end is now and that did not end.
     pub overdue: Vec<JobId>,
+    /// Waiting jobs that were taken back by their users, or held.
+    pub withdrawn: Vec<JobId>,
+    /// Requests that were changed.
+    pub amended: Vec<Amendment>,
+    /// What became of the machine, if anything did.
+    pub fault: Option<Fault>,
     /// Jobs that were submitted, in the order of the trace.
     pub submitted: Vec<Submission>,
 }
@@ -45,14 +71,43 @@ pub struct Round {
 impl Round {
     /// Whether nothing happened but the passing of time.
     pub fn is_empty(&self) -> bool {
-        self.ended.is_empty() && self.overdue.is_empty() && self.submitted.is_empty()
+        let Round { ended, overdue, withdrawn, amended, fault, submitted } = self;
+        let jobs = ended.len() + overdue.len() + withdrawn.len() + amended.len() + submitted.len();
+        jobs == 0 && fault.is_none()
     }
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.ended.clear();
         self.overdue.clear();
+        self.withdrawn.clear();
+        self.amended.clear();
+        self.fault = None;
         self.submitted.clear();
+    }
+}
+
+/// What can become of a machine under its scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nobody scheduled for a while: the daemon was not there, or the machine slept. Ends and starts of that time come late.
+    Away,
+    /// The pool of a queue now has no more than this, in all; or again as much. Only for a machine of one host.
+    Capacity {
+        /// The queue, by position in its [`System`](crate::System).
+        queue: u32,
+        /// What its pool has.
+        capacity: Resources,
+    },
+}
+
+impl Fault {
+    /// Whether it is one for this queue, by position.
+    pub(crate) fn concerns(&self, queue: u32) -> bool {
+        match self {
+            Fault::Away => true,
+            Fault::Capacity { queue: its, .. } => *its == queue,
+        }
     }
 }
 
@@ -71,6 +126,10 @@ pub enum Event {
     /// What the job holds, or until when, was changed by somebody else than this policy: a policy around it lent the
     /// job a quantum, took that back, suspended or resumed it. The ledger shows how it stands now.
     Changed(JobId),
+    /// Something that is planned for or around was changed from outside: jobs were withdrawn, requests amended, capacity
+    /// was lost or came back, or nobody scheduled for a while. The policy has just been rebuilt from the ledger, which
+    /// shows how all stands now. One that keeps a plan has to make it possible again, and to look for what became free.
+    Disturbed,
 }
 
 /// Why a job started when it did.
@@ -106,6 +165,12 @@ impl Reason {
 pub enum Refusal {
     /// It asks for more than the largest of the policy's job classes, or than any host has that runs its class.
     BeyondClasses,
+    /// It asks for more than there ever is.
+    TooLarge,
+    /// There is no window for it within the horizon.
+    NoWindow,
+    /// There is no window for it that ends by its deadline.
+    Deadline,
 }
 
 impl Refusal {
@@ -113,6 +178,9 @@ impl Refusal {
     pub const fn as_str(self) -> &'static str {
         match self {
             Refusal::BeyondClasses => "beyond_classes",
+            Refusal::TooLarge => "too_large",
+            Refusal::NoWindow => "no_window",
+            Refusal::Deadline => "deadline",
         }
     }
 }
@@ -122,6 +190,24 @@ impl Refusal {
 pub enum Broken {
     /// A running job stayed past its expected end and still holds the processors.
     Overdue,
+    /// Nobody scheduled when it was due: the daemon was not there, or the machine slept.
+    Away,
+    /// The machine lost capacity.
+    Capacity,
+    /// Another request was amended.
+    Amended,
+}
+
+impl Broken {
+    /// The word that tables and files use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Broken::Overdue => "overdue",
+            Broken::Away => "away",
+            Broken::Capacity => "capacity",
+            Broken::Amended => "amended",
+        }
+    }
 }
 
 /// What a round changed, for whoever plays or drives the machine.

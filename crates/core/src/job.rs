@@ -34,12 +34,32 @@ pub struct Request {
     pub user: Option<u32>,
     /// The queue it was submitted to; `None` where that is not known.
     pub queue: Option<u32>,
+    /// What else its user asked for.
+    pub terms: Terms,
+}
+
+/// What a user may ask for besides resources and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Not before this instant.
+    pub begin: Option<Time>,
+    /// To be over by this instant, whatever happens.
+    pub deadline: Option<Time>,
+    /// Not to run ahead of its start on what is idle.
+    pub in_window_only: bool,
+    /// Its work may be thrown away and done again.
+    pub restartable: bool,
+}
+
+impl Terms {
+    /// Nothing else.
+    pub const NONE: Terms = Terms { begin: None, deadline: None, in_window_only: false, restartable: false };
 }
 
 impl Request {
     /// A request by an unknown user.
     pub const fn new(number: JobNumber, submit: Time, estimate: Span, demand: Resources) -> Request {
-        Request { number, submit, estimate, demand, user: None, queue: None }
+        Request { number, submit, estimate, demand, user: None, queue: None, terms: Terms::NONE }
     }
 
     /// The number of processors asked for.

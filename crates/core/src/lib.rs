@@ -42,6 +42,8 @@ mod resources;
 
 mod pes;
 
+mod calendar;
+
 mod machine;
 
 mod job;
@@ -62,21 +64,27 @@ mod policy;
 
 mod driver;
 
+mod system;
+
 mod draw;
 
 pub mod lsf;
 
+pub use calendar::Calendar;
 pub use desk::Desk;
 pub use draw::draw;
 pub use driver::{Driver, Instants};
-pub use event::{Broken, Effect, EndHow, Ended, Event, Reason, Refusal, Round, Submission};
+pub use event::{
+    Amendment, Broken, Change, Effect, EndHow, Ended, Event, Fault, Reason, Refusal, Round, Submission,
+};
 pub use free_hosts::FreeHosts;
-pub use job::{ActualRuntime, JobId, JobNumber, Request};
-pub use ledger::{Entry, Expected, Ledger, Memo, Promise, State, span_of_work, work};
+pub use job::{ActualRuntime, JobId, JobNumber, Request, Terms};
+pub use ledger::{Entry, Expected, Ledger, Memo, Progress, Promise, State, span_of_work, work};
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use pes::PeSet;
 pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;
 pub use resources::{Kind, Resources};
+pub use system::System;
 pub use time::{Span, Time};
 pub use violation::{Rule, Violation};

@@ -1,6 +1,6 @@
 //! The machine: a list of hosts, and how jobs lie on them.
 
-use crate::{Request, Resources};
+use crate::{Calendar, Request, Resources};
 
 /// A host's position in its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,9 +46,13 @@ pub enum Sharing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     hosts: Vec<Host>,
+    /// What all hosts have together.
+    total: Resources,
+    /// What they had at first: a kind of which some had any stays accounted when it is lost.
     accounted: Resources,
     spread: Spread,
     sharing: Sharing,
+    calendar: Option<Calendar>,
 }
 
 impl Machine {
@@ -59,8 +63,20 @@ impl Machine {
 
     /// A machine of these hosts, which jobs share, each job on one of them.
     pub fn of(hosts: Vec<Host>) -> Machine {
-        let accounted = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(&host.capacity));
-        Machine { hosts, accounted, spread: Spread::One, sharing: Sharing::Shared }
+        let total = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(&host.capacity));
+        let (spread, sharing) = (Spread::One, Sharing::Shared);
+        Machine { hosts, total, accounted: total, spread, sharing, calendar: None }
+    }
+
+    /// One host of which a pool has so much, over time. What it has at most is the capacity of the host.
+    pub fn pool(name: String, calendar: Calendar) -> Machine {
+        let machine = Machine::of(vec![Host { name, capacity: calendar.most() }]);
+        Machine { calendar: Some(calendar), ..machine }
+    }
+
+    /// How much of its one host it has, over time; `None` if that is always all.
+    pub fn calendar(&self) -> Option<&Calendar> {
+        self.calendar.as_ref()
     }
 
     /// The same hosts, with jobs over so many of them.
@@ -73,6 +89,14 @@ impl Machine {
     #[must_use]
     pub fn sharing(self, sharing: Sharing) -> Machine {
         Machine { sharing, ..self }
+    }
+
+    /// The same machine of one host, which now has so much.
+    #[must_use]
+    pub(crate) fn holding(mut self, capacity: Resources) -> Machine {
+        self.total = capacity;
+        self.hosts[0].capacity = capacity;
+        self
     }
 
     /// The hosts, in order.
@@ -91,7 +115,7 @@ impl Machine {
 
     /// What all hosts have together.
     pub fn capacity(&self) -> Resources {
-        self.accounted
+        self.total
     }
 
     /// Over how many hosts a job may lie.
@@ -104,9 +128,16 @@ impl Machine {
         self.sharing
     }
 
-    /// Whether it is one host of processors and nothing else: then a count says all there is to say of what is free.
+    /// Whether what it has varies over time.
+    pub fn varies(&self) -> bool {
+        self.calendar.as_ref().is_some_and(Calendar::varies)
+    }
+
+    /// Whether it is one host of processors and nothing else, at all times: then a count says all there is to say of
+    /// what is free.
     pub fn is_plain(&self) -> bool {
         self.hosts.len() == 1
+            && self.calendar.is_none()
             && self.sharing == Sharing::Shared
             && self.accounted == Resources::cpus(self.accounted.cpus_count())
     }

@@ -69,6 +69,18 @@ impl Resources {
         other.fits_in(self).then(|| Resources(std::array::from_fn(|kind| self.0[kind] - other.0[kind])))
     }
 
+    /// What is left after taking away what there is of `other`, kind by kind.
+    #[must_use]
+    pub fn less(&self, other: &Resources) -> Resources {
+        Resources(std::array::from_fn(|kind| self.0[kind].saturating_sub(other.0[kind])))
+    }
+
+    /// The most of both amounts, kind by kind.
+    #[must_use]
+    pub fn most(&self, other: &Resources) -> Resources {
+        Resources(std::array::from_fn(|kind| self.0[kind].max(other.0[kind])))
+    }
+
     /// The least of both amounts, kind by kind.
     #[must_use]
     pub fn least(&self, other: &Resources) -> Resources {

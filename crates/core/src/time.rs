@@ -90,6 +90,13 @@ impl Add<Span> for Time {
     }
 }
 
+impl Sub<Span> for Time {
+    type Output = Time;
+    fn sub(self, span: Span) -> Time {
+        Time(self.0.saturating_sub(span.0))
+    }
+}
+
 impl Add for Span {
     type Output = Span;
     fn add(self, other: Span) -> Span {

@@ -1,6 +1,6 @@
 //! The scheduling policies and their registry: pure, deterministic state machines.
 //!
-//! Rooms by mechanism: [`backfill`], [`preempt`], [`classes`], [`equipartition`]; over
+//! Rooms by mechanism: [`backfill`], [`window`], [`preempt`], [`classes`], [`equipartition`]; over
 //! shared structures: [`shared`]. Every policy is registered once
 //! ([`POLICIES`]), with its parameters and its paper, and every front end reads that one registry.
 //!
@@ -15,6 +15,8 @@
 //! ```
 
 pub mod backfill;
+
+pub mod window;
 
 pub mod preempt;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Time};
+use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Terms, Time};
 
 use crate::estimates::{Estimates, Factor};
 use crate::filter::Filter;
@@ -325,6 +325,7 @@ fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
         demand: Resources::cpus(procs).with(Kind::Memory, memory_of(record, procs)),
         user,
         queue,
+        terms: Terms::NONE,
     };
     if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
         return Err(Skip::FitsNoHost);

@@ -95,6 +95,9 @@ impl Reservation {
             MoveKind::Promised => "promised",
             MoveKind::Planned => "planned",
             MoveKind::Broken(Broken::Overdue) => "broken_overdue",
+            MoveKind::Broken(Broken::Away) => "broken_away",
+            MoveKind::Broken(Broken::Capacity) => "broken_capacity",
+            MoveKind::Broken(Broken::Amended) => "broken_amended",
         };
         Some(Reservation { at: secs(event.at), start: secs(start), kind })
     }

@@ -165,10 +165,20 @@ impl MoveKind {
         match self {
             MoveKind::Promised => format!("promised a start at {start} or before, {ahead} ahead"),
             MoveKind::Planned => format!("reserved at {start}, {ahead} ahead (a plan, not a promise)"),
-            MoveKind::Broken(Broken::Overdue) => {
-                format!("promise broken, a running job is overdue; now {start}, {ahead} ahead")
+            MoveKind::Broken(why) => {
+                format!("promise broken, {}; now {start}, {ahead} ahead", cause(why))
             }
         }
+    }
+}
+
+/// What made a promise impossible.
+const fn cause(why: Broken) -> &'static str {
+    match why {
+        Broken::Overdue => "a running job is overdue",
+        Broken::Away => "nobody scheduled when it was due",
+        Broken::Capacity => "the machine lost capacity",
+        Broken::Amended => "another request was amended",
     }
 }
 
@@ -180,6 +190,9 @@ impl End {
             End::Refused(Refusal::BeyondClasses) => {
                 "refused: it asks for more than the largest of the policy's job classes"
             }
+            End::Refused(Refusal::TooLarge) => "refused: it asks for more than its pool ever has",
+            End::Refused(Refusal::NoWindow) => "refused: there is no window for it within the horizon",
+            End::Refused(Refusal::Deadline) => "refused: there is no window for it that ends by its deadline",
         }
     }
 }

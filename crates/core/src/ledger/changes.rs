@@ -2,7 +2,10 @@
 
 use super::{Entry, Expected, Ledger, Memo, Promise, State};
 use crate::violation::Rule;
-use crate::{Broken, HostId, JobId, Placement, Request, Resources, Sharing, SlotId, Span, Spread, Time};
+use crate::{
+    Broken, Change, FreeHosts, HostId, JobId, Placement, Request, Resources, Sharing, SlotId, Span, Spread,
+    Time,
+};
 
 /// Of what a placement may have less than the job asked for, if of a processor at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +27,38 @@ impl Ledger {
             self.jobs.resize_with(job.index() + 1, || None);
         }
         self.jobs[job.index()] = Some(Entry::waiting(request, self.admissions));
+        self.touch(job);
         self.admissions += 1;
         self.waiting += 1;
+        Ok(())
+    }
+
+    /// Puts a job back that was in a ledger like this one.
+    pub(super) fn take_back(&mut self, job: JobId, entry: Entry) -> Result<(), Rule> {
+        if self.get(job).is_some() {
+            return Err(Rule::HandleInUse);
+        }
+        match &entry.state {
+            State::Waiting => self.waiting += 1,
+            State::Running { placement, released, expected, .. } => {
+                if !released {
+                    self.take(placement, |amount| amount)?;
+                }
+                self.overdue_seen |= matches!(expected, Expected::Overdue { .. });
+                self.running += 1;
+            }
+            State::Suspended { placement, .. } => {
+                self.take(placement, Resources::without_cpus)?;
+                self.suspended += 1;
+            }
+        }
+        self.overdue_seen |= entry.promise.is_some_and(|promise| promise.broken == Some(Broken::Overdue));
+        self.pledged.extend(entry.memo.pledged.map(|host| (host, job)));
+        self.admissions = self.admissions.max(entry.admitted + 1);
+        if self.jobs.len() <= job.index() {
+            self.jobs.resize_with(job.index() + 1, || None);
+        }
+        self.jobs[job.index()] = Some(entry);
         Ok(())
     }
 
@@ -120,28 +153,36 @@ impl Ledger {
     }
 
     fn give(&mut self, placement: &Placement, part: fn(Resources) -> Resources) {
-        let Ledger { free, machine, .. } = self;
+        let Ledger { free, machine, missing, .. } = self;
         for share in placement.shares() {
-            free.set(machine, share.host, free.on(share.host).plus(&part(share.amount)));
+            // What the machine does not have any more is not free when it is given back.
+            let amount = part(share.amount);
+            let owed = amount.least(missing);
+            *missing = missing.less(&owed);
+            free.set(machine, share.host, free.on(share.host).plus(&amount.less(&owed)));
         }
+    }
+
+    /// The machine, which is one host, has so much from now on. Jobs keep what they hold, even if that is more.
+    pub(crate) fn set_capacity(&mut self, capacity: Resources) -> Result<(), Rule> {
+        let [host] = self.machine.hosts() else { return Err(Rule::NoSuchHost) };
+        let held = host.capacity.plus(&self.missing).less(&self.free.on(HostId(0)));
+        self.machine = self.machine.clone().holding(capacity);
+        self.free = FreeHosts::of(&self.machine, vec![capacity.less(&held)]);
+        self.missing = held.less(&capacity);
+        Ok(())
     }
 
     /// Frees what a job holds ahead of its end, which is certain for this instant.
     pub(crate) fn release(&mut self, job: JobId) -> Result<(), Rule> {
-        let Ledger { jobs, free, machine, .. } = self;
-        match jobs.get_mut(job.index()).and_then(Option::as_mut).map(|entry| &mut entry.state) {
-            Some(State::Running { placement, released, .. }) => {
-                if !*released {
-                    for share in placement.shares() {
-                        free.set(machine, share.host, free.on(share.host).plus(&share.amount));
-                    }
-                    *released = true;
-                }
-                Ok(())
-            }
-            Some(State::Waiting | State::Suspended { .. }) => Err(Rule::NotRunning),
-            None => Err(Rule::UnknownJob),
+        let State::Running { placement, released, .. } = &mut self.known_mut(job)?.state else {
+            return Err(Rule::NotRunning);
+        };
+        if !std::mem::replace(released, true) {
+            let placement = placement.clone();
+            self.give(&placement, |amount| amount);
         }
+        Ok(())
     }
 
     /// Takes a job that ended out of the ledger. It may have been suspended or requeued at the very instant of its end.
@@ -158,6 +199,7 @@ impl Ledger {
             }
             State::Waiting => self.waiting -= 1,
         }
+        self.touch(job);
         self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
     }
 
@@ -277,19 +319,36 @@ impl Ledger {
         Ok(true)
     }
 
-    pub(crate) fn break_promise(&mut self, job: JobId, latest: Time, why: Broken) -> Result<(), Rule> {
-        let overdue_seen = self.overdue_seen;
+    pub(crate) fn break_promise(&mut self, job: JobId, latest: Time) -> Result<Broken, Rule> {
+        let why =
+            self.excuse.or(self.overdue_seen.then_some(Broken::Overdue)).ok_or(Rule::BrokenWithoutCause)?;
         let entry = self.known_mut(job)?;
         let Some(promise) = &mut entry.promise else { return Err(Rule::BrokenWithoutCause) };
-        let caused = match why {
-            Broken::Overdue => overdue_seen,
-        };
-        if !caused || latest <= promise.best {
+        if latest <= promise.best {
             return Err(Rule::BrokenWithoutCause);
         }
         promise.best = latest;
         promise.broken.get_or_insert(why);
+        Ok(why)
+    }
+
+    /// Changes what a job that is not over asks for.
+    pub(crate) fn amend(&mut self, job: JobId, now: Time, change: Change) -> Result<(), Rule> {
+        let entry = self.known_mut(job)?;
+        match change {
+            Change::Begin(begin) => entry.request.terms.begin = begin,
+            Change::Estimate(estimate) => entry.request.estimate = estimate,
+        }
+        let left = entry.left(now, entry.working());
+        if let State::Running { expected, quantum: None, .. } = &mut entry.state {
+            *expected = Expected::At(now + left);
+        }
         Ok(())
+    }
+
+    /// For which cause promises may be broken from now on, besides jobs that were overdue.
+    pub(crate) fn excuse(&mut self, why: Option<Broken>) {
+        self.excuse = why;
     }
 
     pub(crate) fn plan(&mut self, job: JobId, start: Time, on: Option<Placement>) -> Result<(), Rule> {
@@ -322,10 +381,12 @@ impl Ledger {
     }
 
     fn known_mut(&mut self, job: JobId) -> Result<&mut Entry, Rule> {
+        self.touch(job);
         self.jobs.get_mut(job.index()).and_then(Option::as_mut).ok_or(Rule::UnknownJob)
     }
 
     fn entry_mut(&mut self, job: JobId) -> &mut Entry {
+        self.touch(job);
         self.jobs[job.index()].as_mut().expect("the caller has just read the entry")
     }
 }

@@ -77,12 +77,13 @@ pub struct Memo {
 
 /// The work that a job has done, exactly: processors x ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Progress {
-    /// Done by `at`.
-    done: u128,
-    at: Time,
+pub struct Progress {
+    /// Processor-ticks done by `at`.
+    pub done: u128,
+    /// As of when.
+    pub at: Time,
     /// The processors that work on since then.
-    procs: u64,
+    pub procs: u64,
 }
 
 /// A job that is in the system.
@@ -102,7 +103,8 @@ pub struct Entry {
     pub planned_on: Option<Placement>,
     /// What the policy remembers of it.
     pub memo: Memo,
-    pub(super) progress: Progress,
+    /// How far it is.
+    pub progress: Progress,
 }
 
 impl Entry {

@@ -5,9 +5,10 @@ mod changes;
 mod entry;
 
 pub(crate) use changes::Short;
-pub use entry::{Entry, Expected, Memo, Promise, State, span as span_of_work, work};
+pub use entry::{Entry, Expected, Memo, Progress, Promise, State, span as span_of_work, work};
 
-use crate::{FreeHosts, HostId, JobId, Machine, Placement, Request, Resources, Time};
+use crate::violation::Rule;
+use crate::{Broken, FreeHosts, HostId, JobId, Machine, Placement, Request, Resources, Time};
 
 /// Who holds what: an Ousterhout matrix over hosts, of one row as yet, and the state of every job in the system.
 ///
@@ -28,6 +29,12 @@ pub struct Ledger {
     running: usize,
     suspended: usize,
     overdue_seen: bool,
+    /// By how much jobs hold more than the machine has, since it lost some: only of a machine of one host.
+    missing: Resources,
+    /// For which cause promises may be broken now.
+    excuse: Option<Broken>,
+    /// The jobs that were changed, if anybody wants to know.
+    touched: Option<Vec<JobId>>,
 }
 
 impl Ledger {
@@ -45,6 +52,40 @@ impl Ledger {
             running: 0,
             suspended: 0,
             overdue_seen: false,
+            missing: Resources::NONE,
+            excuse: None,
+            touched: None,
+        }
+    }
+
+    /// The ledger as it was when these were its jobs, of which no two have a handle or a rank of admission in common.
+    ///
+    /// # Errors
+    /// If a host would be over-committed.
+    pub fn restored(machine: Machine, jobs: Vec<(JobId, Entry)>) -> Result<Ledger, Rule> {
+        let mut ledger = Ledger::new(machine);
+        for (job, entry) in jobs {
+            ledger.take_back(job, entry)?;
+        }
+        Ok(ledger)
+    }
+
+    /// From now on, keeps a list of the jobs that change.
+    pub fn track(&mut self) {
+        self.touched.get_or_insert_default();
+    }
+
+    /// The jobs that were changed since this was last asked, those that are here no longer too; each once.
+    pub fn take_touched(&mut self) -> Vec<JobId> {
+        let mut touched = self.touched.as_mut().map(std::mem::take).unwrap_or_default();
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    fn touch(&mut self, job: JobId) {
+        if let Some(touched) = &mut self.touched {
+            touched.push(job);
         }
     }
 
@@ -149,6 +190,7 @@ impl Ledger {
     /// If the ledger contradicts itself, or a promise was missed by `now` without being broken.
     pub fn sanity_check(&self, now: Time) {
         let mut free: Vec<Resources> = self.machine.hosts().iter().map(|host| host.capacity).collect();
+        free[0] = free[0].plus(&self.missing);
         let (mut waiting, mut running, mut suspended) = (0, 0, 0);
         for entry in self.jobs.iter().flatten() {
             let number = entry.request.number;
@@ -172,6 +214,7 @@ impl Ledger {
                 }
             }
         }
+        free[0] = free[0].minus(&self.missing).expect("what is missing is held by jobs");
         assert_eq!(free, self.free.each(), "the free counts follow from the placements at {now}");
         assert_eq!(FreeHosts::of(&self.machine, free).total(), self.free.total(), "and so do their sums");
         let counts = (self.waiting, self.running, self.suspended);

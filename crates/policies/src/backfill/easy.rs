@@ -1,6 +1,6 @@
 //! EASY: a reservation for the head of the queue, made anew at every pass; the rest may pass it.
 
-use miserly_core::{Broken, Desk, Event, JobId, Ledger, Policy, Reason, Time, Violation};
+use miserly_core::{Desk, Event, JobId, Ledger, Policy, Reason, Time, Violation};
 
 use super::running::Running;
 use super::{free_now, in_turn, sort_again, start, waiting};
@@ -193,7 +193,7 @@ impl Easy {
         }
         match desk.ledger().entry(head).promise {
             // Only an overdue job can be the cause; the ledger checks that there was one.
-            Some(promise) if promise.best < shadow => desk.break_promise(head, shadow, Broken::Overdue),
+            Some(promise) if promise.best < shadow => desk.break_promise(head, shadow),
             _ => desk.promise(head, shadow),
         }
     }
@@ -235,8 +235,8 @@ impl Policy for Easy {
                 self.running.ended(now, ended.job, ledger);
                 self.reserved = None;
             }
-            // Nothing is around it on a plain machine.
-            Event::Timer | Event::Changed(_) => {}
+            // Nothing is around it on a plain machine; and it plans anew at each pass.
+            Event::Timer | Event::Changed(_) | Event::Disturbed => {}
         }
     }
 

@@ -24,7 +24,7 @@ pub use fcfs::Fcfs;
 pub use replanned::Replanned;
 pub use sorted::Sorted;
 
-use miserly_core::{Broken, Desk, Entry, JobId, Ledger, Placement, Reason, Time, Violation};
+use miserly_core::{Desk, Entry, JobId, Ledger, Placement, Reason, Time, Violation};
 
 use crate::shared::{Order, QueueIndex, Waiting};
 
@@ -60,7 +60,7 @@ fn start(desk: &mut Desk<'_>, job: JobId, reason: Reason) -> Result<(), Violatio
 fn start_on(desk: &mut Desk<'_>, job: JobId, placement: Placement, reason: Reason) -> Result<(), Violation> {
     let now = desk.now();
     if desk.ledger().entry(job).promise.is_some_and(|promise| promise.best < now) {
-        desk.break_promise(job, now, Broken::Overdue)?;
+        desk.break_promise(job, now)?;
     }
     desk.start(job, placement, reason)
 }

@@ -115,8 +115,8 @@ impl Policy for Replanned {
             Event::Ended(ended) => {
                 self.running.ended(now, ended.job, ledger);
             }
-            // Nothing is around it on a plain machine.
-            Event::Timer | Event::Changed(_) => {}
+            // Nothing is around it on a plain machine; and it plans anew at each pass.
+            Event::Timer | Event::Changed(_) | Event::Disturbed => {}
         }
     }
 

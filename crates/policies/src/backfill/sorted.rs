@@ -1,6 +1,6 @@
 //! Sorting with a guarantee: whoever is first in the order starts, if all the others can still be in time.
 
-use miserly_core::{Broken, Desk, Event, JobId, Ledger, Policy, Reason, Span, Time, Violation};
+use miserly_core::{Desk, Event, JobId, Ledger, Policy, Reason, Span, Time, Violation};
 
 use super::running::Running;
 use super::{free_now, in_turn, procs, sort_again, start, waiting};
@@ -34,6 +34,8 @@ pub struct Sorted {
     /// Jobs that came since the last pass.
     arrived: Vec<JobId>,
     running: Running,
+    /// Something was changed from outside: places may be in its way.
+    repair: bool,
 }
 
 /// A waiting job's place in the kept plan.
@@ -57,6 +59,7 @@ impl Sorted {
             places: Vec::new(),
             arrived: Vec::new(),
             running: Running::none(0),
+            repair: false,
         }
     }
 
@@ -88,7 +91,7 @@ impl Sorted {
             place.move_to(desk, at)?;
             if at > place.deadline {
                 place.deadline = at;
-                desk.break_promise(place.job, at, Broken::Overdue)?;
+                desk.break_promise(place.job, at)?;
             }
         }
         self.sort_by_deadline();
@@ -178,7 +181,8 @@ impl Sorted {
 
     fn decide(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        if self.running.any_overdue() || self.places.iter().any(|place| place.at < now) {
+        let disturbed = std::mem::take(&mut self.repair);
+        if disturbed || self.running.any_overdue() || self.places.iter().any(|place| place.at < now) {
             self.repair(desk)?;
         }
         self.admit(desk)?;
@@ -248,6 +252,7 @@ impl Policy for Sorted {
             Event::Ended(ended) => {
                 self.running.ended(now, ended.job, ledger);
             }
+            Event::Disturbed => self.repair = true,
             // Nothing is around it on a plain machine.
             Event::Timer | Event::Changed(_) => {}
         }

@@ -248,7 +248,7 @@ impl Policy for Lsf {
             Event::Submitted(job) => self.enqueue(job, ledger),
             Event::Ended(ended) => self.leave(ended, ledger),
             // It plans nothing, so it does not matter how long a job stays; and no other policy is around it.
-            Event::Overdue(_) | Event::Timer | Event::Changed(_) => {}
+            Event::Overdue(_) | Event::Timer | Event::Changed(_) | Event::Disturbed => {}
         }
     }
 

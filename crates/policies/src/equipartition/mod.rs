@@ -233,7 +233,7 @@ impl Policy for Equipartition {
             }
             Event::Timer => self.timer = true,
             Event::Changed(_) => self.rebuild(now, ledger),
-            Event::Overdue(_) => {}
+            Event::Overdue(_) | Event::Disturbed => {}
         }
     }
 

@@ -18,7 +18,7 @@ pub use chosen::Chosen;
 pub use domain::Domain;
 pub use error::PolicyError;
 
-use self::entries::{backfill, classes, equipartition, immediate, priority};
+use self::entries::{backfill, classes, equipartition, immediate, priority, window};
 use self::values::Values;
 use crate::backfill::family::Backfilling;
 
@@ -87,15 +87,21 @@ enum RunsOn {
     SharedHosts,
     /// Hosts, each job on one of them.
     OneHostEach,
-    /// Any.
+    /// Hosts of any kind.
     Hosts,
+    /// Hosts of any kind, and pools that vary over time.
+    Pools,
+    /// One host, or a pool that may vary over time.
+    OnePool,
 }
 
 impl RunsOn {
     /// What it says of a machine that it does not know how to use.
     fn refuses(self, machine: &Machine) -> Option<&'static str> {
         let shared = machine.how_shared() == Sharing::Shared && machine.spread() == Spread::One;
+        let pools = matches!(self, RunsOn::Pools | RunsOn::OnePool);
         match self {
+            _ if machine.varies() && !pools => Some("machines that have the same at all times"),
             RunsOn::Processors if !machine.is_plain() => Some("one host of processors, without memory"),
             RunsOn::OneHostEach if machine.spread() != Spread::One => {
                 Some("hosts with each job on one of them (span one)")
@@ -103,6 +109,7 @@ impl RunsOn {
             RunsOn::SharedHosts if !shared => {
                 Some("hosts that jobs share, each job on one of them (span one)")
             }
+            RunsOn::OnePool if !shared || machine.hosts().len() > 1 => Some("one host that jobs share"),
             _ => None,
         }
     }
@@ -125,6 +132,8 @@ pub struct Registered {
     /// Its parameters.
     pub params: &'static [Param],
     runs_on: RunsOn,
+    /// Whether it heeds what users ask for besides resources and time ([`miserly_core::Terms`]): earliest starts and deadlines.
+    pub heeds_terms: bool,
     build: fn(&Values, &Machine) -> Box<dyn Policy>,
     /// How it is built to run within another one, if it can.
     within: Option<BuildWithin>,
@@ -137,6 +146,7 @@ pub const POLICIES: &[Registered] = &[
     backfill::EASY,
     backfill::CONSERVATIVE,
     backfill::SORTED,
+    window::MISER,
     priority::PRIORITY_BACKFILL,
     priority::PRIORITY_BF,
     priority::LXFW_BF,

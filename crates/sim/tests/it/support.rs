@@ -36,6 +36,7 @@ fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
             demand: Resources::cpus(procs).with(Kind::Memory, number.unsigned_abs() % 5),
             user: u32::try_from(number % 4).ok().filter(|&user| user > 0),
             queue: None,
+            terms: miserly_core::Terms::NONE,
         },
         runtime: ActualRuntime(Span::from_ticks(runtime * ticks)),
         killed: false,

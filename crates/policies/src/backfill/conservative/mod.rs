@@ -4,7 +4,7 @@ mod risen;
 
 mod starts;
 
-use miserly_core::{Broken, Desk, Entry, Event, JobId, Ledger, Policy, Reason, Time, Violation};
+use miserly_core::{Desk, Entry, Event, JobId, Ledger, Policy, Reason, Time, Violation};
 
 use self::risen::Risen;
 use self::starts::Starts;
@@ -42,6 +42,8 @@ pub struct Conservative {
     plan: Running,
     /// Whether a job ended since the last pass.
     compress: bool,
+    /// Whether something was changed from outside: reservations may be in its way.
+    repair: bool,
     /// Until when the jobs that ended since the last pass would have held processors.
     freed_until: Time,
     /// What rose while the last compression was already past some jobs.
@@ -58,6 +60,7 @@ impl Conservative {
             arrived: Vec::new(),
             plan: Running::none(0),
             compress: false,
+            repair: false,
             freed_until: Time::ZERO,
             risen: Risen::ANYWHERE,
         }
@@ -154,7 +157,7 @@ impl Conservative {
             self.starts.set(&job, to);
             self.plan.profile.take(to, to + job.span, job.procs);
             if to > from {
-                desk.break_promise(job.job, to, Broken::Overdue)?;
+                desk.break_promise(job.job, to)?;
             }
         }
         Ok(())
@@ -162,7 +165,8 @@ impl Conservative {
 
     fn plan(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        if self.plan.any_overdue() || self.starts.first().is_some_and(|(at, ..)| at < now) {
+        let disturbed = std::mem::take(&mut self.repair);
+        if disturbed || self.plan.any_overdue() || self.starts.first().is_some_and(|(at, ..)| at < now) {
             self.repair(desk)?;
         }
         if std::mem::take(&mut self.compress) {
@@ -222,6 +226,11 @@ impl Policy for Conservative {
                 self.compress = true;
                 let until = self.plan.ended(now, ended.job, ledger);
                 self.freed_until = self.freed_until.max(until);
+            }
+            Event::Disturbed => {
+                self.repair = true;
+                self.compress = true;
+                self.freed_until = Time::MAX;
             }
             // Nothing is around it on a plain machine.
             Event::Timer | Event::Changed(_) => {}

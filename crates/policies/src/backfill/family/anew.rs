@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Broken, Desk, Event, HostId, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, State, Time,
+    Desk, Event, HostId, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Refusal, State, Time,
     Violation,
 };
 
@@ -153,7 +153,10 @@ impl Anew {
             }
             let demand = demand(desk.ledger(), next.job);
             let place = self.news.reserve(&self.plan, desk.ledger(), desk.now(), &next, &demand);
-            let Some((at, placement)) = place else { continue };
+            let Some((at, placement)) = place else {
+                self.give_up(desk, &next)?;
+                continue;
+            };
             if made.is_empty() {
                 self.tell(desk, &next, at, &placement)?;
             }
@@ -165,6 +168,22 @@ impl Anew {
             }
         }
         Ok(last)
+    }
+
+    /// Sends a job away that the pool can never hold for so long.
+    fn give_up(&mut self, desk: &mut Desk<'_>, next: &Waiting) -> Result<(), Violation> {
+        let demand = demand(desk.ledger(), next.job);
+        if !self.plan.machine().varies() || !self.plan.never_fits(desk.now(), next.span, &demand) {
+            return Ok(());
+        }
+        self.dequeue(next.job);
+        desk.refuse(next.job, Refusal::TooLarge)
+    }
+
+    /// Where what there is varies, somebody may fit whom no end of a job tells of.
+    fn wake(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let change = self.plan.next_change(desk.now()).filter(|_| self.queue.first().is_some());
+        change.map_or(Ok(()), |at| desk.wake_at(at))
     }
 
     /// The job behind `last` in the queue, but for the held one, whose turn came before.
@@ -225,7 +244,7 @@ impl Anew {
             return Ok(());
         }
         match desk.ledger().entry(head).promise {
-            Some(promise) if promise.best < at => desk.break_promise(head, at, Broken::Overdue)?,
+            Some(promise) if promise.best < at => desk.break_promise(head, at)?,
             _ => desk.promise(head, at)?,
         }
         // A policy around this one may have silenced it.
@@ -357,13 +376,13 @@ impl Policy for Anew {
                     Some(_) => self.keep_place(job, ledger),
                 }
             }
-            Event::Timer => {}
+            Event::Timer | Event::Disturbed => {}
         }
     }
 
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        if !self.depth.is_one_at_most() || !self.lent.is_empty() {
+        if !self.depth.is_one_at_most() || !self.lent.is_empty() || self.plan.machine().varies() {
             self.news = News::all();
         }
         self.plan.advance(now, self.news.risen());
@@ -372,7 +391,8 @@ impl Policy for Anew {
         let placed = self.place(desk);
         self.plan.drop_late();
         placed?;
-        self.count_bypasses(desk)
+        self.count_bypasses(desk)?;
+        self.wake(desk)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A reservation for every job, which is kept.
 
 use miserly_core::{
-    Broken, Desk, Event, HostId, JobId, Ledger, Machine, Placement, Policy, Reason, Resources, Span, State,
-    Time, Violation,
+    Desk, Event, HostId, JobId, Ledger, Machine, Placement, Policy, Reason, Resources, Span, State, Time,
+    Violation,
 };
 
 use super::super::start_on;
@@ -10,6 +10,7 @@ use super::places::{Place, Places};
 use super::queue::Queue;
 use super::{Backfilling, Room, demand};
 use crate::shared::{HostPlan, Key, Order, Risen, Trial, Waiting};
+use crate::window::{Bounds, earliest};
 
 /// Conservative backfilling on hosts (Zotkin et al. §2; Chiang and Vernon §2.2 with every job scheduled).
 ///
@@ -17,6 +18,10 @@ use crate::shared::{HostPlan, Key, Order, Risen, Trial, Waiting};
 /// it fits best then. When something has ended each waiting job, in the order of the queue, is lifted out and put back
 /// at the earliest start, never later than before; where it cannot start earlier it stays on its hosts. Every reservation
 /// is a promise. Overdue jobs are treated as [`Conservative`](super::super::Conservative) treats them.
+///
+/// No job starts before its earliest start ([`miserly_core::Terms`]). With [windows](Kept::with_windows) a job is refused that
+/// cannot have one within its bounds; without, only one that could never run. Where lost capacity leaves no place for a
+/// job that has one, it keeps it at the end of time, to come back when there is.
 ///
 /// # What is not touched
 /// Since a job was last found unable to move, only a rise on some host can have made room for it there, in a hole that
@@ -29,6 +34,8 @@ use crate::shared::{HostPlan, Key, Order, Risen, Trial, Waiting};
 pub struct Kept {
     name: &'static str,
     order: Order,
+    /// How far ahead a window may lie, if reservations are windows.
+    horizon: Option<Span>,
     queue: Queue,
     /// The reservations of the jobs in the queue, and of those that were lent a quantum.
     places: Places,
@@ -56,6 +63,7 @@ impl Kept {
             name,
             queue: Queue::of(order.clone(), order.clone()),
             order,
+            horizon: None,
             places: Places::default(),
             arrived: Vec::new(),
             plan: HostPlan::new(machine),
@@ -63,6 +71,12 @@ impl Kept {
             repair: false,
             risen: Risen::anywhere(),
         }
+    }
+
+    /// The same, with windows in the place of reservations: none of them further ahead than `horizon` when it is made.
+    #[must_use]
+    pub fn with_windows(self, horizon: Span) -> Kept {
+        Kept { horizon: Some(horizon), ..self }
     }
 
     /// Enters a reservation.
@@ -93,7 +107,7 @@ impl Kept {
         let later = at > place.at;
         self.places.set(job, at, placement.clone());
         desk.plan_on(job, at, placement)?;
-        if later { desk.break_promise(job, at, Broken::Overdue) } else { desk.promise(job, at) }
+        if later { desk.break_promise(job, at) } else { desk.promise(job, at) }
     }
 
     fn lift(&mut self, job: JobId) -> Option<Place> {
@@ -102,16 +116,24 @@ impl Kept {
         Some(place)
     }
 
-    /// The earliest start of a job that has none, and where.
-    fn earliest(&self, desk: &Desk<'_>, job: JobId) -> Option<(Time, Placement)> {
+    /// The earliest start of a job from now on, but before `until`, and where.
+    fn earliest(&self, desk: &Desk<'_>, job: JobId, until: Time) -> Option<(Time, Placement)> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let (span, demand) = (ledger.request(job).planned(), demand(ledger, job));
-        self.plan.earliest(ledger, now, Time::MAX, span, &demand, &self.places.due(now))
+        let request = ledger.request(job);
+        let (span, demand) = (request.planned(), demand(ledger, job));
+        let begin = earliest(request, now);
+        if begin > now {
+            return self.plan.earliest_from(begin, until, span, &demand);
+        }
+        self.plan.earliest(ledger, now, until, span, &demand, &self.places.due(now))
     }
 
     /// Lifts each job that may have room earlier and puts it back at its earliest start, in the order of the queue.
     fn compress(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let mut news = std::mem::take(&mut self.risen);
+        if self.plan.machine().varies() {
+            news = Risen::anywhere();
+        }
         let mut room = Room { procs: self.plan.most_cpus(desk.now(), &news) };
         let mut last = None;
         while let Some(job) = self.queue.next(last.as_ref(), &room) {
@@ -132,15 +154,29 @@ impl Kept {
         job: &Waiting,
         news: &Risen,
     ) -> Result<Option<Place>, Violation> {
-        let Some(place) = self.places.get(job.job) else { return Ok(None) };
-        let reserved = (place.at, place.span, &place.placement);
-        let demand = demand(desk.ledger(), job.job);
-        let due = self.places.due(desk.now());
-        let earlier = self.plan.earlier(desk.ledger(), desk.now(), &demand, reserved, news, &due);
-        let Some((at, placement)) = earlier else { return Ok(None) };
+        let Some((at, placement)) = self.earlier(desk, job.job, news) else { return Ok(None) };
         let before = self.lift(job.job);
         self.put(desk, job.job, at, placement)?;
         Ok(before)
+    }
+
+    /// A start before that of a job's reservation, where there is more than when it last looked, and the hosts.
+    fn earlier(&mut self, desk: &Desk<'_>, job: JobId, news: &Risen) -> Option<(Time, Placement)> {
+        let place = self.places.get(job)?;
+        let reserved = (place.at, place.span, &place.placement);
+        let from = earliest(desk.ledger().request(job), desk.now());
+        let demand = demand(desk.ledger(), job);
+        if let Some(hosts) = self.plan.hosts_alone(news) {
+            return self.plan.earlier_on(from, &demand, reserved, hosts);
+        }
+        let until = place.at.min(news.until()?);
+        if !self.plan.seems_earlier(from, until, &demand, reserved) {
+            return None;
+        }
+        let place = self.lift(job)?;
+        let earlier = self.earliest(desk, job, until);
+        self.plan.take(place.at, place.span, &place.placement);
+        earlier.filter(|(at, _)| *at < place.at)
     }
 
     /// Makes the plan possible again: all reservations, by their starts, go to the earliest start not before where they
@@ -158,13 +194,15 @@ impl Kept {
         }
         for (at, _, job) in jobs {
             let Some(place) = self.places.get(job).cloned() else { continue };
-            let from = at.max(desk.now());
+            let request = desk.ledger().request(job);
+            let from = at.max(earliest(request, desk.now()));
             let found = if self.plan.holds(from, place.span, &place.placement) {
-                Some((from, place.placement))
+                Some((from, place.placement.clone()))
             } else {
-                self.plan.earliest_from(from, place.span, &demand(desk.ledger(), job))
+                self.plan.earliest_from(from, Time::MAX, place.span, &demand(desk.ledger(), job))
             };
-            let Some((at, placement)) = found else { continue };
+            // As much is not here any more: it waits until it is here again.
+            let (at, placement) = found.unwrap_or((Time::MAX, place.placement));
             self.put(desk, job, at, placement)?;
         }
         Ok(())
@@ -174,7 +212,13 @@ impl Kept {
     fn admit(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
         for job in std::mem::take(&mut self.arrived) {
-            let Some((at, placement)) = self.earliest(desk, job) else { continue };
+            let request = desk.ledger().request(job);
+            let bounds = Bounds::of(request, now, self.horizon.unwrap_or(Span::MAX));
+            let until = bounds.until(request.planned());
+            let Some((at, placement)) = self.earliest(desk, job, until) else {
+                desk.refuse(job, bounds.refusal(&self.plan, desk.ledger().request(job)))?;
+                continue;
+            };
             self.keep(now, job, desk.ledger(), at, placement.clone());
             desk.plan_on(job, at, placement)?;
             desk.promise(job, at)?;
@@ -208,7 +252,7 @@ impl Kept {
     fn reason(&self, desk: &Desk<'_>, job: JobId, arrival: Key) -> Reason {
         let now = desk.now();
         if desk.ledger().request(job).submit < now {
-            return Reason::Reserved;
+            return if self.horizon.is_some() { Reason::Promised } else { Reason::Reserved };
         }
         let later = self.places.starts().rev().take_while(|(at, _)| *at > now);
         let mut passed = later.filter_map(|(_, other)| self.places.get(other));
@@ -259,7 +303,8 @@ impl Policy for Kept {
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        *self = Kept::named(self.name, ledger.machine(), self.order.clone());
+        let horizon = self.horizon;
+        *self = Kept { horizon, ..Kept::named(self.name, ledger.machine(), self.order.clone()) };
         self.plan = HostPlan::rebuild(now, ledger);
         for job in ledger.waiting() {
             let entry = ledger.entry(job);
@@ -303,6 +348,10 @@ impl Policy for Kept {
                 if self.places.set_waiting(job, waits) && waits {
                     self.queue.insert(now, job, ledger);
                 }
+            }
+            Event::Disturbed => {
+                self.compress = true;
+                self.repair = true;
             }
             Event::Timer => {}
         }

@@ -38,6 +38,7 @@ pub(in crate::registry) const LSF: Registered = Registered {
         },
     ],
     runs_on: RunsOn::OneHostEach,
+    heeds_terms: false,
     build: |values, machine| {
         let limit = |name| Some(values.count(name)).filter(|most| *most > 0);
         let (user, medium, long) = (limit("user_limit"), limit("mt_limit"), limit("lt_limit"));

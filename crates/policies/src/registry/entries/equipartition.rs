@@ -42,6 +42,7 @@ pub(in crate::registry) const EQSPATIAL: Registered = Registered {
         },
     ],
     runs_on: RunsOn::SharedHosts,
+    heeds_terms: false,
     build: |values, _| {
         Box::new(Equipartition::new(Rules {
             min_interval: values.span("min_interval"),

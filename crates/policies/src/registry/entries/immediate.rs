@@ -64,6 +64,7 @@ pub(in crate::registry) const IMMEDIATE: Registered = Registered {
         KEEP_WORK,
     ],
     runs_on: RunsOn::SharedHosts,
+    heeds_terms: false,
     build: |values, machine| Box::new(around("immediate", values, machine, Some(values.span("after")))),
     within: None,
     promised,

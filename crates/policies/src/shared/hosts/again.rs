@@ -23,35 +23,29 @@ impl HostPlan {
         self.best(now, span, demand, roomy)
     }
 
-    /// A start before that of a reservation, as [`earliest`](HostPlan::earliest) finds it, for somebody who had none when he last
-    /// looked, and where that may have changed. The reservation is in the plan.
-    pub fn earlier(
-        &mut self,
-        ledger: &Ledger,
-        now: Time,
-        demand: &Resources,
-        reserved: (Time, Span, &Placement),
-        risen: &Risen,
-        due: &[HostId],
-    ) -> Option<(Time, Placement)> {
-        let (at, span, placement) = reserved;
-        let until = at.min(risen.until()?);
-        if let (Spread::One, Some(hosts)) = (self.machine.spread(), risen.hosts()) {
-            return self.earlier_on(now, demand, reserved, hosts);
-        }
-        if self.together.is_some() && self.together_from(now, until, at, span, demand).is_none() {
-            return None;
-        }
-        self.give(at, span, placement);
-        let earlier = self.earliest(ledger, now, until, span, demand, due);
-        self.take(at, span, placement);
-        earlier.filter(|(start, _)| *start < at)
+    /// The hosts that have risen, if each can be looked at alone.
+    pub fn hosts_alone<'a>(&self, risen: &'a Risen) -> Option<&'a [(HostId, Time)]> {
+        let alone = self.machine.spread() == Spread::One && !self.machine.varies();
+        risen.hosts().filter(|_| alone)
     }
 
-    /// The same on certain hosts, alone.
-    fn earlier_on(
+    /// Whether a start in `from..until`, before that of a reservation, is not out of the question: a first look. The reservation
+    /// is in the plan.
+    pub fn seems_earlier(
         &self,
-        now: Time,
+        from: Time,
+        until: Time,
+        demand: &Resources,
+        (at, span, _): (Time, Span, &Placement),
+    ) -> bool {
+        self.together.is_none() || self.together_from(from, until, at, span, demand).is_some()
+    }
+
+    /// The earliest start from `from` on and before that of a reservation, for somebody who had none when he last looked: only
+    /// hosts that have risen since can have one. The reservation is in the plan.
+    pub fn earlier_on(
+        &self,
+        from: Time,
         demand: &Resources,
         (at, span, placement): (Time, Span, &Placement),
         risen: &[(HostId, Time)],
@@ -63,7 +57,7 @@ impl HostPlan {
             let own = placement.shares().iter().any(|share| share.host == host);
             let limit = if own { at } else { Time::MAX };
             let line = &self.hosts[host.index()];
-            let Some(start) = line.earliest(now, until.min(risen), limit, span, &need) else { continue };
+            let Some(start) = line.earliest(from, until.min(risen), limit, span, &need) else { continue };
             let found = (start, self.fit_on(host, start));
             if best.is_none_or(|(best, _)| found < best) {
                 best = Some((found, need));

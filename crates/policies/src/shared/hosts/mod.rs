@@ -6,6 +6,8 @@ mod search;
 
 mod again;
 
+mod pool;
+
 mod risen;
 
 mod trial;
@@ -19,6 +21,7 @@ use miserly_core::{
 pub use self::risen::Risen;
 pub use self::trial::Trial;
 
+use self::pool::Pool;
 use self::timeline::Timeline;
 use super::Profile;
 
@@ -29,6 +32,9 @@ use super::Profile;
 ///
 /// Each host has a timeline of its own; an index over all breakpoints leads a search from one instant at which some
 /// host changes to the next. With n breakpoints of a host and m of all: a change is O(n + log m).
+///
+/// A pool is a machine of one host of which there is more at one time than at another; its calendar is known for ever, and
+/// so it is no part of the timeline.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
     machine: Machine,
@@ -199,7 +205,8 @@ impl HostPlan {
 
     /// What the host has free at that time.
     pub fn free_at(&self, host: HostId, time: Time) -> Resources {
-        self.hosts[host.index()].free_at(time)
+        let free = self.hosts[host.index()].free_at(time);
+        self.pool().map_or(free, |pool| free.less(&pool.lacking(time)))
     }
 
     /// Reserves a placement from `at` on.
@@ -245,6 +252,17 @@ impl HostPlan {
     /// What holds now may hold since ever.
     fn since(&self, from: Time) -> Time {
         if from <= self.now { Time::from_ticks(i64::MIN) } else { from }
+    }
+
+    /// The machine as a pool, if it is one.
+    fn pool(&self) -> Option<Pool<'_>> {
+        let (calendar, line) = (self.machine.calendar()?, self.hosts.first()?);
+        Some(Pool { line, calendar, capacity: self.machine.capacity() })
+    }
+
+    /// When what a pool has changes next.
+    pub fn next_change(&self, now: Time) -> Option<Time> {
+        self.machine.calendar()?.next(now).map(|(at, _)| at)
     }
 
     /// What a job has to find free on a host; `None` if it could not lie there at all.

@@ -2,6 +2,8 @@
 
 use miserly_core::{FreeHosts, HostId, Kind, Ledger, Placement, Resources, Share, Span, Spread, Time};
 
+use super::pool::Pool;
+use super::timeline::Timeline;
 use super::{HostPlan, small};
 
 impl HostPlan {
@@ -21,6 +23,10 @@ impl HostPlan {
         demand: &Resources,
         due: &[HostId],
     ) -> Option<Placement> {
+        if let Some(pool) = self.pool() {
+            let here = pool.earliest(now, now + Span::TICK, span, demand);
+            return here.map(|_| Placement::on(HostId(0), *demand));
+        }
         let free = ledger.free_hosts();
         match self.machine.spread() {
             Spread::One => {
@@ -51,19 +57,35 @@ impl HostPlan {
         if now >= until {
             return None;
         }
+        if self.pool().is_some() {
+            return self.earliest_from(now, until, span, demand);
+        }
         if let Some(placement) = self.fit_now(ledger, now, span, demand, due) {
             return Some((now, placement));
         }
         self.earliest_after(now, until, span, demand)
     }
 
-    /// The earliest start not before `from`, which may be later than now, and may be never.
-    pub fn earliest_from(&self, from: Time, span: Span, demand: &Resources) -> Option<(Time, Placement)> {
+    /// The earliest start not before `from`, which may be later than now, but before `until`; never, if only jobs without end are in its way.
+    pub fn earliest_from(
+        &self,
+        from: Time,
+        until: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<(Time, Placement)> {
+        if from >= until {
+            return None;
+        }
+        if let Some(pool) = self.pool() {
+            let at = pool.earliest(from, until, span, demand)?;
+            return Some((at, Placement::on(HostId(0), *demand)));
+        }
         let here = match self.machine.spread() {
             Spread::One => self.best(from, span, demand, (0..).map(HostId).take(self.hosts.len())),
             Spread::Any => self.fit_throughout(from, span, demand),
         };
-        here.map(|placement| (from, placement)).or_else(|| self.earliest_after(from, Time::MAX, span, demand))
+        here.map(|placement| (from, placement)).or_else(|| self.earliest_after(from, until, span, demand))
     }
 
     fn earliest_after(
@@ -85,6 +107,18 @@ impl HostPlan {
     fn never(&self, demand: &Resources) -> Option<(Time, Placement)> {
         let placement = FreeHosts::idle(&self.machine).fit(&self.machine, demand)?;
         Some((Time::MAX, placement))
+    }
+
+    /// Whether nobody could ever stay here for `span` with so much, even if nobody else were here and nothing lost.
+    pub fn never_fits(&self, from: Time, span: Span, demand: &Resources) -> bool {
+        match self.machine.calendar() {
+            Some(calendar) => {
+                let capacity = calendar.most();
+                let pool = Pool { line: &Timeline::new(&capacity), calendar, capacity };
+                pool.earliest(from, Time::MAX, span, demand).is_none()
+            }
+            None => HostPlan::new(&self.machine).earliest_from(from, Time::MAX, span, demand).is_none(),
+        }
     }
 
     /// The breakpoints behind `after` and before `until`.
@@ -180,6 +214,9 @@ impl HostPlan {
 
     /// Whether all of this is free from `at` on: what a reservation needs to stay where it is.
     pub fn holds(&self, at: Time, span: Span, placement: &Placement) -> bool {
+        if let Some(pool) = self.pool() {
+            return pool.earliest(at, at + Span::TICK, span, &placement.total()).is_some();
+        }
         let free = |share: &Share| self.hosts[share.host.index()].fits(at, span, &share.amount);
         placement.shares().iter().all(free)
     }

@@ -160,6 +160,13 @@ impl Timeline {
         most.and_then(|most| u64::try_from(most).ok()).unwrap_or(0)
     }
 
+    /// What is free from `from` on, stretch by stretch, each with its end; the last one ends never.
+    pub(super) fn stretches(&self, from: Time) -> impl Iterator<Item = (Time, Stretch<'_>)> {
+        let first = self.locate(from);
+        let ends = self.points[first + 1..].iter().map(|(at, _)| Time::from_ticks(*at)).chain([Time::MAX]);
+        ends.zip(self.points[first..].iter().map(|(_, free)| Stretch(free)))
+    }
+
     fn steps(&self, from: Time, span: Span) -> impl Iterator<Item = &Amounts> {
         let to = (from + span).ticks();
         let first = self.locate(from);
@@ -171,6 +178,18 @@ impl Timeline {
 /// Of what is not needed there may be too little.
 fn enough(need: &Amounts, free: &Amounts) -> bool {
     need.iter().zip(free).all(|(need, free)| *need == 0 || need <= free)
+}
+
+/// What is free for some time, without a change.
+#[derive(Clone, Copy)]
+pub(super) struct Stretch<'a>(&'a Amounts);
+
+impl Stretch<'_> {
+    /// Whether so much is free, beside `lacking`, which is not there.
+    pub(super) fn has_beside(self, need: &Resources, lacking: &Resources) -> bool {
+        let mut kinds = amounts(need).into_iter().zip(amounts(lacking)).zip(self.0);
+        kinds.all(|((need, lacking), free)| need == 0 || need.saturating_add(lacking) <= *free)
+    }
 }
 
 fn amounts(resources: &Resources) -> Amounts {

@@ -1,0 +1,16 @@
+//! The shim as a program of its own: `miserly-shim shim DIR`, for daemons without the `miserly` binary, such as tests.
+
+use std::env::args_os;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = args_os().skip(1).collect();
+    match arguments.as_slice() {
+        [command, dir] if command == "shim" => miserly_launch::shim::run(Path::new(dir)),
+        _ => {
+            eprintln!("usage: miserly-shim shim DIR");
+            ExitCode::from(2)
+        }
+    }
+}

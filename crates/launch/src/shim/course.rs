@@ -1,0 +1,228 @@
+//! What a job's time has in store for it. No clock and no process: those are told.
+
+use std::time::Duration;
+
+use crate::end::Cause;
+use crate::time::BootTime;
+
+/// What is left of a job when its main process has ended has this long between `SIGTERM` and `SIGKILL`, or the order's grace if
+/// that is shorter.
+const LEFTOVERS: Duration = Duration::from_secs(1);
+
+/// When a job is asked to leave, killed, or let go on.
+#[derive(Debug)]
+pub(super) struct Course {
+    end: Option<BootTime>,
+    grace: Duration,
+    alone: Duration,
+    stopped: bool,
+    /// Since when no daemon is connected.
+    away: Option<BootTime>,
+    ending: Option<Ending>,
+}
+
+/// A job that is being ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ending {
+    /// Why; `None`: its main process ended, and the rest goes too.
+    pub(super) cause: Option<Cause>,
+    /// When it is killed.
+    pub(super) kill_at: BootTime,
+    asked: bool,
+    pub(super) killed: bool,
+}
+
+/// What is to be done now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Ask the job to leave.
+    Term,
+    /// Kill it.
+    Kill,
+    /// Let it go on: it was stopped, and the daemon that stopped it does not come back.
+    Continue,
+}
+
+impl Course {
+    /// A job that runs, while a daemon is connected.
+    pub(super) fn new(end: Option<BootTime>, grace: Duration, alone: Duration) -> Course {
+        Course { end, grace, alone, stopped: false, away: None, ending: None }
+    }
+
+    /// The next instant at which something is due.
+    pub(super) fn next(&self) -> Option<BootTime> {
+        match self.ending {
+            Some(ending) if ending.killed => None,
+            Some(ending) if ending.asked => Some(ending.kill_at),
+            Some(_) => Some(BootTime(0)),
+            None => [self.term_at(), self.continue_at()].into_iter().flatten().min(),
+        }
+    }
+
+    /// What is due at `now`, once each; to be asked until there is nothing.
+    pub(super) fn due(&mut self, now: BootTime) -> Option<Due> {
+        if self.ending.is_none() && self.term_at().is_some_and(|at| at <= now) {
+            self.ending = self.end.map(|end| Ending::new(Some(Cause::Time), end));
+        }
+        let Some(ending) = &mut self.ending else {
+            let goes_on = self.continue_at().is_some_and(|at| at <= now);
+            self.stopped &= !goes_on;
+            return goes_on.then_some(Due::Continue);
+        };
+        if ending.kill_at <= now && !ending.killed {
+            (ending.asked, ending.killed) = (true, true);
+            return Some(Due::Kill);
+        }
+        let ask = !ending.asked;
+        ending.asked = true;
+        ask.then_some(Due::Term)
+    }
+
+    /// Ends the job: killed when the grace is over, and no later than it would have been.
+    pub(super) fn kill(&mut self, now: BootTime, grace: Duration, cause: Cause) {
+        self.end_by(now.after(grace), Some(cause));
+    }
+
+    /// Ends what is left when the main process has ended.
+    pub(super) fn leave(&mut self, now: BootTime) {
+        if self.ending.is_none() {
+            self.end_by(now.after(self.grace.min(LEFTOVERS)), None);
+        }
+    }
+
+    fn end_by(&mut self, kill_at: BootTime, cause: Option<Cause>) {
+        let kill_at = self.end.map_or(kill_at, |end| kill_at.min(end));
+        let ending = self.ending.get_or_insert(Ending::new(cause, kill_at));
+        ending.kill_at = ending.kill_at.min(kill_at);
+    }
+
+    pub(super) fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+
+    pub(super) fn end(&self) -> Option<BootTime> {
+        self.end
+    }
+
+    /// Another end of the window.
+    pub(super) fn end_at(&mut self, end: BootTime) {
+        self.end = Some(end);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    pub(super) fn stopped(&mut self, stopped: bool) {
+        self.stopped = stopped;
+    }
+
+    /// The daemon went at that instant; `None`: there is one.
+    pub(super) fn daemon_away(&mut self, since: Option<BootTime>) {
+        self.away = since;
+    }
+
+    fn term_at(&self) -> Option<BootTime> {
+        self.end.map(|end| end.before(self.grace))
+    }
+
+    fn continue_at(&self) -> Option<BootTime> {
+        self.away.filter(|_| self.stopped).map(|since| since.after(self.alone))
+    }
+}
+
+impl Ending {
+    fn new(cause: Option<Cause>, kill_at: BootTime) -> Ending {
+        Ending { cause, kill_at, asked: false, killed: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A job until 100 s with a grace of 10 s, that stays stopped for 5 s without a daemon.
+    fn course() -> Course {
+        Course::new(Some(at(100)), 10 * SECOND, 5 * SECOND)
+    }
+
+    fn at(second: i64) -> BootTime {
+        BootTime(second * 1_000_000)
+    }
+
+    #[track_caller]
+    fn check(course: &mut Course, second: i64, due: &[Due], next: Option<i64>) {
+        let all: Vec<Due> = std::iter::from_fn(|| course.due(at(second))).collect();
+        assert_eq!((all.as_slice(), course.next()), (due, next.map(at)));
+    }
+
+    #[test]
+    fn a_window_ends_with_a_grace_and_then_by_force() {
+        let mut course = course();
+        check(&mut course, 89, &[], Some(90));
+        check(&mut course, 90, &[Due::Term], Some(100));
+        check(&mut course, 99, &[], Some(100));
+        check(&mut course, 101, &[Due::Kill], None);
+        assert_eq!(course.ending().unwrap().cause, Some(Cause::Time));
+    }
+
+    #[test]
+    fn a_window_that_is_over_leaves_no_grace() {
+        check(&mut course(), 200, &[Due::Kill], None);
+    }
+
+    #[test]
+    fn without_a_window_nothing_is_due() {
+        check(&mut Course::new(None, SECOND, SECOND), 1_000_000, &[], None);
+    }
+
+    #[test]
+    fn a_kill_keeps_to_the_window_and_the_first_cause_counts() {
+        let mut course = course();
+        course.kill(at(50), 90 * SECOND, Cause::User);
+        check(&mut course, 50, &[Due::Term], Some(100));
+        course.kill(at(60), 5 * SECOND, Cause::Memory);
+        check(&mut course, 60, &[], Some(65));
+        check(&mut course, 65, &[Due::Kill], None);
+        assert_eq!(course.ending().unwrap().cause, Some(Cause::User));
+    }
+
+    #[test]
+    fn without_a_grace_it_is_killed_at_once() {
+        let mut course = course();
+        course.kill(at(50), Duration::ZERO, Cause::User);
+        check(&mut course, 50, &[Due::Kill], None);
+    }
+
+    #[test]
+    fn what_a_main_process_leaves_behind_has_a_second() {
+        let mut course = course();
+        course.leave(at(50));
+        check(&mut course, 50, &[Due::Term], Some(51));
+        assert_eq!(course.ending().unwrap().cause, None);
+    }
+
+    #[test]
+    fn another_end_counts_until_the_job_is_asked() {
+        let mut course = course();
+        course.end_at(at(200));
+        check(&mut course, 100, &[], Some(190));
+        check(&mut course, 190, &[Due::Term], Some(200));
+    }
+
+    #[test]
+    fn a_stopped_job_waits_for_its_daemon_for_a_time() {
+        let mut course = course();
+        course.stopped(true);
+        check(&mut course, 20, &[], Some(90));
+        course.daemon_away(Some(at(20)));
+        check(&mut course, 24, &[], Some(25));
+        course.daemon_away(None);
+        check(&mut course, 30, &[], Some(90));
+        course.daemon_away(Some(at(30)));
+        check(&mut course, 35, &[Due::Continue], Some(90));
+        assert!(!course.is_stopped());
+    }
+}

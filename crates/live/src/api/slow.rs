@@ -1,0 +1,63 @@
+//! A connection that is given up when whoever is at the other end reads nothing.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+/// A stream on which a write that makes no headway for a while fails.
+pub(super) struct WriteTimeout<T> {
+    inner: T,
+    patience: Duration,
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl<T> WriteTimeout<T> {
+    pub(super) fn new(inner: T, patience: Duration) -> WriteTimeout<T> {
+        WriteTimeout { inner, patience, waiting: None }
+    }
+
+    /// What a write came to, or the end of the patience.
+    fn judge<R>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
+        if result.is_ready() {
+            self.waiting = None;
+            return result;
+        }
+        let patience = self.patience;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        waiting.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for WriteTimeout<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write(context, bytes);
+        self.judge(context, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.inner).poll_flush(context);
+        self.judge(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,272 @@
+//! The daemon: the engine under the real clock, with processes for hands and a socket for people.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+
+use crate::api::{self, Access, BindError};
+use crate::clock::{BootClock, Mark, Now};
+use crate::engine::{About, Engine, EngineError, Input, Setup};
+use crate::model::{Problem, ProblemCode};
+use crate::process::Processes;
+use crate::service::{Caller, Question, Reply, Service};
+use crate::store::{Store, StoreError};
+use crate::timer::Timer;
+
+/// So many questions at most are answered in one turn, and written down together.
+const TURN_MOST: usize = 512;
+
+/// A machine that slept for longer was away.
+const SLEPT: Duration = Duration::from_secs(2);
+
+/// With what a daemon is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The machine and its queues.
+    pub setup: Setup,
+    /// The folder of the state.
+    pub state: PathBuf,
+    /// The socket for people.
+    pub socket: PathBuf,
+    /// Who may talk to it.
+    pub access: Access,
+    /// The configuration file.
+    pub configuration: Option<PathBuf>,
+    /// The program that is the shim when it is called `PROGRAM shim FOLDER`.
+    pub exe: PathBuf,
+}
+
+/// Why a daemon ended.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// Its state.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Its socket.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// Anything else of the system.
+    #[error("{what}: {error}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
+    move |error| DaemonError::System { what: what.into(), error }
+}
+
+/// What the daemon's socket is answered by: the engine, at the other end of a channel.
+#[derive(Clone, Debug)]
+struct Line(UnboundedSender<Input>);
+
+impl Service for Line {
+    async fn ask(&self, caller: Caller, question: Question) -> Result<Reply, Problem> {
+        let (answer, answered) = oneshot::channel();
+        let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
+        self.0.send(Input::Asked { caller, question, answer }).map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+}
+
+/// Runs a daemon until it is told to end. `reread` reads the configuration again.
+///
+/// # Errors
+/// What keeps it from running. Jobs run on whatever becomes of it.
+pub fn run(
+    options: Options,
+    reread: impl Fn() -> Result<Setup, String>,
+) -> Result<(), DaemonError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(system("cannot start threads"))?;
+    runtime.block_on(daemon(options, reread))
+}
+
+async fn daemon(options: Options, reread: impl Fn() -> Result<Setup, String>) -> Result<(), DaemonError> {
+    let (sender, mut inputs) = unbounded_channel();
+    // The state first: whoever has it is the daemon.
+    let store = Store::open(&options.state)?;
+    let socket = api::bind(&options.socket, options.access)?;
+    let (mut engine, clock) = engine(&options, store, sender.clone())?;
+    let signals = Signals::new().map_err(system("cannot wait for signals"))?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(api::serve(socket, Line(sender), async move {
+        let _ = stopped.await;
+    }));
+    tracing::info!("ready on {}", options.socket.display());
+    let ended = turns(&mut engine, &clock, &mut inputs, signals, reread).await;
+    drop(stop);
+    // Answers that are on their way arrive; whoever waits for a job's end has to ask again.
+    drop(inputs);
+    drop(engine);
+    let _ = tokio::time::timeout(Duration::from_secs(2), serving).await;
+    ended
+}
+
+/// The engine with its jobs as they are now.
+fn engine(
+    options: &Options,
+    store: Store,
+    reports: UnboundedSender<Input>,
+) -> Result<(Engine<Processes>, BootClock), DaemonError> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(system("cannot read the boot's name"))?;
+    let boot = boot.trim();
+    let mark = store.meta("clock")?.and_then(|text| serde_json::from_str::<Mark>(&text).ok());
+    let clock = mark.map_or_else(BootClock::start, |mark| BootClock::resume(&mark, boot, jiff::Timestamp::now()));
+    let attempts = options.state.join("attempts");
+    make_folder(&attempts)?;
+    let mut hands = Processes::new(attempts, options.exe.clone(), options.socket.clone(), clock, reports);
+    let about = About {
+        state: options.state.display().to_string(),
+        configuration: options.configuration.as_ref().map(|path| path.display().to_string()),
+        owner: rustix::process::getuid().as_raw(),
+        unenforced: crate::process::unenforced(),
+        mark: Some(clock.mark(boot.to_owned())),
+        can_leave_idle: crate::process::leaves_idle(),
+    };
+    let store_attempts = crate::engine::attempts(&store)?;
+    let over = hands.take_up(&store_attempts);
+    let mut engine = Engine::open(options.setup.clone(), about, store, hands, Now::of(&clock))?;
+    engine.begin(Now::of(&clock), over)?;
+    Ok((engine, clock))
+}
+
+/// Turn after turn, each when something happens or comes due.
+async fn turns(
+    engine: &mut Engine<Processes>,
+    clock: &BootClock,
+    inputs: &mut UnboundedReceiver<Input>,
+    mut signals: Signals,
+    reread: impl Fn() -> Result<Setup, String>,
+) -> Result<(), DaemonError> {
+    let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
+    let mut awake = Awake::now();
+    let mut online = online();
+    loop {
+        let mut happened = vec![];
+        tokio::select! {
+            input = inputs.recv() => happened.extend(input),
+            waited = timer.wait(clock, engine.next_moment()) => waited.map_err(system("cannot wait"))?,
+            told = signals.next() => match told {
+                Told::Reread => reload(engine, clock, &reread)?,
+                Told::End(signal) => {
+                    tracing::info!("{signal}: the daemon ends; jobs run on");
+                    engine.go(Now::of(clock))?;
+                    return Ok(());
+                }
+            },
+        }
+        while happened.len() < TURN_MOST
+            && let Ok(input) = inputs.try_recv()
+        {
+            happened.push(input);
+        }
+        if awake.has_slept() {
+            happened.push(Input::Slept);
+        }
+        let there = self::online();
+        if there != online {
+            online.clone_from(&there);
+            happened.push(Input::Online(there));
+        }
+        engine.turn(Now::of(clock), happened)?;
+    }
+}
+
+fn reload(
+    engine: &mut Engine<Processes>,
+    clock: &BootClock,
+    reread: &impl Fn() -> Result<Setup, String>,
+) -> Result<(), DaemonError> {
+    match reread() {
+        Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+        Ok(setup) => match engine.set_up(Now::of(clock), setup)? {
+            Ok(()) => tracing::info!("the configuration was read again"),
+            Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+        },
+    }
+    Ok(())
+}
+
+/// What a signal says.
+enum Told {
+    /// To end.
+    End(&'static str),
+    /// To read the configuration again.
+    Reread,
+}
+
+/// What the daemon is told by signals.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    reread: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            reread: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Told {
+        tokio::select! {
+            _ = self.terminate.recv() => Told::End("SIGTERM"),
+            _ = self.interrupt.recv() => Told::End("SIGINT"),
+            _ = self.reread.recv() => Told::Reread,
+        }
+    }
+}
+
+/// How far the clock that runs in sleep is ahead of the one that does not.
+struct Awake(Duration);
+
+impl Awake {
+    fn now() -> Awake {
+        let of = |id| {
+            let time = clock_gettime(id);
+            Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+        };
+        Awake(of(ClockId::Boottime).saturating_sub(of(ClockId::Monotonic)))
+    }
+
+    fn has_slept(&mut self) -> bool {
+        let before = std::mem::replace(self, Awake::now());
+        self.0.saturating_sub(before.0) > SLEPT
+    }
+}
+
+/// The processors that are online, by number; none where nobody says.
+fn online() -> Vec<u32> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+fn make_folder(path: &Path) -> Result<(), DaemonError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(path);
+    made.map_err(|error| DaemonError::System { what: format!("cannot make {}", path.display()), error })
+}
+

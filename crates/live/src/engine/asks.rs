@@ -1,0 +1,192 @@
+//! Answers.
+
+use miserly_core::{Round, Time};
+
+use super::{Answer, Engine, EngineError, Hands, Record, Stands, problem};
+use crate::clock::Now;
+use crate::model::{JobView, Problem, ProblemCode};
+use crate::service::{Caller, Filter, Question, Reply};
+use crate::store::EndedFilter;
+
+/// What a question came to, or why the engine cannot go on.
+pub(super) type Asked = Result<Result<Reply, Problem>, EngineError>;
+
+impl<H: Hands> Engine<H> {
+    /// Sees to a question. The answer is given when what it says is on disk.
+    pub(super) fn answer(
+        &mut self,
+        now: Now,
+        caller: Caller,
+        question: Question,
+        answer: Answer,
+    ) -> Result<(), EngineError> {
+        if let Question::Wait(job) = question
+            && self.records.contains_key(&job)
+        {
+            match self.own(caller, job) {
+                Ok(_) => self.waiting.push((job, caller, answer)),
+                Err(problem) => self.turn.answers.push((answer, Err(problem))),
+            }
+            return Ok(());
+        }
+        let reply = self.reply(now, caller, question)?;
+        self.turn.answers.push((answer, reply));
+        Ok(())
+    }
+
+    fn reply(&mut self, now: Now, caller: Caller, question: Question) -> Asked {
+        match question {
+            Question::Submit(submission) => self.submit(now, caller, submission),
+            Question::Quote(submission) => self.quote(now, caller, submission),
+            Question::Cancel { job, array } => self.cancel(now, caller, job, array),
+            Question::Hold(job) => self.hold(now, caller, job),
+            Question::Release(job) => self.release(now, caller, job),
+            Question::Requeue(job) => self.requeue(now, caller, job),
+            Question::Extend { job, by } => self.extend(now, caller, job, by),
+            Question::Drain(on) => Ok(self.drain(caller, on)),
+            Question::Jobs(filter) => Ok(self.jobs(now, &filter)),
+            Question::Job(job) | Question::Wait(job) => Ok(self.job(now, job)),
+            Question::Pools => Ok(Ok(Reply::Pools(self.pools(now)))),
+            Question::Status => Ok(Ok(Reply::Status(Box::new(self.status(now))))),
+        }
+    }
+
+    /// The job, if it is the caller's to change.
+    pub(super) fn own(&self, caller: Caller, job: i64) -> Result<&Record, Problem> {
+        let Some(record) = self.records.get(&job) else {
+            let over = self.store.job(job).ok().flatten().is_some();
+            return Err(if over {
+                problem(ProblemCode::Conflict, format!("job {job} is over"))
+            } else {
+                no_job(job)
+            });
+        };
+        if caller.uid != 0 && caller.uid != record.uid && caller.uid != self.owner {
+            return Err(problem(ProblemCode::Forbidden, format!("job {job} is another user's")));
+        }
+        Ok(record)
+    }
+
+    fn job(&self, now: Now, job: i64) -> Result<Reply, Problem> {
+        if let Some(record) = self.records.get(&job) {
+            return Ok(Reply::Job(Box::new(self.view(now, record))));
+        }
+        let row = self.store.job(job).map_err(|error| problem(ProblemCode::Storage, error.to_string()))?;
+        let row = row.ok_or_else(|| no_job(job))?;
+        Ok(Reply::Job(Box::new(self.view(now, &super::start::record(&row)?))))
+    }
+
+    fn jobs(&self, now: Now, filter: &Filter) -> Result<Reply, Problem> {
+        let wanted = |record: &&Record| {
+            filter.uid.is_none_or(|uid| record.uid == uid)
+                && filter.queue.as_ref().is_none_or(|queue| record.queue == *queue)
+                && filter.array.is_none_or(|array| record.array.map_or(record.number, |(first, _)| first) == array)
+        };
+        let mut views: Vec<JobView> = Vec::new();
+        if filter.all {
+            let ended = EndedFilter {
+                uid: filter.uid,
+                queue: filter.queue.clone(),
+                array: filter.array,
+                limit: Some(filter.limit.unwrap_or(1000)),
+            };
+            let rows =
+                self.store.jobs(Some(&ended)).map_err(|error| problem(ProblemCode::Storage, error.to_string()))?;
+            for row in rows {
+                views.push(self.view(now, &super::start::record(&row)?));
+            }
+        }
+        views.extend(self.records.values().filter(wanted).map(|record| self.view(now, record)));
+        Ok(Reply::Jobs(views))
+    }
+
+    fn drain(&mut self, caller: Caller, on: bool) -> Result<Reply, Problem> {
+        if caller.uid != 0 && caller.uid != self.owner {
+            return Err(problem(ProblemCode::Forbidden, "only whoever runs the daemon, or root, can drain it"));
+        }
+        self.draining = on;
+        self.turn.meta_changed = true;
+        Ok(Reply::Handed(crate::model::Handed { jobs: vec![] }))
+    }
+
+    /// Brings the earliest starts of jobs that wait for others up to what is known of those now.
+    pub(super) fn retie(&mut self, now: Now) -> Result<(), EngineError> {
+        // Each time a job is tied closer or let go, at most as often as there are ties.
+        for _ in 0..=self.tied.len() {
+            let mut round = Round::default();
+            self.loosen(&mut round);
+            self.bring_in(self.last.max(now.ticks), &mut round);
+            if round.is_empty() {
+                return Ok(());
+            }
+            self.play(now, self.last.max(now.ticks), round)?;
+        }
+        Ok(())
+    }
+
+    fn loosen(&mut self, round: &mut Round) {
+        for number in self.tied.clone() {
+            let Some(record) = self.records.get_mut(&number) else { continue };
+            let before = record.after.len();
+            let after: Vec<i64> = record.after.clone();
+            let left: Vec<i64> = after.into_iter().filter(|other| self.records.contains_key(other)).collect();
+            let changed = left.len() != before;
+            let Some(record) = self.records.get_mut(&number) else { continue };
+            record.after = left;
+            if changed {
+                self.turn.touched.insert(number);
+            }
+            let (is_in, back, loose) =
+                (record.is_in(), record.stands == Stands::Back { held: false }, record.after.is_empty());
+            if is_in {
+                self.amend_begin(number, round);
+                if loose {
+                    self.tied.remove(&number);
+                }
+            } else if back && !loose && self.knows_ends_before(number) {
+                let at = self.last;
+                self.submit_record(at, number, round);
+            }
+        }
+    }
+
+    /// Moves the earliest start of a job in the ledger to where it belongs now.
+    fn amend_begin(&mut self, number: i64, round: &mut Round) {
+        let begin = self.begin_of(number);
+        let Some(job) = self.handles.get(&number).copied() else { return };
+        let Some(entry) = self.system.ledger_of(job).map(|ledger| ledger.entry(job)) else { return };
+        let waits = entry.state == miserly_core::State::Waiting;
+        if waits && entry.request.terms.begin != begin {
+            round.amended.push(miserly_core::Amendment { job, change: miserly_core::Change::Begin(begin) });
+        }
+    }
+
+    /// Whether its policy knows of earliest starts, and the ends of all that it waits for are known.
+    pub(super) fn knows_ends_before(&self, number: i64) -> bool {
+        let Some(record) = self.records.get(&number) else { return false };
+        let knows = self.setup.queues.iter().any(|queue| queue.name == record.queue && queue.knows_begin());
+        knows && record.after.iter().all(|other| self.end_of(*other).is_some())
+    }
+
+    /// The earliest start of a job: what its user said, and the ends of what it waits for.
+    pub(super) fn begin_of(&self, number: i64) -> Option<Time> {
+        let record = self.records.get(&number)?;
+        let ends = record.after.iter().filter_map(|other| self.end_of(*other));
+        ends.chain(record.begin.map(Time::from_ticks)).max()
+    }
+
+    /// When a job will be gone at the latest, if that is known.
+    fn end_of(&self, number: i64) -> Option<Time> {
+        if let Some(end) = self.expected_end(number) {
+            return Some(end);
+        }
+        let job = self.handles.get(&number)?;
+        let entry = self.system.ledger_of(*job)?.entry(*job);
+        let waits = entry.state == miserly_core::State::Waiting;
+        entry.promise.filter(|_| waits).map(|promise| promise.best + entry.request.planned())
+    }
+}
+
+pub(super) fn no_job(job: i64) -> Problem {
+    problem(ProblemCode::NotFound, format!("there is no job {job}; `miserly queue --all` lists them"))
+}

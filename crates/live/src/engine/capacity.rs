@@ -1,0 +1,31 @@
+//! What the machine has, when that changes under the jobs.
+
+use miserly_core::{Fault, Kind, Resources, Round};
+
+use super::{Engine, EngineError, Hands};
+use crate::clock::Now;
+
+impl<H: Hands> Engine<H> {
+    /// These processors are online now. Pools that have more than what is left of the machine shrink, the last queue's first;
+    /// when processors come back the pools grow again, up to what they had.
+    pub(super) fn online(&mut self, now: Now, cpus: &[u32]) -> Result<(), EngineError> {
+        let there = self.setup.cpus.iter().filter(|cpu| cpus.contains(cpu)).count() as u64;
+        let pools: u64 = self.setup.queues.iter().map(|queue| queue.pool.most().cpus_count()).sum();
+        let mut missing = pools.saturating_sub(there);
+        let mut changes = vec![];
+        for (place, queue) in self.setup.queues.iter().enumerate().rev() {
+            let whole: Resources = queue.pool.most();
+            let loses = missing.min(whole.cpus_count());
+            missing -= loses;
+            changes.push((place, whole.with(Kind::Cpus, whole.cpus_count() - loses)));
+        }
+        for (place, capacity) in changes {
+            let queue = u32::try_from(place).unwrap_or(u32::MAX);
+            if self.system.queues()[place].ledger().machine().capacity() != capacity {
+                let fault = Some(Fault::Capacity { queue, capacity });
+                self.play(now, self.last.max(now.ticks), Round { fault, ..Round::default() })?;
+            }
+        }
+        Ok(())
+    }
+}

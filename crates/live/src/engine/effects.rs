@@ -1,0 +1,172 @@
+//! What comes of a round: for the records, and for the machine.
+
+use std::sync::Arc;
+
+use miserly_core::{Broken, Effect, Refusal, Span, Time};
+
+use super::{Action, Attempt, Ending, Engine, Hands, Launch, Record, Run, SavedBroken, Stands, ToldAt};
+use crate::clock::Now;
+use crate::model::{Failure, KilledBy, Phase};
+
+impl<H: Hands> Engine<H> {
+    /// Takes in one effect on a job.
+    pub(super) fn take_in(&mut self, now: Now, at: Time, number: i64, effect: Effect) {
+        self.turn.touched.insert(number);
+        match effect {
+            Effect::Started { .. } => self.started(at, number),
+            Effect::Promised { latest, .. } => self.told(now, number, latest, None),
+            Effect::PromiseBroken { latest, why, .. } => self.told(now, number, latest, Some(why)),
+            Effect::Suspended { .. } => self.suspended(number),
+            Effect::Resumed { .. } => self.resumed(at, number),
+            Effect::Requeued { .. } => self.displaced(number),
+            Effect::Refused { why, .. } => self.refused(now, number, why),
+            // The ledger has the plan; and no policy that resizes is let in.
+            Effect::Planned { .. } | Effect::Resized { .. } => {}
+        }
+    }
+
+    fn started(&mut self, at: Time, number: i64) {
+        self.running.insert(number);
+        let Some(record) = self.records.get_mut(&number) else { return };
+        record.started.get_or_insert(at.ticks());
+        if let Some((by, why)) = record.lateness(at) {
+            self.counts.late += 1;
+            record.late = Some((by.ticks(), why));
+        }
+        self.begin_window(at, number);
+    }
+
+    /// Gives a job that has started its processors, and has it run on them. One whose processes of before are not gone yet
+    /// waits for that.
+    pub(super) fn begin_window(&mut self, at: Time, number: i64) {
+        let Some(record) = self.records.get_mut(&number) else { return };
+        if record.run.as_ref().is_some_and(|run| run.ending.is_some()) {
+            return;
+        }
+        let cpus = self.cpus.take(record.submission.cpus);
+        let end = at + Span::from_ticks(record.time);
+        match &mut record.run {
+            Some(run) => {
+                run.critical = true;
+                run.stopped = false;
+                run.cpus.clone_from(&cpus);
+                let attempt = Attempt { job: number, nth: run.nth };
+                self.turn.actions.push((attempt, Action::Critical { cpus, end }));
+            }
+            None => self.launch(number, cpus, Some(end)),
+        }
+    }
+
+    /// Starts the processes of a job, as another attempt.
+    pub(super) fn launch(&mut self, number: i64, cpus: Vec<u32>, end: Option<Time>) {
+        let all = self.cpus.all();
+        let Some(record) = self.records.get_mut(&number) else { return };
+        record.attempts += 1;
+        let nth = record.attempts;
+        record.run =
+            Some(Run { nth, cpus: cpus.clone(), critical: end.is_some(), stopped: false, ending: None });
+        let launch = Launch {
+            submission: Arc::clone(&record.submission),
+            name: record.name.clone(),
+            array: record.array,
+            uid: record.uid,
+            output: super::paths::output(record),
+            error: record.submission.error.is_some().then(|| super::paths::error(record)),
+            memory: record.memory,
+            cpus: if end.is_some() { cpus } else { all },
+            end,
+            grace: self.setup.grace,
+            alone: self.setup.alone,
+        };
+        self.turn.touched.insert(number);
+        self.turn.actions.push((Attempt { job: number, nth }, Action::Launch(Box::new(launch))));
+    }
+
+    fn told(&mut self, now: Now, number: i64, latest: Time, broken: Option<Broken>) {
+        let Some(record) = self.records.get_mut(&number) else { return };
+        match broken {
+            Some(_) => self.counts.broken += 1,
+            None if record.told.is_empty() => self.counts.promises += 1,
+            None => {}
+        }
+        let broken = broken.map(SavedBroken::of);
+        record.told.push(ToldAt { at: now.wall.as_microsecond(), start: latest.ticks(), broken });
+    }
+
+    fn suspended(&mut self, number: i64) {
+        self.running.remove(&number);
+        let Some(run) = self.records.get_mut(&number).and_then(|record| record.run.as_mut()) else { return };
+        run.stopped = true;
+        self.cpus.give(&std::mem::take(&mut run.cpus));
+        self.turn.actions.push((Attempt { job: number, nth: run.nth }, Action::Stop));
+    }
+
+    fn resumed(&mut self, at: Time, number: i64) {
+        self.running.insert(number);
+        let end = self.expected_end(number).map_or(at, |end| end - self.setup.handover);
+        let Some(record) = self.records.get_mut(&number) else { return };
+        let cpus = self.cpus.take(record.submission.cpus);
+        let Some(run) = &mut record.run else { return };
+        run.stopped = false;
+        run.cpus.clone_from(&cpus);
+        let attempt = Attempt { job: number, nth: run.nth };
+        self.turn.actions.push((attempt, Action::Critical { cpus, end }));
+        self.turn.actions.push((attempt, Action::Continue));
+    }
+
+    /// Its policy took it off the machine: it starts from the beginning when its turn comes again.
+    fn displaced(&mut self, number: i64) {
+        self.running.remove(&number);
+        let Some(record) = self.records.get_mut(&number) else { return };
+        record.started = None;
+        let Some(run) = &mut record.run else { return };
+        self.cpus.give(&std::mem::take(&mut run.cpus));
+        run.ending = Some(Ending::Displaced);
+        let kill = Action::Kill { grace: Span::ZERO, by: KilledBy::User };
+        self.turn.actions.push((Attempt { job: number, nth: run.nth }, kill));
+    }
+
+    fn refused(&mut self, now: Now, number: i64, why: Refusal) {
+        let message = refusal(why).to_owned();
+        self.finish(number, Phase::Failed { at: now.wall, why: Failure::Refused, message });
+    }
+
+    /// The job is over.
+    pub(super) fn finish(&mut self, number: i64, phase: Phase) {
+        let Some(mut record) = self.records.remove(&number) else { return };
+        self.running.remove(&number);
+        self.tied.remove(&number);
+        if let Some(run) = record.run.take() {
+            self.cpus.give(&run.cpus);
+            self.turn.actions.push((Attempt { job: number, nth: run.nth }, Action::Forget));
+        }
+        record.entry = None;
+        record.stands = Stands::Over(Box::new(phase));
+        if let Some(job) = self.handles.get(&number).copied()
+            && self.system.queue_of(job).is_none()
+        {
+            self.drop_handle(job);
+        }
+        self.turn.over.insert(number, record);
+    }
+}
+
+impl Record {
+    /// By how much a start now is later than what was promised before the promise was broken, and why.
+    fn lateness(&self, at: Time) -> Option<(Span, SavedBroken)> {
+        let broken = self.told.iter().position(|told| told.broken.is_some())?;
+        let promised = self.told.get(broken.checked_sub(1)?)?;
+        let by = at - Time::from_ticks(promised.start);
+        (by > Span::ZERO).then_some((by, self.told[broken].broken?))
+    }
+}
+
+/// Why a job will never start, in words.
+pub(super) const fn refusal(why: Refusal) -> &'static str {
+    match why {
+        Refusal::BeyondClasses => "it asks for more than the largest of the policy's job classes",
+        Refusal::TooLarge => "it asks for more than its queue's pool ever has",
+        Refusal::NoWindow => "there is no window for it within the queue's horizon",
+        Refusal::Deadline => "there is no window for it that ends by its deadline",
+    }
+}

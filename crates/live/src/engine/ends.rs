@@ -1,0 +1,130 @@
+//! The ends of processes, and what they mean for the jobs.
+
+use miserly_core::{EndHow, Ended, Round, Span, State, Time};
+
+use super::{Action, Attempt, Ending, Engine, Hands, Outcome, Record, Stands};
+use crate::clock::Now;
+use crate::model::{KilledBy, Phase};
+
+impl Outcome {
+    /// When it ended, if that is known.
+    pub(super) fn at(&self) -> Option<Time> {
+        match self {
+            Outcome::Ended { at, .. } | Outcome::Failed { at, .. } => Some(*at),
+            Outcome::Lost(_) | Outcome::NeverRan => None,
+        }
+    }
+
+    fn how(&self) -> EndHow {
+        match self {
+            Outcome::Ended { by: None, .. } | Outcome::Failed { .. } => EndHow::Done,
+            Outcome::Ended { by: Some(KilledBy::Time), .. } => EndHow::KilledAtEstimate,
+            Outcome::Ended { .. } | Outcome::Lost(_) | Outcome::NeverRan => EndHow::Cancelled,
+        }
+    }
+}
+
+impl<H: Hands> Engine<H> {
+    /// An attempt is over, which is told to the system in this round.
+    pub(super) fn over(&mut self, now: Now, at: Time, attempt: Attempt, outcome: Outcome, round: &mut Round) {
+        let number = attempt.job;
+        let Some(record) = self.records.get_mut(&number) else { return self.forget(attempt) };
+        let Some(run) = record.run.as_ref().filter(|run| run.nth == attempt.nth) else {
+            return self.forget(attempt);
+        };
+        let ending = run.ending;
+        match (ending, &outcome) {
+            (Some(Ending::Displaced), _) => {
+                record.run = None;
+                self.forget(attempt);
+                if self.running.contains(&number) {
+                    self.begin_window(at, number);
+                }
+            }
+            (None, Outcome::NeverRan) => self.start_again(number, attempt),
+            (Some(Ending::Requeued), _) => self.resubmit(at, number, attempt, &outcome, round),
+            (None, Outcome::Lost(_)) if record.submission.restartable => {
+                self.resubmit(at, number, attempt, &outcome, round);
+            }
+            (_, outcome) => {
+                let phase = record.last_phase(now, outcome);
+                self.leave(number, outcome, round);
+                self.finish(number, phase);
+            }
+        }
+    }
+
+    fn forget(&mut self, attempt: Attempt) {
+        self.turn.actions.push((attempt, Action::Forget));
+    }
+
+    /// It was to run and nothing of it ever did: once more, where it was to be.
+    fn start_again(&mut self, number: i64, attempt: Attempt) {
+        self.forget(attempt);
+        let end = self.expected_end(number).map(|end| end - self.setup.handover);
+        let Some(record) = self.records.get_mut(&number) else { return };
+        let Some(run) = record.run.take() else { return };
+        let end = if run.critical { end } else { None };
+        self.launch(number, run.cpus, end);
+    }
+
+    /// It leaves the system.
+    fn leave(&mut self, number: i64, outcome: &Outcome, round: &mut Round) {
+        let Some(job) = self.handles.get(&number).copied() else { return };
+        let runs = |state: &State| *state != State::Waiting;
+        match self.system.ledger_of(job).map(|ledger| runs(&ledger.entry(job).state)) {
+            Some(true) => round.ended.push(Ended { job, how: outcome.how() }),
+            Some(false) => round.withdrawn.push(job),
+            None => {}
+        }
+    }
+
+    /// It leaves the system and comes back as one that has just been submitted.
+    fn resubmit(&mut self, at: Time, number: i64, attempt: Attempt, outcome: &Outcome, round: &mut Round) {
+        self.leave(number, outcome, round);
+        self.forget(attempt);
+        self.running.remove(&number);
+        let Some(record) = self.records.get_mut(&number) else { return };
+        if let Some(run) = record.run.take() {
+            self.cpus.give(&run.cpus);
+        }
+        record.started = None;
+        record.told.clear();
+        record.stands = Stands::Back { held: false };
+        self.handles.remove(&number);
+        self.submit_record(at, number, round);
+    }
+}
+
+impl Record {
+    /// Where a job stands whose processes have ended so.
+    fn last_phase(&self, now: Now, outcome: &Outcome) -> Phase {
+        let wall = |at: Time| now.wall_at(at);
+        let start = self.started.map(|at| wall(Time::from_ticks(at)));
+        match outcome {
+            Outcome::Ended { at, exit, by: None } if self.run.as_ref().is_none_or(|run| run.ending.is_none()) => {
+                Phase::Done { start: start.unwrap_or(wall(*at)), end: wall(*at), exit: *exit }
+            }
+            Outcome::Ended { at, exit, by } => {
+                let by = by.unwrap_or(KilledBy::User);
+                Phase::Killed { start, end: wall(*at), by, exit: Some(*exit) }
+            }
+            Outcome::Failed { at, why, message } => {
+                Phase::Failed { at: wall(*at), why: *why, message: message.clone() }
+            }
+            Outcome::Lost(why) => Phase::Lost { at: now.wall, why: *why },
+            Outcome::NeverRan => Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None },
+        }
+    }
+
+    /// Until when it is kept back, if that is known.
+    pub(super) fn back_until(&self) -> Option<Time> {
+        let back = self.stands == (Stands::Back { held: false }) && self.after.is_empty();
+        back.then(|| Time::from_ticks(self.begin.unwrap_or(i64::MIN)))
+    }
+
+    /// For how long its resources are planned: its time, and until it is gone for certain.
+    pub(super) fn planned(&self, handover: Span) -> Span {
+        Span::from_ticks(self.time) + handover
+    }
+}

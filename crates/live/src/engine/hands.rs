@@ -1,0 +1,106 @@
+//! What the engine has done on the machine, in the ledger's words: the interface of every launcher.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use miserly_core::{Span, Time};
+
+use crate::model::{Exit, Failure, KilledBy, LostBy, Submission};
+
+/// A start of a job: its number, and the how-manieth start it is, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Attempt {
+    /// The job.
+    pub job: i64,
+    /// Which start of it.
+    pub nth: u32,
+}
+
+/// What is to be done for one attempt. What is asked for one attempt is done in the order in which it is asked.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Start it.
+    Launch(Box<Launch>),
+    /// Stop it, and keep it stopped.
+    Stop,
+    /// Let it run on.
+    Continue,
+    /// Its window begins: it runs on these processors, alone, until that end.
+    Critical {
+        /// The processors, by number.
+        cpus: Vec<u32>,
+        /// The end of its window.
+        end: Time,
+    },
+    /// Its window ends then.
+    EndAt(Time),
+    /// End it: ask, and insist after the grace.
+    Kill {
+        /// How long it has to end by itself.
+        grace: Span,
+        /// For whom.
+        by: KilledBy,
+    },
+    /// It is over, and that is on disk: whatever was kept for it can go.
+    Forget,
+}
+
+/// How an attempt is to be started.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// What was asked for.
+    pub submission: Arc<Submission>,
+    /// What people call the job.
+    pub name: String,
+    /// The number of the first job of its array, and its index there.
+    pub array: Option<(i64, u32)>,
+    /// Whose it is.
+    pub uid: u32,
+    /// Where its output goes.
+    pub output: PathBuf,
+    /// Where its errors go, if not with its output.
+    pub error: Option<PathBuf>,
+    /// The memory that it may have, kilobytes; 0 where that is not accounted.
+    pub memory: u64,
+    /// The processors that it may run on, by number.
+    pub cpus: Vec<u32>,
+    /// The end of its window; none before its start, while it runs on what is idle.
+    pub end: Option<Time>,
+    /// How long before the end it is told to end.
+    pub grace: Span,
+    /// How long it stays stopped when there is no daemon.
+    pub alone: Span,
+}
+
+/// What became of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ended.
+    Ended {
+        /// When.
+        at: Time,
+        /// How.
+        exit: Exit,
+        /// Who ended it; nobody, if it ended by itself.
+        by: Option<KilledBy>,
+    },
+    /// Its program never ran, because it cannot.
+    Failed {
+        /// When.
+        at: Time,
+        /// Why.
+        why: Failure,
+        /// What the system said.
+        message: String,
+    },
+    /// It is gone, all of it, and nobody knows how.
+    Lost(LostBy),
+    /// It never ran and never will: it is to be started once more, as another attempt.
+    NeverRan,
+}
+
+/// Whoever starts, stops and ends processes.
+pub trait Hands {
+    /// Sees to it, soon. Never waits.
+    fn act(&mut self, attempt: Attempt, action: Action);
+}

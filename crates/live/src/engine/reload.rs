@@ -1,0 +1,99 @@
+//! Another configuration, under running jobs.
+
+use std::collections::BTreeMap;
+
+use miserly_core::{Effect, Entry, Fault, JobId, Round, State, System};
+
+use super::cpus::Cpus;
+use super::{Engine, EngineError, Hands, JournalLine, Setup, problem};
+use crate::clock::Now;
+use crate::model::{Problem, ProblemCode};
+
+impl<H: Hands> Engine<H> {
+    /// Goes on with another set-up, if that touches no running job and breaks no promise: tried first, on a copy.
+    ///
+    /// # Errors
+    /// As [`turn`](Engine::turn). Inside is why the set-up is refused, and for which job, if it is.
+    pub fn set_up(&mut self, now: Now, setup: Setup) -> Result<Result<(), Problem>, EngineError> {
+        if let Err(problem) = self.tried_set_up(now, &setup)? {
+            return Ok(Err(problem));
+        }
+        let system = match self.system_of(&setup) {
+            Ok(system) => system,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        self.system = system;
+        self.cpus = Cpus::new(&setup.cpus);
+        for run in self.records.values().filter_map(|record| record.run.as_ref()) {
+            self.cpus.take_these(&run.cpus);
+        }
+        self.setup = setup;
+        let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
+        self.turn.lines.push(super::rounds::json(&began));
+        let round = Round { fault: Some(Fault::Away), ..Round::default() };
+        self.play(now, self.last.max(now.ticks), round)?;
+        self.write_down()?;
+        self.carry_out(now);
+        Ok(Ok(()))
+    }
+
+    /// Whether every promise can be kept with it.
+    fn tried_set_up(&self, now: Now, setup: &Setup) -> Result<Result<(), Problem>, EngineError> {
+        let mut trial = match self.system_of(setup) {
+            Ok(system) => system,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let mut effects = vec![];
+        let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
+        trial.round(self.last.max(now.ticks), &mut round, &mut effects)?;
+        let suffers = |effect: &Effect| match effect {
+            Effect::PromiseBroken { job, .. } | Effect::Refused { job, .. } => Some(self.number(*job)),
+            _ => None,
+        };
+        let promised = |number: i64| {
+            let entry = self.records.get(&number)?.entry.as_ref()?.entry();
+            entry.promise.filter(|_| entry.state == State::Waiting)
+        };
+        let lost = trial.queues().iter().zip(&setup.queues).find_map(|(queue, setup)| {
+            use miserly_policies::Promises;
+            let silent = setup.policy.promises() == Promises::Nothing;
+            queue.ledger().waiting().map(|job| self.number(job)).find(|number| silent && promised(*number).is_some())
+        });
+        Ok(match effects.iter().find_map(suffers).or(lost) {
+            None => Ok(()),
+            Some(job) => {
+                let told = format!("the promise to job {job} would break");
+                Err(Problem { job: Some(job), ..problem(ProblemCode::Refused, told) })
+            }
+        })
+    }
+
+    /// The jobs as they are, in the queues of that set-up.
+    fn system_of(&self, setup: &Setup) -> Result<System, Problem> {
+        let place: BTreeMap<&str, usize> =
+            setup.queues.iter().enumerate().map(|(place, queue)| (queue.name.as_str(), place)).collect();
+        let mut entries: Vec<Vec<(JobId, Entry)>> = setup.queues.iter().map(|_| vec![]).collect();
+        for record in self.records.values() {
+            let queue = place.get(record.queue.as_str()).ok_or_else(|| {
+                let told = format!("job {} is in queue {:?}, which is gone", record.number, record.queue);
+                Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, told) }
+            })?;
+            let entry = record.entry.as_ref().filter(|_| record.is_in()).map(super::SavedEntry::entry);
+            if let (Some(entry), Some(job)) = (entry, self.handles.get(&record.number)) {
+                let request = miserly_core::Request { queue: u32::try_from(*queue).ok(), ..entry.request };
+                entries[*queue].push((*job, Entry { request, ..entry }));
+            }
+            let runs_elsewhere = record.run.as_ref().is_some_and(|run| run.cpus.iter().any(|cpu| !setup.cpus.contains(cpu)));
+            if runs_elsewhere {
+                let told = format!("job {} runs on processors that are gone", record.number);
+                return Err(Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, told) });
+            }
+        }
+        let driver = |(queue, entries): (&super::Queue, Vec<(JobId, Entry)>)| {
+            let told = format!("the jobs that run in queue {} hold more than it would have", queue.name);
+            queue.driver(entries).map_err(|_| problem(ProblemCode::Conflict, told))
+        };
+        let queues: Result<Vec<_>, Problem> = setup.queues.iter().zip(entries).map(driver).collect();
+        Ok(System::new(queues?))
+    }
+}

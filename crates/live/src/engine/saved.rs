@@ -1,0 +1,321 @@
+//! A job of the ledger as it is written down.
+//!
+//! The ledger's own types know nothing of files; these are their written form, and must stay readable: the state of every
+//! version that was ever released loads.
+
+use miserly_core::{
+    Broken, Entry, Expected, HostId, Kind, Memo, Pes, Placement, Progress, Promise, Request, Resources, Share, SlotId, Span, State, Terms,
+    Time,
+};
+use serde::{Deserialize, Serialize};
+
+/// A job in a ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct SavedEntry {
+    /// What was asked for.
+    pub request: SavedRequest,
+    admitted: u64,
+    state: SavedState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    promise: Option<SavedPromise>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    planned: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    planned_on: Option<Vec<SavedShare>>,
+    memo: SavedMemo,
+    done: u128,
+    done_at: i64,
+    working: u64,
+}
+
+/// What was asked for, in ticks and counts.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct SavedRequest {
+    /// The job's number.
+    pub number: i64,
+    /// When it was submitted.
+    pub submit: i64,
+    /// For how long its resources are planned.
+    pub estimate: i64,
+    /// Its processors.
+    pub cpus: u64,
+    /// Its memory, kilobytes.
+    pub memory: u64,
+    /// Its GPUs.
+    #[serde(default)]
+    pub gpus: u64,
+    /// The site's own count.
+    #[serde(default)]
+    pub other: u64,
+    /// Its user.
+    pub user: Option<u32>,
+    /// Its queue, by position.
+    pub queue: Option<u32>,
+    /// Not before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<i64>,
+    /// Over by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<i64>,
+    /// Not to run early.
+    #[serde(default)]
+    pub in_window_only: bool,
+    /// Its work may be done again.
+    #[serde(default)]
+    pub restartable: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+enum SavedState {
+    Waiting,
+    Running {
+        start: i64,
+        since: i64,
+        expected: i64,
+        overdue: bool,
+        on: Vec<SavedShare>,
+        quantum: Option<i64>,
+    },
+    Suspended { start: i64, until: i64, by: u64, on: Vec<SavedShare> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct SavedShare {
+    host: u32,
+    amount: [u64; 4],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct SavedPromise {
+    told: i64,
+    best: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    broken: Option<SavedBroken>,
+}
+
+/// Why a promise was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SavedBroken {
+    /// A job did not end when it should have.
+    Overdue,
+    /// Nobody scheduled.
+    Away,
+    /// The machine lost capacity.
+    Capacity,
+    /// A request was amended.
+    Amended,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+struct SavedMemo {
+    served: bool,
+    held: bool,
+    bypassed: u32,
+    pledged: Option<u32>,
+    owed: u128,
+    owed_at: Option<i64>,
+}
+
+impl SavedEntry {
+    /// The entry as it is written down.
+    pub fn of(entry: &Entry) -> SavedEntry {
+        SavedEntry {
+            request: SavedRequest::of(&entry.request),
+            admitted: entry.admitted,
+            state: SavedState::of(&entry.state),
+            promise: entry.promise.as_ref().map(SavedPromise::of),
+            planned: entry.planned.map(Time::ticks),
+            planned_on: entry.planned_on.as_ref().map(shares),
+            memo: SavedMemo::of(&entry.memo),
+            done: entry.progress.done,
+            done_at: entry.progress.at.ticks(),
+            working: entry.progress.procs,
+        }
+    }
+
+    /// The entry that was written down.
+    pub fn entry(&self) -> Entry {
+        let mut entry = Entry::waiting(self.request.request(), self.admitted);
+        entry.state = self.state.state();
+        entry.promise = self.promise.map(|promise| promise.promise());
+        entry.planned = self.planned.map(Time::from_ticks);
+        entry.planned_on = self.planned_on.as_deref().map(placement);
+        entry.memo = self.memo.memo();
+        entry.progress =
+            Progress { done: self.done, at: Time::from_ticks(self.done_at), procs: self.working };
+        entry
+    }
+}
+
+impl SavedRequest {
+    /// The request as it is written down.
+    pub fn of(request: &Request) -> SavedRequest {
+        let Terms { begin, deadline, in_window_only, restartable } = request.terms;
+        SavedRequest {
+            number: request.number,
+            submit: request.submit.ticks(),
+            estimate: request.estimate.ticks(),
+            cpus: request.demand.cpus_count(),
+            memory: request.demand.get(Kind::Memory),
+            gpus: request.demand.get(Kind::Gpus),
+            other: request.demand.get(Kind::Other),
+            user: request.user,
+            queue: request.queue,
+            begin: begin.map(Time::ticks),
+            deadline: deadline.map(Time::ticks),
+            in_window_only,
+            restartable,
+        }
+    }
+
+    /// The request that was written down.
+    pub fn request(&self) -> Request {
+        let demand = Resources::cpus(self.cpus)
+            .with(Kind::Memory, self.memory)
+            .with(Kind::Gpus, self.gpus)
+            .with(Kind::Other, self.other);
+        let (submit, estimate) = (Time::from_ticks(self.submit), Span::from_ticks(self.estimate));
+        let terms = Terms {
+            begin: self.begin.map(Time::from_ticks),
+            deadline: self.deadline.map(Time::from_ticks),
+            in_window_only: self.in_window_only,
+            restartable: self.restartable,
+        };
+        Request { user: self.user, queue: self.queue, terms, ..Request::new(self.number, submit, estimate, demand) }
+    }
+}
+
+impl SavedState {
+    fn of(state: &State) -> SavedState {
+        match state {
+            State::Waiting => SavedState::Waiting,
+            State::Running { start, since, expected, placement, quantum, released: _ } => {
+                let (expected, overdue) = match expected {
+                    Expected::At(end) => (end, false),
+                    Expected::Overdue { since } => (since, true),
+                };
+                SavedState::Running {
+                    start: start.ticks(),
+                    since: since.ticks(),
+                    expected: expected.ticks(),
+                    overdue,
+                    on: shares(placement),
+                    quantum: quantum.map(Time::ticks),
+                }
+            }
+            State::Suspended { start, until, by, placement } => SavedState::Suspended {
+                start: start.ticks(),
+                until: until.ticks(),
+                by: *by,
+                on: shares(placement),
+            },
+        }
+    }
+
+    fn state(&self) -> State {
+        match self {
+            SavedState::Waiting => State::Waiting,
+            SavedState::Running { start, since, expected, overdue, on, quantum } => {
+                let end = Time::from_ticks(*expected);
+                State::Running {
+                    start: Time::from_ticks(*start),
+                    since: Time::from_ticks(*since),
+                    expected: if *overdue { Expected::Overdue { since: end } } else { Expected::At(end) },
+                    placement: placement(on),
+                    // Only within an instant, and nothing is written down there.
+                    released: false,
+                    quantum: quantum.map(Time::from_ticks),
+                }
+            }
+            SavedState::Suspended { start, until, by, on } => State::Suspended {
+                start: Time::from_ticks(*start),
+                until: Time::from_ticks(*until),
+                by: *by,
+                placement: placement(on),
+            },
+        }
+    }
+}
+
+impl SavedPromise {
+    fn of(promise: &Promise) -> SavedPromise {
+        SavedPromise {
+            told: promise.told.ticks(),
+            best: promise.best.ticks(),
+            broken: promise.broken.map(SavedBroken::of),
+        }
+    }
+
+    fn promise(self) -> Promise {
+        let (told, best) = (Time::from_ticks(self.told), Time::from_ticks(self.best));
+        Promise { told, best, broken: self.broken.map(SavedBroken::broken) }
+    }
+}
+
+impl SavedBroken {
+    /// The cause as it is written down.
+    pub const fn of(broken: Broken) -> SavedBroken {
+        match broken {
+            Broken::Overdue => SavedBroken::Overdue,
+            Broken::Away => SavedBroken::Away,
+            Broken::Capacity => SavedBroken::Capacity,
+            Broken::Amended => SavedBroken::Amended,
+        }
+    }
+
+    /// The cause that was written down.
+    pub const fn broken(self) -> Broken {
+        match self {
+            SavedBroken::Overdue => Broken::Overdue,
+            SavedBroken::Away => Broken::Away,
+            SavedBroken::Capacity => Broken::Capacity,
+            SavedBroken::Amended => Broken::Amended,
+        }
+    }
+}
+
+impl SavedMemo {
+    fn of(memo: &Memo) -> SavedMemo {
+        let Memo { served, held, bypassed, pledged, owed, owed_at } = *memo;
+        SavedMemo {
+            served,
+            held,
+            bypassed,
+            pledged: pledged.map(|host| host.0),
+            owed,
+            owed_at: owed_at.map(Time::ticks),
+        }
+    }
+
+    fn memo(self) -> Memo {
+        let SavedMemo { served, held, bypassed, pledged, owed, owed_at } = self;
+        Memo {
+            served,
+            held,
+            bypassed,
+            pledged: pledged.map(HostId),
+            owed,
+            owed_at: owed_at.map(Time::from_ticks),
+        }
+    }
+}
+
+fn shares(placement: &Placement) -> Vec<SavedShare> {
+    let saved = |share: &Share| SavedShare { host: share.host.0, amount: Kind::ALL.map(|kind| share.amount.get(kind)) };
+    placement.shares().iter().map(saved).collect()
+}
+
+fn placement(shares: &[SavedShare]) -> Placement {
+    let share = |saved: &SavedShare| {
+        let amount = Kind::ALL.into_iter().zip(saved.amount);
+        let amount = amount.fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount));
+        Share { host: HostId(saved.host), amount, pes: Pes::Count }
+    };
+    match shares {
+        [one] => Placement::on(HostId(one.host), share(one).amount),
+        many => Placement::across(SlotId(0), many.iter().map(share).collect()),
+    }
+}

@@ -1,0 +1,83 @@
+//! What the engine is set up with.
+
+use miserly_core::{Calendar, Driver, Entry, Instants, JobId, Ledger, Machine, Rule, Span, System};
+use miserly_policies::Chosen;
+
+/// The machine and its queues, as the configuration has them.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The queues, in order; at least one.
+    pub queues: Vec<Queue>,
+    /// The processors for jobs, by number: at least as many as the pools have together.
+    pub cpus: Vec<u32>,
+    /// So long before the end of its window a job is told to end.
+    pub grace: Span,
+    /// So long after the end of its window a job's resources are still kept for it: until it is gone for certain.
+    pub handover: Span,
+    /// So long a stopped job stays stopped when there is no daemon.
+    pub alone: Span,
+}
+
+/// A queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// Its name.
+    pub name: String,
+    /// Its policy.
+    pub policy: Chosen,
+    /// What its pool has, over time.
+    pub pool: Calendar,
+    /// For how long a job runs that does not say; none, where it has to.
+    pub default_time: Option<Span>,
+    /// For how long a job may run at most.
+    pub most_time: Option<Span>,
+    /// How much memory a job has that does not say, kilobytes.
+    pub default_memory: u64,
+    /// Who may use it, by number; everybody, where nobody is named.
+    pub users: Vec<u32>,
+}
+
+impl Queue {
+    /// Its pool as a machine.
+    pub fn machine(&self) -> Machine {
+        match self.pool.next(miserly_core::Time::ZERO) {
+            Some(_) => Machine::pool(self.name.clone(), self.pool.clone()),
+            None => Machine::of(vec![miserly_core::Host { name: self.name.clone(), capacity: self.pool.most() }]),
+        }
+    }
+
+    /// Whether its policy knows of earliest starts.
+    pub fn knows_begin(&self) -> bool {
+        self.policy.policy().name == "miser"
+    }
+
+    /// Its policy over a ledger of these jobs.
+    ///
+    /// # Errors
+    /// If the jobs hold more than the pool has.
+    ///
+    /// # Panics
+    /// If the policy cannot run on such a machine, which the configuration has checked.
+    pub fn driver(&self, jobs: Vec<(JobId, Entry)>) -> Result<Driver, Rule> {
+        let mut ledger = Ledger::restored(self.machine(), jobs)?;
+        ledger.track();
+        Ok(self.driver_over(ledger))
+    }
+
+    /// Its policy, made anew, over this ledger.
+    pub(crate) fn driver_over(&self, ledger: Ledger) -> Driver {
+        let policy = self.policy.build(ledger.machine(), 0).expect("the configuration was checked");
+        Driver::new(ledger, policy, Instants::Batch)
+    }
+}
+
+impl Setup {
+    /// All queues, with nobody in them.
+    ///
+    /// # Errors
+    /// None: an empty ledger holds nothing.
+    pub fn system(&self) -> Result<System, Rule> {
+        let queues: Result<_, _> = self.queues.iter().map(|queue| queue.driver(vec![])).collect();
+        Ok(System::new(queues?))
+    }
+}

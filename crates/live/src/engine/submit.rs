@@ -1,0 +1,287 @@
+//! Submissions.
+
+use std::sync::Arc;
+
+use miserly_core::{Effect, Kind, Request, Resources, Round, Span, System, Terms, Time};
+
+use super::asks::Asked;
+use super::effects::refusal;
+use super::{Engine, EngineError, Hands, Queue, Record, Setup, Stands, problem};
+use crate::clock::Now;
+use crate::model::{Accepted, Problem, ProblemCode, Quote, Submission, Submitted, Window};
+use crate::service::{Caller, Reply};
+
+/// More jobs than anybody means in one array.
+const ARRAY_MOST: usize = 10_000;
+
+impl<H: Hands> Engine<H> {
+    pub(super) fn submit(&mut self, now: Now, caller: Caller, submission: Submission) -> Asked {
+        if self.draining {
+            return Ok(Err(problem(ProblemCode::Unavailable, "the daemon accepts no new jobs (miserly drain --undo)")));
+        }
+        let records = match self.records_of(now, caller, &submission) {
+            Ok(records) => records,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        // All of an array or nothing: tried first where some could be refused.
+        if records.len() > 1
+            && let Err(problem) = self.tried(now, &records)?
+        {
+            return Ok(Err(problem));
+        }
+        let numbers: Vec<i64> = records.iter().map(|record| record.number).collect();
+        self.next_number += i64::try_from(records.len()).unwrap_or(i64::MAX);
+        let at = self.last.max(now.ticks);
+        let mut round = Round::default();
+        for record in records {
+            self.enter(at, record, &mut round);
+        }
+        let effects = if round.is_empty() { vec![] } else { self.play(now, at, round)? };
+        if let [only] = numbers[..]
+            && let Some(why) = refused(&effects, only)
+        {
+            // It was never accepted: nothing of it stays but its line in the journal.
+            self.turn.over.remove(&only);
+            self.turn.touched.remove(&only);
+            return Ok(Err(why));
+        }
+        let jobs = numbers.into_iter().filter_map(|number| self.accepted(now, number)).collect();
+        Ok(Ok(Reply::Submitted(Submitted { jobs })))
+    }
+
+    /// What it would be promised, without a commitment.
+    pub(super) fn quote(&mut self, now: Now, caller: Caller, submission: Submission) -> Asked {
+        let records = match self.records_of(now, caller, &submission) {
+            Ok(records) => records,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let tried = self.tried(now, &records)?;
+        Ok(tried.map(|windows| Reply::Quote(Quote { windows })))
+    }
+
+    /// Enters a job that is accepted.
+    pub(super) fn enter(&mut self, at: Time, record: Record, round: &mut Round) {
+        let number = record.number;
+        let free = !matches!(record.stands, Stands::Back { held: true });
+        self.turn.touched.insert(number);
+        self.records.insert(number, record);
+        if !free {
+            return;
+        }
+        let knows = self.setup.queues.iter().any(|q| q.name == self.records[&number].queue && q.knows_begin());
+        let record = &self.records[&number];
+        let due = record.back_until().is_some_and(|until| until <= at || knows);
+        if due || (!record.after.is_empty() && self.knows_ends_before(number)) {
+            self.submit_record(at, number, round);
+        } else {
+            self.tied.insert(number);
+        }
+    }
+
+    fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
+        let record = self.records.get(&number)?;
+        let promise = record.entry.as_ref().and_then(|entry| entry.entry().promise);
+        Some(Accepted {
+            number,
+            index: record.array.map(|(_, index)| index),
+            promise: promise.map(|promise| record.window(now, promise.best)),
+            started: self.running.contains(&number),
+        })
+    }
+
+    /// What would come of these jobs in their queue as it is now.
+    fn tried(&mut self, now: Now, records: &[Record]) -> Result<Result<Vec<Option<Window>>, Problem>, EngineError> {
+        let at = self.last.max(now.ticks);
+        let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == records[0].queue) else {
+            return Ok(Ok(vec![]));
+        };
+        let mut trial = self.trial(queue);
+        let mut round = Round::default();
+        let base = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        for (handle, record) in (base..).zip(records) {
+            let begin = record.begin.map(Time::from_ticks);
+            let request = record.request(&self.setup, 0, at, begin);
+            round.submitted.push(miserly_core::Submission { job: miserly_core::JobId(handle), request });
+        }
+        let mut effects = vec![];
+        trial.round(at, &mut round, &mut effects)?;
+        let numbered = |effect: Effect| {
+            let nth = usize::try_from(effect.job().0.checked_sub(base)?).ok()?;
+            Some((records.get(nth)?.number, effect))
+        };
+        let effects: Vec<_> = effects.into_iter().filter_map(numbered).collect();
+        if let Some(problem) = records.iter().find_map(|record| refused(&effects, record.number)) {
+            return Ok(Err(problem));
+        }
+        let ledger = trial.queues()[0].ledger();
+        let window = |(handle, record): (u32, &Record)| {
+            let promise = ledger.get(miserly_core::JobId(handle))?.promise?;
+            Some(record.window(now, promise.best))
+        };
+        Ok(Ok((base..).zip(records).map(window).collect()))
+    }
+
+    /// A queue as it is now, to try something on.
+    pub(super) fn trial(&self, queue: usize) -> System {
+        let ledger = self.system.queues()[queue].ledger().clone();
+        System::new(vec![self.setup.queues[queue].driver_over(ledger)])
+    }
+
+    /// The jobs that a submission asks for, checked.
+    fn records_of(&self, now: Now, caller: Caller, submission: &Submission) -> Result<Vec<Record>, Problem> {
+        let queue = self.queue_for(caller, submission.queue.as_deref())?;
+        let (time, memory) = check(queue, submission)?;
+        let indexes: Vec<Option<u32>> = match submission.array {
+            None => vec![None],
+            Some(array) => array.indexes().take(ARRAY_MOST + 1).map(Some).collect(),
+        };
+        if indexes.is_empty() || indexes.len() > ARRAY_MOST {
+            let told = format!("an array has 1 to {ARRAY_MOST} jobs");
+            return Err(Problem::with_field("array", told));
+        }
+        for other in &submission.after {
+            if *other >= self.next_number || *other < 1 {
+                return Err(Problem::with_field("after", format!("there is no job {other} to wait for")));
+            }
+        }
+        let after: Vec<i64> =
+            submission.after.iter().copied().filter(|other| self.records.contains_key(other)).collect();
+        let shared = Arc::new(submission.clone());
+        let first = self.next_number;
+        let record = |(number, index): (i64, Option<u32>)| Record {
+            number,
+            array: index.map(|index| (first, index)),
+            uid: caller.uid,
+            name: name_of(submission),
+            queue: queue.name.clone(),
+            submitted: now.wall.as_microsecond(),
+            time: time.ticks(),
+            memory,
+            begin: submission.begin.map(|at| now.ticks_at(at).ticks()),
+            deadline: submission.deadline.map(|at| now.ticks_at(at).ticks()),
+            after: after.clone(),
+            stands: Stands::Back { held: submission.hold },
+            entry: None,
+            run: None,
+            attempts: 0,
+            started: None,
+            told: vec![],
+            late: None,
+            submission: Arc::clone(&shared),
+        };
+        Ok((first..).zip(indexes).map(record).collect())
+    }
+
+    fn queue_for(&self, caller: Caller, name: Option<&str>) -> Result<&Queue, Problem> {
+        let known = || self.setup.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
+        let queue = match name {
+            None => self.setup.queues.first(),
+            Some(name) => self.setup.queues.iter().find(|queue| queue.name == name),
+        };
+        let queue = queue.ok_or_else(|| Problem {
+            code: ProblemCode::NotFound,
+            ..Problem::with_field("queue", format!("there is no such queue; there is {}", known()))
+        })?;
+        if !queue.users.is_empty() && caller.uid != 0 && !queue.users.contains(&caller.uid) {
+            let told = format!("queue {} is not yours to use", queue.name);
+            return Err(Problem { code: ProblemCode::Forbidden, ..Problem::with_field("queue", told) });
+        }
+        Ok(queue)
+    }
+}
+
+/// The time and the memory, kilobytes, that a submission asks for, when all of it makes sense.
+fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem> {
+    if submission.command.is_empty() && submission.script.is_none() {
+        return Err(Problem::with_field("command", "there is nothing to run"));
+    }
+    if !submission.directory.is_absolute() {
+        return Err(Problem::with_field("directory", "the folder to run in is an absolute path"));
+    }
+    let nul = |text: &str| text.contains('\0');
+    if submission.command.iter().any(|arg| nul(arg))
+        || submission.environment.iter().any(|(name, value)| nul(name) || nul(value) || name.contains('='))
+    {
+        return Err(Problem::with_field("command", "arguments and environment have no NUL, and names no '='"));
+    }
+    let time = time_of(queue, submission.time)?;
+    let most = queue.pool.most();
+    if submission.cpus == 0 || submission.cpus > most.cpus_count() {
+        let told = format!(
+            "{} cpus: queue {} has at most {}",
+            submission.cpus,
+            queue.name,
+            most.cpus_count()
+        );
+        return Err(refused_field("cpus", submission.cpus == 0, told));
+    }
+    let memory = submission.memory.map_or(queue.default_memory, |bytes| bytes.div_ceil(1024));
+    let most_memory = most.get(Kind::Memory);
+    if most_memory > 0 && memory > most_memory {
+        let told = format!("{memory} kB of memory: queue {} has at most {most_memory} kB", queue.name);
+        return Err(refused_field("memory", false, told));
+    }
+    Ok((time, memory))
+}
+
+fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
+    let most = queue.most_time.unwrap_or(Span::from_ticks(i64::MAX / 8));
+    if !secs.is_finite() || secs < 0.0 {
+        return Err(Problem::with_field("time", "the time is a number of seconds above 0"));
+    }
+    // Saturates, and is compared with the most there may be.
+    let ticks = (secs * 1e6).round() as i64;
+    let time = match (ticks, queue.default_time) {
+        (0, Some(time)) => time,
+        (0, None) => return Err(Problem::with_field("time", "say for how long it may run, such as --time 2h")),
+        (ticks, _) => Span::from_ticks(ticks),
+    };
+    if time > most {
+        let told = format!("{time} s: queue {} lets jobs run for at most {most} s", queue.name);
+        return Err(refused_field("time", false, told));
+    }
+    Ok(time)
+}
+
+fn refused_field(field: &str, malformed: bool, told: String) -> Problem {
+    let code = if malformed { ProblemCode::Malformed } else { ProblemCode::Refused };
+    Problem { code, ..Problem::with_field(field, told) }
+}
+
+/// What people call it: what they say, or the name of the program.
+fn name_of(submission: &Submission) -> String {
+    let program = || {
+        let program = submission.command.first().filter(|_| submission.script.is_none());
+        program.map_or("script", |program| program.rsplit('/').next().unwrap_or(program)).to_owned()
+    };
+    submission.name.clone().unwrap_or_else(program)
+}
+
+fn refused(effects: &[(i64, Effect)], number: i64) -> Option<Problem> {
+    effects.iter().find_map(|(of, effect)| match effect {
+        Effect::Refused { why, .. } if *of == number => Some(problem(ProblemCode::Refused, refusal(*why))),
+        _ => None,
+    })
+}
+
+impl Record {
+    /// What is asked of the policy.
+    pub(super) fn request(&self, setup: &Setup, queue: usize, at: Time, begin: Option<Time>) -> Request {
+        let demand = Resources::cpus(self.submission.cpus).with(Kind::Memory, self.memory);
+        let terms = Terms {
+            begin,
+            // Its resources are kept a little longer than that, but it is over by then.
+            deadline: self.deadline.map(|at| Time::from_ticks(at) + setup.handover),
+            in_window_only: self.submission.no_opportunistic,
+            restartable: self.submission.restartable,
+        };
+        let user = Some(self.uid);
+        let queue = u32::try_from(queue).ok();
+        Request { user, queue, terms, ..Request::new(self.number, at, self.planned(setup.handover), demand) }
+    }
+
+    /// The window that begins then.
+    pub(super) fn window(&self, now: Now, start: Time) -> Window {
+        Window { start: now.wall_at(start), end: now.wall_at(start + Span::from_ticks(self.time)) }
+    }
+}

@@ -1,0 +1,154 @@
+//! The `process` launcher: the engine's hands where there are no rights but the user's own.
+//!
+//! Each attempt has a thread here that sees to it, which does what it is told in order and waits for the attempt's end in the
+//! kernel; nothing asks again and again. All of them can vanish at any time: the shims do not need them.
+
+mod attempt;
+
+mod order;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+
+use miserly_launch::{Found, Launcher, LostTo, find};
+use tokio::sync::mpsc::UnboundedSender;
+
+use self::attempt::{Begin, Worker};
+use crate::clock::BootClock;
+use crate::engine::{Action, Attempt, Hands, Input, Outcome};
+use crate::model::{Failure, LostBy, Unenforced};
+
+/// Starts, stops and ends the processes of jobs, each attempt in a folder of its own.
+pub struct Processes {
+    home: Home,
+    reports: UnboundedSender<Input>,
+    workers: BTreeMap<Attempt, mpsc::Sender<Action>>,
+    wakers: BTreeMap<Attempt, attempt::Waker>,
+}
+
+/// What every attempt's thread knows.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    /// The folder of the attempts.
+    folder: PathBuf,
+    /// The program that is the shim when it is called so.
+    exe: PathBuf,
+    clock: BootClock,
+    /// What jobs are told of the daemon's socket.
+    socket: PathBuf,
+}
+
+impl Processes {
+    /// Hands that keep the attempts in `folder`, run `exe` as their shims, and report to `reports`.
+    pub fn new(
+        folder: PathBuf,
+        exe: PathBuf,
+        socket: PathBuf,
+        clock: BootClock,
+        reports: UnboundedSender<Input>,
+    ) -> Processes {
+        let home = Home { folder, exe, clock, socket };
+        Processes { home, reports, workers: BTreeMap::new(), wakers: BTreeMap::new() }
+    }
+
+    /// Takes up the attempts that a daemon before this one left, and says which of them are over. It may take some seconds,
+    /// where processes are slow to die.
+    pub fn take_up(&mut self, attempts: &[Attempt]) -> Vec<(Attempt, Outcome)> {
+        let mut over = vec![];
+        for attempt in attempts {
+            match found(&self.home, *attempt) {
+                Ok(Found::Alive(shim)) => self.employ(*attempt, Begin::Alive(Box::new(shim))),
+                Ok(found) => {
+                    over.push((*attempt, outcome(&self.home, found)));
+                    self.employ(*attempt, Begin::Over);
+                }
+                Err(error) => {
+                    tracing::error!("job {} cannot be taken up: {error}", attempt.job);
+                    let at = crate::clock::Clock::now(&self.home.clock);
+                    let message = error.to_string();
+                    over.push((*attempt, Outcome::Failed { at, why: Failure::System, message }));
+                    self.employ(*attempt, Begin::Over);
+                }
+            }
+        }
+        over
+    }
+
+    fn employ(&mut self, attempt: Attempt, begin: Begin) {
+        let (home, reports) = (self.home.clone(), self.reports.clone());
+        match Worker::employ(home, attempt, begin, reports) {
+            Ok((orders, waker)) => {
+                self.workers.insert(attempt, orders);
+                self.wakers.insert(attempt, waker);
+            }
+            Err(error) => {
+                let at = crate::clock::Clock::now(&self.home.clock);
+                let message = format!("no thread for it: {error}");
+                let outcome = Outcome::Failed { at, why: Failure::System, message };
+                // Nobody listens only when the daemon ends.
+                let _ = self.reports.send(Input::Over(attempt, outcome));
+            }
+        }
+    }
+}
+
+impl Hands for Processes {
+    fn act(&mut self, attempt: Attempt, action: Action) {
+        let last = matches!(action, Action::Forget);
+        if let Action::Launch(launch) = action {
+            self.employ(attempt, Begin::Launch(launch));
+        } else if let Some(orders) = self.workers.get(&attempt) {
+            // A worker that is gone has reported the end.
+            let _ = orders.send(action);
+            if let Some(waker) = self.wakers.get(&attempt) {
+                waker.wake();
+            }
+        }
+        if last {
+            self.workers.remove(&attempt);
+            self.wakers.remove(&attempt);
+        }
+    }
+}
+
+/// What cannot be enforced by processes alone, here.
+pub fn unenforced() -> Vec<Unenforced> {
+    let told = |what: &miserly_launch::Unenforced| Unenforced {
+        what: format!("{what:?}").to_lowercase(),
+        sentence: what.to_string(),
+    };
+    Launcher::probe().map(|able| able.unenforced.iter().map(told).collect()).unwrap_or_default()
+}
+
+/// Whether a job that ran on what is idle can have processors of its own later.
+pub fn leaves_idle() -> bool {
+    Launcher::probe().is_ok_and(|able| able.leaves_idle)
+}
+
+/// The processors that this process may use, by number.
+///
+/// # Errors
+/// If nobody says.
+pub fn cpus() -> std::io::Result<Vec<u32>> {
+    Ok(Launcher::probe()?.cpus)
+}
+
+/// The folder of an attempt.
+fn folder(home: &Path, attempt: Attempt) -> PathBuf {
+    home.join(format!("{}.{}", attempt.job, attempt.nth))
+}
+
+fn found(home: &Home, attempt: Attempt) -> Result<Found, miserly_launch::FindError> {
+    find(&folder(&home.folder, attempt))
+}
+
+/// What became of an attempt that is not alive.
+fn outcome(home: &Home, found: Found) -> Outcome {
+    match found {
+        Found::Ended(end) => order::ended(&home.clock, &end),
+        Found::Lost(lost) if lost.to == LostTo::Reboot => Outcome::Lost(LostBy::Reboot),
+        Found::Lost(_) => Outcome::Lost(LostBy::Shim),
+        Found::NeverRan | Found::Alive(_) => Outcome::NeverRan,
+    }
+}

@@ -1,0 +1,118 @@
+//! Between the engine's words and the shim's.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use miserly_core::{Span, Time};
+use miserly_launch::{BootTime, Cause, End, Exit, Failure, Limits, Mode, Order, Output, Told};
+
+use super::Home;
+use crate::clock::BootClock;
+use crate::engine::{Action, Attempt, Launch, Outcome};
+use crate::model::{self, KilledBy};
+
+/// What the shim of a job is ordered.
+pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {
+    let submission = &launch.submission;
+    let cpus = launch.cpus.clone();
+    Order {
+        job: attempt.job.unsigned_abs(),
+        attempt: attempt.nth,
+        argv: submission.command.iter().map(OsString::from).collect(),
+        script: submission.script.clone(),
+        cwd: submission.directory.clone(),
+        env: environment(home, attempt, launch),
+        stdout: file(launch.output.clone(), attempt),
+        stderr: launch.error.clone().map(|path| file(path, attempt)),
+        umask: submission.umask,
+        limits: Limits { memory: (launch.memory > 0).then(|| launch.memory.saturating_mul(1024)), core: None },
+        nice: 0,
+        mode: match launch.end {
+            Some(end) => Mode::Critical { cpus, end: boot_time(&home.clock, end) },
+            None => Mode::Early { cpus },
+        },
+        grace: duration(launch.grace),
+        alone: duration(launch.alone),
+    }
+}
+
+/// The first attempt begins the file anew, as a shell would; one that runs again goes on behind what is there.
+fn file(path: PathBuf, attempt: Attempt) -> Output {
+    Output { path, append: attempt.nth > 1 }
+}
+
+/// The submitter's environment, and what a job may want to know of itself; by the names that scripts know from Slurm, too.
+fn environment(home: &Home, attempt: Attempt, launch: &Launch) -> Vec<(OsString, OsString)> {
+    let mut environment = launch.submission.environment.clone();
+    let mut set = |names: &[&str], value: String| {
+        for name in names {
+            environment.insert((*name).to_owned(), value.clone());
+        }
+    };
+    set(&["MISERLY_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"], attempt.job.to_string());
+    set(&["MISERLY_JOB_NAME", "SLURM_JOB_NAME"], launch.name.clone());
+    set(&["MISERLY_CPUS", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"], launch.submission.cpus.to_string());
+    set(&["MISERLY_ATTEMPT"], attempt.nth.to_string());
+    set(&["MISERLY_SOCKET"], home.socket.to_string_lossy().into_owned());
+    set(&["SLURM_SUBMIT_DIR"], launch.submission.directory.to_string_lossy().into_owned());
+    if let Some((first, index)) = launch.array {
+        set(&["MISERLY_ARRAY_ID", "SLURM_ARRAY_JOB_ID"], first.to_string());
+        set(&["MISERLY_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"], index.to_string());
+    }
+    environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+/// What the shim is told, for what the engine wants.
+pub(super) fn told(clock: &BootClock, action: Action) -> Option<Told> {
+    Some(match action {
+        Action::Stop => Told::Stop,
+        Action::Continue => Told::Continue,
+        Action::Critical { cpus, end } => Told::Critical { cpus, end: boot_time(clock, end) },
+        Action::EndAt(end) => Told::EndAt { end: boot_time(clock, end) },
+        Action::Kill { grace, by } => Told::Kill { grace: duration(grace), cause: cause(by) },
+        Action::Launch(_) | Action::Forget => return None,
+    })
+}
+
+/// How an attempt ended, in the engine's words.
+pub(super) fn ended(clock: &BootClock, end: &End) -> Outcome {
+    let at = clock.ticks(end.at.0);
+    let by = end.cause.as_ref().map(|cause| match cause {
+        Cause::Time => KilledBy::Time,
+        Cause::Memory => KilledBy::Memory,
+        Cause::User | Cause::Requeue | Cause::Capacity => KilledBy::User,
+    });
+    match &end.exit {
+        Exit::Code(code) => Outcome::Ended { at, exit: model::Exit::Code(*code), by },
+        Exit::Signal { signal, .. } => Outcome::Ended { at, exit: model::Exit::Signal(*signal), by },
+        Exit::Failed(failure) => {
+            Outcome::Failed { at, why: why(failure), message: failure.to_string() }
+        }
+    }
+}
+
+fn why(failure: &Failure) -> model::Failure {
+    match failure {
+        Failure::Folder { .. } => model::Failure::Directory,
+        Failure::Output { .. } => model::Failure::Output,
+        Failure::Program { .. } => model::Failure::Program,
+        _ => model::Failure::System,
+    }
+}
+
+fn cause(by: KilledBy) -> Cause {
+    match by {
+        KilledBy::Time => Cause::Time,
+        KilledBy::Memory => Cause::Memory,
+        KilledBy::User => Cause::User,
+    }
+}
+
+fn boot_time(clock: &BootClock, at: Time) -> BootTime {
+    BootTime(clock.boot_time(at))
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_micros(span.ticks().max(0).unsigned_abs())
+}

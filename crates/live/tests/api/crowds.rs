@@ -1,0 +1,142 @@
+//! Many clients, and clients that hang.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use miserly_live::api::Limits;
+use miserly_live::model::Submission;
+
+use crate::server::{Answer, Server, request};
+
+const PATIENCE: Duration = Duration::from_millis(300);
+
+fn impatient() -> Server {
+    Server::within(Limits { patience: PATIENCE, ..Limits::default() })
+}
+
+/// The real time, which is what this is about.
+#[allow(clippy::disallowed_methods)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// How long it takes until the other side closes, and what it says before.
+fn until_closed(mut stream: UnixStream) -> (Duration, Answer) {
+    let begin = now();
+    let answer = Answer::read(&mut stream);
+    (begin.elapsed(), answer)
+}
+
+#[test]
+fn two_hundred_clients_at_once() {
+    let server = Server::new();
+    let socket = server.socket();
+    let clients: Vec<_> = (0..200)
+        .map(|number: u64| {
+            let client = miserly_live::client::Client::new(socket.clone()).unwrap();
+            thread::spawn(move || {
+                let submission = Submission { cpus: number, directory: "/".into(), ..Submission::default() };
+                client.submit(&submission).unwrap();
+                client.jobs(&miserly_live::service::Filter::default()).unwrap().len()
+            })
+        })
+        .collect();
+    for client in clients {
+        assert!(client.join().unwrap() > 0);
+    }
+    let asked = server.fake.asked();
+    assert_eq!(asked.len(), 400);
+    let mut cpus: Vec<u64> = asked
+        .into_iter()
+        .filter_map(|(_, question)| match question {
+            miserly_live::service::Question::Submit(submission) => Some(submission.cpus),
+            _ => None,
+        })
+        .collect();
+    cpus.sort_unstable();
+    assert!(cpus.into_iter().eq(0..200), "each was asked once");
+}
+
+#[test]
+fn a_client_that_hangs_keeps_nobody_waiting() {
+    let server = Server::new();
+    let whole = request("POST", "/v1/jobs", "{\"directory\": \"/\", \"time\": 1}");
+    let hung: Vec<UnixStream> = (0..100)
+        .map(|number| {
+            let mut stream = server.connect();
+            stream.write_all(&whole.as_bytes()[..number * whole.len() / 100]).unwrap();
+            stream
+        })
+        .collect();
+    let begin = now();
+    server.client().status().unwrap();
+    assert!(begin.elapsed() < Limits::default().patience / 2, "{:?}", begin.elapsed());
+    drop(hung);
+}
+
+#[test]
+fn a_client_that_hangs_is_cut_off() {
+    let server = impatient();
+    let whole = request("POST", "/v1/jobs", "{\"directory\": \"/\", \"time\": 1}");
+    let body = whole.len() - 5;
+    // Nothing at all, in the middle of the head, in the middle of the body.
+    for (sent, status) in [(0, &[0, 408][..]), (20, &[0, 408]), (body, &[408])] {
+        let mut stream = server.connect();
+        stream.write_all(&whole.as_bytes()[..sent]).unwrap();
+        let (took, answer) = until_closed(stream);
+        assert!(status.contains(&answer.status), "{sent}: {answer:?}");
+        assert!(took >= PATIENCE / 2 && took < 20 * PATIENCE, "{sent}: {took:?}");
+    }
+    assert!(server.fake.asked().is_empty(), "half a submission is none");
+}
+
+/// A client that asks and asks and reads nothing fills its socket; then it is let go.
+#[test]
+fn a_client_that_reads_nothing_is_cut_off() {
+    let server = impatient();
+    let mut stream = server.connect();
+    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    let ask = b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n";
+    let begin = now();
+    while stream.write_all(ask).is_ok() {}
+    assert!(begin.elapsed() < 20 * PATIENCE, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_client_that_leaves_while_it_waits_leaves_no_trace() {
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let server = Server::within(limits);
+    let mut stream = server.connect();
+    stream.write_all(request("GET", "/v1/jobs/2/wait", "").as_bytes()).unwrap();
+    while server.fake.asked().is_empty() {
+        thread::yield_now();
+    }
+    let crowded = server.request("GET", "/v1/status", "");
+    assert_eq!((crowded.status, crowded.json()["code"].as_str()), (503, Some("unavailable")));
+    drop(stream);
+    // Its place is free again as soon as the server has seen it go.
+    while server.request("GET", "/v1/status", "").status != 200 {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_connection_may_be_used_again() {
+    let server = Server::new();
+    let mut stream = server.connect();
+    for _ in 0..3 {
+        stream.write_all(b"GET /v1/jobs/404 HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(&head, b"HTTP/1.1 404");
+        let mut rest = [0; 1 << 12];
+        while !rest.ends_with(b"}") {
+            let read = stream.read(&mut rest).unwrap();
+            if rest[..read].ends_with(b"}") {
+                break;
+            }
+        }
+    }
+}

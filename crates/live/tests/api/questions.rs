@@ -1,0 +1,131 @@
+//! Each route asks the question that it is for, as whoever is at the other end, and the client reads the answer.
+
+use std::collections::BTreeMap;
+
+use miserly_live::client::ClientError;
+use miserly_live::model::{Handed, ProblemCode, Submission};
+use miserly_live::service::{Filter, Question};
+
+use crate::samples;
+use crate::server::Server;
+
+fn submission() -> Submission {
+    Submission {
+        command: vec!["sleep".to_owned(), "1".to_owned()],
+        directory: "/".into(),
+        environment: BTreeMap::from([("NAME".to_owned(), "ä \"quoted\"\n".to_owned())]),
+        cpus: 2,
+        time: 60.0,
+        begin: Some(samples::at(3)),
+        ..Submission::default()
+    }
+}
+
+#[test]
+fn each_route_is_a_question() {
+    let server = Server::new();
+    let client = server.client();
+    let handed = |jobs: &[i64]| Handed { jobs: jobs.to_vec() };
+    let filter =
+        Filter { all: true, uid: Some(7), queue: Some("a&b c".to_owned()), array: Some(-1), limit: Some(5) };
+
+    assert_eq!(client.submit(&submission()).unwrap().jobs, samples::accepted());
+    assert_eq!(client.quote(&submission()).unwrap().windows, [Some(samples::window()), None]);
+    assert_eq!(client.jobs(&filter).unwrap(), samples::jobs());
+    assert_eq!(client.job(1).unwrap(), samples::jobs()[0]);
+    assert_eq!(client.wait(1).unwrap(), samples::jobs()[0]);
+    assert_eq!(client.cancel(3, true).unwrap(), handed(&[3]));
+    assert_eq!(client.hold(4).unwrap(), handed(&[4]));
+    assert_eq!(client.release(5).unwrap(), handed(&[5]));
+    assert_eq!(client.requeue(6).unwrap(), handed(&[6]));
+    assert_eq!(client.extend(7, 90.5).unwrap(), samples::jobs()[0]);
+    assert_eq!(client.pools().unwrap(), samples::pools());
+    assert_eq!(client.status().unwrap(), samples::status());
+    assert_eq!(client.drain(true).unwrap(), handed(&[]));
+
+    let asked = server.fake.asked();
+    let questions: Vec<Question> = asked.iter().map(|(_, question)| question.clone()).collect();
+    let expected = [
+        Question::Submit(submission()),
+        Question::Quote(submission()),
+        Question::Jobs(filter),
+        Question::Job(1),
+        Question::Wait(1),
+        Question::Cancel { job: 3, array: true },
+        Question::Hold(4),
+        Question::Release(5),
+        Question::Requeue(6),
+        Question::Extend { job: 7, by: 90.5 },
+        Question::Pools,
+        Question::Status,
+        Question::Drain(true),
+    ];
+    assert_eq!(questions, expected);
+    let uid = rustix::process::geteuid().as_raw();
+    assert!(asked.iter().all(|(caller, _)| caller.uid == uid), "{asked:?}");
+}
+
+#[test]
+fn what_is_left_out_of_a_body_has_its_default() {
+    let server = Server::new();
+    assert_eq!(server.request("POST", "/v1/jobs/3/cancel", "").status, 200);
+    assert_eq!(server.request("POST", "/v1/jobs", r#"{"directory": "/", "time": 1}"#).status, 201);
+    assert_eq!(server.request("GET", "/v1/jobs", "").status, 200);
+    let questions: Vec<Question> = server.fake.asked().into_iter().map(|(_, question)| question).collect();
+    let submission =
+        Submission { directory: "/".into(), time: 1.0, cpus: 1, umask: 0o077, ..Submission::default() };
+    let expected = [
+        Question::Cancel { job: 3, array: false },
+        Question::Submit(submission),
+        Question::Jobs(Filter::default()),
+    ];
+    assert_eq!(questions, expected);
+}
+
+#[test]
+fn whoever_waits_is_told_when_the_job_has_ended() {
+    let server = Server::new();
+    let (client, ended) = (server.client(), server.fake.ended.clone());
+    let waiting = std::thread::spawn(move || client.wait(2));
+    while server.fake.asked().is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(!waiting.is_finished());
+    // The server answers others meanwhile.
+    server.client().status().unwrap();
+    ended.notify_one();
+    assert_eq!(waiting.join().unwrap().unwrap().number, 1);
+}
+
+#[test]
+fn the_client_hands_on_the_reason_of_a_refusal() {
+    let server = Server::new();
+    let Err(ClientError::Refused(problem)) = server.client().job(422) else { panic!("not refused") };
+    assert_eq!((problem.code, problem.job), (ProblemCode::Refused, Some(422)));
+    assert_eq!(problem.to_string(), "no job 422");
+}
+
+#[test]
+fn without_a_daemon_the_client_says_how_to_start_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let client = miserly_live::client::Client::new(folder.path().join("socket")).unwrap();
+    let error = client.status().unwrap_err().to_string();
+    assert!(error.contains("miserly daemon") && error.contains("MISERLY_SOCKET"), "{error}");
+}
+
+#[test]
+fn a_daemon_that_goes_away_ends_the_waiting() {
+    let mut server = Server::within(miserly_live::api::Limits {
+        farewell: std::time::Duration::from_millis(50),
+        ..Default::default()
+    });
+    let client = server.client();
+    let waiting = std::thread::spawn(move || client.wait(2));
+    while server.fake.asked().is_empty() {
+        std::thread::yield_now();
+    }
+    server.stop();
+    let error = waiting.join().unwrap().unwrap_err();
+    assert!(matches!(error, ClientError::Gone { .. }), "{error}");
+    assert!(!server.socket().exists());
+}

@@ -1,0 +1,148 @@
+//! Answers of every shape.
+
+use jiff::Timestamp;
+use miserly_live::model::{
+    Accepted, Exit, Failure, Holding, JobView, KilledBy, LateStart, LostBy, Phase, Pool, Pools, PromiseView,
+    QueueStatus, Slice, Status, Told, ToldWhy, Unenforced, Why, Window,
+};
+
+/// An instant, by minutes.
+pub(crate) fn at(minute: i64) -> Timestamp {
+    Timestamp::from_second(1_700_000_000 + 60 * minute).expect("an instant")
+}
+
+pub(crate) fn window() -> Window {
+    Window { start: at(10), end: at(20) }
+}
+
+pub(crate) fn accepted() -> Vec<Accepted> {
+    vec![
+        Accepted { number: 1, index: None, promise: Some(window()), started: false },
+        Accepted { number: 2, index: Some(3), promise: None, started: true },
+    ]
+}
+
+/// A job with every field that there is, in every state.
+pub(crate) fn jobs() -> Vec<JobView> {
+    let numbered = phases().into_iter().zip(1..);
+    numbered.map(|(phase, number)| job(number, phase)).chain([bare(99)]).collect()
+}
+
+fn phases() -> Vec<Phase> {
+    let holding = Holding { start: at(10), end: at(20), cpus: vec![0, 3] };
+    let killed = |by, exit| Phase::Killed { start: Some(at(10)), end: at(20), by, exit };
+    vec![
+        Phase::Held,
+        Phase::Batch,
+        Phase::Opportunistic { start: at(1), parked: true },
+        Phase::Critical(holding.clone()),
+        Phase::Suspended(holding),
+        Phase::Done { start: at(10), end: at(12), exit: Exit::Code(3) },
+        Phase::Done { start: at(10), end: at(12), exit: Exit::Signal(11) },
+        killed(KilledBy::Time, Some(Exit::Signal(15))),
+        killed(KilledBy::Memory, Some(Exit::Signal(9))),
+        Phase::Killed { start: None, end: at(20), by: KilledBy::User, exit: None },
+        Phase::Failed { at: at(10), why: Failure::Directory, message: "no such folder".to_owned() },
+        Phase::Lost { at: at(10), why: LostBy::Reboot },
+    ]
+}
+
+fn job(number: i64, phase: Phase) -> JobView {
+    let told = |minute, why| Told { at: at(minute), start: at(10 - minute), why };
+    JobView {
+        array: Some(1),
+        index: Some(0),
+        begin: Some(at(1)),
+        deadline: Some(at(100)),
+        after: vec![7],
+        promise: Some(PromiseView {
+            told: window(),
+            now: window(),
+            broken: Some("capacity".to_owned()),
+            history: vec![told(0, ToldWhy::Submitted), told(1, ToldWhy::Earlier)],
+        }),
+        planned: Some(at(9)),
+        reasons: vec![
+            Why::Held,
+            Why::Begin { at: at(1) },
+            Why::After { jobs: vec![7] },
+            Why::Resources { kind: "cpus".to_owned(), asked: 4, free: 2 },
+            Why::Reserved,
+            Why::Drained,
+        ],
+        late: Some(LateStart { by: 1.5, why: ToldWhy::Away }),
+        unenforced: vec!["memory".to_owned()],
+        phase,
+        ..bare(number)
+    }
+}
+
+/// A job with nothing that can be left out.
+fn bare(number: i64) -> JobView {
+    JobView {
+        number,
+        array: None,
+        index: None,
+        name: "tuple-count".to_owned(),
+        uid: 1000,
+        user: "ada".to_owned(),
+        queue: "batch".to_owned(),
+        cpus: 4,
+        memory: 100 << 20,
+        time: 600.0,
+        command: vec!["./tuple-count".to_owned()],
+        script: false,
+        directory: "/home/ada".into(),
+        output: "/home/ada/1.out".into(),
+        error: "/home/ada/1.out".into(),
+        submitted: at(0),
+        begin: None,
+        deadline: None,
+        after: Vec::new(),
+        restartable: false,
+        opportunistic: true,
+        phase: Phase::Batch,
+        promise: None,
+        planned: None,
+        reasons: Vec::new(),
+        late: None,
+        attempts: 0,
+        unenforced: Vec::new(),
+    }
+}
+
+pub(crate) fn pools() -> Pools {
+    let slice = |minute, cpus_free| Slice { from: at(minute), cpus: 8, cpus_free, memory_free: 1 << 30 };
+    Pools {
+        pools: vec![Pool { queue: "batch".to_owned(), cpus: 8, slices: vec![slice(0, 4), slice(10, 8)] }],
+    }
+}
+
+pub(crate) fn status() -> Status {
+    let queue = QueueStatus {
+        name: "batch".to_owned(),
+        policy: "miser".to_owned(),
+        promises: "every job".to_owned(),
+        cpus: 8,
+        memory: Some(16 << 30),
+        cpus_held: 4,
+        memory_held: 100 << 20,
+        running: 1,
+        waiting: 2,
+    };
+    Status {
+        version: "0.1.0".to_owned(),
+        pid: 17,
+        since: at(0),
+        now: at(5),
+        state: "/home/ada/.local/state/miserly".to_owned(),
+        configuration: Some("/home/ada/miserly.toml".to_owned()),
+        draining: false,
+        cpus: 16,
+        queues: vec![queue],
+        unenforced: vec![Unenforced { what: "memory".to_owned(), sentence: "It is not kept.".to_owned() }],
+        promises: 3,
+        broken: 0,
+        late: 0,
+    }
+}

@@ -1,0 +1,5 @@
+//! The daemon's parts, each through its public face.
+
+#![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
+
+mod store;

@@ -1,0 +1,5 @@
+//! The store: what was answered is there, and damage is found, named and survived.
+
+mod model;
+
+mod support;

@@ -1,0 +1,70 @@
+//! The store against plain memory.
+
+use miserly_live::store::{Batch, EndedFilter, Row, Store};
+use proptest::prelude::*;
+
+use super::support::{Model, journal, row};
+
+/// What is done to a store.
+#[derive(Clone, Debug)]
+enum Step {
+    Commit(Batch),
+    Reopen,
+}
+
+fn rows() -> impl Strategy<Value = Row> {
+    (1..20_i64, any::<bool>(), 0..100_i64, prop_oneof![1..200_usize, 3000..9000_usize])
+        .prop_map(|(number, ended, version, size)| row(number, ended, version, size))
+}
+
+fn batches() -> impl Strategy<Value = Batch> {
+    let lines = prop::collection::vec("[a-z\"{}é]{0,30}", 0..4);
+    let meta = prop::collection::vec((prop_oneof!["clock", "other"], "[a-z]{0,10}"), 0..3);
+    (lines, prop::collection::vec(rows(), 0..5), meta).prop_map(|(lines, rows, meta)| Batch {
+        lines,
+        rows,
+        meta,
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(prop_oneof![8 => batches().prop_map(Step::Commit), 1 => Just(Step::Reopen)], 1..30)
+}
+
+fn filters() -> impl Strategy<Value = EndedFilter> {
+    let queue = prop::option::of(prop_oneof!["batch", "short"].prop_map(|name| name.clone()));
+    (prop::option::of(1000..1002_u32), queue, prop::option::of(0..20_i64), prop::option::of(0..6_u32))
+        .prop_map(|(uid, queue, array, limit)| EndedFilter { uid, queue, array, limit })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn a_store_is_what_was_committed(steps in steps(), filters in prop::collection::vec(filters(), 4), from in 0..40_i64) {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut store, mut model) = (Store::open(folder.path()).unwrap(), Model::default());
+        for step in &steps {
+            match step {
+                Step::Commit(batch) => {
+                    store.commit(batch).unwrap();
+                    model.commit(batch);
+                }
+                Step::Reopen => {
+                    drop(store);
+                    store = Store::open(folder.path()).unwrap();
+                }
+            }
+        }
+        prop_assert_eq!(&Model::of(&store), &model);
+        prop_assert_eq!(store.live_jobs().unwrap(), model.live());
+        prop_assert_eq!(store.last_line(), i64::try_from(model.lines.len()).unwrap());
+        let tail: Vec<_> = model.lines.iter().filter(|line| line.number >= from).cloned().collect();
+        prop_assert_eq!(journal(&store, from), tail);
+        for filter in &filters {
+            prop_assert_eq!(store.jobs(Some(filter)).unwrap(), model.ended(filter));
+        }
+        for number in 0..21 {
+            prop_assert_eq!(store.job(number).unwrap(), model.jobs.get(&number).cloned());
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Batches, and the plain model of a store.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use miserly_live::store::{Batch, EndedFilter, Line, Row, Store};
+
+/// A job whose body is `size` bytes that depend on `version`.
+pub(crate) fn row(number: i64, ended: bool, version: i64, size: usize) -> Row {
+    let body: String =
+        format!("{{\"job\":{number},\"version\":{version}}} ").chars().cycle().take(size).collect();
+    let queue = if number % 3 == 0 { "short" } else { "batch" };
+    let array = (number % 4 == 0).then_some(number / 8 * 8);
+    Row {
+        number,
+        ended,
+        uid: u32::try_from(1000 + number % 2).unwrap_or_default(),
+        queue: queue.into(),
+        array,
+        body,
+    }
+}
+
+/// What a store is to its users.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Model {
+    pub(crate) jobs: BTreeMap<i64, Row>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) meta: BTreeMap<String, String>,
+}
+
+impl Model {
+    pub(crate) fn commit(&mut self, batch: &Batch) {
+        for body in &batch.lines {
+            let number = self.lines.last().map_or(0, |line| line.number) + 1;
+            self.lines.push(Line { number, body: body.clone() });
+        }
+        self.jobs.extend(batch.rows.iter().map(|row| (row.number, row.clone())));
+        self.meta.extend(batch.meta.iter().cloned());
+    }
+
+    /// What the store shows, through every question that it answers.
+    pub(crate) fn of(store: &Store) -> Model {
+        let jobs = [store.live_jobs().unwrap(), store.jobs(None).unwrap()].concat();
+        let meta = ["clock", "other"].into_iter();
+        Model {
+            jobs: jobs.into_iter().map(|row| (row.number, row)).collect(),
+            lines: journal(store, 1),
+            meta: meta.filter_map(|key| Some((key.to_owned(), store.meta(key).unwrap()?))).collect(),
+        }
+    }
+
+    pub(crate) fn live(&self) -> Vec<Row> {
+        self.jobs.values().filter(|row| !row.ended).cloned().collect()
+    }
+
+    pub(crate) fn ended(&self, filter: &EndedFilter) -> Vec<Row> {
+        let admits = |row: &&Row| {
+            row.ended
+                && filter.uid.is_none_or(|uid| uid == row.uid)
+                && filter.queue.as_ref().is_none_or(|queue| *queue == row.queue)
+                && filter.array.is_none_or(|array| row.number == array || row.array == Some(array))
+        };
+        let found: Vec<Row> = self.jobs.values().filter(admits).cloned().collect();
+        let limit = filter.limit.map_or(found.len(), |limit| limit as usize);
+        found[found.len().saturating_sub(limit)..].to_vec()
+    }
+}
+
+pub(crate) fn journal(store: &Store, from: i64) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut take = |line| {
+        lines.push(line);
+        ControlFlow::Continue(())
+    };
+    store.journal(from, &mut take).unwrap();
+    lines
+}
