@@ -3,7 +3,11 @@
 // What is said here is the help, where backticks would show and brackets are no links.
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
+mod daemon;
+
 mod import;
+
+mod live;
 
 use std::path::PathBuf;
 
@@ -16,7 +20,12 @@ use miserly_sim::Grouping;
 use miserly_workload::o2k::Month;
 use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
 
+pub(crate) use self::daemon::{ServeArgs, ShimArgs};
 pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
+pub(crate) use self::live::{
+    AskArgs, CancelArgs, DaemonArgs, DrainArgs, ExtendArgs, JobArgs, JobsArgs, LogsArgs, QueueArgs,
+    SubmitArgs,
+};
 
 /// A scheduler for parallel batch jobs: simulate a job log and see what each policy would have made of it
 #[derive(Debug, Parser)]
@@ -44,6 +53,37 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Make the page of an experiment's results
     Report(ReportArgs),
+    /// Schedule jobs on this machine: every accepted job is told a start and an end, and the promise is kept
+    Daemon(ServeArgs),
+    /// Own one attempt of a job; the daemon calls this
+    #[command(hide = true)]
+    Shim(ShimArgs),
+    /// Submit a job, or an array of them, to the daemon, and get a promise
+    Submit(Box<SubmitArgs>),
+    /// List jobs with their promises
+    Queue(QueueArgs),
+    /// Show all about a job: where it stands, what was promised, why it waits
+    Show(JobArgs),
+    /// Print what a job wrote, and what it writes
+    Logs(LogsArgs),
+    /// Wait until jobs have ended, and exit as they did
+    Wait(JobsArgs),
+    /// End jobs, or take them back
+    Cancel(CancelArgs),
+    /// Keep waiting jobs from running; they give up their windows
+    Hold(JobsArgs),
+    /// Let held jobs run again; they get new windows
+    Release(JobsArgs),
+    /// End running jobs and run them again
+    Requeue(JobsArgs),
+    /// Make a job's window longer, unless that would break a promise
+    Extend(ExtendArgs),
+    /// Draw what is free from now on
+    Pools(AskArgs),
+    /// Tell how the daemon is
+    Status(AskArgs),
+    /// Let the daemon start nothing new
+    Drain(DrainArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, of the program or of a command

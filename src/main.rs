@@ -20,19 +20,27 @@ use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // Without the handler an interrupt only leaves a temporary file behind, so its failure is no reason to stop.
-    let _ = ctrlc::set_handler(|| {
-        miserly_report::remove_unfinished();
-        std::process::exit(130);
-    });
+    // Those two see to signals themselves.
+    if !matches!(cli.command, Command::Daemon(_) | Command::Shim(_)) {
+        end_tidily();
+    }
     match run(&cli.command) {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::from(2)
+            commands::live::exit_code(&error).unwrap_or(ExitCode::from(2))
         }
     }
+}
+
+/// Leaves no half-written file behind when it is interrupted.
+fn end_tidily() {
+    // Without the handler an interrupt only leaves a temporary file behind, so its failure is no reason to stop.
+    let _ = ctrlc::set_handler(|| {
+        miserly_report::remove_unfinished();
+        std::process::exit(130);
+    });
 }
 
 /// Runs a command; its exit code, unless it fails.
@@ -46,8 +54,23 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Experiment(args) => commands::experiment::run(args)?,
         Command::Reproduce(args) => commands::experiment::reproduce(args)?,
         Command::Report(args) => commands::experiment::report(args)?,
+        Command::Daemon(args) => commands::live::daemon::run(args)?,
+        Command::Submit(args) => return commands::live::submit(args),
+        Command::Queue(args) => return commands::live::queue(args),
+        Command::Show(args) => return commands::live::show(args),
+        Command::Logs(args) => return commands::live::logs(args),
+        Command::Wait(args) => return commands::live::wait(args),
+        Command::Cancel(args) => return commands::live::cancel(args),
+        Command::Hold(args) => return commands::live::hold(args),
+        Command::Release(args) => return commands::live::release(args),
+        Command::Requeue(args) => return commands::live::requeue(args),
+        Command::Extend(args) => return commands::live::extend(args),
+        Command::Pools(args) => return commands::live::pools(args),
+        Command::Status(args) => return commands::live::status(args),
+        Command::Drain(args) => return commands::live::drain(args),
         Command::Completions(args) => commands::shell::completions(args)?,
         Command::Man(args) => commands::shell::man(args)?,
+        Command::Shim(args) => return Ok(miserly_launch::shim::run(&args.dir)),
     }
     Ok(ExitCode::SUCCESS)
 }

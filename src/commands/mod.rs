@@ -15,3 +15,5 @@ mod import;
 pub(crate) mod shell;
 
 pub(crate) mod experiment;
+
+pub(crate) mod live;

@@ -53,7 +53,9 @@ fn manual_pages() {
     let lab = Lab::new();
     let program = lab.stdout("man");
     assert!(program.contains(".TH") && program.contains("simulate"), "{program}");
-    for command in ["simulate", "compare", "explain", "policies", "workload", "completions", "man"] {
+    for command in
+        ["simulate", "compare", "explain", "policies", "workload", "submit", "queue", "completions", "man"]
+    {
         let page = lab.stdout(&format!("man {command}"));
         assert!(page.contains(&format!(".TH miserly-{command}")), "{page}");
     }

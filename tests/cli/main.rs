@@ -21,6 +21,8 @@ mod interrupt;
 
 mod bad_input;
 
+mod live;
+
 mod examples;
 
 mod real;

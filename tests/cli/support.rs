@@ -94,7 +94,7 @@ impl Lab {
 }
 
 impl Run {
-    fn of(output: &Output) -> Run {
+    pub(crate) fn of(output: &Output) -> Run {
         Run {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

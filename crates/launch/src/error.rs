@@ -33,7 +33,7 @@ pub enum LaunchError {
     /// The shim did not begin.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The shim may have begun; [`find`](crate::find) tells.
+    /// The shim may have begun; [`find`](crate::find()) tells.
     #[error("{error}, and whether the shim has begun is not clear: look for it in {}", dir.display())]
     Unclear {
         /// The folder of the attempt.
@@ -83,7 +83,7 @@ pub enum FindError {
 /// Why a shim gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum TellError {
-    /// It has gone: [`Shim::end`](crate::Shim::end), or [`find`](crate::find), tells why.
+    /// It has gone: [`Shim::end`](crate::Shim::end), or [`find`](crate::find()), tells why.
     #[error("the shim has gone")]
     Gone,
     /// It does not answer in time. It may still do what it was told.

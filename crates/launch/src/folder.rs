@@ -15,7 +15,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -115,6 +115,11 @@ impl Folder {
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+
+    /// Whether the folder itself has been removed.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.fd.metadata().is_ok_and(|folder| folder.nlink() == 0)
     }
 
     /// Reads a record; `None` if it has not been written.

@@ -70,7 +70,7 @@ impl Shim {
     }
 
     /// How the attempt ended; `None` if it has not, or if the shim was killed: when its descriptor is readable and there is no
-    /// end, [`find`](crate::find) clears up.
+    /// end, [`find`](crate::find()) clears up.
     ///
     /// # Errors
     /// If the record cannot be read.

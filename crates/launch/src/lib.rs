@@ -1,8 +1,8 @@
 //! Runs one attempt of a job on Linux, with no rights but the user's own.
 //!
 //! Each attempt has a folder and a process of its own, the *shim*. The shim starts the command, keeps it within its window, and
-//! records its end; it needs no daemon for that. A daemon [`launch`]es an attempt, tells its [`Shim`] what to do with it, and after
-//! a restart [`find`]s out what has become of it. A command runs at most once for each attempt, whatever is killed when.
+//! records its end; it needs no daemon for that. A daemon [`launch`](launch())es an attempt, tells its [`Shim`] what to do with it, and after
+//! a restart [`find`](find())s out what has become of it. A command runs at most once for each attempt, whatever is killed when.
 //!
 //! > A process is meant by number, start and boot ([`Identity`]) and reached through a pidfd, never by its bare number. A death is
 //! > proved, by waiting for it or by looking, never concluded from a signal sent.

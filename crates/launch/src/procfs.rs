@@ -58,9 +58,12 @@ impl Stat {
         self.ended() && (self.threads <= 1 || threads(self.pid).is_ok_and(|all| all.iter().all(Stat::ended)))
     }
 
-    /// Whether no thread of the process can run: all have stopped, or ended.
+    /// Whether no thread of the process, which was sent a stop, runs or will: all have stopped, or ended, or wait in the kernel.
+    ///
+    /// One that waits there and cannot be interrupted stops before it is back in its program. It may wait for just this: the parent of a
+    /// `vfork` waits until its child, which has stopped, runs another program.
     pub(crate) fn is_stopped(&self) -> bool {
-        let still = |stat: &Stat| stat.ended() || matches!(stat.state, b'T' | b't');
+        let still = |stat: &Stat| stat.ended() || matches!(stat.state, b'T' | b't' | b'D');
         still(self) && (self.threads <= 1 || threads(self.pid).is_ok_and(|all| all.iter().all(still)))
     }
 

@@ -86,6 +86,19 @@ pub(crate) fn default_signals() {
     }
 }
 
+/// Leaves every open file behind at the next exec but the first three: what the daemon's own parents left open in it.
+///
+/// Kernels before 5.11 cannot; the files stay open there.
+pub(crate) fn leave_files_behind() {
+    const FIRST: libc::c_long = 3;
+    const LAST: libc::c_long = libc::c_uint::MAX as libc::c_long;
+    #[allow(unsafe_code, reason = "rustix has no close_range")]
+    // SAFETY: no file is closed now, and no memory is touched.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, FIRST, LAST, libc::c_long::from(libc::CLOSE_RANGE_CLOEXEC));
+    }
+}
+
 /// What the children that were waited for, and theirs, have used.
 pub(crate) struct Usage {
     pub(crate) user: Duration,

@@ -57,12 +57,7 @@ impl BootClock {
 
     /// What to store.
     pub fn mark(&self, boot: String) -> Mark {
-        Mark {
-            boot,
-            offset: self.offset,
-            ticks: self.now().ticks(),
-            wall: self.wall().as_microsecond(),
-        }
+        Mark { boot, offset: self.offset, ticks: self.now().ticks(), wall: self.wall().as_microsecond() }
     }
 
     /// The same instant on the kernel's clock, microseconds.
@@ -130,7 +125,10 @@ mod tests {
         assert!(first.now() < Time::from_ticks(10_000_000));
         // Whatever the wall says, as long as the machine is up.
         let again = BootClock::resume(&mark, "one", Timestamp::MIN);
-        assert!(again.now() >= Time::from_ticks(mark.ticks) && again.now() < Time::from_ticks(mark.ticks + 10_000_000));
+        assert!(
+            again.now() >= Time::from_ticks(mark.ticks)
+                && again.now() < Time::from_ticks(mark.ticks + 10_000_000)
+        );
         let wall = Timestamp::from_microsecond(mark.wall + 3_600_000_000).unwrap();
         let rebooted = BootClock::resume(&mark, "two", wall);
         assert!(rebooted.now() >= Time::from_ticks(mark.ticks + 3_600_000_000));

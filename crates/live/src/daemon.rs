@@ -10,9 +10,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::api::{self, Access, BindError};
+use crate::api::{self, BindError};
 use crate::clock::{BootClock, Mark, Now};
-use crate::engine::{About, Engine, EngineError, Input, Setup};
+use crate::config::{Access, Configuration};
+use crate::engine::{About, Engine, EngineError, Input, Queue, Setup};
 use crate::model::{Problem, ProblemCode};
 use crate::process::Processes;
 use crate::service::{Caller, Question, Reply, Service};
@@ -28,16 +29,10 @@ const SLEPT: Duration = Duration::from_secs(2);
 /// With what a daemon is run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The machine and its queues.
-    pub setup: Setup,
-    /// The folder of the state.
-    pub state: PathBuf,
-    /// The socket for people.
-    pub socket: PathBuf,
-    /// Who may talk to it.
-    pub access: Access,
-    /// The configuration file.
-    pub configuration: Option<PathBuf>,
+    /// What it is to be.
+    pub configuration: Configuration,
+    /// The file that says so, if there is one.
+    pub file: Option<PathBuf>,
     /// The program that is the shim when it is called `PROGRAM shim FOLDER`.
     pub exe: PathBuf,
 }
@@ -85,10 +80,7 @@ impl Service for Line {
 ///
 /// # Errors
 /// What keeps it from running. Jobs run on whatever becomes of it.
-pub fn run(
-    options: Options,
-    reread: impl Fn() -> Result<Setup, String>,
-) -> Result<(), DaemonError> {
+pub fn run(options: Options, reread: impl Fn() -> Result<Configuration, String>) -> Result<(), DaemonError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -97,18 +89,18 @@ pub fn run(
     runtime.block_on(daemon(options, reread))
 }
 
-async fn daemon(options: Options, reread: impl Fn() -> Result<Setup, String>) -> Result<(), DaemonError> {
+async fn daemon(options: Options, reread: impl Fn() -> Result<Configuration, String>) -> Result<(), DaemonError> {
     let (sender, mut inputs) = unbounded_channel();
     // The state first: whoever has it is the daemon.
-    let store = Store::open(&options.state)?;
-    let socket = api::bind(&options.socket, options.access)?;
+    let store = Store::open(&options.configuration.state)?;
+    let socket = api::bind(&options.configuration.socket, access(options.configuration.access))?;
     let (mut engine, clock) = engine(&options, store, sender.clone())?;
     let signals = Signals::new().map_err(system("cannot wait for signals"))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(api::serve(socket, Line(sender), async move {
         let _ = stopped.await;
     }));
-    tracing::info!("ready on {}", options.socket.display());
+    tracing::info!("ready on {}", options.configuration.socket.display());
     let ended = turns(&mut engine, &clock, &mut inputs, signals, reread).await;
     drop(stop);
     // Answers that are on their way arrive; whoever waits for a job's end has to ask again.
@@ -124,16 +116,18 @@ fn engine(
     store: Store,
     reports: UnboundedSender<Input>,
 ) -> Result<(Engine<Processes>, BootClock), DaemonError> {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(system("cannot read the boot's name"))?;
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map_err(system("cannot read the boot's name"))?;
     let boot = boot.trim();
     let mark = store.meta("clock")?.and_then(|text| serde_json::from_str::<Mark>(&text).ok());
-    let clock = mark.map_or_else(BootClock::start, |mark| BootClock::resume(&mark, boot, jiff::Timestamp::now()));
-    let attempts = options.state.join("attempts");
+    let clock =
+        mark.map_or_else(BootClock::start, |mark| BootClock::resume(&mark, boot, jiff::Timestamp::now()));
+    let attempts = options.configuration.state.join("attempts");
     make_folder(&attempts)?;
-    let mut hands = Processes::new(attempts, options.exe.clone(), options.socket.clone(), clock, reports);
+    let mut hands = Processes::new(attempts, options.exe.clone(), options.configuration.socket.clone(), clock, reports);
     let about = About {
-        state: options.state.display().to_string(),
-        configuration: options.configuration.as_ref().map(|path| path.display().to_string()),
+        state: options.configuration.state.display().to_string(),
+        configuration: options.file.as_ref().map(|path| path.display().to_string()),
         owner: rustix::process::getuid().as_raw(),
         unenforced: crate::process::unenforced(),
         mark: Some(clock.mark(boot.to_owned())),
@@ -141,7 +135,7 @@ fn engine(
     };
     let store_attempts = crate::engine::attempts(&store)?;
     let over = hands.take_up(&store_attempts);
-    let mut engine = Engine::open(options.setup.clone(), about, store, hands, Now::of(&clock))?;
+    let mut engine = Engine::open(setup_of(&options.configuration, &clock), about, store, hands, Now::of(&clock))?;
     engine.begin(Now::of(&clock), over)?;
     Ok((engine, clock))
 }
@@ -152,7 +146,7 @@ async fn turns(
     clock: &BootClock,
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
-    reread: impl Fn() -> Result<Setup, String>,
+    reread: impl Fn() -> Result<Configuration, String>,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
@@ -191,16 +185,45 @@ async fn turns(
 fn reload(
     engine: &mut Engine<Processes>,
     clock: &BootClock,
-    reread: &impl Fn() -> Result<Setup, String>,
+    reread: &impl Fn() -> Result<Configuration, String>,
 ) -> Result<(), DaemonError> {
     match reread() {
         Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-        Ok(setup) => match engine.set_up(Now::of(clock), setup)? {
+        Ok(configuration) => match engine.set_up(Now::of(clock), setup_of(&configuration, clock))? {
             Ok(()) => tracing::info!("the configuration was read again"),
             Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
         },
     }
     Ok(())
+}
+
+/// The set-up in ticks: calendars are about wall time, as it is now.
+fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setup {
+    let now = Now::of(clock);
+    let zero = now.wall.as_microsecond().saturating_sub(now.ticks.ticks());
+    let queue = |queue: &crate::config::Queue| Queue {
+        name: queue.name.clone(),
+        policy: queue.policy.clone(),
+        pool: queue.pool.calendar(zero),
+        default_time: queue.default_time,
+        most_time: queue.most_time,
+        default_memory: queue.default_memory,
+        users: queue.users.clone(),
+    };
+    Setup {
+        queues: configuration.queues.iter().map(queue).collect(),
+        cpus: configuration.cpus.clone(),
+        grace: configuration.grace,
+        handover: configuration.handover,
+        alone: configuration.alone,
+    }
+}
+
+const fn access(access: Access) -> api::Access {
+    match access {
+        Access::Own => api::Access::Own,
+        Access::Everybody => api::Access::Everybody,
+    }
 }
 
 /// What a signal says.
@@ -269,4 +292,3 @@ fn make_folder(path: &Path) -> Result<(), DaemonError> {
     let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(path);
     made.map_err(|error| DaemonError::System { what: format!("cannot make {}", path.display()), error })
 }
-

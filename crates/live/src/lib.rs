@@ -13,6 +13,8 @@ pub mod clock;
 
 pub mod store;
 
+pub mod config;
+
 pub mod engine;
 
 pub mod process;
@@ -21,7 +23,10 @@ pub mod daemon;
 
 mod timer;
 
-mod users;
 pub mod api;
 
 pub mod client;
+
+pub mod submit;
+
+mod users;

@@ -21,7 +21,10 @@ impl Timer {
     pub(crate) fn new() -> io::Result<Timer> {
         let fd = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
         // SAFETY: the descriptor is owned by what is registered, and stays open until that is dropped.
-        #[allow(unsafe_code, reason = "tokio cannot see that a descriptor stays what it is; there is no other way to wait for one")]
+        #[allow(
+            unsafe_code,
+            reason = "tokio cannot see that a descriptor stays what it is; there is no other way to wait for one"
+        )]
         let fd = unsafe { AsyncFd::register(fd) }?;
         Ok(Timer { fd })
     }

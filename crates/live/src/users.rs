@@ -15,6 +15,7 @@ pub(crate) fn name(uid: u32) -> String {
 
 fn look_up(uid: u32) -> Option<String> {
     let users = fs::read_to_string("/etc/passwd").ok()?;
-    let line = users.lines().find(|line| line.split(':').nth(2).and_then(|of| of.parse().ok()) == Some(uid))?;
+    let line =
+        users.lines().find(|line| line.split(':').nth(2).and_then(|of| of.parse().ok()) == Some(uid))?;
     line.split(':').next().map(str::to_owned)
 }

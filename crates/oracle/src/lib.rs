@@ -36,6 +36,8 @@ mod sorted;
 
 mod hosts;
 
+mod pool;
+
 mod lsf;
 
 mod equipartition;
@@ -53,6 +55,7 @@ use crate::events::Simulation;
 
 pub use crate::hosts::{NaiveOnHosts, NaiveStart, schedule_on_hosts};
 pub use crate::lsf::{NaiveLsf, lsf_schedule};
+pub use crate::pool::{NaiveChange, NaiveFate, NaivePool, windows};
 
 /// A job: what its user asked for, and the truth that no policy looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,6 +16,8 @@ mod numbering;
 
 mod run;
 
+mod replay;
+
 pub use event_queue::EventQueue;
 pub use finished::{Finished, Observer, Standing, Stay};
 pub use in_order::{InOrder, Sink};
@@ -24,4 +26,5 @@ pub use metrics::{
     EXACT_MOST, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES, Measures,
     Metrics, Percentiles, SKETCH_ERROR, Series, Summary, student_t_95,
 };
+pub use replay::{Came, Outside, Past, Ran, replay};
 pub use run::{RunError, Simulation};

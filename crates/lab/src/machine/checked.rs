@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use miserly_core::{Kind, Resources};
 use miserly_policies::shared::Profile;
+use miserly_pools::kilobytes;
 use toml::Spanned;
 
 use super::file::{File, HostFile};
-use super::memory::kilobytes;
 use super::{HOSTS_MOST, Hosts, MachineError, MachineSpec, SHARINGS, SPANS, file_name, value_of};
 
 /// What is wrong, and where in the text.

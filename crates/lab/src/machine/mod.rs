@@ -6,8 +6,6 @@ mod checked;
 
 mod builtin;
 
-mod memory;
-
 #[cfg(test)]
 mod tests;
 

@@ -48,15 +48,16 @@ impl Owner {
         }
     }
 
-    /// Whether the end is on disk. A failure is tried again: as long as the shim is there, it can be asked for the end.
+    /// Whether the end is on disk. A failure is tried again: as long as the shim is there, it can be asked for the end. Where the
+    /// folder has been removed, nobody will ask.
     pub(super) fn is_finished(&mut self, now: BootTime) -> bool {
         let Some(finish) = self.finish.as_mut().filter(|finish| finish.try_at <= now) else { return false };
         match self.begun.folder.write_end(&finish.end) {
             Ok(()) => true,
             Err(error) => {
                 finish.wait(now);
-                eprintln!("{error}");
-                false
+                super::complain(&error);
+                self.begun.folder.is_removed()
             }
         }
     }

@@ -27,7 +27,8 @@ mod alarm;
 mod command;
 
 use std::env;
-use std::io;
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -35,6 +36,7 @@ use std::process::{Command, ExitCode, Stdio};
 use rustix::process::setsid;
 
 pub use self::stop::STOP_PATIENCE;
+use crate::sys;
 
 /// Says to a program which of the three it is.
 const STAGE: &str = "MISERLY_SHIM";
@@ -43,7 +45,7 @@ const COMMAND: &str = "command";
 
 /// What `shim DIR` does, where `DIR` is the folder of an attempt. The process must have no other thread, and no handlers of signals.
 ///
-/// For [`launch`](crate::launch) alone: where the folder has had a shim already, or is none, it changes nothing.
+/// For [`launch`](crate::launch()) alone: where the folder has had a shim already, or is none, it changes nothing.
 pub fn run(dir: &Path) -> ExitCode {
     let stage = env::var_os(STAGE);
     let done = match stage.as_ref().and_then(|stage| stage.to_str()) {
@@ -54,16 +56,22 @@ pub fn run(dir: &Path) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("miserly shim {}: {error}", dir.display());
+            complain(&format_args!("miserly shim {}: {error}", dir.display()));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes to the log of the folder. Where that is not possible, on a full disk, the job goes on all the same.
+fn complain(complaint: &dyn Display) {
+    let _ = writeln!(io::stderr(), "{complaint}");
 }
 
 /// Starts the shim in a session of its own and does not wait for it.
 fn leave_behind(dir: &Path) -> io::Result<()> {
     // Fails for the leader of a process group, which a program is that a shell started; its child is none.
     let _ = setsid();
+    sys::leave_files_behind();
     program(dir, OWNER).stdout(Stdio::null()).spawn().map(drop)
 }
 

@@ -55,9 +55,10 @@ pub(super) struct Owner {
 pub(super) fn own(dir: &Path) -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
     let children = sys::only_children().map_err(told)?;
-    std::env::set_current_dir("/").map_err(told)?;
     let mut launcher = begin::launcher().map_err(told)?;
     let begun = begin::begin(dir);
+    // No file system is kept from being unmounted.
+    std::env::set_current_dir("/").map_err(told)?;
     if let Some(line) = &mut launcher {
         let word =
             begun.as_ref().err().map_or(FirstWord::Begun, |refusal| FirstWord::Refused(refusal.clone()));
@@ -105,7 +106,7 @@ impl Owner {
             }
             if let Err(error) = self.look_after_children().and_then(|()| self.act(BootTime::now())) {
                 // No file is left in the system, or no memory: not a reason to let go of the job.
-                eprintln!("{error}");
+                super::complain(&error);
                 self.look_at = Some(BootTime::now().after(AGAIN));
             }
             self.accept();
@@ -153,6 +154,9 @@ impl Owner {
     }
 
     fn let_go(&mut self) -> Result<(), Failure> {
+        if self.course.ending().is_some() {
+            return Err(Failure::Ended);
+        }
         let pid = self.main.pid;
         let setup = |what: &str, error: &dyn ToString| Failure::Setup {
             what: what.to_owned(),

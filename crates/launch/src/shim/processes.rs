@@ -56,15 +56,13 @@ impl Processes {
         Ok(())
     }
 
-    /// Stops every process that has not stopped; those.
+    /// Stops every process; those that have not stopped yet.
     pub(super) fn stop(&self) -> io::Result<Vec<u32>> {
-        for stat in self.living()?.iter().filter(|stat| !stat.is_stopped()) {
-            send(stat, Signal::STOP)?;
-        }
+        self.signal(Signal::STOP)?;
         self.running()
     }
 
-    /// The processes that have not stopped.
+    /// The processes that were stopped and have not stopped yet.
     pub(super) fn running(&self) -> io::Result<Vec<u32>> {
         Ok(self.living()?.iter().filter(|stat| !stat.is_stopped()).map(|stat| stat.pid).collect())
     }

@@ -2,5 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
+mod at_most_once;
+mod classes;
+mod disk;
 mod ends;
+mod found;
+mod inherits;
+mod stops;
 mod support;
+mod window;

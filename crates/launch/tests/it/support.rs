@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use miserly_launch::{
-    BootTime, End, Found, Launcher, Limits, Mode, Order, Output, Reply, Shim, State, Told, find, launch,
+    BootTime, Cause, End, Found, Launcher, Limits, Mode, Order, Output, Reply, Shim, State, Told, find,
+    launch,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
@@ -95,6 +96,16 @@ impl Test {
     }
 }
 
+impl Drop for Test {
+    /// Leaves nothing running, also when the test has failed.
+    fn drop(&mut self) {
+        if let Ok(Found::Alive(mut shim)) = find(&self.dir()) {
+            let _ = shim.tell(&Told::Kill { grace: Duration::ZERO, cause: Cause::User });
+            gone(&shim);
+        }
+    }
+}
+
 /// Waits for the end of an attempt.
 #[track_caller]
 pub(crate) fn ended(shim: &Shim) -> End {
@@ -154,4 +165,10 @@ pub(crate) fn status(pid: u32, field: &str) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("a field");
     line.trim_start_matches(':').trim().to_owned()
+}
+
+/// Ends an attempt that has served its purpose.
+pub(crate) fn kill(shim: &mut Shim) {
+    done(shim, &Told::Kill { grace: Duration::ZERO, cause: Cause::User });
+    ended(shim);
 }

@@ -42,7 +42,9 @@ impl<S: Clone + Send + Sync + 'static> Documented<S> {
         let info = InfoBuilder::new()
             .title("Miserly")
             .version(env!("CARGO_PKG_VERSION"))
-            .description(Some("The daemon's API: HTTP and JSON on a unix socket. Whoever the kernel says is at the other end is who asks."))
+            .description(Some(
+                "HTTP and JSON on a unix socket. Who asks is who the kernel says is at the other end.",
+            ))
             .build();
         let document = OpenApiBuilder::new()
             .info(info)

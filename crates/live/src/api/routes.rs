@@ -63,7 +63,10 @@ async fn not_that_way(method: Method, uri: Uri) -> Refusal {
     post,
     path = "/v1/jobs",
     request_body = Submission,
-    responses((status = 201, description = "accepted", body = Submitted), (status = "default", description = "not accepted", body = Problem))
+    responses(
+        (status = 201, description = "accepted", body = Submitted),
+        (status = "default", description = "not accepted", body = Problem)
+    )
 )]
 async fn submit<S: Service>(
     State(service): State<S>,
@@ -78,7 +81,10 @@ async fn submit<S: Service>(
     post,
     path = "/v1/quote",
     request_body = Submission,
-    responses((status = 200, description = "what would be promised", body = Quote), (status = "default", description = "it would be refused", body = Problem))
+    responses(
+        (status = 200, description = "what would be promised", body = Quote),
+        (status = "default", description = "it would be refused", body = Problem)
+    )
 )]
 async fn quote<S: Service>(
     State(service): State<S>,
@@ -93,7 +99,10 @@ async fn quote<S: Service>(
     get,
     path = "/v1/jobs",
     params(Filter),
-    responses((status = 200, description = "the jobs", body = [JobView]), (status = "default", description = "no answer", body = Problem))
+    responses(
+        (status = 200, description = "the jobs", body = [JobView]),
+        (status = "default", description = "no answer", body = Problem)
+    )
 )]
 async fn jobs<S: Service>(State(service): State<S>, Asker(caller): Asker, Which(filter): Which) -> Answer {
     ask(&service, caller, Question::Jobs(filter)).await
@@ -104,7 +113,10 @@ async fn jobs<S: Service>(State(service): State<S>, Asker(caller): Asker, Which(
     get,
     path = "/v1/jobs/{n}",
     params(("n" = i64, Path, description = "the job's number")),
-    responses((status = 200, description = "the job", body = JobView), (status = "default", description = "no answer", body = Problem))
+    responses(
+        (status = 200, description = "the job", body = JobView),
+        (status = "default", description = "no answer", body = Problem)
+    )
 )]
 async fn job<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(job): Number) -> Answer {
     ask(&service, caller, Question::Job(job)).await
@@ -115,7 +127,10 @@ async fn job<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(
     get,
     path = "/v1/jobs/{n}/wait",
     params(("n" = i64, Path, description = "the job's number")),
-    responses((status = 200, description = "the job, ended", body = JobView), (status = "default", description = "no answer", body = Problem))
+    responses(
+        (status = 200, description = "the job, ended", body = JobView),
+        (status = "default", description = "no answer", body = Problem)
+    )
 )]
 async fn wait<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(job): Number) -> Answer {
     ask(&service, caller, Question::Wait(job)).await
@@ -127,7 +142,10 @@ async fn wait<S: Service>(State(service): State<S>, Asker(caller): Asker, Number
     path = "/v1/jobs/{n}/cancel",
     params(("n" = i64, Path, description = "the job's number, or its array's")),
     request_body = CancelRequest,
-    responses((status = 200, description = "on which jobs it was done", body = Handed), (status = "default", description = "not done", body = Problem))
+    responses(
+        (status = 200, description = "on which jobs it was done", body = Handed),
+        (status = "default", description = "not done", body = Problem)
+    )
 )]
 async fn cancel<S: Service>(
     State(service): State<S>,
@@ -143,7 +161,10 @@ async fn cancel<S: Service>(
     post,
     path = "/v1/jobs/{n}/hold",
     params(("n" = i64, Path, description = "the job's number")),
-    responses((status = 200, description = "done", body = Handed), (status = "default", description = "not done", body = Problem))
+    responses(
+        (status = 200, description = "done", body = Handed),
+        (status = "default", description = "not done", body = Problem)
+    )
 )]
 async fn hold<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(job): Number) -> Answer {
     ask(&service, caller, Question::Hold(job)).await
@@ -154,7 +175,10 @@ async fn hold<S: Service>(State(service): State<S>, Asker(caller): Asker, Number
     post,
     path = "/v1/jobs/{n}/release",
     params(("n" = i64, Path, description = "the job's number")),
-    responses((status = 200, description = "done", body = Handed), (status = "default", description = "not done", body = Problem))
+    responses(
+        (status = 200, description = "done", body = Handed),
+        (status = "default", description = "not done", body = Problem)
+    )
 )]
 async fn release<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(job): Number) -> Answer {
     ask(&service, caller, Question::Release(job)).await
@@ -165,7 +189,10 @@ async fn release<S: Service>(State(service): State<S>, Asker(caller): Asker, Num
     post,
     path = "/v1/jobs/{n}/requeue",
     params(("n" = i64, Path, description = "the job's number")),
-    responses((status = 200, description = "done", body = Handed), (status = "default", description = "not done", body = Problem))
+    responses(
+        (status = 200, description = "done", body = Handed),
+        (status = "default", description = "not done", body = Problem)
+    )
 )]
 async fn requeue<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(job): Number) -> Answer {
     ask(&service, caller, Question::Requeue(job)).await
@@ -177,7 +204,10 @@ async fn requeue<S: Service>(State(service): State<S>, Asker(caller): Asker, Num
     path = "/v1/jobs/{n}/extend",
     params(("n" = i64, Path, description = "the job's number")),
     request_body = ExtendRequest,
-    responses((status = 200, description = "the job with its longer window", body = JobView), (status = "default", description = "not done", body = Problem))
+    responses(
+        (status = 200, description = "the job with its longer window", body = JobView),
+        (status = "default", description = "not done", body = Problem)
+    )
 )]
 async fn extend<S: Service>(
     State(service): State<S>,
@@ -192,7 +222,10 @@ async fn extend<S: Service>(
 #[utoipa::path(
     get,
     path = "/v1/pools",
-    responses((status = 200, description = "the pools", body = Pools), (status = "default", description = "no answer", body = Problem))
+    responses(
+        (status = 200, description = "the pools", body = Pools),
+        (status = "default", description = "no answer", body = Problem)
+    )
 )]
 async fn pools<S: Service>(State(service): State<S>, Asker(caller): Asker) -> Answer {
     ask(&service, caller, Question::Pools).await
@@ -202,7 +235,10 @@ async fn pools<S: Service>(State(service): State<S>, Asker(caller): Asker) -> An
 #[utoipa::path(
     get,
     path = "/v1/status",
-    responses((status = 200, description = "how it is", body = Status), (status = "default", description = "no answer", body = Problem))
+    responses(
+        (status = 200, description = "how it is", body = Status),
+        (status = "default", description = "no answer", body = Problem)
+    )
 )]
 async fn status<S: Service>(State(service): State<S>, Asker(caller): Asker) -> Answer {
     ask(&service, caller, Question::Status).await
@@ -213,7 +249,10 @@ async fn status<S: Service>(State(service): State<S>, Asker(caller): Asker) -> A
     post,
     path = "/v1/drain",
     request_body = DrainRequest,
-    responses((status = 200, description = "done", body = Handed), (status = "default", description = "not done", body = Problem))
+    responses(
+        (status = 200, description = "done", body = Handed),
+        (status = "default", description = "not done", body = Problem)
+    )
 )]
 async fn drain<S: Service>(
     State(service): State<S>,

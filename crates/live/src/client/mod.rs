@@ -24,7 +24,11 @@ pub use find::{NoSocket, find};
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody is there.
-    #[error("no daemon answers on {}: {error}; start one with `miserly daemon`, or say where it is with --socket or MISERLY_SOCKET", .socket.display())]
+    #[error(
+        "no daemon answers on {}: {error}; start one with `miserly daemon`, or say where it is with --socket or \
+         MISERLY_SOCKET",
+        .socket.display()
+    )]
     NoDaemon {
         /// Where it was looked for.
         socket: PathBuf,

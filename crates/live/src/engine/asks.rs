@@ -80,7 +80,9 @@ impl<H: Hands> Engine<H> {
         let wanted = |record: &&Record| {
             filter.uid.is_none_or(|uid| record.uid == uid)
                 && filter.queue.as_ref().is_none_or(|queue| record.queue == *queue)
-                && filter.array.is_none_or(|array| record.array.map_or(record.number, |(first, _)| first) == array)
+                && filter
+                    .array
+                    .is_none_or(|array| record.array.map_or(record.number, |(first, _)| first) == array)
         };
         let mut views: Vec<JobView> = Vec::new();
         if filter.all {
@@ -90,8 +92,10 @@ impl<H: Hands> Engine<H> {
                 array: filter.array,
                 limit: Some(filter.limit.unwrap_or(1000)),
             };
-            let rows =
-                self.store.jobs(Some(&ended)).map_err(|error| problem(ProblemCode::Storage, error.to_string()))?;
+            let rows = self
+                .store
+                .jobs(Some(&ended))
+                .map_err(|error| problem(ProblemCode::Storage, error.to_string()))?;
             for row in rows {
                 views.push(self.view(now, &super::start::record(&row)?));
             }
@@ -102,7 +106,10 @@ impl<H: Hands> Engine<H> {
 
     fn drain(&mut self, caller: Caller, on: bool) -> Result<Reply, Problem> {
         if caller.uid != 0 && caller.uid != self.owner {
-            return Err(problem(ProblemCode::Forbidden, "only whoever runs the daemon, or root, can drain it"));
+            return Err(problem(
+                ProblemCode::Forbidden,
+                "only whoever runs the daemon, or root, can drain it",
+            ));
         }
         self.draining = on;
         self.turn.meta_changed = true;
@@ -113,18 +120,19 @@ impl<H: Hands> Engine<H> {
     pub(super) fn retie(&mut self, now: Now) -> Result<(), EngineError> {
         // Each time a job is tied closer or let go, at most as often as there are ties.
         for _ in 0..=self.tied.len() {
+            let at = self.fresh(now)?;
             let mut round = Round::default();
-            self.loosen(&mut round);
-            self.bring_in(self.last.max(now.ticks), &mut round);
+            self.loosen(at, &mut round);
+            self.bring_in(at, &mut round);
             if round.is_empty() {
                 return Ok(());
             }
-            self.play(now, self.last.max(now.ticks), round)?;
+            self.play(now, at, round)?;
         }
         Ok(())
     }
 
-    fn loosen(&mut self, round: &mut Round) {
+    fn loosen(&mut self, at: Time, round: &mut Round) {
         for number in self.tied.clone() {
             let Some(record) = self.records.get_mut(&number) else { continue };
             let before = record.after.len();
@@ -144,7 +152,6 @@ impl<H: Hands> Engine<H> {
                     self.tied.remove(&number);
                 }
             } else if back && !loose && self.knows_ends_before(number) {
-                let at = self.last;
                 self.submit_record(at, number, round);
             }
         }

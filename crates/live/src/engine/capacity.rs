@@ -23,7 +23,7 @@ impl<H: Hands> Engine<H> {
             let queue = u32::try_from(place).unwrap_or(u32::MAX);
             if self.system.queues()[place].ledger().machine().capacity() != capacity {
                 let fault = Some(Fault::Capacity { queue, capacity });
-                self.play(now, self.last.max(now.ticks), Round { fault, ..Round::default() })?;
+                self.play_now(now, Round { fault, ..Round::default() })?;
             }
         }
         Ok(())

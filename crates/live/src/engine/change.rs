@@ -34,7 +34,7 @@ impl<H: Hands> Engine<H> {
             }
         }
         if !round.is_empty() {
-            self.play(now, self.last.max(now.ticks), round)?;
+            self.play_now(now, round)?;
         }
         for job in over {
             let phase = Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None };
@@ -75,7 +75,7 @@ impl<H: Hands> Engine<H> {
         if stands == Stands::In {
             let mut round = Round::default();
             round.withdrawn.extend(self.handles.get(&job));
-            self.play(now, self.last.max(now.ticks), round)?;
+            self.play_now(now, round)?;
         }
         if let Some(record) = self.records.get_mut(&job) {
             record.stands = Stands::Back { held: true };
@@ -94,7 +94,7 @@ impl<H: Hands> Engine<H> {
             Ok(_) => return Ok(Err(problem(ProblemCode::Conflict, format!("job {job} is not held")))),
             Err(problem) => return Ok(Err(problem)),
         }
-        let at = self.last.max(now.ticks);
+        let at = self.fresh(now)?;
         let mut round = Round::default();
         if let Some(mut record) = self.records.remove(&job) {
             record.stands = Stands::Back { held: false };
@@ -132,13 +132,18 @@ impl<H: Hands> Engine<H> {
             Err(problem) => return Ok(Err(problem)),
         };
         if !by.is_finite() || by <= 0.0 || by > 1e12 {
-            return Ok(Err(Problem::with_field("by", "a window is made longer by a number of seconds above 0")));
+            return Ok(Err(Problem::with_field(
+                "by",
+                "a window is made longer by a number of seconds above 0",
+            )));
         }
         let longer = Span::from_ticks((by * 1e6).round() as i64);
         let time = Span::from_ticks(record.time) + longer;
-        let most = self.setup.queues.iter().find(|queue| queue.name == record.queue).and_then(|q| q.most_time);
+        let most =
+            self.setup.queues.iter().find(|queue| queue.name == record.queue).and_then(|q| q.most_time);
         if let Some(most) = most.filter(|most| time > *most) {
-            let told = format!("job {job} would run for {time} s: its queue lets jobs run for at most {most} s");
+            let told =
+                format!("job {job} would run for {time} s: its queue lets jobs run for at most {most} s");
             return Ok(Err(problem(ProblemCode::Refused, told)));
         }
         let Some(handle) = self.handles.get(&job).copied() else {
@@ -152,7 +157,7 @@ impl<H: Hands> Engine<H> {
         }
         let mut round = Round::default();
         round.amended.push(amendment);
-        self.play(now, self.last.max(now.ticks), round)?;
+        self.play_now(now, round)?;
         self.lengthen(job, time);
         Ok(self.view_of(now, job))
     }
@@ -177,7 +182,8 @@ impl<H: Hands> Engine<H> {
         Ok(match broken {
             None => Ok(()),
             Some(other) => {
-                let told = format!("job {job} cannot have a longer window: the promise to job {other} would break");
+                let told =
+                    format!("job {job} cannot have a longer window: the promise to job {other} would break");
                 Err(Problem { job: Some(other), ..problem(ProblemCode::Refused, told) })
             }
         })
@@ -207,5 +213,8 @@ impl<H: Hands> Engine<H> {
 }
 
 fn runs(job: i64) -> Problem {
-    problem(ProblemCode::Conflict, format!("job {job} has begun to run; `miserly requeue` ends it and runs it again"))
+    problem(
+        ProblemCode::Conflict,
+        format!("job {job} has begun to run; `miserly requeue` ends it and runs it again"),
+    )
 }

@@ -102,7 +102,9 @@ impl Record {
         let wall = |at: Time| now.wall_at(at);
         let start = self.started.map(|at| wall(Time::from_ticks(at)));
         match outcome {
-            Outcome::Ended { at, exit, by: None } if self.run.as_ref().is_none_or(|run| run.ending.is_none()) => {
+            Outcome::Ended { at, exit, by: None }
+                if self.run.as_ref().is_none_or(|run| run.ending.is_none()) =>
+            {
                 Phase::Done { start: start.unwrap_or(wall(*at)), end: wall(*at), exit: *exit }
             }
             Outcome::Ended { at, exit, by } => {

@@ -155,9 +155,11 @@ impl JournalLine {
     /// That a daemon began with this set-up.
     pub fn began(at: Time, wall: i64, setup: &Setup) -> JournalLine {
         let queue = |queue: &super::setup::Queue| {
-            let steps: Vec<_> = queue.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect();
+            let steps: Vec<_> =
+                queue.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect();
             let first = steps.first().map_or(0, |(at, _)| *at);
-            let again = queue.pool.next(Time::ZERO).map(|_| first.saturating_add(queue.pool.period().ticks()));
+            let again =
+                queue.pool.next(Time::ZERO).map(|_| first.saturating_add(queue.pool.period().ticks()));
             QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool: steps, again }
         };
         let queues = setup.queues.iter().map(queue).collect();
@@ -182,7 +184,11 @@ impl RoundLine {
                 .collect(),
             overdue: round.overdue.iter().map(|job| number(*job)).collect(),
             withdrawn: round.withdrawn.iter().map(|job| number(*job)).collect(),
-            amended: round.amended.iter().map(|amended| AmendedLine::of(amended, number(amended.job))).collect(),
+            amended: round
+                .amended
+                .iter()
+                .map(|amended| AmendedLine::of(amended, number(amended.job)))
+                .collect(),
             away: round.fault == Some(Fault::Away),
             capacity,
             submitted: round.submitted.iter().map(|one| SavedRequest::of(&one.request)).collect(),

@@ -38,14 +38,15 @@ mod paths;
 
 mod start;
 
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{JobId, Span, System, Time, Violation};
 use tokio::sync::oneshot;
 
 pub use hands::{Action, Attempt, Hands, Launch, Outcome};
-pub use journal::{AmendedLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine, RoundLine};
+pub use journal::{
+    AmendedLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine, RoundLine,
+};
 pub use record::{Ending, Record, Run, Stands, ToldAt};
 pub use saved::{SavedBroken, SavedEntry, SavedRequest};
 pub use setup::{Queue, Setup};
@@ -100,7 +101,9 @@ pub enum EngineError {
         problem: String,
     },
     /// The jobs that run hold more than their pool now has.
-    #[error("queue {queue}: the jobs that run hold more than its pool has now; let them end first, or give it more")]
+    #[error(
+        "queue {queue}: the jobs that run hold more than its pool has now; let them end first, or give it more"
+    )]
     Pool {
         /// The queue.
         queue: String,
@@ -193,16 +196,23 @@ impl<H: Hands> Engine<H> {
 
     /// When the engine wants a turn, if nothing happens before.
     pub fn next_moment(&self) -> Option<Time> {
-        if self.retry.is_some() {
-            return self.retry;
-        }
+        self.retry.or_else(|| self.next_due())
+    }
+
+    /// When something is due next, if nothing happens before.
+    fn next_due(&self) -> Option<Time> {
         let ends = self.running.iter().filter_map(|number| self.expected_end(*number));
         let back = self.tied.iter().filter_map(|number| self.records.get(number)?.back_until());
         ends.chain(back).chain(self.system.wake()).min()
     }
 
     /// Plays what happened, at the instants at which it did, and what was due between.
-    fn play_all(&mut self, now: Now, overs: Vec<(Attempt, Outcome)>, rest: Vec<Input>) -> Result<(), EngineError> {
+    fn play_all(
+        &mut self,
+        now: Now,
+        overs: Vec<(Attempt, Outcome)>,
+        rest: Vec<Input>,
+    ) -> Result<(), EngineError> {
         if rest.iter().any(|input| matches!(input, Input::Slept)) {
             self.away(now, overs)?;
         } else {
@@ -318,4 +328,3 @@ impl<H: Hands> Engine<H> {
 fn problem(code: ProblemCode, message: impl Into<String>) -> Problem {
     Problem::new(code, message)
 }
-

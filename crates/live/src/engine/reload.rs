@@ -31,7 +31,7 @@ impl<H: Hands> Engine<H> {
         let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
         self.turn.lines.push(super::rounds::json(&began));
         let round = Round { fault: Some(Fault::Away), ..Round::default() };
-        self.play(now, self.last.max(now.ticks), round)?;
+        self.play_now(now, round)?;
         self.write_down()?;
         self.carry_out(now);
         Ok(Ok(()))
@@ -57,7 +57,11 @@ impl<H: Hands> Engine<H> {
         let lost = trial.queues().iter().zip(&setup.queues).find_map(|(queue, setup)| {
             use miserly_policies::Promises;
             let silent = setup.policy.promises() == Promises::Nothing;
-            queue.ledger().waiting().map(|job| self.number(job)).find(|number| silent && promised(*number).is_some())
+            queue
+                .ledger()
+                .waiting()
+                .map(|job| self.number(job))
+                .find(|number| silent && promised(*number).is_some())
         });
         Ok(match effects.iter().find_map(suffers).or(lost) {
             None => Ok(()),
@@ -83,7 +87,8 @@ impl<H: Hands> Engine<H> {
                 let request = miserly_core::Request { queue: u32::try_from(*queue).ok(), ..entry.request };
                 entries[*queue].push((*job, Entry { request, ..entry }));
             }
-            let runs_elsewhere = record.run.as_ref().is_some_and(|run| run.cpus.iter().any(|cpu| !setup.cpus.contains(cpu)));
+            let runs_elsewhere =
+                record.run.as_ref().is_some_and(|run| run.cpus.iter().any(|cpu| !setup.cpus.contains(cpu)));
             if runs_elsewhere {
                 let told = format!("job {} runs on processors that are gone", record.number);
                 return Err(Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, told) });

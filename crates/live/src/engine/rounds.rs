@@ -1,20 +1,38 @@
 //! Rounds: what happens is told to the system at the instant at which it happened.
 
-use miserly_core::{Effect, Expected, JobId, Round, State, Submission, Time};
+use miserly_core::{Effect, Expected, JobId, Round, Span, State, Submission, Time};
 
-use super::{Attempt, Engine, EngineError, Hands, JournalLine, Outcome, Record, RoundLine, SavedEntry, Stands};
+use super::{
+    Attempt, Engine, EngineError, Hands, JournalLine, Outcome, Record, RoundLine, SavedEntry, Stands,
+};
 use crate::clock::Now;
 
 impl<H: Hands> Engine<H> {
+    /// The instant of the next round: now, or a tick after the last one. All that is due by then is played before, so that no two
+    /// rounds have an instant in common: what is written down says what came first.
+    pub(super) fn fresh(&mut self, now: Now) -> Result<Time, EngineError> {
+        loop {
+            let at = now.ticks.max(self.last + Span::TICK);
+            if self.next_due().is_none_or(|due| due > at) {
+                return Ok(at);
+            }
+            self.play_due(Now { ticks: at, wall: now.wall_at(at) }, vec![])?;
+        }
+    }
+
     /// Plays all that was due up to now, and the ends of processes, each at its instant. An instant never goes back: what
     /// comes to be known later than something that was played is played then.
-    pub(super) fn play_due(&mut self, now: Now, overs: Vec<(Time, Attempt, Outcome)>) -> Result<(), EngineError> {
+    pub(super) fn play_due(
+        &mut self,
+        now: Now,
+        overs: Vec<(Time, Attempt, Outcome)>,
+    ) -> Result<(), EngineError> {
         let mut overs = overs.into_iter().peekable();
         loop {
             let over = overs.peek().map(|(at, ..)| *at);
-            let due = self.next_moment().into_iter().chain(over).min();
+            let due = self.next_due().into_iter().chain(over).min();
             let Some(at) = due.filter(|at| *at <= now.ticks) else { return Ok(()) };
-            let at = at.max(self.last);
+            let at = at.max(self.last + Span::TICK);
             let mut round = Round::default();
             while let Some((_, attempt, outcome)) = overs.next_if(|(when, ..)| *when <= at) {
                 self.over(now, at, attempt, outcome, &mut round);
@@ -26,7 +44,7 @@ impl<H: Hands> Engine<H> {
     }
 
     /// Jobs that should have ended by now, and that are not known to have.
-    fn find_overdue(&self, at: Time, round: &mut Round) {
+    pub(super) fn find_overdue(&self, at: Time, round: &mut Round) {
         for number in &self.running {
             let Some(job) = self.handles.get(number) else { continue };
             let gone = round.ended.iter().any(|ended| ended.job == *job);
@@ -39,8 +57,13 @@ impl<H: Hands> Engine<H> {
     /// Jobs that were kept back until now.
     pub(super) fn bring_in(&mut self, at: Time, round: &mut Round) {
         let due = |record: &&Record| record.back_until().is_some_and(|until| until <= at);
-        let due: Vec<i64> =
-            self.tied.iter().filter_map(|number| self.records.get(number)).filter(due).map(|r| r.number).collect();
+        let due: Vec<i64> = self
+            .tied
+            .iter()
+            .filter_map(|number| self.records.get(number))
+            .filter(due)
+            .map(|r| r.number)
+            .collect();
         for number in due {
             self.submit_record(at, number, round);
         }
@@ -51,7 +74,9 @@ impl<H: Hands> Engine<H> {
         let job = self.new_handle(number);
         let begin = self.begin_of(number);
         let Some(record) = self.records.get_mut(&number) else { return };
-        let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == record.queue) else { return };
+        let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == record.queue) else {
+            return;
+        };
         record.stands = Stands::In;
         let request = record.request(&self.setup, queue, at, begin);
         self.tied.remove(&number);
@@ -62,10 +87,23 @@ impl<H: Hands> Engine<H> {
         round.submitted.push(Submission { job, request });
     }
 
+    /// Plays a round now.
+    pub(super) fn play_now(&mut self, now: Now, round: Round) -> Result<Vec<(i64, Effect)>, EngineError> {
+        let at = self.fresh(now)?;
+        self.play(now, at, round)
+    }
+
     /// Plays a round, if anything happened in it or something was due, and takes in what comes of it.
-    pub(super) fn play(&mut self, now: Now, at: Time, mut round: Round) -> Result<Vec<(i64, Effect)>, EngineError> {
+    pub(super) fn play(
+        &mut self,
+        now: Now,
+        at: Time,
+        mut round: Round,
+    ) -> Result<Vec<(i64, Effect)>, EngineError> {
         self.last = at;
-        round.ended.sort_by_key(|ended| self.system.ledger_of(ended.job).map(|ledger| start_of(ledger, ended.job)));
+        round
+            .ended
+            .sort_by_key(|ended| self.system.ledger_of(ended.job).map(|ledger| start_of(ledger, ended.job)));
         let mut line = RoundLine::of(at, now.wall.as_microsecond(), &round, |job| self.number(job));
         let gone: Vec<JobId> =
             round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied()).collect();
@@ -73,7 +111,8 @@ impl<H: Hands> Engine<H> {
         self.system.round(at, &mut round, &mut effects)?;
         let effects: Vec<(i64, Effect)> =
             effects.into_iter().map(|effect| (self.number(effect.job()), effect)).collect();
-        line.effects = effects.iter().map(|(number, effect)| super::EffectLine::of(effect, *number)).collect();
+        line.effects =
+            effects.iter().map(|(number, effect)| super::EffectLine::of(effect, *number)).collect();
         self.turn.lines.push(json(&JournalLine::Round(Box::new(line))));
         self.note_changes();
         for job in gone {
@@ -113,7 +152,8 @@ impl<H: Hands> Engine<H> {
 
     /// A handle that no job has, for this one.
     pub(super) fn new_handle(&mut self, number: i64) -> JobId {
-        let free = self.numbers.iter().position(Option::is_none).filter(|_| self.handles.len() < self.numbers.len());
+        let free =
+            self.numbers.iter().position(Option::is_none).filter(|_| self.handles.len() < self.numbers.len());
         let index = free.unwrap_or_else(|| {
             self.numbers.push(None);
             self.numbers.len() - 1

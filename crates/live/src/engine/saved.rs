@@ -4,8 +4,8 @@
 //! version that was ever released loads.
 
 use miserly_core::{
-    Broken, Entry, Expected, HostId, Kind, Memo, Pes, Placement, Progress, Promise, Request, Resources, Share, SlotId, Span, State, Terms,
-    Time,
+    Broken, Entry, Expected, HostId, Kind, Memo, Pes, Placement, Progress, Promise, Request, Resources,
+    Share, SlotId, Span, State, Terms, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +77,12 @@ enum SavedState {
         on: Vec<SavedShare>,
         quantum: Option<i64>,
     },
-    Suspended { start: i64, until: i64, by: u64, on: Vec<SavedShare> },
+    Suspended {
+        start: i64,
+        until: i64,
+        by: u64,
+        on: Vec<SavedShare>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -184,7 +189,12 @@ impl SavedRequest {
             in_window_only: self.in_window_only,
             restartable: self.restartable,
         };
-        Request { user: self.user, queue: self.queue, terms, ..Request::new(self.number, submit, estimate, demand) }
+        Request {
+            user: self.user,
+            queue: self.queue,
+            terms,
+            ..Request::new(self.number, submit, estimate, demand)
+        }
     }
 }
 
@@ -304,7 +314,10 @@ impl SavedMemo {
 }
 
 fn shares(placement: &Placement) -> Vec<SavedShare> {
-    let saved = |share: &Share| SavedShare { host: share.host.0, amount: Kind::ALL.map(|kind| share.amount.get(kind)) };
+    let saved = |share: &Share| SavedShare {
+        host: share.host.0,
+        amount: Kind::ALL.map(|kind| share.amount.get(kind)),
+    };
     placement.shares().iter().map(saved).collect()
 }
 

@@ -42,7 +42,9 @@ impl Queue {
     pub fn machine(&self) -> Machine {
         match self.pool.next(miserly_core::Time::ZERO) {
             Some(_) => Machine::pool(self.name.clone(), self.pool.clone()),
-            None => Machine::of(vec![miserly_core::Host { name: self.name.clone(), capacity: self.pool.most() }]),
+            None => {
+                Machine::of(vec![miserly_core::Host { name: self.name.clone(), capacity: self.pool.most() }])
+            }
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{Entry, Fault, JobId, Round, State, System, Time};
+use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
 use super::cpus::Cpus;
 use super::{
-    Attempt, Counts, Engine, EngineError, Hands, JournalLine, Outcome, Record, Run, SavedEntry, Setup, Stands, Turn,
+    Attempt, Counts, Engine, EngineError, Hands, JournalLine, Outcome, Record, Run, SavedEntry, Setup,
+    Stands, Turn,
 };
 use crate::clock::{Mark, Now};
 use crate::model::{Problem, ProblemCode, Unenforced};
@@ -42,7 +43,13 @@ impl<H: Hands> Engine<H> {
     ///
     /// # Errors
     /// If the state cannot be read, or what is in it makes no sense.
-    pub fn open(setup: Setup, about: About, store: Store, hands: H, now: Now) -> Result<Engine<H>, EngineError> {
+    pub fn open(
+        setup: Setup,
+        about: About,
+        store: Store,
+        hands: H,
+        now: Now,
+    ) -> Result<Engine<H>, EngineError> {
         let system = setup.system().map_err(|_| EngineError::Pool { queue: String::new() })?;
         let cpus = Cpus::new(&setup.cpus);
         let mut engine = Engine {
@@ -78,7 +85,11 @@ impl<H: Hands> Engine<H> {
     /// # Errors
     /// As [`turn`](Engine::turn).
     pub fn begin(&mut self, now: Now, meanwhile: Vec<(Attempt, Outcome)>) -> Result<(), EngineError> {
-        self.turn.lines.push(super::rounds::json(&JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup)));
+        self.turn.lines.push(super::rounds::json(&JournalLine::began(
+            now.ticks,
+            now.wall.as_microsecond(),
+            &self.setup,
+        )));
         self.away(now, meanwhile)?;
         self.retie(now)?;
         self.write_down()?;
@@ -88,11 +99,13 @@ impl<H: Hands> Engine<H> {
 
     /// Nobody scheduled until now: all that happened meanwhile happens now.
     pub(super) fn away(&mut self, now: Now, meanwhile: Vec<(Attempt, Outcome)>) -> Result<(), EngineError> {
-        let at = self.last.max(now.ticks);
+        // Not what was due before: it was not done then.
+        let at = now.ticks.max(self.last + Span::TICK);
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         for (attempt, outcome) in meanwhile {
             self.over(now, at, attempt, outcome, &mut round);
         }
+        self.find_overdue(at, &mut round);
         self.play(now, at, round)?;
         Ok(())
     }
@@ -104,7 +117,8 @@ impl<H: Hands> Engine<H> {
             matches!(record.entry.as_ref().map(|entry| entry.entry().state), Some(State::Running { .. }))
         };
         self.running = records.values().filter(runs).map(|record| record.number).collect();
-        let tied = |record: &&Record| record.stands == (Stands::Back { held: false }) || !record.after.is_empty();
+        let tied =
+            |record: &&Record| record.stands == (Stands::Back { held: false }) || !record.after.is_empty();
         self.tied = records.values().filter(tied).map(|record| record.number).collect();
         self.cpus = Cpus::new(&self.setup.cpus);
         for Run { cpus, .. } in records.values().filter_map(|record| record.run.as_ref()) {
@@ -133,7 +147,9 @@ impl<H: Hands> Engine<H> {
         let mut handles = BTreeMap::new();
         let mut entries: Vec<Vec<(JobId, Entry)>> = self.setup.queues.iter().map(|_| vec![]).collect();
         for record in records.values() {
-            let Some(entry) = record.entry.as_ref().filter(|_| record.is_in()).map(SavedEntry::entry) else { continue };
+            let Some(entry) = record.entry.as_ref().filter(|_| record.is_in()).map(SavedEntry::entry) else {
+                continue;
+            };
             let place = self.setup.queues.iter().position(|queue| queue.name == record.queue);
             let queue = place.ok_or_else(|| EngineError::Record {
                 job: record.number,
@@ -169,7 +185,10 @@ pub fn attempts(store: &Store) -> Result<Vec<Attempt>, EngineError> {
 /// The record that a row of the store has.
 pub(super) fn record(row: &Row) -> Result<Record, Problem> {
     let bad = |error: serde_json::Error| {
-        Problem::new(ProblemCode::Storage, format!("what is on disk of job {} makes no sense: {error}", row.number))
+        Problem::new(
+            ProblemCode::Storage,
+            format!("what is on disk of job {} makes no sense: {error}", row.number),
+        )
     };
     serde_json::from_str(&row.body).map_err(bad)
 }

@@ -17,7 +17,10 @@ const ARRAY_MOST: usize = 10_000;
 impl<H: Hands> Engine<H> {
     pub(super) fn submit(&mut self, now: Now, caller: Caller, submission: Submission) -> Asked {
         if self.draining {
-            return Ok(Err(problem(ProblemCode::Unavailable, "the daemon accepts no new jobs (miserly drain --undo)")));
+            return Ok(Err(problem(
+                ProblemCode::Unavailable,
+                "the daemon accepts no new jobs (miserly drain --undo)",
+            )));
         }
         let records = match self.records_of(now, caller, &submission) {
             Ok(records) => records,
@@ -31,7 +34,7 @@ impl<H: Hands> Engine<H> {
         }
         let numbers: Vec<i64> = records.iter().map(|record| record.number).collect();
         self.next_number += i64::try_from(records.len()).unwrap_or(i64::MAX);
-        let at = self.last.max(now.ticks);
+        let at = self.fresh(now)?;
         let mut round = Round::default();
         for record in records {
             self.enter(at, record, &mut round);
@@ -68,7 +71,8 @@ impl<H: Hands> Engine<H> {
         if !free {
             return;
         }
-        let knows = self.setup.queues.iter().any(|q| q.name == self.records[&number].queue && q.knows_begin());
+        let knows =
+            self.setup.queues.iter().any(|q| q.name == self.records[&number].queue && q.knows_begin());
         let record = &self.records[&number];
         let due = record.back_until().is_some_and(|until| until <= at || knows);
         if due || (!record.after.is_empty() && self.knows_ends_before(number)) {
@@ -90,8 +94,12 @@ impl<H: Hands> Engine<H> {
     }
 
     /// What would come of these jobs in their queue as it is now.
-    fn tried(&mut self, now: Now, records: &[Record]) -> Result<Result<Vec<Option<Window>>, Problem>, EngineError> {
-        let at = self.last.max(now.ticks);
+    fn tried(
+        &mut self,
+        now: Now,
+        records: &[Record],
+    ) -> Result<Result<Vec<Option<Window>>, Problem>, EngineError> {
+        let at = self.fresh(now)?;
         let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == records[0].queue) else {
             return Ok(Ok(vec![]));
         };
@@ -173,7 +181,8 @@ impl<H: Hands> Engine<H> {
     }
 
     fn queue_for(&self, caller: Caller, name: Option<&str>) -> Result<&Queue, Problem> {
-        let known = || self.setup.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
+        let known =
+            || self.setup.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
         let queue = match name {
             None => self.setup.queues.first(),
             Some(name) => self.setup.queues.iter().find(|queue| queue.name == name),
@@ -202,17 +211,16 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
     if submission.command.iter().any(|arg| nul(arg))
         || submission.environment.iter().any(|(name, value)| nul(name) || nul(value) || name.contains('='))
     {
-        return Err(Problem::with_field("command", "arguments and environment have no NUL, and names no '='"));
+        return Err(Problem::with_field(
+            "command",
+            "arguments and environment have no NUL, and names no '='",
+        ));
     }
     let time = time_of(queue, submission.time)?;
     let most = queue.pool.most();
     if submission.cpus == 0 || submission.cpus > most.cpus_count() {
-        let told = format!(
-            "{} cpus: queue {} has at most {}",
-            submission.cpus,
-            queue.name,
-            most.cpus_count()
-        );
+        let told =
+            format!("{} cpus: queue {} has at most {}", submission.cpus, queue.name, most.cpus_count());
         return Err(refused_field("cpus", submission.cpus == 0, told));
     }
     let memory = submission.memory.map_or(queue.default_memory, |bytes| bytes.div_ceil(1024));
@@ -233,7 +241,9 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
     let ticks = (secs * 1e6).round() as i64;
     let time = match (ticks, queue.default_time) {
         (0, Some(time)) => time,
-        (0, None) => return Err(Problem::with_field("time", "say for how long it may run, such as --time 2h")),
+        (0, None) => {
+            return Err(Problem::with_field("time", "say for how long it may run, such as --time 2h"));
+        }
         (ticks, _) => Span::from_ticks(ticks),
     };
     if time > most {

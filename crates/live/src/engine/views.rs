@@ -5,7 +5,8 @@ use miserly_core::{Expected, Kind, Ledger, Resources, State, Time};
 use super::{Engine, Hands, Record, Stands};
 use crate::clock::Now;
 use crate::model::{
-    Holding, JobView, LateStart, Phase, Pool, Pools, PromiseView, QueueStatus, Slice, Status, Told, ToldWhy, Why,
+    Holding, JobView, LateStart, Phase, Pool, Pools, PromiseView, QueueStatus, Slice, Status, Told, ToldWhy,
+    Why,
 };
 
 impl<H: Hands> Engine<H> {
@@ -99,7 +100,11 @@ impl<H: Hands> Engine<H> {
         let (demand, free) = (ledger.machine().demand(ledger.request(*job)), ledger.free());
         let lack = |(kind, name, scale): (Kind, &str, u64)| {
             let (asked, free) = (demand.get(kind), free.get(kind));
-            (asked > free).then(|| Why::Resources { kind: name.into(), asked: asked * scale, free: free * scale })
+            (asked > free).then(|| Why::Resources {
+                kind: name.into(),
+                asked: asked * scale,
+                free: free * scale,
+            })
         };
         let lacks: Vec<Why> =
             [(Kind::Cpus, "cpus", 1), (Kind::Memory, "memory", 1024)].into_iter().filter_map(lack).collect();

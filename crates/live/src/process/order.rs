@@ -26,7 +26,10 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {
         stdout: file(launch.output.clone(), attempt),
         stderr: launch.error.clone().map(|path| file(path, attempt)),
         umask: submission.umask,
-        limits: Limits { memory: (launch.memory > 0).then(|| launch.memory.saturating_mul(1024)), core: None },
+        limits: Limits {
+            memory: (launch.memory > 0).then(|| launch.memory.saturating_mul(1024)),
+            core: None,
+        },
         nice: 0,
         mode: match launch.end {
             Some(end) => Mode::Critical { cpus, end: boot_time(&home.clock, end) },
@@ -86,9 +89,7 @@ pub(super) fn ended(clock: &BootClock, end: &End) -> Outcome {
     match &end.exit {
         Exit::Code(code) => Outcome::Ended { at, exit: model::Exit::Code(*code), by },
         Exit::Signal { signal, .. } => Outcome::Ended { at, exit: model::Exit::Signal(*signal), by },
-        Exit::Failed(failure) => {
-            Outcome::Failed { at, why: why(failure), message: failure.to_string() }
-        }
+        Exit::Failed(failure) => Outcome::Failed { at, why: why(failure), message: failure.to_string() },
     }
 }
 

@@ -60,16 +60,21 @@ impl<'c> Writer<'c> {
     }
 
     fn line(&mut self, body: &str) -> Result<(), StoreError> {
-        let Mark { commit, line, chain, .. } = self.mark;
-        let sum = rows::line_sum(line + 1, commit, chain, body);
+        self.line_at(self.mark.line + 1, body)
+    }
+
+    /// Writes a line behind the last one, with a number that need not be the next.
+    pub(super) fn line_at(&mut self, number: i64, body: &str) -> Result<(), StoreError> {
+        let Mark { commit, chain, .. } = self.mark;
+        let sum = rows::line_sum(number, commit, chain, body);
         let sql = format!("INSERT INTO journal ({LINE}) VALUES (?, ?, ?, ?, ?)");
-        self.transaction.prepare_cached(&sql)?.execute(params![line + 1, commit, chain, body, sum])?;
-        (self.mark.line, self.mark.chain) = (line + 1, sum);
+        self.transaction.prepare_cached(&sql)?.execute(params![number, commit, chain, body, sum])?;
+        (self.mark.line, self.mark.chain) = (number, sum);
         self.mark.lines += 1;
         Ok(())
     }
 
-    fn job(&mut self, row: &Row) -> Result<(), StoreError> {
+    pub(super) fn job(&mut self, row: &Row) -> Result<(), StoreError> {
         self.forget(row.number, false)?;
         self.forget(row.number, true)?;
         let (made, sum) = (self.mark.commit, rows::job_sum(row, self.mark.commit));
@@ -93,7 +98,7 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    fn meta(&mut self, old: Option<&Value>, key: &str, text: &str) -> Result<Value, StoreError> {
+    pub(super) fn meta(&mut self, old: Option<&Value>, key: &str, text: &str) -> Result<Value, StoreError> {
         let made = self.mark.commit;
         // The rows are never deleted: their count is the last number.
         let number = old.map_or_else(|| self.mark.meta.count.cast_signed() + 1, |old| old.number);

@@ -33,6 +33,8 @@ mod read;
 
 mod check;
 
+mod recover;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -41,6 +43,7 @@ use rusqlite::Connection;
 
 pub use error::{Damage, Place, StoreError};
 pub use read::History;
+pub use recover::Recovery;
 pub use rows::{Batch, EndedFilter, Line, Row};
 
 use self::lock::Lock;

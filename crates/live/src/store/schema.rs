@@ -27,6 +27,9 @@ pub(super) const FORMAT_KEY: &str = "format";
 /// The database in its folder.
 pub(super) const DATABASE: &str = "jobs.db";
 
+/// The folder of a database that a recovery has made, whole, until it takes the place of the damaged one.
+pub(super) const RECOVERED: &str = "store.recovered";
+
 /// The size of the database's pages, bytes.
 pub(super) const PAGE: u32 = 4096;
 
@@ -44,12 +47,30 @@ const TABLES: &str = "
 
 /// The folder of the database; made, with an empty database, where there is none.
 pub(super) fn find_or_make(folder: &Path) -> Result<PathBuf, StoreError> {
+    replace(folder)?;
     let home = folder.join("store");
     if !home.exists() {
         let making = make(folder, commit::first)?;
         rename(&making, &home)?;
     }
     Ok(home)
+}
+
+/// Puts what a recovery has made in the place of what was damaged; where that is now. Nothing is done where nothing was made, and what was
+/// interrupted is finished.
+pub(super) fn replace(folder: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let (home, recovered) = (folder.join("store"), folder.join(RECOVERED));
+    if !recovered.exists() {
+        return Ok(None);
+    }
+    let mut aside = None;
+    if home.exists() {
+        let free = |number: u32| Some(folder.join(format!("damaged-{number}"))).filter(|path| !path.exists());
+        aside = (1..u32::MAX).find_map(free);
+        aside.as_deref().map_or(Ok(()), |aside| rename(&home, aside))?;
+    }
+    rename(&recovered, &home)?;
+    Ok(aside)
 }
 
 /// Makes a new database beside the one that is there, filled by `fill`, and whole on disk when this returns.

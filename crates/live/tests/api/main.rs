@@ -12,6 +12,8 @@ mod refusals;
 
 mod crowds;
 
+mod users;
+
 mod document;
 
 mod socket;

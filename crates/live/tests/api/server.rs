@@ -1,6 +1,8 @@
 //! A server on a socket in a folder of its own, and HTTP spoken by hand.
 
+use std::fs::{self, Permissions};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,10 +30,17 @@ impl Server {
     }
 
     pub(crate) fn within(limits: Limits) -> Server {
+        Server::for_whom(Access::Own, limits)
+    }
+
+    pub(crate) fn for_whom(access: Access, limits: Limits) -> Server {
         let folder = TempDir::new().expect("a folder");
+        if access == Access::Everybody {
+            fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("a folder");
+        }
         let fake = Fake::default();
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-        let bound = bind(&folder.path().join("socket"), Access::Own).expect("a socket");
+        let bound = bind(&folder.path().join("socket"), access).expect("a socket");
         let (stop, stopped) = oneshot::channel::<()>();
         let service = fake.clone();
         runtime.spawn(serve_within(limits, bound, service, async {

@@ -127,6 +127,10 @@ impl Immediate {
     }
 
     fn serve_one(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<bool, Violation> {
+        // What a victim gives back is not free then.
+        if desk.ledger().missing() != Resources::NONE {
+            return Ok(false);
+        }
         let (now, until) = (desk.now(), desk.now() + self.service.quantum);
         let need = self.need(desk.ledger(), job);
         let Service { preempt_after, .. } = self.service;

@@ -11,6 +11,8 @@ mod hosts;
 mod invariants;
 mod litmus;
 mod lsf;
+mod pools;
 mod rebuild;
+mod scripted;
 mod story;
 mod support;

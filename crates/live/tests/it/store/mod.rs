@@ -2,4 +2,10 @@
 
 mod model;
 
+mod damage;
+
+mod faults;
+
+mod fixture;
+
 mod support;

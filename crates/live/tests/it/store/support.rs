@@ -21,6 +21,17 @@ pub(crate) fn row(number: i64, ended: bool, version: i64, size: usize) -> Row {
     }
 }
 
+/// A batch about one job, as the engine writes them: a line, the job, and now and then a value.
+pub(crate) fn batch(number: i64, ended: bool, version: i64) -> Batch {
+    let size = usize::try_from(version * 977 % 6000).unwrap_or_default() + 40;
+    let meta = if version % 5 == 0 { vec![("clock".to_owned(), version.to_string())] } else { vec![] };
+    Batch {
+        lines: vec![format!("{{\"line\":{version}}}"); usize::try_from(version % 3).unwrap_or_default()],
+        rows: vec![row(number, ended, version, size)],
+        meta,
+    }
+}
+
 /// What a store is to its users.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Model {

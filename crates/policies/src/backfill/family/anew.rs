@@ -170,14 +170,18 @@ impl Anew {
         Ok(last)
     }
 
-    /// Sends a job away that the pool can never hold for so long.
+    /// Sends a job away that the pool can never hold for so long. Where the pool has only lost what the job asks for, the job
+    /// waits until it is there again, and its promise is broken.
     fn give_up(&mut self, desk: &mut Desk<'_>, next: &Waiting) -> Result<(), Violation> {
         let demand = demand(desk.ledger(), next.job);
-        if !self.plan.machine().varies() || !self.plan.never_fits(desk.now(), next.span, &demand) {
-            return Ok(());
+        if self.plan.machine().varies() && self.plan.never_fits(desk.now(), next.span, &demand) {
+            self.dequeue(next.job);
+            return desk.refuse(next.job, Refusal::TooLarge);
         }
-        self.dequeue(next.job);
-        desk.refuse(next.job, Refusal::TooLarge)
+        match desk.ledger().entry(next.job).promise {
+            Some(promise) if promise.best < Time::MAX => desk.break_promise(next.job, Time::MAX),
+            _ => Ok(()),
+        }
     }
 
     /// Where what there is varies, somebody may fit whom no end of a job tells of.

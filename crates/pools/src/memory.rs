@@ -9,7 +9,7 @@ const UNITS: [(&str, u64); 4] = [("KB", 1), ("MB", 1 << 10), ("GB", 1 << 20), ("
 ///
 /// # Errors
 /// What is wrong, and how it is written.
-pub(super) fn kilobytes(value: &Value) -> Result<u64, String> {
+pub fn kilobytes(value: &Value) -> Result<u64, String> {
     let amount = match value {
         Value::Integer(number) => u64::try_from(*number).ok(),
         Value::String(text) => of_text(text),

@@ -1,0 +1,102 @@
+//! A disk that fills.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use miserly_launch::{Exit, Found, LaunchError, Phase, Told, find, launch};
+use tempfile::TempDir;
+
+use crate::support::{Test, done, ended, exe, until};
+
+/// A file system of a few hundred kilobytes.
+struct SmallDisk {
+    folder: TempDir,
+}
+
+impl SmallDisk {
+    /// `None` where nothing may be mounted.
+    fn mount() -> Option<SmallDisk> {
+        let folder = TempDir::new().unwrap();
+        let mut mount = Command::new("mount");
+        let status = mount
+            .args(["-t", "tmpfs", "-o", "size=256k", "miserly"])
+            .arg(folder.path())
+            .stderr(Stdio::null())
+            .status();
+        if status.is_ok_and(|status| status.success()) {
+            return Some(SmallDisk { folder });
+        }
+        eprintln!("skipped: nothing may be mounted here");
+        None
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn fill(&self) -> PathBuf {
+        let path = self.path().join("fill");
+        let mut file = File::create(&path).unwrap();
+        while file.write_all(&[0; 512]).is_ok() {}
+        path
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a shim that a failed test left behind may still be in it.
+        let _ = Command::new("umount").arg("-l").arg(self.folder.path()).status();
+    }
+}
+
+#[test]
+fn an_end_is_recorded_on_a_full_disk() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let test = Test::of("echo here; while [ ! -e go ]; do sleep 0.01; done; exit 6");
+    let dir = disk.path().join("7.1");
+    let mut shim = launch(exe(), &dir, &test.order).unwrap();
+    test.wait_out("here");
+    disk.fill();
+    assert!(fs::write(disk.path().join("more"), [0; 8192]).is_err());
+    done(&mut shim, &Told::Hello);
+    fs::write(test.folder.path().join("go"), "").unwrap();
+    assert_eq!(ended(&shim).exit, Exit::Code(6));
+}
+
+#[test]
+fn an_end_that_cannot_be_recorded_can_be_asked_for_and_is_recorded_later() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let test = Test::of("exec 2>/dev/null; echo here; while [ ! -e go ]; do sleep 0.01; done; exit 6");
+    let dir = disk.path().join("7.1");
+    let mut shim = launch(exe(), &dir, &test.order).unwrap();
+    test.wait_out("here");
+    // As on a file system that cannot make room beforehand.
+    fs::remove_file(dir.join("end.room")).unwrap();
+    let fill = disk.fill();
+    fs::write(test.folder.path().join("go"), "").unwrap();
+    let end = until(|| match done(&mut shim, &Told::Hello).phase {
+        Phase::Ended(end) => Some(end),
+        _ => None,
+    });
+    assert_eq!(end.exit, Exit::Code(6));
+    assert_eq!(shim.end().unwrap(), None);
+    fs::remove_file(fill).unwrap();
+    assert_eq!(ended(&shim), *end);
+}
+
+#[test]
+fn nothing_is_launched_on_a_full_disk_and_it_can_be_told() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let fill = disk.fill();
+    let test = Test::of("echo ran");
+    let dir = disk.path().join("7.1");
+    let error = launch(exe(), &dir, &test.order).unwrap_err();
+    assert!(matches!(error, LaunchError::Record(_)), "{error}");
+    if dir.exists() {
+        assert!(matches!(find(&dir).unwrap(), Found::NeverRan));
+    }
+    fs::remove_file(fill).unwrap();
+    assert_eq!(test.out(), "");
+}

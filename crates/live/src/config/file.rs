@@ -1,0 +1,66 @@
+//! What a configuration file says, as it is written.
+
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+/// A value, and where it stands.
+pub(super) type Written<T> = Option<Spanned<T>>;
+
+/// The file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(super) struct File {
+    pub(super) state: Written<String>,
+    pub(super) socket: Written<String>,
+    pub(super) access: Written<String>,
+    pub(super) utc_offset: Written<String>,
+    pub(super) grace: Written<Value>,
+    pub(super) hand_over: Written<Value>,
+    pub(super) alone: Written<Value>,
+    pub(super) parking_lead: Written<Value>,
+    pub(super) opportunistic: Option<bool>,
+    pub(super) keep_history: Written<Value>,
+    pub(super) pool: Option<Spanned<PoolFile>>,
+    #[serde(rename = "queue")]
+    pub(super) queues: Vec<Spanned<QueueFile>>,
+}
+
+/// What all queues have together.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(super) struct PoolFile {
+    pub(super) cpus: Written<i64>,
+    pub(super) memory: Written<Value>,
+    pub(super) calendar: Vec<Spanned<RuleFile>>,
+}
+
+/// A queue.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct QueueFile {
+    pub(super) name: Spanned<String>,
+    pub(super) cpus: Written<i64>,
+    pub(super) memory: Written<Value>,
+    #[serde(default)]
+    pub(super) calendar: Vec<Spanned<RuleFile>>,
+    pub(super) policy: Written<String>,
+    pub(super) horizon: Written<Value>,
+    #[serde(default)]
+    pub(super) users: Vec<Spanned<Value>>,
+    #[serde(default)]
+    pub(super) groups: Vec<Spanned<Value>>,
+    pub(super) default_time: Written<Value>,
+    pub(super) max_time: Written<Value>,
+    pub(super) default_memory: Written<Value>,
+}
+
+/// Other amounts at certain hours of certain days.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RuleFile {
+    pub(super) days: Written<String>,
+    pub(super) from: Written<String>,
+    pub(super) to: Written<String>,
+    pub(super) cpus: Written<i64>,
+    pub(super) memory: Written<Value>,
+}

@@ -1,0 +1,110 @@
+//! What the machine lets us have.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// What there is for us and our jobs: by affinity, by the limits of the control groups that we are in, by what is built in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// The processors that we may run on, by number.
+    pub cpus: Vec<u32>,
+    /// How many of them we may use at a time, where a limit says that it is fewer.
+    pub quota: Option<u64>,
+    /// Memory, kilobytes.
+    pub memory: u64,
+}
+
+impl Machine {
+    /// This machine, for this process.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn here() -> std::io::Result<Machine> {
+        let set = sched_getaffinity(None)?;
+        let all = u32::try_from(CpuSet::MAX_CPU).unwrap_or(u32::MAX);
+        let cpus: Vec<u32> = (0..all).filter(|&cpu| set.is_set(cpu as usize)).collect();
+        let total = mem_total(&fs::read_to_string("/proc/meminfo")?);
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let limits = Limits::of(Path::new("/sys/fs/cgroup"), &groups);
+        let memory = total.unwrap_or(0).min(limits.memory.unwrap_or(u64::MAX));
+        Ok(Machine { cpus, quota: limits.cpus, memory })
+    }
+
+    /// How many processors may be used at a time.
+    pub fn count(&self) -> u64 {
+        let all = self.cpus.len() as u64;
+        self.quota.map_or(all, |quota| all.min(quota))
+    }
+}
+
+/// `MemTotal`, kilobytes.
+fn mem_total(meminfo: &str) -> Option<u64> {
+    meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.trim().parse().ok())
+}
+
+/// What control groups allow at most.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Limits {
+    /// Whole processors; at least 1.
+    cpus: Option<u64>,
+    /// Kilobytes.
+    memory: Option<u64>,
+}
+
+impl Limits {
+    /// The least of the group that `/proc/self/cgroup` names and of all above it, by the files of version 2 under `root`.
+    fn of(root: &Path, groups: &str) -> Limits {
+        let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+        let folder = root.join(own);
+        let mut limits = Limits::default();
+        for folder in folder.ancestors().take_while(|folder| folder.starts_with(root)) {
+            let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+            limits.cpus = limits.cpus.into_iter().chain(cpu_max(&read("cpu.max"))).min();
+            let memory = read("memory.max").trim().parse::<u64>().ok().map(|bytes| bytes / 1024);
+            limits.memory = limits.memory.into_iter().chain(memory).min();
+        }
+        limits
+    }
+}
+
+/// `QUOTA PERIOD` in whole processors; `max` is none.
+fn cpu_max(text: &str) -> Option<u64> {
+    let (quota, period) = text.trim().split_once(' ')?;
+    let (quota, period) = (quota.parse::<u64>().ok()?, period.parse::<u64>().ok()?);
+    Some(quota.checked_div(period)?.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_limit_of_a_group_and_those_above_it() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("user.slice/job.scope");
+        fs::create_dir_all(&group).unwrap();
+        fs::write(group.join("cpu.max"), "max 100000\n").unwrap();
+        fs::write(group.join("memory.max"), "2147483648\n").unwrap();
+        fs::write(root.path().join("user.slice/cpu.max"), "250000 100000\n").unwrap();
+        fs::write(root.path().join("user.slice/memory.max"), "max\n").unwrap();
+        let limits = Limits::of(root.path(), "12:pids:/other\n0::/user.slice/job.scope\n");
+        assert_eq!(limits, Limits { cpus: Some(2), memory: Some(2 << 20) });
+        assert_eq!(Limits::of(root.path(), ""), Limits::default());
+    }
+
+    #[test]
+    fn less_than_one_processor_is_one() {
+        assert_eq!([cpu_max("50000 100000"), cpu_max("max 100000"), cpu_max("")], [Some(1), None, None]);
+    }
+
+    #[test]
+    fn this_machine_has_something() {
+        let machine = Machine::here().unwrap();
+        assert!(machine.count() >= 1 && machine.count() <= machine.cpus.len() as u64 && machine.memory > 0);
+        assert_eq!(mem_total("MemFree: 1 kB\nMemTotal:       16 kB\n"), Some(16));
+    }
+}

@@ -1,0 +1,154 @@
+//! A daemon that is killed, a disk that is full, a second daemon, a state of an earlier version.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use miserly_live::store::{Batch, Store, StoreError};
+
+use super::support::{Model, batch, row};
+
+/// The folder that a child of these tests commits to; it is no child where that is not set.
+const FOLDER: &str = "MISERLY_TEST_STORE";
+
+/// This test program, as a child that runs one test.
+fn child(test: &str, folder: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([&format!("store::faults::{test}"), "--exact", "--nocapture"]).env(FOLDER, folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    command
+}
+
+/// The child's own folder, in the child.
+fn as_child() -> Option<std::path::PathBuf> {
+    std::env::var_os(FOLDER).map(Into::into)
+}
+
+/// The commit of that number, whoever makes it.
+fn nth(version: i64) -> Batch {
+    batch(version * 37 % 61 + 1, version % 3 == 0, version)
+}
+
+/// Commits for ever from where it left off, and says so after each.
+fn commit_on(folder: &Path) {
+    let mut store = Store::open(folder).unwrap();
+    let mut version = store.meta("commits").unwrap().map_or(0, |text| text.parse().unwrap());
+    loop {
+        version += 1;
+        let mut batch = nth(version);
+        batch.meta.push(("commits".into(), version.to_string()));
+        store.commit(&batch).unwrap();
+        let mut output = std::io::stdout().lock();
+        writeln!(output, "answered {version}").and_then(|()| output.flush()).unwrap();
+    }
+}
+
+/// The last commit that a child answered before it was killed.
+fn answered(mut child: Child, after: Duration) -> i64 {
+    let output = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let lines = BufReader::new(output).lines().map_while(Result::ok);
+        lines.filter_map(|line| line.strip_prefix("answered ")?.parse().ok()).last()
+    });
+    std::thread::sleep(after);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap().unwrap_or(0)
+}
+
+#[test]
+fn what_was_answered_survives_a_kill() {
+    if let Some(folder) = as_child() {
+        commit_on(&folder);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (mut model, mut known) = (Model::default(), 0);
+    for round in 0..40_u64 {
+        let child = child("what_was_answered_survives_a_kill", folder.path()).spawn().unwrap();
+        let answered = answered(child, Duration::from_micros(15_000 + round * 7919 % 60_000));
+        let store = Store::open(folder.path()).unwrap();
+        let there: i64 = store.meta("commits").unwrap().map_or(0, |text| text.parse().unwrap());
+        // The last commit may be there without its answer.
+        assert!((answered.max(known)..=answered.max(known) + 1).contains(&there), "{there} of {answered}");
+        (known + 1..=there).for_each(|version| model.commit(&nth(version)));
+        known = there;
+        assert_eq!(Model::of(&store), model, "round {round}");
+    }
+    assert!(known > 100, "{known} commits: nothing was tried");
+}
+
+#[test]
+fn a_second_daemon_is_told_who_has_the_state() {
+    if let Some(folder) = as_child() {
+        let _store = Store::open(&folder).unwrap();
+        println!("open");
+        std::thread::sleep(Duration::from_secs(60));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = child("a_second_daemon_is_told_who_has_the_state", folder.path()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("open")));
+    let pid = i32::try_from(child.id()).unwrap();
+    for told in [Store::open(folder.path()).map(drop), Store::recover(folder.path()).map(drop)] {
+        let Err(StoreError::Locked { pid: told, .. }) = told else { panic!("{told:?}") };
+        assert_eq!(told, Some(pid));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    Store::open(folder.path()).unwrap();
+}
+
+/// Commits until the disk is full, and shows that what was there is there and that it goes on when there is room.
+fn fill(disk: &Path) {
+    let ballast = disk.join("ballast");
+    std::fs::write(&ballast, vec![1; 300_000]).unwrap();
+    let (mut store, mut model) = (Store::open(&disk.join("state")).unwrap(), Model::default());
+    let mut full = 0;
+    for version in 1..2000 {
+        let batch = Batch { rows: vec![row(version, false, version, 5000)], ..nth(version) };
+        match store.commit(&batch) {
+            Ok(()) => model.commit(&batch),
+            Err(StoreError::Full) => full += 1,
+            Err(error) => panic!("{error}"),
+        }
+        assert_eq!(store.last_line(), model.lines.last().map_or(0, |line| line.number));
+        if full == 3 {
+            break;
+        }
+    }
+    assert_eq!(full, 3, "the disk was never full");
+    assert_eq!(Model::of(&store), model);
+    drop(store);
+    std::fs::remove_file(&ballast).unwrap();
+    let mut store = Store::open(&disk.join("state")).unwrap();
+    assert_eq!(Model::of(&store), model);
+    let batch = nth(5);
+    store.commit(&batch).unwrap();
+    model.commit(&batch);
+    assert_eq!(Model::of(&store), model);
+    println!("survived");
+}
+
+#[test]
+fn a_full_disk_costs_nothing_that_was_answered() {
+    if let Some(disk) = as_child() {
+        return fill(&disk);
+    }
+    let disk = tempfile::tempdir().unwrap();
+    let test = child("a_full_disk_costs_nothing_that_was_answered", disk.path());
+    let script = "mount -t tmpfs -o size=4m none \"$0\" && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(disk.path());
+    command.arg(test.get_program()).args(test.get_args()).env(FOLDER, disk.path());
+    match command.output() {
+        Ok(output) if output.status.success() => {
+            assert!(String::from_utf8_lossy(&output.stdout).contains("survived"));
+        }
+        // The child ran and failed: it says why.
+        Ok(output) if String::from_utf8_lossy(&output.stdout).contains("running 1 test") => {
+            panic!("{}", String::from_utf8_lossy(&output.stdout));
+        }
+        other => eprintln!("skipped: no small disk can be mounted here ({other:?})"),
+    }
+}

@@ -1,0 +1,169 @@
+//! Runs with everything that can happen to a pool: jobs that come, end and overrun, and changes from outside.
+
+use miserly_core::{
+    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Expected, Fault, Instants, JobId, Ledger,
+    Machine, Policy, Resources, Round, Span, State, Submission, Time, span_of_work, work,
+};
+use miserly_oracle::{NaiveChange, NaiveFate, NaivePool};
+
+/// What became of a job: what the naive one tells, and all else that was decided of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fate {
+    pub(crate) naive: NaiveFate,
+    pub(crate) effects: Vec<(Time, String)>,
+}
+
+/// The pool of a script.
+pub(crate) fn machine(pool: &NaivePool) -> Machine {
+    let steps = pool.steps.iter().map(|&(from, amount)| (Span::from_ticks(from), amount)).collect();
+    let calendar = Calendar::repeating(Time::ZERO, Span::from_ticks(pool.period), steps).unwrap();
+    Machine::pool("pool".into(), calendar)
+}
+
+/// A run of a policy over a script.
+pub(crate) struct Play<'a> {
+    script: &'a NaivePool,
+    driver: Driver,
+    fates: Vec<Fate>,
+    /// How many started before each job.
+    ranks: Vec<usize>,
+    started: usize,
+    now: Time,
+}
+
+/// Longer than any script: whoever waits then waits for ever.
+const LAST: Time = Time::from_ticks(2_000);
+
+impl<'a> Play<'a> {
+    pub(crate) fn of(script: &'a NaivePool, policy: Box<dyn Policy>, instants: Instants) -> Play<'a> {
+        let driver = Driver::new(Ledger::new(machine(script)), policy, instants);
+        let fates = vec![Fate::default(); script.jobs.len()];
+        let ranks = vec![0; script.jobs.len()];
+        Play { script, driver, fates, ranks, started: 0, now: Time::from_ticks(-1) }
+    }
+
+    /// Plays to the end; `look` sees all after each round.
+    pub(crate) fn run(mut self, mut look: impl FnMut(Time, &mut Driver)) -> Vec<Fate> {
+        while let Some(now) = self.next_instant().filter(|at| *at < LAST) {
+            let mut round = self.round(now);
+            self.now = now;
+            // Where a change is about nobody, nothing happens.
+            if round.is_empty() && self.driver.wake() != Some(now) {
+                continue;
+            }
+            let mut effects = Vec::new();
+            self.driver.round(now, &mut round, &mut effects).unwrap();
+            self.driver.ledger().sanity_check(now);
+            for effect in &effects {
+                self.note(effect);
+            }
+            look(now, &mut self.driver);
+        }
+        self.fates
+    }
+
+    fn note(&mut self, effect: &Effect) {
+        let (now, fate) = (self.now, &mut self.fates[effect.job().index()]);
+        match *effect {
+            Effect::Started { .. } => {
+                fate.naive.start = Some(now);
+                self.ranks[effect.job().index()] = self.started;
+                self.started += 1;
+            }
+            Effect::Refused { why, .. } => fate.naive.refused = Some(why),
+            Effect::Promised { latest, .. } => fate.naive.told.push((now, latest, false)),
+            Effect::PromiseBroken { latest, .. } => fate.naive.told.push((now, latest, true)),
+            _ => {}
+        }
+        if !matches!(effect, Effect::Planned { .. }) {
+            fate.effects.push((now, format!("{effect:?}")));
+        }
+    }
+
+    fn jobs(&self) -> impl Iterator<Item = JobId> + use<> {
+        (0..).map(JobId).take(self.script.jobs.len())
+    }
+
+    /// When the job ends as it runs now, if it runs.
+    fn end(&self, job: JobId) -> Option<Time> {
+        let entry = self.driver.ledger().get(job)?;
+        let State::Running { quantum, .. } = entry.state else { return None };
+        let all = work(self.script.jobs[job.index()].runtime.0, entry.request.procs());
+        let left = span_of_work(all.saturating_sub(entry.done(self.now)), entry.working());
+        let end = self.now + left;
+        // A quantum that it does not end in is the policy's to end.
+        (quantum.is_none_or(|until| end <= until)).then_some(end)
+    }
+
+    /// When the job is found overdue, if it will be.
+    fn overdue(&self, job: JobId) -> Option<Time> {
+        match self.driver.ledger().get(job)?.state {
+            State::Running { expected: Expected::At(at), quantum: None, .. } => {
+                self.end(job).filter(|end| *end > at).map(|_| at)
+            }
+            _ => None,
+        }
+    }
+
+    fn next_instant(&self) -> Option<Time> {
+        let submits = self.script.jobs.iter().map(|job| job.request.submit).filter(|at| *at > self.now);
+        let changes = self.script.changes.iter().map(|(at, _)| *at).filter(|at| *at > self.now);
+        let ends = self.jobs().filter_map(|job| self.end(job));
+        let notices = self.jobs().filter_map(|job| self.overdue(job));
+        submits.chain(changes).chain(ends).chain(notices).chain(self.driver.wake()).min()
+    }
+
+    fn round(&self, now: Time) -> Round {
+        let mut round = Round::default();
+        let mut ended: Vec<JobId> = self.jobs().filter(|job| self.end(*job) == Some(now)).collect();
+        ended.sort_by_key(|job| self.ranks[job.index()]);
+        round.ended = ended.into_iter().map(|job| Ended { job, how: EndHow::Done }).collect();
+        round.overdue = self.jobs().filter(|job| self.overdue(*job) == Some(now)).collect();
+        // A second round of an instant has nothing new but ends.
+        let new = |at: Time| at == now && now > self.now;
+        for (_, change) in self.script.changes.iter().filter(|(at, _)| new(*at)) {
+            self.change(*change, &mut round);
+        }
+        let coming = self.jobs().zip(&self.script.jobs).filter(|(_, naive)| new(naive.request.submit));
+        let submission = |(job, naive): (JobId, &miserly_oracle::NaiveJob)| Submission {
+            job,
+            request: naive.request.clone(),
+        };
+        round.submitted = coming.map(submission).collect();
+        round
+    }
+
+    /// What a change means just before it happens.
+    fn change(&self, change: NaiveChange, round: &mut Round) {
+        let handle = |job: usize| JobId(u32::try_from(job).unwrap());
+        let waits = |job: JobId| {
+            self.driver.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting)
+                && !round.withdrawn.contains(&job)
+        };
+        match change {
+            NaiveChange::Withdraw(job) => {
+                let job = handle(job);
+                round.withdrawn.extend(waits(job).then_some(job));
+                let withdrawn = &round.withdrawn;
+                round.amended.retain(|amendment| !withdrawn.contains(&amendment.job));
+            }
+            NaiveChange::Begin(job, begin) => {
+                let job = Some(handle(job)).filter(|job| waits(*job));
+                round.amended.extend(job.map(|job| Amendment { job, change: Change::Begin(begin) }));
+            }
+            NaiveChange::Estimate(job, estimate) => {
+                let job = handle(job);
+                let ends = round.ended.iter().any(|ended| ended.job == job);
+                let there = self.driver.ledger().get(job).is_some() && !round.withdrawn.contains(&job);
+                let change = Change::Estimate(estimate);
+                round.amended.extend((there && !ends).then_some(Amendment { job, change }));
+            }
+            NaiveChange::Capacity(capacity) => round.fault = Some(Fault::Capacity { queue: 0, capacity }),
+        }
+    }
+}
+
+/// How much there is then, if no more than `capacity` is left.
+pub(crate) fn there_is(machine: &Machine, at: Time) -> Resources {
+    machine.calendar().unwrap().at(at).least(&machine.capacity())
+}

@@ -1,0 +1,14 @@
+//! `miserly extend`: a longer window, where nobody's promise breaks.
+
+use std::process::ExitCode;
+
+use super::show::summary;
+use super::{client, tell};
+use crate::args::ExtendArgs;
+
+pub(crate) fn run(args: &ExtendArgs) -> anyhow::Result<ExitCode> {
+    // At most 10^10, which a double holds exactly.
+    let job = client(&args.job.daemon)?.extend(args.job.job, args.by as f64)?;
+    tell(args.job.json, &job, || format!("job {}: {}\n", job.number, summary(&job)))?;
+    Ok(ExitCode::SUCCESS)
+}

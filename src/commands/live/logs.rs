@@ -1,0 +1,128 @@
+//! `miserly logs`: what a job wrote, and what it writes.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+
+use anyhow::{Context, bail};
+use miserly_live::client::{Client, ClientError};
+use miserly_live::model::Phase;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::client;
+use crate::args::LogsArgs;
+
+pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
+    let client = client(&args.daemon)?;
+    let job = client.job(args.job)?;
+    let mut output = Output::new(if args.error { job.error } else { job.output });
+    if args.follow {
+        follow(client, args.job, &mut output)?;
+    } else if !output.pass_on()? {
+        let state = if matches!(job.phase, Phase::Held | Phase::Batch) {
+            "it has not started"
+        } else {
+            "the file is gone"
+        };
+        eprintln!("error: job {}: there is no {}: {state}", args.job, output.path.display());
+        return Ok(ExitCode::from(1));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Passes on what the job writes until it has ended: woken by the file's folder, and by the daemon's word that it is over.
+fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
+    let folder = output.path.parent().unwrap_or(Path::new("/")).to_owned();
+    let watched = watch(&folder).with_context(|| format!("cannot watch {}", folder.display()))?;
+    let (over, waiting) = end_of(client, job)?;
+    loop {
+        output.pass_on()?;
+        if changed_or_over(&watched, &over)? {
+            break;
+        }
+    }
+    // All that it wrote is there by now, whatever had been read before its end.
+    output.pass_on()?;
+    match waiting.join() {
+        Ok(ended) => Ok(ended.map(drop)?),
+        Err(_) => bail!("the waiting for job {job} failed"),
+    }
+}
+
+/// An event for whatever becomes of a file in the folder, also of one that is not there yet.
+fn watch(folder: &Path) -> io::Result<OwnedFd> {
+    let watched = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+    inotify::add_watch(&watched, folder, WatchFlags::CREATE | WatchFlags::MODIFY | WatchFlags::MOVED_TO)?;
+    Ok(watched)
+}
+
+type Waiting = thread::JoinHandle<Result<(), ClientError>>;
+
+/// A descriptor whose other end is closed when the job has ended, and the thread that waits for that.
+fn end_of(client: Client, job: i64) -> io::Result<(OwnedFd, Waiting)> {
+    let (over, open) = pipe_with(PipeFlags::CLOEXEC)?;
+    let waiting = thread::Builder::new().spawn(move || {
+        let ended = client.wait(job).map(drop);
+        drop(open);
+        ended
+    })?;
+    Ok((over, waiting))
+}
+
+/// Sleeps until a file of the folder has changed or the job is over; whether it is over.
+fn changed_or_over(watched: &OwnedFd, over: &OwnedFd) -> io::Result<bool> {
+    let mut both =
+        [PollFd::new(watched, PollFlags::IN), PollFd::from_borrowed_fd(over.as_fd(), PollFlags::IN)];
+    match poll(&mut both, None) {
+        Ok(_) => {}
+        Err(rustix::io::Errno::INTR) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    let is_over = !both[1].revents().is_empty();
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut events = inotify::Reader::new(watched, &mut buffer);
+    // Which file it was does not matter: whoever reads sees whether there is more.
+    while events.next().is_ok() {}
+    Ok(is_over)
+}
+
+/// A file that grows, and how much of it was passed on.
+struct Output {
+    path: PathBuf,
+    passed: u64,
+}
+
+impl Output {
+    const fn new(path: PathBuf) -> Output {
+        Output { path, passed: 0 }
+    }
+
+    /// Passes on what there is beyond what was; whether there is such a file. One that was begun anew, by a job that runs
+    /// again, is passed on from its beginning.
+    fn pass_on(&mut self) -> anyhow::Result<bool> {
+        let place = || format!("cannot read {}", self.path.display());
+        let mut file = match File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            opened => opened.with_context(place)?,
+        };
+        if file.metadata().with_context(place)?.len() < self.passed {
+            self.passed = 0;
+        }
+        file.seek(SeekFrom::Start(self.passed)).with_context(place)?;
+        self.passed += copy(&mut file)?;
+        Ok(true)
+    }
+}
+
+fn copy(file: &mut impl Read) -> anyhow::Result<u64> {
+    let mut out = io::stdout().lock();
+    let copied = io::copy(file, &mut out)?;
+    out.flush()?;
+    Ok(copied)
+}

@@ -1,0 +1,74 @@
+//! The daemon, and the commands that talk to the daemon. One file per command, but for those that hand on a number and no more.
+
+pub(crate) mod daemon;
+
+mod text;
+
+mod submission;
+
+mod submit;
+
+mod queue;
+
+mod show;
+
+mod logs;
+
+mod orders;
+
+mod extend;
+
+mod wait;
+
+mod pools;
+
+mod status;
+
+mod drain;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use miserly_live::client::{Client, ClientError, NoSocket, find};
+use miserly_live::model::ProblemCode;
+use serde::Serialize;
+
+use crate::args::DaemonArgs;
+use crate::output::{print, print_json};
+
+pub(crate) use self::drain::run as drain;
+pub(crate) use self::extend::run as extend;
+pub(crate) use self::logs::run as logs;
+pub(crate) use self::orders::{cancel, hold, release, requeue};
+pub(crate) use self::pools::run as pools;
+pub(crate) use self::queue::run as queue;
+pub(crate) use self::show::run as show;
+pub(crate) use self::status::run as status;
+pub(crate) use self::submit::run as submit;
+pub(crate) use self::wait::run as wait;
+
+/// The code of a command that could not be carried out, and of `wait` where nobody knows how a job ended.
+const UNKNOWN: u8 = 125;
+
+/// Whoever asks the daemon that is meant.
+fn client(args: &DaemonArgs) -> anyhow::Result<Client> {
+    let socket = find(args.socket.as_deref())?;
+    Client::new(socket).context("cannot talk to a daemon")
+}
+
+/// Prints an answer: the API's document, or what it says to people.
+fn tell(json: bool, answer: &impl Serialize, shown: impl FnOnce() -> String) -> anyhow::Result<()> {
+    if json { print_json(answer) } else { print(&shown()) }
+}
+
+/// The exit code of what the daemon did not do: 2 where the question made no sense, 1 otherwise; `None` for what it did not
+/// have its hand in.
+pub(crate) fn exit_code(error: &anyhow::Error) -> Option<ExitCode> {
+    match error.downcast_ref::<ClientError>() {
+        Some(ClientError::Refused(problem)) if problem.code == ProblemCode::Malformed => {
+            Some(ExitCode::from(2))
+        }
+        Some(_) => Some(ExitCode::from(1)),
+        None => error.is::<NoSocket>().then_some(ExitCode::from(1)),
+    }
+}

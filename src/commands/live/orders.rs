@@ -1,0 +1,52 @@
+//! `miserly cancel`, `hold`, `release` and `requeue`: a word to the daemon about each of some jobs.
+
+use std::process::ExitCode;
+
+use miserly_live::client::{Client, ClientError};
+use miserly_live::model::Handed;
+
+use super::text::jobs;
+use super::{client, tell};
+use crate::args::{CancelArgs, JobsArgs};
+
+pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
+    each(&args.jobs, "cancelled", |client, job| client.cancel(job, args.array))
+}
+
+pub(crate) fn hold(args: &JobsArgs) -> anyhow::Result<ExitCode> {
+    each(args, "held", Client::hold)
+}
+
+pub(crate) fn release(args: &JobsArgs) -> anyhow::Result<ExitCode> {
+    each(args, "released", Client::release)
+}
+
+pub(crate) fn requeue(args: &JobsArgs) -> anyhow::Result<ExitCode> {
+    each(args, "in the queue again", Client::requeue)
+}
+
+/// Gives the order for each job; one that is refused keeps nobody from the next, but the command fails.
+fn each(
+    args: &JobsArgs,
+    done: &str,
+    order: impl Fn(&Client, i64) -> Result<Handed, ClientError>,
+) -> anyhow::Result<ExitCode> {
+    let client = client(&args.daemon)?;
+    let (mut handed, mut code) = (Vec::new(), ExitCode::SUCCESS);
+    for &job in &args.jobs {
+        match order(&client, job) {
+            Ok(those) => handed.extend(those.jobs),
+            Err(ClientError::Refused(problem)) => {
+                eprintln!("error: job {job}: {problem}");
+                code = ExitCode::from(1);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if args.json || !handed.is_empty() {
+        let word = if handed.len() == 1 { "job" } else { "jobs" };
+        let shown = format!("{word} {}: {done}\n", jobs(&handed));
+        tell(args.json, &Handed { jobs: handed }, || shown)?;
+    }
+    Ok(code)
+}

@@ -1,0 +1,68 @@
+//! `miserly pools`: what is free from now on, as bars.
+
+use std::process::ExitCode;
+
+use miserly_live::model::{Pool, Slice};
+
+use super::text::{bytes, local};
+use super::{client, tell};
+use crate::args::AskArgs;
+
+/// Letters of the longest bar.
+const LONGEST: u64 = 40;
+
+pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
+    let pools = client(&args.daemon)?.pools()?;
+    tell(args.json, &pools, || pools.pools.iter().map(draw).collect::<Vec<_>>().join("\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line for each instant at which something changes; the last one holds from then on.
+fn draw(pool: &Pool) -> String {
+    let head = format!("{}: {} cpus; # has a window on it, . is free\n", pool.queue, pool.cpus);
+    let line = |slice: &Slice| {
+        format!(
+            "  {}  {}  {} of {} free, {}\n",
+            local(slice.from),
+            bar(slice, pool.cpus),
+            slice.cpus_free,
+            slice.cpus,
+            bytes(slice.memory_free)
+        )
+    };
+    pool.slices.iter().map(line).fold(head, |text, line| text + &line)
+}
+
+/// What is taken, what is free, and blanks for what the pool does not have then. A processor is a letter where there is room.
+fn bar(slice: &Slice, most: u64) -> String {
+    let scale = most.clamp(1, LONGEST);
+    let letters = |cpus: u64| {
+        // Rounded up, so that whatever is not nothing is seen.
+        let letters = (u128::from(cpus) * u128::from(scale)).div_ceil(u128::from(most.max(1)));
+        usize::try_from(letters.min(u128::from(LONGEST))).unwrap_or_default()
+    };
+    let all = letters(slice.cpus);
+    let taken = letters(slice.cpus.saturating_sub(slice.cpus_free)).min(all);
+    let width = letters(most);
+    format!("{:width$}", "#".repeat(taken) + &".".repeat(all - taken))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn bars() {
+        let slice = |cpus, cpus_free| Slice { from: Timestamp::UNIX_EPOCH, cpus, cpus_free, memory_free: 0 };
+        assert_eq!(bar(&slice(8, 3), 8), "#####...");
+        assert_eq!(bar(&slice(4, 0), 8), "####    ");
+        assert_eq!(bar(&slice(0, 0), 0), "");
+        assert_eq!(bar(&slice(400, 399), 400), format!("#{}", ".".repeat(39)));
+        assert_eq!(bar(&slice(400, 0), 400), "#".repeat(40));
+        // What cannot be is drawn all the same.
+        assert_eq!(bar(&slice(4, 9), 4), "....");
+        assert_eq!(bar(&slice(u64::MAX, 0), 4).len(), 40);
+    }
+}

@@ -1,0 +1,93 @@
+//! `miserly queue`: jobs and their promises.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use miserly_live::client::Client;
+use miserly_live::model::{JobView, Phase};
+use miserly_live::service::Filter;
+
+use super::show::state;
+use super::text::{bytes, length, local, plain, table};
+use super::{client, tell};
+use crate::args::QueueArgs;
+use crate::output::print;
+
+pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
+    let client = client(&args.daemon)?;
+    let filter = Filter {
+        all: args.all,
+        uid: args.mine.then(|| rustix::process::geteuid().as_raw()),
+        queue: args.queue.clone(),
+        array: args.array,
+        limit: args.limit,
+    };
+    if let Some(secs) = args.watch {
+        return watch(&client, &filter, Duration::from_secs(secs));
+    }
+    let jobs = client.jobs(&filter)?;
+    tell(args.json, &jobs, || shown(&jobs))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the jobs until somebody interrupts: each time in place of the last, where there is a terminal.
+fn watch(client: &Client, filter: &Filter, period: Duration) -> anyhow::Result<ExitCode> {
+    let clear = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
+    loop {
+        let jobs = shown(&client.jobs(filter)?);
+        print(&format!("{clear}{}\n\n{jobs}", local(Timestamp::now())))?;
+        sleep(period);
+    }
+}
+
+fn shown(jobs: &[JobView]) -> String {
+    if jobs.is_empty() {
+        return "no jobs\n".to_owned();
+    }
+    let header = ["JOB", "NAME", "USER", "QUEUE", "CPUS", "MEMORY", "TIME", "STATE", "START", "END"];
+    table(&header, &["CPUS", "MEMORY", "TIME"], jobs.iter().map(row))
+}
+
+fn row(job: &JobView) -> Vec<String> {
+    let (start, end) = span(job);
+    vec![
+        number(job),
+        plain(&job.name),
+        plain(&job.user),
+        plain(&job.queue),
+        job.cpus.to_string(),
+        bytes(job.memory),
+        length(job.time),
+        state(&job.phase).to_owned(),
+        start,
+        end,
+    ]
+}
+
+/// A job's number, with its place in its array.
+fn number(job: &JobView) -> String {
+    job.index.map_or_else(|| job.number.to_string(), |index| format!("{}[{index}]", job.number))
+}
+
+/// From when until when: as it was where it was, else as promised (`by`), else as planned.
+fn span(job: &JobView) -> (String, String) {
+    let none = || "-".to_owned();
+    match &job.phase {
+        Phase::Critical(holding) | Phase::Suspended(holding) => {
+            (local(holding.start), format!("by {}", local(holding.end)))
+        }
+        Phase::Done { start, end, .. } => (local(*start), local(*end)),
+        Phase::Killed { start, end, .. } => (start.map_or_else(none, local), local(*end)),
+        Phase::Failed { at, .. } | Phase::Lost { at, .. } => (none(), local(*at)),
+        Phase::Held | Phase::Batch | Phase::Opportunistic { .. } => match (&job.promise, job.planned) {
+            (Some(promise), _) => {
+                (format!("by {}", local(promise.now.start)), format!("by {}", local(promise.now.end)))
+            }
+            (None, Some(planned)) => (format!("plan {}", local(planned)), none()),
+            (None, None) => (none(), none()),
+        },
+    }
+}

@@ -1,0 +1,230 @@
+//! `miserly show`: all about a job: where it stands, what was promised, why it waits.
+
+use std::process::ExitCode;
+
+use miserly_live::model::{Exit, Failure, JobView, KilledBy, LostBy, Phase, PromiseView, Told, ToldWhy, Why};
+
+use super::text::{bytes, counted, jobs, length, local, numbers, plain};
+use super::{client, tell};
+use crate::args::JobArgs;
+
+pub(crate) fn run(args: &JobArgs) -> anyhow::Result<ExitCode> {
+    let job = client(&args.daemon)?.job(args.job)?;
+    tell(args.json, &job, || shown(&job))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn shown(job: &JobView) -> String {
+    let array = match (job.array, job.index) {
+        (Some(array), Some(index)) => format!(", index {index} of the array {array}"),
+        _ => String::new(),
+    };
+    let mut text = format!("job {}: {}{array}\n", job.number, plain(&job.name));
+    let mut line = |key: &str, value: &str| text.push_str(&format!("  {key:<10} {value}\n"));
+    line("state", &summary(job));
+    for reason in &job.reasons {
+        line("waits", &why(reason));
+    }
+    match &job.promise {
+        Some(promise) => promised(promise, &mut line),
+        None if !is_over(&job.phase) => {
+            line("promised", "nothing: it is held, or its queue promises no start");
+        }
+        None => {}
+    }
+    if let Some(planned) = job.planned {
+        line("planned", &format!("{}; binds nobody", local(planned)));
+    }
+    if let Some(late) = job.late {
+        line("late", &format!("by {}: {}", length(late.by), told_why(late.why)));
+    }
+    line("asks for", &asked(job));
+    line("runs", &command(job));
+    line("in", &plain(&job.directory.display().to_string()));
+    line("output", &plain(&job.output.display().to_string()));
+    if job.error != job.output {
+        line("errors", &plain(&job.error.display().to_string()));
+    }
+    line(
+        "of",
+        &format!(
+            "{} ({}), in {}, submitted {}",
+            plain(&job.user),
+            job.uid,
+            plain(&job.queue),
+            local(job.submitted)
+        ),
+    );
+    if job.attempts > 1 {
+        line("attempts", &job.attempts.to_string());
+    }
+    if !job.unenforced.is_empty() {
+        line("unenforced", &job.unenforced.join(", "));
+    }
+    text
+}
+
+/// A word for where a job stands.
+pub(super) fn state(phase: &Phase) -> &'static str {
+    match phase {
+        Phase::Held => "held",
+        Phase::Batch => "waiting",
+        Phase::Opportunistic { parked: false, .. } => "early",
+        Phase::Opportunistic { parked: true, .. } => "parked",
+        Phase::Critical(_) => "running",
+        Phase::Suspended(_) => "suspended",
+        Phase::Done { exit: Exit::Code(0), .. } => "done",
+        Phase::Done { .. } => "done, failed",
+        Phase::Killed { by: KilledBy::Time, .. } => "out of time",
+        Phase::Killed { by: KilledBy::Memory, .. } => "out of memory",
+        Phase::Killed { by: KilledBy::User, .. } => "cancelled",
+        Phase::Failed { .. } => "not run",
+        Phase::Lost { .. } => "lost",
+    }
+}
+
+/// A sentence for where a job stands.
+pub(super) fn summary(job: &JobView) -> String {
+    match &job.phase {
+        Phase::Held => "held; `miserly release` lets it go on".to_owned(),
+        Phase::Batch => "waiting".to_owned(),
+        Phase::Opportunistic { start, parked: false } => {
+            format!("running ahead of its start on what is idle, since {}", local(*start))
+        }
+        Phase::Opportunistic { start, parked: true } => {
+            format!("ran ahead of its start, since {}; stopped now, since nothing is idle", local(*start))
+        }
+        Phase::Critical(holding) => format!(
+            "running since {}, on cpus {}; ended at {} if it has not ended by then",
+            local(holding.start),
+            numbers(&holding.cpus),
+            local(holding.end)
+        ),
+        Phase::Suspended(holding) => format!(
+            "stopped for another job; its window began at {} and ends at {}",
+            local(holding.start),
+            local(holding.end)
+        ),
+        over => ended(over),
+    }
+}
+
+/// A sentence for how a job ended; where it has not, the word for where it stands.
+pub(super) fn ended(phase: &Phase) -> String {
+    match phase {
+        Phase::Done { start, end, exit } => {
+            format!("{}, ran from {} to {}", exit_text(*exit), local(*start), local(*end))
+        }
+        Phase::Killed { start, end, by, .. } => {
+            let ran =
+                start.map_or_else(|| "never ran".to_owned(), |start| format!("ran from {}", local(start)));
+            format!("{} at {}, {ran}", killed_by(*by), local(*end))
+        }
+        Phase::Failed { at, why, message } => {
+            format!("could not be run at {}: {}: {}", local(*at), failure(*why), plain(message))
+        }
+        Phase::Lost { at, why } => {
+            format!("lost, as was found at {}: {}; nobody knows how it ended", local(*at), lost_by(*why))
+        }
+        going => state(going).to_owned(),
+    }
+}
+
+const fn is_over(phase: &Phase) -> bool {
+    matches!(phase, Phase::Done { .. } | Phase::Killed { .. } | Phase::Failed { .. } | Phase::Lost { .. })
+}
+
+fn exit_text(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exited with {code}"),
+        Exit::Signal(signal) => format!("ended by signal {signal}"),
+    }
+}
+
+const fn killed_by(by: KilledBy) -> &'static str {
+    match by {
+        KilledBy::Time => "ended at the end of its window: its time was over",
+        KilledBy::Memory => "ended because it took more memory than it asked for",
+        KilledBy::User => "cancelled",
+    }
+}
+
+const fn failure(why: Failure) -> &'static str {
+    match why {
+        Failure::Directory => "the folder that it is to run in is not there",
+        Failure::Output => "its output cannot be opened",
+        Failure::Program => "the program is not there, or cannot be run",
+        Failure::Refused => "its queue's policy will never start it",
+        Failure::System => "the system refused",
+    }
+}
+
+const fn lost_by(why: LostBy) -> &'static str {
+    match why {
+        LostBy::Reboot => "the machine was started again under it",
+        LostBy::Shim => "its shim was killed",
+    }
+}
+
+/// The promise as it is, and how it came to be.
+fn promised(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
+    let now = &promise.now;
+    line("promised", &format!("starts by {}, has its resources until {}", local(now.start), local(now.end)));
+    if let Some(broken) = &promise.broken {
+        line("broken", &plain(broken));
+    }
+    let told = |told: &Told| {
+        format!("at {}: starts by {} ({})", local(told.at), local(told.start), told_why(told.why))
+    };
+    for change in &promise.history {
+        line("  told", &told(change));
+    }
+}
+
+const fn told_why(why: ToldWhy) -> &'static str {
+    match why {
+        ToldWhy::Submitted => "submitted",
+        ToldWhy::Earlier => "another job left room",
+        ToldWhy::Overdue => "a job did not end when it should have",
+        ToldWhy::Away => "the daemon was not there, or the machine slept",
+        ToldWhy::Capacity => "the machine lost capacity",
+        ToldWhy::Amended => "another request was amended",
+    }
+}
+
+fn why(why: &Why) -> String {
+    match why {
+        Why::Held => "it is held".to_owned(),
+        Why::Begin { at } => format!("it is not to start before {}", local(*at)),
+        Why::After { jobs: others } => {
+            format!("for {} {} to end", if others.len() == 1 { "job" } else { "jobs" }, jobs(others))
+        }
+        Why::Resources { kind, asked, free } if kind == "memory" => {
+            format!("it asks for {} of memory, and {} are free", bytes(*asked), bytes(*free))
+        }
+        Why::Resources { kind, asked, free } => format!("it asks for {asked} {kind}, and {free} are free"),
+        Why::Reserved => "what is free is kept for other jobs until their starts".to_owned(),
+    }
+}
+
+fn asked(job: &JobView) -> String {
+    let mut parts = vec![counted(job.cpus, "cpu"), bytes(job.memory), length(job.time)];
+    parts.extend(job.begin.map(|begin| format!("not before {}", local(begin))));
+    parts.extend(job.deadline.map(|deadline| format!("over by {}", local(deadline))));
+    if !job.after.is_empty() {
+        parts.push(format!("after {}", jobs(&job.after)));
+    }
+    if job.restartable {
+        parts.push("restartable".to_owned());
+    }
+    if !job.opportunistic {
+        parts.push("not ahead of its start".to_owned());
+    }
+    parts.join(", ")
+}
+
+fn command(job: &JobView) -> String {
+    let words: Vec<String> = job.command.iter().map(|word| plain(word)).collect();
+    let script = if job.script { "its script " } else { "" };
+    format!("{script}{}", words.join(" ")).trim_end().to_owned()
+}

@@ -1,0 +1,64 @@
+//! `miserly status`: how the daemon is.
+
+use std::process::ExitCode;
+
+use miserly_live::model::{QueueStatus, Status};
+
+use super::text::{bytes, local, table};
+use super::{client, tell};
+use crate::args::AskArgs;
+
+pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
+    let status = client(&args.daemon)?.status()?;
+    tell(args.json, &status, || shown(&status))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn shown(status: &Status) -> String {
+    let Status { version, pid, cpus, .. } = status;
+    let configuration = status.configuration.as_deref().unwrap_or("none: half the machine, one queue");
+    let mut text = format!(
+        "miserly {version}, process {pid}, since {}\nstate          {}\nconfiguration  {configuration}\ncpus online    {cpus}\n\
+         promises       {} given, {} broken; {} late\n",
+        local(status.since),
+        status.state,
+        status.promises,
+        status.broken,
+        match status.late {
+            1 => "1 start".to_owned(),
+            late => format!("{late} starts"),
+        },
+    );
+    if status.draining {
+        text += "draining       no new jobs are accepted; `miserly drain --undo` ends that\n";
+    }
+    text + "\n" + &queues(&status.queues) + &unenforced(status)
+}
+
+fn queues(queues: &[QueueStatus]) -> String {
+    let header =
+        ["QUEUE", "POLICY", "PROMISES", "CPUS", "HELD", "MEMORY", "HELD MEMORY", "RUNNING", "WAITING"];
+    let row = |queue: &QueueStatus| {
+        let held = if queue.memory.is_some() { bytes(queue.memory_held) } else { "-".to_owned() };
+        vec![
+            queue.name.clone(),
+            queue.policy.clone(),
+            queue.promises.clone(),
+            queue.cpus.to_string(),
+            queue.cpus_held.to_string(),
+            queue.memory.map_or("-".to_owned(), bytes),
+            held,
+            queue.running.to_string(),
+            queue.waiting.to_string(),
+        ]
+    };
+    table(&header, &header[3..], queues.iter().map(row))
+}
+
+fn unenforced(status: &Status) -> String {
+    if status.unenforced.is_empty() {
+        return String::new();
+    }
+    let lines = status.unenforced.iter().map(|one| format!("  {}: {}\n", one.what, one.sentence));
+    lines.fold("\nWhat cannot be enforced here:\n".to_owned(), |text, line| text + &line)
+}

@@ -1,0 +1,70 @@
+//! `miserly submit`: a job, or an array of them, and what is promised.
+
+use std::process::ExitCode;
+
+use miserly_live::client::Client;
+use miserly_live::model::{Accepted, Quote, Submitted, Window};
+
+use super::submission::submission;
+use super::text::{counted, local};
+use super::{client, tell, wait};
+use crate::args::SubmitArgs;
+
+pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
+    let submission = submission(args)?;
+    let client = client(&args.daemon)?;
+    if args.quote {
+        let quote = client.quote(&submission)?;
+        tell(args.json, &quote, || quoted(&quote))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let submitted = client.submit(&submission)?;
+    tell(args.json, &submitted, || if args.quiet { numbers(&submitted) } else { accepted(&submitted.jobs) })?;
+    if args.wait { Ok(await_all(&client, &submitted.jobs)) } else { Ok(ExitCode::SUCCESS) }
+}
+
+fn numbers(submitted: &Submitted) -> String {
+    submitted.jobs.iter().flat_map(|job| [job.number.to_string(), "\n".to_owned()]).collect()
+}
+
+fn await_all(client: &Client, jobs: &[Accepted]) -> ExitCode {
+    let numbers: Vec<i64> = jobs.iter().map(|job| job.number).collect();
+    wait::await_all(client, &numbers, |_| Ok(()))
+}
+
+/// What became of a submission; of a long array only the first and the last are named.
+fn accepted(jobs: &[Accepted]) -> String {
+    match jobs {
+        [one] => format!("job {}: {}\n", one.number, prospect(one)),
+        [first, .., last] => format!(
+            "{}, {} to {}\n  the first {}\n  the last {}\n",
+            counted(jobs.len() as u64, "job"),
+            first.number,
+            last.number,
+            prospect(first),
+            prospect(last)
+        ),
+        [] => "no job\n".to_owned(),
+    }
+}
+
+fn prospect(job: &Accepted) -> String {
+    match (&job.promise, job.started) {
+        (Some(window), true) => format!("has started, has its resources until {}", local(window.end)),
+        (None, true) => "has started".to_owned(),
+        (Some(window), false) => promised(window),
+        (None, false) => "waits; its queue promises no start".to_owned(),
+    }
+}
+
+fn promised(window: &Window) -> String {
+    format!("starts by {}, has its resources until {} at the latest", local(window.start), local(window.end))
+}
+
+fn quoted(quote: &Quote) -> String {
+    let window = |window: &Option<Window>| match window {
+        Some(window) => format!("would now be promised: {}\n", promised(window)),
+        None => "would be promised no start\n".to_owned(),
+    };
+    quote.windows.iter().map(window).collect()
+}

@@ -1,0 +1,126 @@
+//! Instants, amounts and tables as people read them.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// An instant in local time, ISO-like, to the second.
+pub(super) fn local(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// Bytes in the largest unit that leaves a whole number, or nearly so.
+pub(super) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
+    let fits = |power: &usize| bytes >> (10 * power) > 0;
+    let power = (0..UNITS.len()).rev().find(fits).unwrap_or_default();
+    let value = bytes as f64 / (1_u64 << (10 * power)) as f64;
+    let digits = usize::from(value < 100.0 && value.fract() > 0.0);
+    format!("{value:.digits$} {}", UNITS[power])
+}
+
+/// Seconds, in days, hours, minutes and seconds; parts of one where there are any below a minute.
+pub(super) fn length(secs: f64) -> String {
+    if secs < 60.0 && secs.fract() > 0.0 {
+        return format!("{secs:.1}s");
+    }
+    // What is not finite is far beyond what can be asked for.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let whole = secs.round() as u64;
+    let parts = [(whole / 86_400, 'd'), (whole / 3_600 % 24, 'h'), (whole / 60 % 60, 'm'), (whole % 60, 's')];
+    let present = parts.iter().filter(|(number, _)| *number > 0);
+    let text = present.map(|(number, unit)| format!("{number}{unit}")).collect::<Vec<_>>().concat();
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
+/// A word and its number.
+pub(super) fn counted(number: u64, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The numbers of processors, runs of them as FIRST-LAST.
+pub(super) fn numbers(cpus: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
+            _ => runs.push((cpu, cpu)),
+        }
+    }
+    let run = |&(first, last): &(u32, u32)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    runs.iter().map(run).collect::<Vec<_>>().join(",")
+}
+
+/// The numbers of jobs, with commas between them.
+pub(super) fn jobs(jobs: &[i64]) -> String {
+    jobs.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A table without lines; the columns named in `right` are numbers.
+pub(super) fn table(header: &[&str], right: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table.set_header(header);
+    table.add_rows(rows);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if index == 0 {
+            column.set_padding((0, 1));
+        }
+        if right.contains(&header[index]) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.to_string().lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
+}
+
+/// What somebody else wrote, fit for a line of a terminal: nothing in it moves the cursor.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts() {
+        let sizes = [
+            (0, "0 B"),
+            (1, "1 B"),
+            (1023, "1023 B"),
+            (1 << 20, "1 MB"),
+            (3 << 29, "1.5 GB"),
+            (u64::MAX, "16777216 TB"),
+        ];
+        for (size, text) in sizes {
+            assert_eq!(bytes(size), text);
+        }
+        let lengths = [
+            (0.0, "0s"),
+            (0.25, "0.2s"),
+            (60.0, "1m"),
+            (5_410.0, "1h30m10s"),
+            (86_400.0, "1d"),
+            (90.6, "1m31s"),
+        ];
+        for (secs, text) in lengths {
+            assert_eq!(length(secs), text);
+        }
+        assert_eq!((counted(1, "job"), counted(2, "job")), ("1 job".to_owned(), "2 jobs".to_owned()));
+    }
+
+    #[test]
+    fn runs_of_processors() {
+        assert_eq!(numbers(&[]), "");
+        assert_eq!(numbers(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+        assert_eq!(numbers(&[u32::MAX]), u32::MAX.to_string());
+    }
+
+    #[test]
+    fn nobody_s_name_moves_the_cursor() {
+        assert_eq!(plain("a\x1b[2Jb\nc"), "a\u{fffd}[2Jb\u{fffd}c");
+    }
+}

@@ -1,0 +1,100 @@
+//! `miserly wait`: until jobs have ended; exits as they did.
+
+use std::process::ExitCode;
+
+use miserly_live::client::Client;
+use miserly_live::model::{Exit, Failure, JobView, KilledBy, Phase};
+
+use super::show::ended;
+use super::{UNKNOWN, client, tell};
+use crate::args::JobsArgs;
+
+/// The code of a job whose time was over, as that of timeout(1).
+const OVERRUN: u8 = 124;
+
+pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
+    let client = client(&args.daemon)?;
+    Ok(await_all(&client, &args.jobs, |job| {
+        tell(args.json, job, || format!("job {}: {}\n", job.number, ended(&job.phase)))
+    }))
+}
+
+/// Waits for one after the other; the first code that is not 0. What goes wrong with the waiting itself is 125, since
+/// everything below may be a job's.
+pub(super) fn await_all(
+    client: &Client,
+    jobs: &[i64],
+    tell: impl Fn(&JobView) -> anyhow::Result<()>,
+) -> ExitCode {
+    let mut code = 0;
+    for &job in jobs {
+        let this = match await_one(client, job, &tell) {
+            Ok(this) => this,
+            Err(error) => {
+                eprintln!("error: job {job}: {error:#}");
+                UNKNOWN
+            }
+        };
+        code = if code == 0 { this } else { code };
+    }
+    ExitCode::from(code)
+}
+
+fn await_one(client: &Client, job: i64, tell: impl Fn(&JobView) -> anyhow::Result<()>) -> anyhow::Result<u8> {
+    let job = client.wait(job)?;
+    tell(&job)?;
+    Ok(code(&job.phase))
+}
+
+/// The exit code that says how a job ended, in a shell's way.
+fn code(phase: &Phase) -> u8 {
+    match phase {
+        Phase::Killed { by: KilledBy::Time, .. } => OVERRUN,
+        Phase::Done { exit, .. } | Phase::Killed { exit: Some(exit @ Exit::Signal(_)), .. } => of_exit(*exit),
+        // By SIGKILL or SIGTERM, if it had run or had not exited by itself when it was told to.
+        Phase::Killed { by: KilledBy::Memory, .. } => of_exit(Exit::Signal(9)),
+        Phase::Killed { by: KilledBy::User, .. } => of_exit(Exit::Signal(15)),
+        Phase::Failed { why: Failure::Program, .. } => 127,
+        Phase::Failed { .. } => 126,
+        _ => UNKNOWN,
+    }
+}
+
+fn of_exit(exit: Exit) -> u8 {
+    let code = match exit {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => signal.saturating_add(128),
+    };
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use miserly_live::model::LostBy;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(phase: &Phase, expect: u8) {
+        assert_eq!(code(phase), expect, "{phase:?}");
+    }
+
+    #[test]
+    fn codes() {
+        let at = Timestamp::UNIX_EPOCH;
+        let done = |exit| Phase::Done { start: at, end: at, exit };
+        let killed = |by, exit| Phase::Killed { start: None, end: at, by, exit };
+        let failed = |why| Phase::Failed { at, why, message: String::new() };
+        check(&done(Exit::Code(0)), 0);
+        check(&done(Exit::Code(3)), 3);
+        check(&done(Exit::Signal(11)), 139);
+        check(&killed(KilledBy::Time, Some(Exit::Signal(15))), 124);
+        check(&killed(KilledBy::Memory, Some(Exit::Signal(9))), 137);
+        check(&killed(KilledBy::User, None), 143);
+        check(&killed(KilledBy::User, Some(Exit::Signal(9))), 137);
+        check(&failed(Failure::Program), 127);
+        check(&failed(Failure::Output), 126);
+        check(&Phase::Lost { at, why: LostBy::Shim }, 125);
+    }
+}

@@ -1,0 +1,11 @@
+//! The commands that talk to a daemon, before one that answers what it is told to.
+
+mod daemon;
+
+mod submit;
+
+mod shown;
+
+mod orders;
+
+mod logs;

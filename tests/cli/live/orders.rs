@@ -1,0 +1,116 @@
+use serde_json::{Value, json};
+
+use super::daemon::{Daemon, job};
+use crate::support::Lab;
+
+#[test]
+fn each_command_asks_for_what_it_says() {
+    #[track_caller]
+    fn check(line: &str, asked: &str, body: &Value, answer: &Value, says: &str) {
+        let daemon = Daemon::new(&[(asked, 200, answer.clone())]);
+        assert_eq!(daemon.stdout(line), says, "{line}");
+        assert_eq!(daemon.asked(), [(asked.to_owned(), body.clone())], "{line}");
+    }
+    let (done, nothing) = (json!({"jobs": [12]}), Value::Null);
+    check("cancel 12", "POST /v1/jobs/12/cancel", &json!({"array": false}), &done, "job 12: cancelled\n");
+    let both = json!({"jobs": [12, 13]});
+    check(
+        "cancel --array 12",
+        "POST /v1/jobs/12/cancel",
+        &json!({"array": true}),
+        &both,
+        "jobs 12, 13: cancelled\n",
+    );
+    check("hold 12", "POST /v1/jobs/12/hold", &nothing, &done, "job 12: held\n");
+    check("release 12", "POST /v1/jobs/12/release", &nothing, &done, "job 12: released\n");
+    check("requeue 12", "POST /v1/jobs/12/requeue", &nothing, &done, "job 12: in the queue again\n");
+    let longer = job(
+        12,
+        &json!({"phase": {
+            "state": "critical", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T11:00:00Z", "cpus": [0],
+        }}),
+    );
+    let says = "job 12: running since 2026-03-01 09:00:00, on cpus 0; ended at 2026-03-01 11:00:00 if it has not ended by then\n";
+    check("extend 12 30m", "POST /v1/jobs/12/extend", &json!({"by": 1800.0}), &longer, says);
+    let none = json!({"jobs": []});
+    let drained =
+        "no job is started any more; those that run go on. `miserly drain --undo` lets jobs start again\n";
+    check("drain", "POST /v1/drain", &json!({"on": true}), &none, drained);
+    check("drain --undo", "POST /v1/drain", &json!({"on": false}), &none, "jobs are started again\n");
+}
+
+/// One that is refused keeps nobody from the next.
+#[test]
+fn several_jobs() {
+    let refusal = json!({"code": "conflict", "message": "it has ended"});
+    let daemon = Daemon::new(&[
+        ("POST /v1/jobs/1/hold", 200, json!({"jobs": [1]})),
+        ("POST /v1/jobs/2/hold", 409, refusal),
+        ("POST /v1/jobs/3/hold", 200, json!({"jobs": [3]})),
+    ]);
+    let run = daemon.run("hold 1 2 3");
+    let expect = (Some(1), "jobs 1, 3: held\n", "error: job 2: it has ended\n");
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), expect);
+}
+
+#[test]
+fn waiting_for_several_exits_as_the_first_that_failed() {
+    let done = |number, code: i32| {
+        let (start, end) = ("2026-03-01T09:00:00Z", "2026-03-01T09:01:00Z");
+        job(number, &json!({"phase": {"state": "done", "start": start, "end": end, "exit": {"code": code}}}))
+    };
+    let daemon = Daemon::new(&[
+        ("GET /v1/jobs/1/wait", 200, done(1, 0)),
+        ("GET /v1/jobs/2/wait", 200, done(2, 7)),
+        ("GET /v1/jobs/3/wait", 200, done(3, 9)),
+    ]);
+    let run = daemon.run("wait 1 2 3");
+    let expect = "job 1: exited with 0, ran from 2026-03-01 09:00:00 to 2026-03-01 09:01:00\n";
+    assert!(run.code == Some(7) && run.stdout.starts_with(expect), "{}", run.stdout);
+    daemon.fails("wait 1 4", 125, "job 4: nothing at");
+}
+
+#[test]
+fn refusals_have_their_codes() {
+    let problem = |code: &str| json!({"code": code, "message": "for a reason"});
+    let daemon = Daemon::new(&[
+        ("GET /v1/jobs/1", 400, problem("malformed")),
+        ("GET /v1/jobs/2", 422, problem("refused")),
+        ("GET /v1/jobs/3", 500, json!("what?")),
+        ("GET /v1/jobs/4", 200, json!({"number": "four"})),
+    ]);
+    daemon.fails("show 1", 2, "for a reason");
+    daemon.fails("show 2", 1, "for a reason");
+    daemon.fails("show 3", 1, "does not speak as this version");
+    daemon.fails("show 4", 1, "does not speak as this version");
+    daemon.fails("show 0", 2, "0 is not in");
+}
+
+#[test]
+fn without_a_daemon_every_command_says_so() {
+    let lab = Lab::new();
+    let lines = [
+        "submit -t 1s true",
+        "queue",
+        "show 1",
+        "logs 1",
+        "logs -f 1",
+        "cancel 1",
+        "hold 1",
+        "release 1",
+        "requeue 1",
+        "extend 1 1h",
+        "pools",
+        "status",
+        "drain",
+    ];
+    for line in lines {
+        let run = lab.run(
+            &format!("{line} --socket nowhere").replace("true --socket nowhere", "--socket nowhere true"),
+        );
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{line}: {}", run.stderr);
+        assert!(run.stderr.starts_with("error: no daemon answers on nowhere: "), "{line}: {}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{line}: {}", run.stderr);
+    }
+    assert_eq!(lab.run("wait 1 --socket nowhere").code, Some(125));
+}

@@ -1,0 +1,180 @@
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::json;
+
+use super::daemon::{Daemon, job, promise};
+use crate::support::parsed;
+
+#[test]
+fn a_queue() {
+    let running = json!({
+        "index": 3, "phase": {"state": "critical", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T10:30:00Z", "cpus": [0, 1, 3]},
+    });
+    let done = json!({
+        "name": "a\u{1b}[2Jb", "phase": {
+            "state": "done", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T09:10:00Z", "exit": {"signal": 11},
+        },
+    });
+    let jobs = [
+        job(1, &running),
+        job(2, &json!({"promise": promise()})),
+        job(3, &json!({"planned": "2026-03-01T11:00:00Z"})),
+        job(4, &json!({"phase": {"state": "held"}})),
+        job(5, &done),
+    ];
+    let daemon = Daemon::new(&[
+        ("GET /v1/jobs?all=false", 200, json!(jobs)),
+        ("GET /v1/jobs?all=true&array=7&limit=5&queue=a%26b", 200, json!([])),
+    ]);
+    let expect = "\
+JOB   NAME    USER  QUEUE  CPUS  MEMORY   TIME  STATE         START                     END
+1[3]  count   ada   batch     4  100 MB  1h30m  running       2026-03-01 09:00:00       by 2026-03-01 10:30:00
+2     count   ada   batch     4  100 MB  1h30m  waiting       by 2026-03-01 09:00:00    by 2026-03-01 10:30:00
+3     count   ada   batch     4  100 MB  1h30m  waiting       plan 2026-03-01 11:00:00  -
+4     count   ada   batch     4  100 MB  1h30m  held          -                         -
+5     a\u{fffd}[2Jb  ada   batch     4  100 MB  1h30m  done, failed  2026-03-01 09:00:00       2026-03-01 09:10:00
+";
+    assert_eq!(daemon.stdout("queue"), expect);
+    assert_eq!(daemon.stdout("queue --all --array 7 --limit 5 --queue a&b"), "no jobs\n");
+    assert_eq!(parsed(&daemon.stdout("queue --json")), json!(jobs));
+}
+
+#[test]
+fn watching_shows_it_again_and_again() {
+    let daemon = Daemon::new(&[("GET /v1/jobs?all=false", 200, json!([]))]);
+    let mut child =
+        daemon.command("queue --watch=1s").stdout(Stdio::piped()).spawn().expect("a program that starts");
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map(|line| line.expect("text"));
+    // Three texts, each with the time above it; then whoever looked has gone.
+    let shown: Vec<String> = lines.take(9).collect();
+    assert_eq!(shown.iter().filter(|line| *line == "no jobs").count(), 3, "{shown:?}");
+    assert_eq!(child.wait().expect("an end").code(), Some(0));
+}
+
+#[test]
+fn all_about_a_job() {
+    let changes = json!({
+        "array": 10, "index": 2, "promise": promise(), "begin": "2026-03-01T08:30:00Z", "after": [3, 4], "restartable": true,
+        "error": "/home/ada/12.err", "attempts": 2, "unenforced": ["memory"],
+        "reasons": [
+            {"why": "after", "jobs": [4]},
+            {"why": "resources", "kind": "cpus", "asked": 4, "free": 2},
+            {"why": "resources", "kind": "memory", "asked": 104_857_600, "free": 1024},
+        ],
+        "late": {"by": 90.0, "why": "away"},
+    });
+    let daemon = Daemon::new(&[("GET /v1/jobs/12", 200, job(12, &changes))]);
+    let expect = "\
+job 12: count, index 2 of the array 10
+  state      waiting
+  waits      for job 4 to end
+  waits      it asks for 4 cpus, and 2 are free
+  waits      it asks for 100 MB of memory, and 1 KB are free
+  promised   starts by 2026-03-01 09:00:00, has its resources until 2026-03-01 10:30:00
+    told     at 2026-03-01 08:00:00: starts by 2026-03-01 10:00:00 (submitted)
+    told     at 2026-03-01 08:30:00: starts by 2026-03-01 09:00:00 (another job left room)
+  late       by 1m30s: the daemon was not there, or the machine slept
+  asks for   4 cpus, 100 MB, 1h30m, not before 2026-03-01 08:30:00, after 3, 4, restartable
+  runs       ./count input
+  in         /home/ada
+  output     /home/ada/12.out
+  errors     /home/ada/12.err
+  of         ada (1000), in batch, submitted 2026-03-01 08:00:00
+  attempts   2
+  unenforced memory
+";
+    assert_eq!(daemon.stdout("show 12"), expect);
+    assert_eq!(parsed(&daemon.stdout("show 12 --json")), job(12, &changes));
+    daemon.fails("show 13", 1, "nothing at GET /v1/jobs/13");
+}
+
+#[test]
+fn where_a_job_stands() {
+    #[track_caller]
+    fn check(phase: &serde_json::Value, expect: &str) {
+        let daemon = Daemon::new(&[("GET /v1/jobs/1", 200, job(1, &json!({"phase": phase.clone()})))]);
+        let shown = daemon.stdout("show 1");
+        let state = shown.lines().nth(1).and_then(|line| line.strip_prefix("  state      "));
+        assert_eq!(state, Some(expect));
+    }
+    let (start, end) = ("2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z");
+    check(&json!({"state": "held"}), "held; `miserly release` lets it go on");
+    check(
+        &json!({"state": "opportunistic", "start": start, "parked": false}),
+        "running ahead of its start on what is idle, since 2026-03-01 09:00:00",
+    );
+    check(
+        &json!({"state": "critical", "start": start, "end": end, "cpus": [0, 1, 2, 5]}),
+        "running since 2026-03-01 09:00:00, on cpus 0-2,5; ended at 2026-03-01 10:00:00 if it has not ended by then",
+    );
+    check(
+        &json!({"state": "done", "start": start, "end": end, "exit": {"code": 0}}),
+        "exited with 0, ran from 2026-03-01 09:00:00 to 2026-03-01 10:00:00",
+    );
+    check(
+        &json!({"state": "killed", "start": null, "end": end, "by": "user", "exit": null}),
+        "cancelled at 2026-03-01 10:00:00, never ran",
+    );
+    check(
+        &json!({"state": "failed", "at": end, "why": "directory", "message": "no /x"}),
+        "could not be run at 2026-03-01 10:00:00: the folder that it is to run in is not there: no /x",
+    );
+    check(
+        &json!({"state": "lost", "at": end, "why": "shim"}),
+        "lost, as was found at 2026-03-01 10:00:00: its shim was killed; nobody knows how it ended",
+    );
+}
+
+#[test]
+fn pools_as_bars() {
+    let slice = |minute: u32, cpus: u64, free: u64| {
+        let from = format!("2026-03-01T09:{minute:02}:00Z");
+        json!({"from": from, "cpus": cpus, "cpus_free": free, "memory_free": 1_u64 << 30})
+    };
+    let pools = json!({"pools": [
+        {"queue": "batch", "cpus": 8, "slices": [slice(0, 8, 2), slice(30, 4, 4)]},
+        {"queue": "night", "cpus": 2, "slices": [slice(0, 2, 2)]},
+    ]});
+    let daemon = Daemon::new(&[("GET /v1/pools", 200, pools.clone())]);
+    let expect = "\
+batch: 8 cpus; # has a window on it, . is free
+  2026-03-01 09:00:00  ######..  2 of 8 free, 1 GB
+  2026-03-01 09:30:00  ....      4 of 4 free, 1 GB
+
+night: 2 cpus; # has a window on it, . is free
+  2026-03-01 09:00:00  ..  2 of 2 free, 1 GB
+";
+    assert_eq!(daemon.stdout("pools"), expect);
+    assert_eq!(parsed(&daemon.stdout("pools --json")), pools);
+}
+
+#[test]
+fn how_the_daemon_is() {
+    let status = json!({
+        "version": "0.1.0", "pid": 17, "since": "2026-03-01T08:00:00Z", "now": "2026-03-01T09:00:00Z", "state": "/state",
+        "draining": true, "cpus": 16, "promises": 7, "broken": 1, "late": 1,
+        "queues": [{
+            "name": "batch", "policy": "miser", "promises": "every job", "cpus": 8, "memory": 1_u64 << 34, "cpus_held": 4,
+            "memory_held": 0, "running": 1, "waiting": 2,
+        }],
+        "unenforced": [{"what": "memory", "sentence": "Strangers may take it."}],
+    });
+    let daemon = Daemon::new(&[("GET /v1/status", 200, status.clone())]);
+    let expect = "\
+miserly 0.1.0, process 17, since 2026-03-01 08:00:00
+state          /state
+configuration  none: half the machine, one queue
+cpus online    16
+promises       7 given, 1 broken; 1 start late
+draining       no job is started; `miserly drain --undo` ends that
+
+QUEUE  POLICY  PROMISES   CPUS  HELD  MEMORY  HELD MEMORY  RUNNING  WAITING
+batch  miser   every job     8     4   16 GB          0 B        1        2
+
+What cannot be enforced here:
+  memory: Strangers may take it.
+";
+    assert_eq!(daemon.stdout("status"), expect);
+    assert_eq!(parsed(&daemon.stdout("status --json")), status);
+}

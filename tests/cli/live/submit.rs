@@ -1,0 +1,141 @@
+use serde_json::{Value, json};
+
+use super::daemon::{Daemon, job};
+use crate::support::parsed;
+
+fn accepting() -> Daemon {
+    let window = json!({"start": "2026-03-01T10:00:00Z", "end": "2026-03-01T11:30:00Z"});
+    Daemon::new(&[
+        ("POST /v1/jobs", 201, json!({"jobs": [{"number": 12, "promise": window, "started": false}]})),
+        ("POST /v1/quote", 200, json!({"windows": [window, null]})),
+        (
+            "GET /v1/jobs/12/wait",
+            200,
+            job(
+                12,
+                &json!({"phase": {
+                    "state": "done", "start": "2026-03-01T10:00:00Z", "end": "2026-03-01T10:01:00Z", "exit": {"code": 3},
+                }}),
+            ),
+        ),
+    ])
+}
+
+/// What was submitted by a command line.
+#[track_caller]
+fn submitted(daemon: &Daemon, line: &str) -> Value {
+    daemon.stdout(line);
+    daemon.asked().pop().expect("a submission").1
+}
+
+#[test]
+fn a_program_with_options_of_its_own() {
+    let daemon = accepting();
+    let line = "submit -t 1h30m -c 2 -m 1GB --name n --queue q --after 3,4 -a 0-9:3 --restartable --hold \
+        --no-opportunistic -o out -e err --begin 2026-03-01T20:00:00Z --deadline 2026-03-02T20:00:00Z prog --cpus 7";
+    let body = submitted(&daemon, line);
+    let expect = json!({
+        "command": ["prog", "--cpus", "7"], "time": 5400.0, "cpus": 2, "memory": 1 << 30, "name": "n", "queue": "q",
+        "after": [3, 4], "array": {"first": 0, "last": 9, "step": 3}, "restartable": true, "hold": true,
+        "no_opportunistic": true, "output": "out", "error": "err", "begin": "2026-03-01T20:00:00Z",
+        "deadline": "2026-03-02T20:00:00Z",
+    });
+    for (key, value) in expect.as_object().expect("an object") {
+        assert_eq!(&body[key], value, "{key}");
+    }
+    assert!(body.get("script").is_none());
+    let here = daemon.lab.path("").canonicalize().expect("a folder");
+    assert_eq!(body["directory"].as_str().map(std::path::Path::new), Some(here.as_path()));
+    assert_eq!(body["environment"]["TZ"], "UTC");
+}
+
+#[test]
+fn a_script_says_what_it_needs_and_the_command_line_counts_before_it() {
+    let daemon = accepting();
+    let script = "#!/bin/sh\n#SBATCH -n 4 --mem-per-cpu=500 -t 10 -J slurms\n#MISERLY --cpus 2\necho hi\n";
+    daemon.lab.write("job.sh", script);
+    let body = submitted(&daemon, "submit job.sh --seed 1");
+    assert_eq!((&body["script"], &body["command"]), (&json!(script), &json!(["--seed", "1"])));
+    assert_eq!(
+        (&body["cpus"], &body["time"], &body["memory"]),
+        (&json!(2), &json!(600.0), &json!(1000 << 20))
+    );
+    assert_eq!(body["name"], "slurms");
+    let body = submitted(&daemon, "submit --time 5s --cpus 1 --export NONE,A=1 -d /tmp job.sh");
+    assert_eq!((&body["cpus"], &body["time"], &body["memory"]), (&json!(1), &json!(5.0), &json!(500 << 20)));
+    assert_eq!((&body["environment"]["A"], &body["environment"]["TZ"]), (&json!("1"), &Value::Null));
+    assert_eq!(body["directory"], "/tmp");
+}
+
+#[test]
+fn a_script_without_a_name_has_its_files() {
+    let daemon = accepting();
+    daemon.lab.write("job.sh", "#!/bin/sh\n");
+    assert_eq!(submitted(&daemon, "submit -t 1s ./job.sh")["name"], "job.sh");
+}
+
+#[test]
+fn a_warning_names_its_line() {
+    let daemon = accepting();
+    daemon.lab.write("job.sh", "#!/bin/sh\n#SBATCH -t 1\n#SBATCH --gres=gpu:1\n");
+    let run = daemon.run("submit job.sh");
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (Some(0), "warning: job.sh:3: nothing is made of #SBATCH --gres\n")
+    );
+}
+
+#[test]
+fn answers() {
+    let daemon = accepting();
+    let check = |line: &str, expect: &str| assert_eq!(daemon.stdout(line), expect, "{line}");
+    check(
+        "submit -t 1s true",
+        "job 12: starts by 2026-03-01 10:00:00, has its resources until 2026-03-01 11:30:00 at the latest\n",
+    );
+    check("submit -q -t 1s true", "12\n");
+    check(
+        "submit --quote -t 1s true",
+        "would now be promised: starts by 2026-03-01 10:00:00, has its resources until 2026-03-01 11:30:00 at the latest\n\
+         would be promised no start\n",
+    );
+    let document = parsed(&daemon.stdout("submit --json -t 1s true"));
+    assert_eq!(document["jobs"][0]["number"], 12);
+}
+
+#[test]
+fn waiting_for_it_exits_as_it_does() {
+    let run = accepting().run("submit --wait -t 1s true");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(3), ""));
+}
+
+#[test]
+fn what_makes_no_sense_is_not_submitted() {
+    let daemon = accepting();
+    daemon.lab.write("wrong.sh", "#!/bin/sh\n\n#MISERLY --cpu 4\n");
+    daemon.lab.write("binary.sh", b"#!\xff\n");
+    daemon.fails("submit true", 2, "#MISERLY --time");
+    daemon.fails("submit -t 30 true", 2, "30 what?");
+    daemon.fails("submit -t 1s -m 4096 true", 2, "4096MB");
+    daemon.fails("submit -t 1s -c 0 true", 2, "0 is not in");
+    daemon.fails("submit -t 1s --begin soon true", 2, "instant");
+    daemon.fails("submit -t 1s --array 9-0 true", 2, "FIRST-LAST");
+    daemon.fails("submit -t 1s wrong.sh", 2, "wrong.sh:3: no option --cpu");
+    daemon.fails("submit -t 1s binary.sh", 2, "UTF-8");
+    daemon.fails("submit", 2, "PROGRAM");
+    daemon.fails("submit --tiem 1s true", 2, "--tiem");
+    daemon.fails("submit -t 1s -", 2, "#!/bin/sh");
+    assert!(daemon.asked().is_empty());
+}
+
+/// What a script may say and what the command line takes are the same options.
+#[test]
+fn the_command_line_has_the_options_of_a_script() {
+    let daemon = accepting();
+    let help = daemon.stdout("submit --help");
+    for (long, short) in miserly_live::submit::own_options() {
+        let option = short.map_or_else(|| format!("    --{long}"), |short| format!("-{short}, --{long}"));
+        let lines = help.lines().filter(|line| line.trim_start().starts_with(option.trim_start()));
+        assert_eq!(lines.filter(|line| line.contains(&option)).count(), 1, "{option}\n{help}");
+    }
+}
