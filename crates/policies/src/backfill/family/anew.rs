@@ -386,7 +386,7 @@ impl Policy for Anew {
 
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        if !self.depth.is_one_at_most() || !self.lent.is_empty() || self.plan.machine().varies() {
+        if !self.depth.is_one_at_most() || !self.lent.is_empty() || self.plan.is_pool() {
             self.news = News::all();
         }
         self.plan.advance(now, self.news.risen());

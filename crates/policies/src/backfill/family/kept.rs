@@ -131,7 +131,7 @@ impl Kept {
     /// Lifts each job that may have room earlier and puts it back at its earliest start, in the order of the queue.
     fn compress(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let mut news = std::mem::take(&mut self.risen);
-        if self.plan.machine().varies() {
+        if self.plan.is_pool() {
             news = Risen::anywhere();
         }
         let mut room = Room { procs: self.plan.most_cpus(desk.now(), &news) };

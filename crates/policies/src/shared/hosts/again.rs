@@ -25,7 +25,7 @@ impl HostPlan {
 
     /// The hosts that have risen, if each can be looked at alone.
     pub fn hosts_alone<'a>(&self, risen: &'a Risen) -> Option<&'a [(HostId, Time)]> {
-        let alone = self.machine.spread() == Spread::One && !self.machine.varies();
+        let alone = self.machine.spread() == Spread::One && !self.is_pool();
         risen.hosts().filter(|_| alone)
     }
 

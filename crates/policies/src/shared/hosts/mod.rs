@@ -254,6 +254,11 @@ impl HostPlan {
         if from <= self.now { Time::from_ticks(i64::MIN) } else { from }
     }
 
+    /// Whether the machine is a pool: there, what is free follows from more than from what jobs take and leave.
+    pub fn is_pool(&self) -> bool {
+        self.machine.calendar().is_some()
+    }
+
     /// The machine as a pool, if it is one.
     fn pool(&self) -> Option<Pool<'_>> {
         let (calendar, line) = (self.machine.calendar()?, self.hosts.first()?);
