@@ -183,14 +183,12 @@ impl Immediate {
         if keep && own.is_some_and(|promise| promise.best < until) {
             return false;
         }
-        let mut plan = if keep { self.inner.plan().clone() } else { self.inner.plan_without_places() };
-        let promised = self.inner.promised().iter().filter(|_| keep);
-        promised.for_each(|place| plan.take(place.at, place.span, &place.placement));
+        let mut trial = self.inner.trial(chance.host, keep);
         for victim in &chance.victims {
-            plan.postpone(now, until, *victim, ledger);
+            trial.postpone(now, until, *victim, ledger);
         }
-        plan.take(now, until - now, &Placement::on(chance.host, *need));
-        plan.is_possible_on(chance.host)
+        trial.take(now, until - now, &Placement::on(chance.host, *need));
+        trial.is_possible()
     }
 
     fn wake(&self, desk: &mut Desk<'_>, within: Option<Time>) -> Result<(), Violation> {

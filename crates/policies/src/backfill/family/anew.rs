@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Desk, Event, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Refusal, State, Time, Violation,
+    Desk, Event, HostId, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Refusal, State, Time,
+    Violation,
 };
 
 use super::super::{in_turn, start_on};
+use super::news::News;
 use super::queue::{Anyone, Queue};
 use super::{Backfilling, Reserved, Room, demand};
-use crate::shared::{HostPlan, Key, Order, Waiting};
+use crate::shared::{HostPlan, Key, Order, Trial, Waiting};
 
 /// How many jobs of the queue have a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,10 @@ impl Depth {
             Depth::All => true,
         }
     }
+
+    fn is_one_at_most(self) -> bool {
+        matches!(self, Depth::First(0 | 1))
+    }
 }
 
 /// Backfilling with reservations that are made anew at every pass (Chiang and Vernon §2.2; Zotkin et al. §2, §8).
@@ -39,8 +45,12 @@ impl Depth {
 /// in before the head: with the queue in order of arrival, or if the head is held once it has one. A job that was promised
 /// its start stays the head, and keeps its place while another policy lends it a quantum.
 ///
+/// # What is not looked at
+/// With one reservation at most, who could not start at a pass can start at the next only where a host has more free since, or if it
+/// has only just come; and the head's reservation is looked for again only there, as long as the head stays the same.
+///
 /// With w waiting jobs and m breakpoints: O(log hosts) for each candidate that is narrow enough, O(m) for each
-/// reservation, of which there are `depth` at a pass.
+/// new reservation.
 #[derive(Debug)]
 pub struct Anew {
     name: &'static str,
@@ -58,6 +68,8 @@ pub struct Anew {
     ahead: Vec<Key>,
     /// The head's reservation as it was made last, if it is promised.
     promised: Vec<Reserved>,
+    /// What has changed since the last pass.
+    news: News,
 }
 
 impl Anew {
@@ -74,6 +86,7 @@ impl Anew {
             told: None,
             ahead: Vec::new(),
             promised: Vec::new(),
+            news: News::all(),
         }
     }
 
@@ -90,7 +103,8 @@ impl Anew {
     }
 
     fn fit_now(&self, desk: &Desk<'_>, next: &Waiting) -> Option<Placement> {
-        self.plan.fit_now(desk.ledger(), desk.now(), next.span, &demand(desk.ledger(), next.job), &[])
+        let demand = demand(desk.ledger(), next.job);
+        self.news.fit_now(&self.plan, desk.ledger(), desk.now(), next, &demand)
     }
 
     fn start(
@@ -105,6 +119,7 @@ impl Anew {
             self.ahead.extend(self.queue.key(next.job));
         }
         self.dequeue(next.job);
+        self.news.takes(&placement);
         start_on(desk, next.job, placement, reason)?;
         self.plan.follow(desk.now(), next.job, desk.ledger());
         Ok(())
@@ -112,6 +127,7 @@ impl Anew {
 
     fn dequeue(&mut self, job: JobId) {
         self.queue.remove(job);
+        self.news.leaves(job);
         self.held.retain(|(_, held)| *held != job);
     }
 
@@ -129,13 +145,14 @@ impl Anew {
                 None => self.next_in_turn(&mut last),
             };
             let Some(next) = next else { break };
+            self.news.first(next.job);
             if let Some(placement) = self.fit_now(desk, &next) {
                 let reason = if made.is_empty() { in_turn(desk, next.job) } else { Reason::Backfilled };
                 self.start(desk, &next, placement, reason)?;
                 continue;
             }
             let demand = demand(desk.ledger(), next.job);
-            let place = self.plan.earliest(desk.ledger(), desk.now(), Time::MAX, next.span, &demand, &[]);
+            let place = self.news.reserve(&self.plan, desk.ledger(), desk.now(), &next, &demand);
             let Some((at, placement)) = place else {
                 self.give_up(desk, &next)?;
                 continue;
@@ -187,7 +204,13 @@ impl Anew {
     /// Lets those start who fit beside the reservations.
     fn fill(&mut self, desk: &mut Desk<'_>, behind: Option<Key>, made: &[Reserved]) -> Result<(), Violation> {
         let mut last = if self.queue.has_candidates() { None } else { behind };
-        while let Some(next) = self.queue.next_candidate(last.as_ref(), &Room::of(desk.ledger())) {
+        let arrived = self.queue.as_candidates(self.news.arrived(), desk.ledger());
+        let mut arrived = arrived.into_iter().peekable();
+        loop {
+            while arrived.next_if(|job| Some(job.key) <= last).is_some() {}
+            let old = self.queue.next_candidate(last.as_ref(), &self.news.room(desk.ledger()));
+            let next = old.into_iter().chain(arrived.peek().copied()).min_by_key(|next| next.key);
+            let Some(next) = next else { return Ok(()) };
             last = Some(next.key);
             if made.iter().any(|made| made.job == next.job) {
                 continue;
@@ -198,7 +221,6 @@ impl Anew {
                 self.start(desk, &next, placement, reason)?;
             }
         }
-        Ok(())
     }
 
     /// Tells the head's start, once for each value: a promise, where nobody can come in before the head.
@@ -252,6 +274,7 @@ impl Anew {
         for made in &made {
             self.plan.give(made.at, made.span, &made.placement);
         }
+        self.news.is_old(made.get(self.lent.len()));
         made.truncate(usize::from(self.promises()));
         self.promised = made;
         placed
@@ -276,6 +299,7 @@ impl Anew {
 
     fn enqueue(&mut self, now: Time, job: JobId, ledger: &Ledger) {
         self.queue.insert(now, job, ledger);
+        self.news.enters(job);
         let entry = ledger.entry(job);
         if entry.promise.is_some() || (self.hold && entry.memo.held) {
             self.held.insert((entry.admitted, job));
@@ -296,7 +320,22 @@ impl Anew {
     /// Forgets what was known of a job but for what it holds.
     fn leave(&mut self, job: JobId) {
         self.dequeue(job);
+        let lent = self.lent.len();
         self.lent.retain(|lent| lent.job != job);
+        if self.lent.len() < lent {
+            self.news = News::all();
+        }
+    }
+
+    /// Notes where there may be more, now that somebody else has changed what a job holds; the plan has it as it was.
+    fn note_change(&mut self, job: JobId, ledger: &Ledger) {
+        let (before, now) = (self.plan.placement_of(job), ledger.entry(job).placement());
+        if before.or(now).is_none() {
+            // It was late, and so in no plan, and has gone.
+            self.news = News::all();
+        }
+        self.news.rises(before);
+        self.news.rises(now);
     }
 }
 
@@ -311,6 +350,7 @@ impl Policy for Anew {
         self.told = None;
         self.held.clear();
         self.lent.clear();
+        self.news = News::all();
         for job in ledger.waiting() {
             self.enqueue(now, job, ledger);
         }
@@ -323,11 +363,16 @@ impl Policy for Anew {
         match event {
             Event::Submitted(job) => self.enqueue(now, job, ledger),
             Event::Ended(ended) => {
+                self.news.rises(ledger.entry(ended.job).placement());
                 self.plan.forget(ended.job);
                 self.leave(ended.job);
             }
-            Event::Overdue(job) => self.plan.follow(now, job, ledger),
+            Event::Overdue(job) => {
+                self.news.rises(ledger.entry(job).placement());
+                self.plan.follow(now, job, ledger);
+            }
             Event::Changed(job) => {
+                self.note_change(job, ledger);
                 self.plan.follow(now, job, ledger);
                 self.leave(job);
                 match ledger.entry(job).placement() {
@@ -341,7 +386,10 @@ impl Policy for Anew {
 
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        self.plan.advance(now);
+        if !self.depth.is_one_at_most() || !self.lent.is_empty() || self.plan.is_pool() {
+            self.news = News::all();
+        }
+        self.plan.advance(now, self.news.risen());
         self.queue.sort_again(now, desk.ledger());
         self.plan.hold_late(now, desk.ledger());
         let placed = self.place(desk);
@@ -353,15 +401,12 @@ impl Policy for Anew {
 }
 
 impl Backfilling for Anew {
-    fn plan(&self) -> &HostPlan {
-        &self.plan
-    }
-
-    fn plan_without_places(&self) -> HostPlan {
-        self.plan.clone()
-    }
-
-    fn promised(&self) -> &[Reserved] {
-        &self.promised
+    fn trial(&self, host: HostId, promised: bool) -> Trial<'_> {
+        let mut trial = self.plan.trial(host);
+        // They are not in the plan between passes.
+        for place in self.promised.iter().filter(|_| promised) {
+            trial.take(place.at, place.span, &place.placement);
+        }
+        trial
     }
 }

@@ -1,16 +1,15 @@
 //! A reservation for every job, which is kept.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use miserly_core::{
     Desk, Event, HostId, JobId, Ledger, Machine, Placement, Policy, Reason, Resources, Span, State, Time,
     Violation,
 };
 
 use super::super::start_on;
+use super::places::{Place, Places};
 use super::queue::Queue;
-use super::{Backfilling, Reserved, demand};
-use crate::shared::{HostPlan, Key, Order};
+use super::{Backfilling, Room, demand};
+use crate::shared::{HostPlan, Key, Order, Risen, Trial, Waiting};
 use crate::window::{Bounds, earliest};
 
 /// Conservative backfilling on hosts (Zotkin et al. §2; Chiang and Vernon §2.2 with every job scheduled).
@@ -24,7 +23,13 @@ use crate::window::{Bounds, earliest};
 /// cannot have one within its bounds; without, only one that could never run. Where lost capacity leaves no place for a
 /// job that has one, it keeps it at the end of time, to come back when there is.
 ///
-/// With w waiting jobs and m breakpoints of all hosts: O(w m) at worst for each event at which something ends.
+/// # What is not touched
+/// Since a job was last found unable to move, only a rise on some host can have made room for it there, in a hole that
+/// starts before the rise ends. So compression passes over jobs that are wider than whatever has risen, and searches the hosts
+/// that have. Where jobs lie on several hosts it looks at what all have free together first, and no further than the rises.
+///
+/// With w waiting jobs that are narrow enough and r hosts that have risen: O(w r) for each event at which something ends, and
+/// O(m) for each job that comes, in the m breakpoints of all hosts.
 #[derive(Debug)]
 pub struct Kept {
     name: &'static str,
@@ -32,9 +37,8 @@ pub struct Kept {
     /// How far ahead a window may lie, if reservations are windows.
     horizon: Option<Span>,
     queue: Queue,
-    places: BTreeMap<JobId, Place>,
-    /// The reserved starts of the jobs in the queue.
-    starts: BTreeSet<(Time, JobId)>,
+    /// The reservations of the jobs in the queue, and of those that were lent a quantum.
+    places: Places,
     /// Jobs that came since the last pass.
     arrived: Vec<JobId>,
     /// The running jobs and the reservations.
@@ -43,16 +47,8 @@ pub struct Kept {
     compress: bool,
     /// Somebody else changed what jobs hold: reservations may be in their way.
     repair: bool,
-}
-
-/// A job's reservation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
-    at: Time,
-    span: Span,
-    placement: Placement,
-    /// By submission: the order among those who start at one time.
-    arrival: Key,
+    /// Where there is more since jobs were last found unable to move.
+    risen: Risen,
 }
 
 impl Kept {
@@ -68,12 +64,12 @@ impl Kept {
             queue: Queue::of(order.clone(), order.clone()),
             order,
             horizon: None,
-            places: BTreeMap::new(),
-            starts: BTreeSet::new(),
+            places: Places::default(),
             arrived: Vec::new(),
             plan: HostPlan::new(machine),
             compress: false,
             repair: false,
+            risen: Risen::anywhere(),
         }
     }
 
@@ -88,10 +84,10 @@ impl Kept {
         let entry = ledger.entry(job);
         let span = entry.request.planned();
         self.plan.take(at, span, &placement);
-        self.places.insert(job, Place { at, span, placement, arrival: Key::arrival(entry) });
-        if entry.placement().is_none() {
+        let waits = entry.placement().is_none();
+        self.places.insert(job, Place { at, span, placement, arrival: Key::arrival(entry) }, waits);
+        if waits {
             self.queue.insert(now, job, ledger);
-            self.starts.insert((at, job));
         }
     }
 
@@ -103,22 +99,19 @@ impl Kept {
         at: Time,
         placement: Placement,
     ) -> Result<(), Violation> {
-        let Some(place) = self.places.get_mut(&job) else { return Ok(()) };
+        let Some(place) = self.places.get(job) else { return Ok(()) };
         self.plan.take(at, place.span, &placement);
-        let before = std::mem::replace(&mut place.at, at);
-        let moved = before != at || place.placement != placement;
-        place.placement = placement;
-        if !moved {
+        if place.at == at && place.placement == placement {
             return Ok(());
         }
-        self.starts.remove(&(before, job));
-        self.starts.insert((at, job));
-        desk.plan_on(job, at, place.placement.clone())?;
-        if at > before { desk.break_promise(job, at) } else { desk.promise(job, at) }
+        let later = at > place.at;
+        self.places.set(job, at, placement.clone());
+        desk.plan_on(job, at, placement)?;
+        if later { desk.break_promise(job, at) } else { desk.promise(job, at) }
     }
 
     fn lift(&mut self, job: JobId) -> Option<Place> {
-        let place = self.places.get(&job)?.clone();
+        let place = self.places.get(job)?.clone();
         self.plan.give(place.at, place.span, &place.placement);
         Some(place)
     }
@@ -132,38 +125,75 @@ impl Kept {
         if begin > now {
             return self.plan.earliest_from(begin, until, span, &demand);
         }
-        let due = self.places.values().filter(|place| place.at <= now);
-        let due: Vec<HostId> =
-            due.flat_map(|place| place.placement.shares()).map(|share| share.host).collect();
-        self.plan.earliest(ledger, now, until, span, &demand, &due)
+        self.plan.earliest(ledger, now, until, span, &demand, &self.places.due(now))
     }
 
-    /// Lifts each job and puts it back at its earliest start, in the order of the queue.
+    /// Lifts each job that may have room earlier and puts it back at its earliest start, in the order of the queue.
     fn compress(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let jobs: Vec<JobId> = self.queue.iter().map(|waiting| waiting.job).collect();
-        for job in jobs {
-            let Some(place) = self.lift(job) else { continue };
-            let earlier = self.earliest(desk, job, place.at);
-            let (at, placement) = earlier.unwrap_or((place.at, place.placement));
-            self.put(desk, job, at, placement)?;
+        let mut news = std::mem::take(&mut self.risen);
+        if self.plan.is_pool() {
+            news = Risen::anywhere();
+        }
+        let mut room = Room { procs: self.plan.most_cpus(desk.now(), &news) };
+        let mut last = None;
+        while let Some(job) = self.queue.next(last.as_ref(), &room) {
+            last = Some(job.key);
+            let Some(left) = self.advance(desk, &job, &news)? else { continue };
+            // What this job leaves behind is news for those behind it now, and for all at the next pass.
+            news.add(&left.placement, left.at + left.span);
+            self.risen.add(&left.placement, left.at + left.span);
+            room.procs = self.plan.most_cpus(desk.now(), &news);
         }
         Ok(())
+    }
+
+    /// Moves a job's reservation to an earlier start, if there is one; returns what it was.
+    fn advance(
+        &mut self,
+        desk: &mut Desk<'_>,
+        job: &Waiting,
+        news: &Risen,
+    ) -> Result<Option<Place>, Violation> {
+        let Some((at, placement)) = self.earlier(desk, job.job, news) else { return Ok(None) };
+        let before = self.lift(job.job);
+        self.put(desk, job.job, at, placement)?;
+        Ok(before)
+    }
+
+    /// A start before that of a job's reservation, where there is more than when it last looked, and the hosts.
+    fn earlier(&mut self, desk: &Desk<'_>, job: JobId, news: &Risen) -> Option<(Time, Placement)> {
+        let place = self.places.get(job)?;
+        let reserved = (place.at, place.span, &place.placement);
+        let from = earliest(desk.ledger().request(job), desk.now());
+        let demand = demand(desk.ledger(), job);
+        if let Some(hosts) = self.plan.hosts_alone(news) {
+            return self.plan.earlier_on(from, &demand, reserved, hosts);
+        }
+        let until = place.at.min(news.until()?);
+        if !self.plan.seems_earlier(from, until, &demand, reserved) {
+            return None;
+        }
+        let place = self.lift(job)?;
+        let earlier = self.earliest(desk, job, until);
+        self.plan.take(place.at, place.span, &place.placement);
+        earlier.filter(|(at, _)| *at < place.at)
     }
 
     /// Makes the plan possible again: all reservations, by their starts, go to the earliest start not before where they
     /// were.
     fn repair(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        self.risen = Risen::anywhere();
         let mut jobs: Vec<(Time, Key, JobId)> = self
-            .starts
-            .iter()
-            .filter_map(|&(at, job)| Some((at, self.places.get(&job)?.arrival, job)))
+            .places
+            .starts()
+            .filter_map(|(at, job)| Some((at, self.places.get(job)?.arrival, job)))
             .collect();
         jobs.sort_unstable();
         for (.., job) in &jobs {
             self.lift(*job);
         }
         for (at, _, job) in jobs {
-            let Some(place) = self.places.get(&job).cloned() else { continue };
+            let Some(place) = self.places.get(job).cloned() else { continue };
             let request = desk.ledger().request(job);
             let from = at.max(earliest(request, desk.now()));
             let found = if self.plan.holds(from, place.span, &place.placement) {
@@ -199,18 +229,21 @@ impl Kept {
     /// Starts every job whose reserved start is now, in the order of the queue.
     fn start_due(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        let due = self.starts.iter().take_while(|(at, _)| *at <= now).map(|(_, job)| *job);
+        let due = self.places.starts().take_while(|(at, _)| *at <= now);
         let mut due: Vec<(Time, Key, JobId)> =
-            due.filter_map(|job| Some((self.places.get(&job)?.at, self.queue.key(job)?, job))).collect();
+            due.filter_map(|(at, job)| Some((at, self.queue.key(job)?, job))).collect();
         due.sort_unstable();
-        for (at, _, job) in due {
+        for (.., job) in due {
             let Some(place) = self.lift(job) else { continue };
-            self.places.remove(&job);
-            self.starts.remove(&(at, job));
+            self.places.remove(job);
             self.queue.remove(job);
             let reason = self.reason(desk, job, place.arrival);
-            start_on(desk, job, place.placement, reason)?;
+            start_on(desk, job, place.placement.clone(), reason)?;
             self.plan.follow(now, job, desk.ledger());
+            // It has less to do than was planned, if work that it did in a quantum was kept.
+            if self.plan.until(job) < Some(place.at + place.span) {
+                self.risen.add(&place.placement, place.at + place.span);
+            }
         }
         Ok(())
     }
@@ -221,29 +254,39 @@ impl Kept {
         if desk.ledger().request(job).submit < now {
             return if self.horizon.is_some() { Reason::Promised } else { Reason::Reserved };
         }
-        let later = self.starts.iter().rev().take_while(|(at, _)| *at > now);
+        let later = self.places.starts().rev().take_while(|(at, _)| *at > now);
         let mut passed = later.filter_map(|(_, other)| self.places.get(other));
         if passed.any(|other| other.arrival < arrival) { Reason::Backfilled } else { Reason::AtOnce }
     }
 
     /// Asks to be called at the next reserved start that can be kept even if no late job ends until then.
     fn wake(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let keeps = |(at, job): &&(Time, JobId)| {
+        let keeps = |&(at, job): &(Time, JobId)| {
             let ledger = desk.ledger();
             let fits = |host, amount: &Resources| {
                 let late = self.plan.late_on(host, ledger);
-                late.fits_in(&self.plan.free_at(host, *at)) || *amount == Resources::NONE
+                late.fits_in(&self.plan.free_at(host, at)) || *amount == Resources::NONE
             };
             let shares = self.places.get(job).into_iter().flat_map(|place| place.placement.shares());
             !self.plan.any_late() || shares.into_iter().all(|share| fits(share.host, &share.amount))
         };
-        let next = self.starts.iter().find(keeps).map(|(at, _)| *at);
+        let next = self.places.starts().find(keeps).map(|(at, _)| at);
         next.filter(|at| *at < Time::MAX).map_or(Ok(()), |at| desk.wake_at(at))
+    }
+
+    /// Takes a job that ended out of the plan.
+    fn leaves(&mut self, now: Time, job: JobId, ledger: &Ledger) {
+        // A late one held what it has until the next tick.
+        let until = self.plan.until(job).max(Some(now + Span::TICK));
+        if let (Some(placement), Some(until)) = (ledger.entry(job).placement(), until) {
+            self.risen.add(placement, until);
+        }
+        self.plan.forget(job);
     }
 
     fn plan_all(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        let past = self.starts.first().is_some_and(|(at, _)| *at < now);
+        let past = self.places.starts().next().is_some_and(|(at, _)| at < now);
         if std::mem::take(&mut self.repair) || self.plan.any_late() || past {
             self.repair(desk)?;
         }
@@ -288,11 +331,11 @@ impl Policy for Kept {
             Event::Overdue(job) => self.plan.follow(now, job, ledger),
             Event::Ended(ended) => {
                 self.compress = true;
-                self.plan.forget(ended.job);
+                self.leaves(now, ended.job, ledger);
                 // Its place, if it ended in a quantum that was lent to it.
                 if let Some(place) = self.lift(ended.job) {
-                    self.places.remove(&ended.job);
-                    self.starts.remove(&(place.at, ended.job));
+                    self.risen.add(&place.placement, place.at + place.span);
+                    self.places.remove(ended.job);
                     self.queue.remove(ended.job);
                 }
             }
@@ -301,12 +344,9 @@ impl Policy for Kept {
                 self.repair = true;
                 self.plan.follow(now, job, ledger);
                 self.queue.remove(job);
-                if let Some(at) = self.places.get(&job).map(|place| place.at) {
-                    self.starts.remove(&(at, job));
-                    if ledger.entry(job).placement().is_none() {
-                        self.queue.insert(now, job, ledger);
-                        self.starts.insert((at, job));
-                    }
+                let waits = ledger.entry(job).placement().is_none();
+                if self.places.set_waiting(job, waits) && waits {
+                    self.queue.insert(now, job, ledger);
                 }
             }
             Event::Disturbed => {
@@ -319,7 +359,8 @@ impl Policy for Kept {
 
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
-        self.plan.advance(now);
+        // Plans were made for what happens by itself.
+        self.plan.advance(now, &mut Risen::default());
         self.queue.sort_again(now, desk.ledger());
         self.plan.hold_late(now, desk.ledger());
         let planned = self.plan_all(desk);
@@ -331,17 +372,11 @@ impl Policy for Kept {
 }
 
 impl Backfilling for Kept {
-    fn plan(&self) -> &HostPlan {
-        &self.plan
-    }
-
-    fn plan_without_places(&self) -> HostPlan {
-        let mut plan = self.plan.clone();
-        self.places.values().for_each(|place| plan.give(place.at, place.span, &place.placement));
-        plan
-    }
-
-    fn promised(&self) -> &[Reserved] {
-        &[]
+    fn trial(&self, host: HostId, promised: bool) -> Trial<'_> {
+        let mut trial = self.plan.trial(host);
+        for place in self.places.all().filter(|_| !promised) {
+            trial.give(place.at, place.span, &place.placement);
+        }
+        trial
     }
 }

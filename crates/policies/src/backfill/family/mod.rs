@@ -9,26 +9,25 @@ mod anew;
 
 mod kept;
 
+mod news;
+
+mod places;
+
 mod queue;
 
 pub use anew::{Anew, Depth};
 pub use kept::Kept;
 
-use miserly_core::{JobId, Ledger, Placement, Policy, Resources, Span, Spread, Time};
+use miserly_core::{HostId, JobId, Ledger, Placement, Policy, Resources, Span, Spread, Time};
 
-use crate::shared::{Admits, HostPlan};
+use crate::shared::{Admits, Trial};
 
 /// A backfill policy that another one can be around: it follows what that one does to its jobs
 /// ([`Event::Changed`](miserly_core::Event::Changed)), and shows what it has planned.
 pub trait Backfilling: Policy {
-    /// What runs, and the reservations that are kept.
-    fn plan(&self) -> &HostPlan;
-
-    /// What runs, and nothing else.
-    fn plan_without_places(&self) -> HostPlan;
-
-    /// The promised starts that are not in the plan between passes.
-    fn promised(&self) -> &[Reserved];
+    /// What one host has beside the jobs that run and the promised reservations, or beside the jobs alone: to try out whether
+    /// something else could be done there.
+    fn trial(&self, host: HostId, promised: bool) -> Trial<'_>;
 }
 
 /// A place in the future of some hosts.

@@ -119,6 +119,18 @@ impl Queue {
         self.jobs.next_admitted(last, room)
     }
 
+    /// Some jobs of the queue as candidates, in their order.
+    pub(super) fn as_candidates(&self, jobs: impl Iterator<Item = JobId>, ledger: &Ledger) -> Vec<Waiting> {
+        let candidate = |job: JobId| {
+            let (in_queue, as_candidate) = self.keys.get(job.index()).copied().flatten()?;
+            let key = if self.has_candidates() { as_candidate } else { in_queue };
+            Some(Waiting { key, ..waiting(&Order::ARRIVAL, Time::ZERO, job, ledger.entry(job)) })
+        };
+        let mut candidates: Vec<Waiting> = jobs.filter_map(candidate).collect();
+        candidates.sort_unstable_by_key(|candidate| candidate.key);
+        candidates
+    }
+
     pub(super) fn next_candidate(&self, last: Option<&Key>, room: &impl Admits) -> Option<Waiting> {
         self.candidates.as_ref().unwrap_or(&self.jobs).next_admitted(last, room)
     }

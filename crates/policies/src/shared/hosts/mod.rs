@@ -4,16 +4,26 @@ mod timeline;
 
 mod search;
 
+mod again;
+
 mod pool;
 
-use std::collections::{BTreeMap, BTreeSet};
+mod risen;
+
+mod trial;
+
+use std::collections::BTreeSet;
 
 use miserly_core::{
-    Entry, Expected, HostId, JobId, Ledger, Machine, Placement, Resources, Sharing, Span, State, Time,
+    Entry, Expected, HostId, JobId, Ledger, Machine, Placement, Resources, Sharing, Span, Spread, State, Time,
 };
+
+pub use self::risen::Risen;
+pub use self::trial::Trial;
 
 use self::pool::Pool;
 use self::timeline::Timeline;
+use super::Profile;
 
 /// What the hosts of a machine have free over time, beside the jobs that run and the reservations.
 ///
@@ -35,8 +45,10 @@ pub struct HostPlan {
     points: BTreeSet<(i64, u32)>,
     /// How many hosts will have less at some time than before it.
     falling: usize,
-    /// What each job on the machine holds until when, as it is in the timelines.
-    jobs: BTreeMap<JobId, Vec<Stretch>>,
+    /// The free processors of all hosts together, where a job may lie on several: a first look for one.
+    together: Option<Profile>,
+    /// What each job on the machine holds until when, as it is in the timelines; by its handle, nothing for most.
+    jobs: Vec<Vec<Stretch>>,
     /// When suspended jobs are meant to run on.
     resumptions: BTreeSet<(Time, JobId)>,
     /// Jobs whose next end or resumption is overdue: they hold what they have until the next tick, whenever now is.
@@ -59,6 +71,15 @@ enum Part {
     AllButCpus,
 }
 
+impl Part {
+    fn of(self, amount: &Resources) -> Resources {
+        match self {
+            Part::Whole => *amount,
+            Part::AllButCpus => amount.without_cpus(),
+        }
+    }
+}
+
 impl HostPlan {
     /// An idle machine.
     pub fn new(machine: &Machine) -> HostPlan {
@@ -68,7 +89,9 @@ impl HostPlan {
             hosts: machine.hosts().iter().map(|host| Timeline::new(&host.capacity)).collect(),
             points: BTreeSet::new(),
             falling: 0,
-            jobs: BTreeMap::new(),
+            together: (machine.spread() == Spread::Any)
+                .then(|| Profile::new(small(machine.capacity().cpus_count()))),
+            jobs: Vec::new(),
             resumptions: BTreeSet::new(),
             late: BTreeSet::new(),
         }
@@ -88,20 +111,25 @@ impl HostPlan {
         &self.machine
     }
 
-    /// Forgets what was before `now`.
-    pub fn advance(&mut self, now: Time) {
+    /// Forgets what was before `now`; tells `risen` of each host of which that was the last.
+    pub fn advance(&mut self, now: Time, risen: &mut Risen) {
         self.now = now;
         while let Some(&(until, job)) = self.resumptions.first().filter(|(until, _)| *until <= now) {
             self.resumptions.remove(&(until, job));
+            self.placement_of(job).into_iter().for_each(|placement| risen.add(placement, Time::MAX));
             self.forget(job);
             self.late.insert(job);
         }
         while let Some(&(at, host)) = self.points.first().filter(|(at, _)| *at <= now.ticks()) {
             self.points.remove(&(at, host));
+            risen.add_host(HostId(host), Time::MAX);
             let line = &mut self.hosts[host as usize];
             let falls = !line.is_rising();
             line.advance(now);
             self.falling -= usize::from(falls && line.is_rising());
+        }
+        if let Some(together) = &mut self.together {
+            together.advance(now);
         }
     }
 
@@ -120,35 +148,51 @@ impl HostPlan {
         if late {
             self.late.insert(job);
         } else if !stretches.is_empty() {
-            self.hold(&stretches, false);
-            self.jobs.insert(job, stretches);
+            self.enter(job, stretches);
         }
     }
 
     /// Takes a job out that has left the machine.
     pub fn forget(&mut self, job: JobId) {
         self.late.remove(&job);
-        self.resumptions.retain(|(_, other)| *other != job);
-        if let Some(stretches) = self.jobs.remove(&job) {
-            self.hold(&stretches, true);
+        let stretches = self.jobs.get_mut(job.index()).map(std::mem::take).unwrap_or_default();
+        if let [Stretch { part: Part::AllButCpus, to, .. }, ..] = stretches[..] {
+            self.resumptions.remove(&(to, job));
         }
+        self.hold(&stretches, true);
+    }
+
+    /// Until when it is in the plan that the job leaves the machine, if it is in it.
+    pub fn until(&self, job: JobId) -> Option<Time> {
+        self.jobs.get(job.index())?.last().map(|stretch| stretch.to)
+    }
+
+    /// Where the job lies, as far as it is in the plan.
+    pub fn placement_of(&self, job: JobId) -> Option<&Placement> {
+        Some(&self.jobs.get(job.index())?.last()?.placement)
+    }
+
+    fn enter(&mut self, job: JobId, stretches: Vec<Stretch>) {
+        self.hold(&stretches, false);
+        if self.jobs.len() <= job.index() {
+            self.jobs.resize_with(job.index() + 1, Vec::new);
+        }
+        self.jobs[job.index()] = stretches;
     }
 
     /// Holds what late jobs have until the next tick, for a pass at `now` that plans; until [`drop_late`](HostPlan::drop_late).
     pub fn hold_late(&mut self, now: Time, ledger: &Ledger) {
         for job in self.late.clone() {
             let (stretches, _) = stretches_from(now, now + Span::TICK, ledger.entry(job));
-            self.hold(&stretches, false);
-            self.jobs.insert(job, stretches);
+            self.enter(job, stretches);
         }
     }
 
     /// Takes them out again.
     pub fn drop_late(&mut self) {
         for job in self.late.clone() {
-            if let Some(stretches) = self.jobs.remove(&job) {
-                self.hold(&stretches, true);
-            }
+            let stretches = self.jobs.get_mut(job.index()).map(std::mem::take).unwrap_or_default();
+            self.hold(&stretches, true);
         }
     }
 
@@ -175,19 +219,9 @@ impl HostPlan {
         self.add(at, at + span, placement, Part::Whole, true);
     }
 
-    /// Leaves a running job without processors in `now..until`, and all that follows so much later.
-    pub fn postpone(&mut self, now: Time, until: Time, job: JobId, ledger: &Ledger) {
-        let entry = ledger.entry(job);
-        let Some(placement) = entry.placement() else { return };
-        self.forget(job);
-        let left = entry.left(now, entry.working());
-        self.add(now, until, placement, Part::AllButCpus, false);
-        self.add(until, until + left, placement, Part::Whole, false);
-    }
-
-    /// Whether nowhere more was taken of the host than it has.
-    pub fn is_possible_on(&self, host: HostId) -> bool {
-        self.hosts[host.index()].is_possible()
+    /// What is known of one host, to try something out there.
+    pub fn trial(&self, host: HostId) -> Trial<'_> {
+        Trial::new(self, host)
     }
 
     fn hold(&mut self, stretches: &[Stretch], give: bool) {
@@ -197,15 +231,15 @@ impl HostPlan {
     }
 
     fn add(&mut self, from: Time, to: Time, placement: &Placement, part: Part, give: bool) {
-        // What holds now may hold since ever.
-        let from = if from <= self.now { Time::from_ticks(i64::MIN) } else { from };
+        if let (Some(together), Part::Whole) = (&mut self.together, part) {
+            let (from, procs) = (from.max(self.now), small(placement.total().cpus_count()));
+            if give { together.give(from, to, procs) } else { together.take(from, to, procs) }
+        }
+        let from = self.since(from);
         let HostPlan { hosts, points, falling, .. } = self;
         for share in placement.shares() {
             let line = &mut hosts[share.host.index()];
-            let amount = match part {
-                Part::Whole => share.amount,
-                Part::AllButCpus => share.amount.without_cpus(),
-            };
+            let amount = part.of(&share.amount);
             *falling -= usize::from(!line.is_rising());
             line.change(from, to, &amount, give, |time, new| {
                 let point = (time, share.host.0);
@@ -213,6 +247,16 @@ impl HostPlan {
             });
             *falling += usize::from(!line.is_rising());
         }
+    }
+
+    /// What holds now may hold since ever.
+    fn since(&self, from: Time) -> Time {
+        if from <= self.now { Time::from_ticks(i64::MIN) } else { from }
+    }
+
+    /// Whether the machine is a pool: there, what is free follows from more than from what jobs take and leave.
+    pub fn is_pool(&self) -> bool {
+        self.machine.calendar().is_some()
     }
 
     /// The machine as a pool, if it is one.
@@ -235,6 +279,11 @@ impl HostPlan {
         };
         demand.fits_in(&capacity).then_some(need)
     }
+}
+
+/// The registry admits no machine, and the driver no job, beyond a `u32`.
+fn small(procs: u64) -> u32 {
+    u32::try_from(procs).unwrap_or(u32::MAX)
 }
 
 /// What a job holds from now on, and whether it is late.

@@ -2,9 +2,9 @@
 
 use miserly_core::{FreeHosts, HostId, Kind, Ledger, Placement, Resources, Share, Span, Spread, Time};
 
-use super::HostPlan;
 use super::pool::Pool;
 use super::timeline::Timeline;
+use super::{HostPlan, small};
 
 impl HostPlan {
     /// Where a job can start now and stay for `span`, with nobody who has a reservation in its way.
@@ -144,13 +144,13 @@ impl HostPlan {
     }
 
     /// The placement on this host, if the job can be there from `at` on.
-    fn on(&self, host: HostId, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
+    pub(super) fn on(&self, host: HostId, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
         let need = self.need(host, demand)?;
         self.hosts[host.index()].fits(at, span, &need).then(|| Placement::on(host, need))
     }
 
     /// The best fit at `at` among these hosts.
-    fn best(
+    pub(super) fn best(
         &self,
         at: Time,
         span: Span,
@@ -158,20 +158,42 @@ impl HostPlan {
         hosts: impl Iterator<Item = HostId>,
     ) -> Option<Placement> {
         let placed = hosts.filter_map(|host| Some((host, self.on(host, at, span, demand)?)));
-        let best = placed.min_by_key(|(host, _)| {
-            let free = self.free_at(*host, at);
-            (free.cpus_count(), free.get(Kind::Memory), *host)
-        });
+        let best = placed.min_by_key(|(host, _)| self.fit_on(*host, at));
         best.map(|(_, placement)| placement)
     }
 
-    /// Over several hosts, by what stays free on each. O(hosts log hosts).
+    /// How well a job fits the host at that time: the better the smaller.
+    pub(super) fn fit_on(&self, host: HostId, at: Time) -> (u64, u64, HostId) {
+        let free = self.free_at(host, at);
+        (free.cpus_count(), free.get(Kind::Memory), host)
+    }
+
+    /// Over several hosts, by what stays free on each. O(hosts log hosts), if there seems to be room enough.
     fn fit_throughout(&self, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
-        let free = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
+        self.together_from(at, at + Span::TICK, Time::MAX, span, demand)?;
+        let free: Vec<Resources> = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
+        let parts: u64 = free.iter().map(|free| free.parts(demand)).sum();
+        if parts < demand.cpus_count() {
+            return None;
+        }
         FreeHosts::of(&self.machine, free).fit(&self.machine, demand)
     }
 
-    /// Keeps count of how much of the job there is room for at each instant, and looks closer where it is enough.
+    /// The first instant of `from..until` from which enough processors are free somewhere for `span`; for somebody who holds as
+    /// many from `limit` on. It is `from` or a breakpoint. Only where jobs lie on several hosts.
+    pub(super) fn together_from(
+        &self,
+        from: Time,
+        until: Time,
+        limit: Time,
+        span: Span,
+        demand: &Resources,
+    ) -> Option<Time> {
+        let together = self.together.as_ref()?;
+        together.earliest_within(from, until, limit, span, small(demand.cpus_count()))
+    }
+
+    /// Looks closer where there are processors enough: before that it cannot be, and from there on at each breakpoint.
     fn earliest_on_any(
         &self,
         after: Time,
@@ -179,34 +201,14 @@ impl HostPlan {
         span: Span,
         demand: &Resources,
     ) -> Option<(Time, Placement)> {
-        let procs = demand.cpus_count();
-        let parts = |host: HostId, at: Time| self.parts(host, at, demand);
-        let mut room: Vec<u64> =
-            (0..).map(HostId).take(self.hosts.len()).map(|host| parts(host, after)).collect();
-        let mut sum: u64 = room.iter().sum();
-        let mut points = self.points(after, until).peekable();
-        while let Some((at, host)) = points.next() {
-            let time = Time::from_ticks(at);
-            let now = parts(host, time);
-            sum = sum - std::mem::replace(&mut room[host.index()], now) + now;
-            let last = points.peek().is_none_or(|(next, _)| *next > at);
-            if last
-                && sum >= procs
-                && let Some(placement) = self.fit_throughout(time, span, demand)
-            {
-                return Some((time, placement));
+        let next = |after| self.points(after, until).next().map(|(at, _)| Time::from_ticks(at));
+        let mut from = next(after)?;
+        loop {
+            let at = self.together_from(from, until, Time::MAX, span, demand)?;
+            if let Some(placement) = self.fit_throughout(at, span, demand) {
+                return Some((at, placement));
             }
-        }
-        None
-    }
-
-    /// For how many processors of the job the host has room at that time.
-    fn parts(&self, host: HostId, at: Time, demand: &Resources) -> u64 {
-        let free = self.free_at(host, at);
-        let capacity = self.machine.host(host).capacity;
-        match self.machine.how_shared() {
-            miserly_core::Sharing::Whole if free != capacity => 0,
-            _ => free.parts(demand),
+            from = next(at)?;
         }
     }
 

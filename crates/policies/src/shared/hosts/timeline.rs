@@ -119,9 +119,45 @@ impl Timeline {
     /// Whether so much is free throughout `from..from + span`.
     pub(super) fn fits(&self, from: Time, span: Span, need: &Resources) -> bool {
         let need = amounts(need);
-        let enough = |free: &Amounts| need.iter().zip(free).all(|(need, free)| *need == 0 || need <= free);
         let mut steps = self.steps(from, span);
+        let enough = |free: &Amounts| enough(&need, free);
         if self.rising { steps.next().is_some_and(enough) } else { steps.all(enough) }
+    }
+
+    /// The earliest start in `from..until` from which so much stays free for `span`, for somebody who holds as much himself from
+    /// `limit` on: a hole need reach no further. It is `from` or a breakpoint.
+    pub(super) fn earliest(
+        &self,
+        from: Time,
+        until: Time,
+        limit: Time,
+        span: Span,
+        need: &Resources,
+    ) -> Option<Time> {
+        let need = amounts(need);
+        let mut start = None;
+        for (at, free) in &self.points[self.locate(from)..] {
+            if let Some(start) =
+                start.filter(|start| *at >= limit.ticks() || at.saturating_sub(*start) >= span.ticks())
+            {
+                return Some(Time::from_ticks(start));
+            }
+            if !enough(&need, free) {
+                start = None;
+            } else if start.is_none() {
+                start = Some((*at).max(from.ticks()));
+            }
+            if start.unwrap_or(*at) >= until.ticks() {
+                return None;
+            }
+        }
+        start.map(Time::from_ticks)
+    }
+
+    /// The most processors that are free at any instant of `from..to`.
+    pub(super) fn most_cpus_within(&self, from: Time, to: Time) -> u64 {
+        let most = self.steps(from, to - from).map(|free| free[Kind::Cpus as usize]).max();
+        most.and_then(|most| u64::try_from(most).ok()).unwrap_or(0)
     }
 
     /// What is free from `from` on, stretch by stretch, each with its end; the last one ends never.
@@ -137,6 +173,11 @@ impl Timeline {
         let within = move |(index, (at, _)): &(usize, &(i64, Amounts))| *index == 0 || *at < to;
         self.points[first..].iter().enumerate().take_while(within).map(|(_, (_, free))| free)
     }
+}
+
+/// Of what is not needed there may be too little.
+fn enough(need: &Amounts, free: &Amounts) -> bool {
+    need.iter().zip(free).all(|(need, free)| *need == 0 || need <= free)
 }
 
 /// What is free for some time, without a change.

@@ -1,0 +1,54 @@
+//! What would be, if something else was done on a host.
+
+use miserly_core::{HostId, JobId, Ledger, Placement, Span, Time};
+
+use super::timeline::Timeline;
+use super::{HostPlan, Part};
+
+/// The timeline of one host, changed for a trial. O(breakpoints of the host) to begin with, and for each change.
+#[derive(Debug)]
+pub struct Trial<'a> {
+    plan: &'a HostPlan,
+    host: HostId,
+    line: Timeline,
+}
+
+impl Trial<'_> {
+    pub(super) fn new(plan: &HostPlan, host: HostId) -> Trial<'_> {
+        Trial { plan, host, line: plan.hosts[host.index()].clone() }
+    }
+
+    /// Reserves what a placement has of the host.
+    pub fn take(&mut self, at: Time, span: Span, placement: &Placement) {
+        self.add(at, at + span, placement, Part::Whole, false);
+    }
+
+    /// Gives that back.
+    pub fn give(&mut self, at: Time, span: Span, placement: &Placement) {
+        self.add(at, at + span, placement, Part::Whole, true);
+    }
+
+    /// Leaves a running job without processors in `now..until`, and all that follows so much later.
+    pub fn postpone(&mut self, now: Time, until: Time, job: JobId, ledger: &Ledger) {
+        let entry = ledger.entry(job);
+        let Some(placement) = entry.placement() else { return };
+        for stretch in self.plan.jobs.get(job.index()).into_iter().flatten() {
+            self.add(stretch.from, stretch.to, &stretch.placement, stretch.part, true);
+        }
+        let left = entry.left(now, entry.working());
+        self.add(now, until, placement, Part::AllButCpus, false);
+        self.add(until, until + left, placement, Part::Whole, false);
+    }
+
+    /// Whether never more is taken of the host than it has.
+    pub fn is_possible(&self) -> bool {
+        self.line.is_possible()
+    }
+
+    fn add(&mut self, from: Time, to: Time, placement: &Placement, part: Part, give: bool) {
+        let from = self.plan.since(from);
+        for share in placement.shares().iter().filter(|share| share.host == self.host) {
+            self.line.change(from, to, &part.of(&share.amount), give, |_, _| ());
+        }
+    }
+}
