@@ -1,7 +1,7 @@
 //! Pools, queues and calendars: which share of a machine is batch's, when, and how queues divide it (Miser §3.1).
 //!
 //! A file that describes a machine, for the simulator or for the daemon, has a `[pool]` and any number of `[[queue]]`. What it
-//! says as it is written is in [`PoolFile`] and [`QueueFile`]; [`check`] makes a [`Pools`] of it, in which at every instant the
+//! says as it is written is in [`PoolFile`] and [`QueueFile`]; [`check()`] makes a [`Pools`] of it, in which at every instant the
 //! queues take no more than the pool, and the pool no more than the machine.
 //!
 //! ```

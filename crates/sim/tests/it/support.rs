@@ -57,6 +57,9 @@ impl Observer for Schedule {
     }
 }
 
+/// Which job started when and why, what it was promised, and whether that was broken.
+pub(crate) type Decision = (JobNumber, Time, Option<Reason>, Option<Time>, bool);
+
 impl Schedule {
     /// The starts in seconds, by job number.
     pub(crate) fn starts(&self) -> Vec<i64> {
@@ -64,7 +67,7 @@ impl Schedule {
     }
 
     /// The exact starts and their reasons, by job number.
-    pub(crate) fn decisions(&self) -> Vec<(JobNumber, Time, Option<Reason>, Option<Time>, bool)> {
+    pub(crate) fn decisions(&self) -> Vec<Decision> {
         let decision = |job: &Finished| (job.request.number, job.start, job.reason, job.promised, job.broken);
         self.0.iter().map(decision).collect()
     }
