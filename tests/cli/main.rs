@@ -10,6 +10,7 @@ mod reading;
 
 mod jobs;
 mod machine;
+mod pools;
 
 mod workload;
 

@@ -22,9 +22,20 @@ pub(super) struct Document {
     end: Option<f64>,
     killed_at_estimate: bool,
     refused: Option<&'static str>,
-    /// What happened to it from its first start on.
+    /// What it did ahead of its start, on what was idle, if anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ahead: Option<AheadDoc>,
+    /// What happened to it besides its first start.
     changes: Vec<Change>,
     passed_by: Vec<PassedBy>,
+}
+
+#[derive(Serialize)]
+struct AheadDoc {
+    since: f64,
+    time: f64,
+    /// Processor-seconds.
+    work: f64,
 }
 
 #[derive(Serialize)]
@@ -38,7 +49,7 @@ struct Reservation {
 #[derive(Default, Serialize)]
 struct Change {
     at: f64,
-    /// suspended, resumed, resized, requeued or started, again.
+    /// suspended, resumed, resized, requeued, ahead (of its start, on so many processors) or started, again.
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     start_reason: Option<&'static str>,
@@ -81,11 +92,22 @@ impl Document {
                 End::Refused(why) => Some(why.as_str()),
                 End::Done | End::KilledAtEstimate => None,
             }),
-            // The first of them is the start.
-            changes: story.events.iter().filter_map(Change::of).skip(1).collect(),
+            ahead: story.ahead.map(|ahead| AheadDoc {
+                since: secs(ahead.since),
+                time: ahead.ran.as_secs_f64(),
+                work: processor_seconds(ahead.work),
+            }),
+            changes: changes(&story.events),
             passed_by: story.passed_by.iter().map(PassedBy::of).collect(),
         }
     }
+}
+
+/// All but the first start, which is told by itself.
+fn changes(events: &[Event]) -> Vec<Change> {
+    let start = events.iter().position(|event| matches!(event.what, What::Started(_)));
+    let others = events.iter().enumerate().filter(|(at, _)| Some(*at) != start);
+    others.filter_map(|(_, event)| Change::of(event)).collect()
 }
 
 impl Reservation {

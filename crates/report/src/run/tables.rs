@@ -283,13 +283,10 @@ fn nonzero(name: &'static str, share: Option<f64>) -> Option<(&'static str, Stri
     share.filter(|share| *share > 0.0).map(|share| (name, percent(Some(share))))
 }
 
-/// `12.3 %: 40 jobs ran ahead of their starts, 7 were done before`.
+/// `12.30 %: jobs that ran ahead of their starts 40, done before 7`.
 fn early_work(early: &EarlyDoc) -> String {
     let (jobs, done) = (count(early.jobs), count(early.done));
-    format!(
-        "{}: {jobs} jobs ran ahead of their starts, {done} of them were done before",
-        percent(early.share)
-    )
+    format!("{}: jobs that ran ahead of their starts {jobs}, done before {done}", percent(early.share))
 }
 
 fn makespan(secs: f64) -> String {

@@ -2,7 +2,10 @@
 
 use std::io;
 
-use miserly_core::{ActualRuntime, Host, Instants, Kind, Machine, Request, Resources, Span, Time};
+use miserly_core::{
+    ActualRuntime, Driver, Filler, Host, Instants, Kind, Ledger, Machine, Request, Resources, Span, System,
+    Time,
+};
 use miserly_policies::Chosen;
 use miserly_report::gantt;
 use miserly_sim::{Finished, Observer, Simulation};
@@ -123,4 +126,28 @@ fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instan
     schedule.0.sort_by_key(|job| job.request.number);
     let procs = u32::try_from(machine.capacity().cpus_count()).expect("few processors");
     gantt(procs, &schedule.0, 0, unit)
+}
+
+/// The schedule of the jobs under `miser` in a pool of a machine that has more, where jobs run ahead of their starts and are
+/// parked a second before; interactive work uses so many processors from each second on. One picture under both
+/// conventions of an instant.
+#[track_caller]
+pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)], jobs: &[Asks]) -> String {
+    let charts = [Instants::Batch, Instants::Sequential].map(|instants| {
+        let policy = "miser".parse::<Chosen>().expect("a policy").build(pool, 1).expect("it runs in pools");
+        let driver = Driver::new(Ledger::new(pool.clone()), policy, instants);
+        let lead = Span::from_secs(1).expect("a second");
+        let system = System::new(vec![driver]).filling(Filler { lead, machine: whole });
+        let load: Vec<_> =
+            load.iter().map(|&(at, procs)| (Time::from_secs(at).expect("a few"), procs)).collect();
+        let simulation = Simulation::over(system, whole.cpus_count()).with_pes();
+        let mut simulation = simulation.with_interactive(Box::new(load.into_iter()));
+        let mut schedule = Schedule::default();
+        let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok(asks.job(number)));
+        simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
+        schedule.0.sort_by_key(|job| job.request.number);
+        gantt(u32::try_from(whole.cpus_count()).expect("few processors"), &schedule.0, 0, 1)
+    });
+    assert_eq!(charts[0], charts[1], "sequential, and batch");
+    charts[0].clone()
 }

@@ -12,6 +12,8 @@ mod hosts;
 mod immediate;
 mod instants;
 mod lsf;
+
+mod miser;
 mod orders;
 mod overrun;
 mod reservations;
