@@ -176,10 +176,16 @@ impl Replay {
     fn take_in(&mut self, outside: Outside, round: &mut Round) {
         round.fault = outside.fault;
         for (number, how) in outside.ended {
-            round.ended.extend(self.handles.remove(&number).map(|job| Ended { job, how }));
+            let job = self.handles.get(&number).copied().filter(|job| self.runs_early(*job));
+            round.ended.extend(job.map(|job| Ended { job, how }));
+            self.handles.retain(|_, other| Some(*other) != job);
         }
-        round.withdrawn =
-            outside.withdrawn.iter().filter_map(|number| self.handles.get(number).copied()).collect();
+        // Under another policy the job may have started by now: then the past does not fit, and the difference was before.
+        let waits = |job: &JobId| {
+            self.system.ledger_of(*job).is_some_and(|ledger| ledger.entry(*job).state == State::Waiting)
+        };
+        let withdrawn = outside.withdrawn.iter().filter_map(|number| self.handles.get(number).copied());
+        round.withdrawn = withdrawn.filter(waits).collect();
         let amendment = |(number, change): &(JobNumber, Change)| {
             Some(Amendment { job: *self.handles.get(number)?, change: *change })
         };
@@ -190,6 +196,10 @@ impl Replay {
             self.handles.insert(request.number, job);
             round.submitted.push(Submission { job, request });
         }
+    }
+
+    fn runs_early(&self, job: JobId) -> bool {
+        self.system.ledger_of(job).is_some_and(|ledger| ledger.entry(job).filling.procs > 0)
     }
 
     fn follow(&mut self, at: Time, number: JobNumber, effect: Effect) {

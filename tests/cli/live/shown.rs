@@ -167,7 +167,7 @@ state          /state
 configuration  none: half the machine, one queue
 cpus online    16
 promises       7 given, 1 broken; 1 start late
-draining       no job is started; `miserly drain --undo` ends that
+draining       no new jobs are accepted; `miserly drain --undo` ends that
 
 QUEUE  POLICY  PROMISES   CPUS  HELD  MEMORY  HELD MEMORY  RUNNING  WAITING
 batch  miser   every job     8     4   16 GB          0 B        1        2
