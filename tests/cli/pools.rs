@@ -35,7 +35,7 @@ fn line([number, submit, runtime, procs, memory, estimate, queue]: [i64; 7]) -> 
     )
 }
 
-/// Eight processors of the queue math are taken for 5 hours when TupleCount comes (Figure 2): 4 processors, 10 hours, 100 MB.
+/// Eight processors of the queue math are taken for 5 hours when `TupleCount` comes (Figure 2): 4 processors, 10 hours, 100 MB.
 fn lab() -> Lab {
     let hours = |hours: i64| hours * 3600;
     let tuple_count = [2, 60, hours(8), 4, 25 * 1024, hours(10), 1];

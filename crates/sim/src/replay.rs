@@ -44,6 +44,8 @@ pub struct Ran {
 pub struct Past {
     /// By instant; a round each.
     pub outside: VecDeque<Outside>,
+    /// When it ends: nothing is known of what came later.
+    pub until: Time,
     /// How the starts of each job went, in order.
     pub runs: BTreeMap<JobNumber, VecDeque<Ran>>,
 }
@@ -71,7 +73,7 @@ pub struct Came {
 /// let policy = "easy".parse::<Chosen>()?.build(&machine, 0)?;
 /// let system = System::new(vec![Driver::new(Ledger::new(machine), policy, Instants::Batch)]);
 /// let request = Request::new(1, Time::ZERO, Span::from_ticks(9), Resources::cpus(4));
-/// let mut past = Past::default();
+/// let mut past = Past { until: Time::from_ticks(5), ..Past::default() };
 /// past.outside.push_back(Outside { submitted: vec![request], ..Outside::default() });
 /// past.runs.entry(1).or_default().push_back(Ran { runtime: Span::from_ticks(5), how: EndHow::Done });
 /// assert_eq!(replay(system, past)?.len(), 1);
@@ -89,7 +91,8 @@ pub fn replay(system: System, past: Past) -> Result<Vec<Came>, Violation> {
         came: vec![],
         numbers: vec![],
     };
-    while let Some(at) = replay.next_instant() {
+    let until = replay.past.until;
+    while let Some(at) = replay.next_instant().filter(|at| *at <= until) {
         replay.step(at)?;
     }
     Ok(replay.came)

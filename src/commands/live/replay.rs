@@ -146,7 +146,8 @@ fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
 
 /// What came from outside in these rounds.
 fn past(rounds: &[RoundLine]) -> Past {
-    let mut past = Past::default();
+    let until = rounds.last().map_or(Time::ZERO, |round| Time::from_ticks(round.at));
+    let mut past = Past { until, ..Past::default() };
     let mut starts: BTreeMap<i64, i64> = BTreeMap::new();
     let mut last = None;
     for round in rounds {

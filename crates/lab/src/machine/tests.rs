@@ -102,7 +102,10 @@ fn mistakes_are_told_with_line_and_field() {
         &format!("{host}cpu = 1"),
         "4: unknown field `cpu`, expected one of `name`, `cpus`, `memory`, `gpus`, `count`",
     );
-    wrong(&format!("spam = 1\n{host}"), "1: unknown field `spam`, expected one of `span`, `sharing`, `host`");
+    wrong(
+        &format!("spam = 1\n{host}"),
+        "1: unknown field `spam`, expected one of `span`, `sharing`, `host`, `utc-offset`, `pool`, `queue`",
+    );
     wrong("[[host]]\nname = \"a\"", "1: missing field `cpus`");
     wrong("[[host]]\nname = \"a\"\ncpus = \"1\"", "3: invalid type: string \"1\", expected i64");
     wrong("[[host]]\nname = \"a\"\ncpus = 0", "3: host \"a\": cpus = 0: it is 1 to 1073741824");

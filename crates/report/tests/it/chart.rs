@@ -134,14 +134,15 @@ fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instan
 #[track_caller]
 pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)], jobs: &[Asks]) -> String {
     let charts = [Instants::Batch, Instants::Sequential].map(|instants| {
-        let policy = "miser".parse::<Chosen>().expect("a policy").build(pool, 1).expect("it runs in pools");
-        let driver = Driver::new(Ledger::new(pool.clone()), policy, instants);
-        let lead = Span::from_secs(1).expect("a second");
-        let system = System::new(vec![driver]).filling(Filler { lead, machine: whole });
+        let miser = "miser".parse::<Chosen>().expect("a policy").build(pool, 1).expect("it runs in pools");
+        let driver = Driver::new(Ledger::new(pool.clone()), miser, instants);
+        let second = Span::from_secs(1).expect("a second");
+        let system = System::new(vec![driver]).filling(Filler { lead: second, machine: whole });
         let load: Vec<_> =
             load.iter().map(|&(at, procs)| (Time::from_secs(at).expect("a few"), procs)).collect();
-        let simulation = Simulation::over(system, whole.cpus_count()).with_pes();
-        let mut simulation = simulation.with_interactive(Box::new(load.into_iter()));
+        let mut simulation = Simulation::over(system, whole.cpus_count())
+            .with_pes()
+            .with_interactive(Box::new(load.into_iter()));
         let mut schedule = Schedule::default();
         let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok(asks.job(number)));
         simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
