@@ -53,7 +53,7 @@ fn lab() -> Lab {
 
 fn explain(lab: &Lab, options: &str) -> Value {
     let told = lab.stdout(&format!("explain log.swf 2 -p miser --json --machine ./figure-1.toml {options}"));
-    serde_json::from_str(&told).unwrap()
+    serde_json::from_str(&told).expect("JSON")
 }
 
 #[test]
