@@ -21,17 +21,19 @@ impl<H: Hands> Engine<H> {
         answer: Answer,
     ) -> Result<(), EngineError> {
         if let Question::Wait(job) = question
-            && self.records.contains_key(&job)
+            && self.is_to_end(job)
         {
-            match self.own(caller, job) {
-                Ok(_) => self.waiting.push((job, caller, answer)),
-                Err(problem) => self.turn.answers.push((answer, Err(problem))),
-            }
+            self.waiting.push((job, caller, answer));
             return Ok(());
         }
         let reply = self.reply(now, caller, question)?;
         self.turn.answers.push((answer, reply));
         Ok(())
+    }
+
+    /// Whether a job has still to end, on disk: one that ended in this very turn runs on there.
+    fn is_to_end(&self, job: i64) -> bool {
+        self.records.contains_key(&job) || self.turn.over.contains_key(&job)
     }
 
     fn reply(&mut self, now: Now, caller: Caller, question: Question) -> Asked {

@@ -35,6 +35,7 @@ impl<H: Hands> Engine<H> {
         round: &mut Round,
     ) {
         let number = attempt.job;
+        let has_window = self.has_window_left(at, number);
         let Some(record) = self.records.get_mut(&number) else { return self.forget(attempt) };
         let Some(run) = record.run.as_ref().filter(|run| run.nth == attempt.nth) else {
             return self.forget(attempt);
@@ -48,8 +49,10 @@ impl<H: Hands> Engine<H> {
                     self.begin_window(at, number);
                 }
             }
-            (None, Outcome::NeverRan) => self.start_again(number, attempt),
-            (Some(Ending::Requeued), _) => self.resubmit(at, number, attempt, outcome, round),
+            (None, Outcome::NeverRan) if has_window => self.start_again(number, attempt),
+            (None, Outcome::NeverRan) | (Some(Ending::Requeued), _) => {
+                self.resubmit(at, number, attempt, outcome, round);
+            }
             (None, Outcome::Lost(_)) if record.submission.restartable => {
                 self.resubmit(at, number, attempt, outcome, round);
             }
@@ -63,6 +66,17 @@ impl<H: Hands> Engine<H> {
 
     fn forget(&mut self, attempt: Attempt) {
         self.turn.actions.push((attempt, Action::Forget));
+    }
+
+    /// Whether a job that has not run yet can still have its window: one that lost more of it than the grace at its end, which
+    /// no job may count on, would be ended early. So it is with one whose daemon was killed between its start and its launch.
+    fn has_window_left(&self, at: Time, number: i64) -> bool {
+        let (Some(end), Some(record)) = (self.expected_end(number), self.records.get(&number)) else {
+            return !self.running.contains(&number);
+        };
+        let time = Span::from_ticks(record.time);
+        let lost = at + time - (end - self.setup.handover);
+        lost <= self.setup.grace.min(Span::from_ticks(record.time / 10))
     }
 
     /// It was to run and nothing of it ever did: once more, where it was to be.

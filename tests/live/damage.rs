@@ -1,0 +1,138 @@
+//! A state that is damaged, or that has no room.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use miserly_live::client::ClientError;
+use miserly_live::model::{Exit, Phase, ProblemCode, Submission};
+
+use crate::support::{Daemon, SOON, sh, until};
+
+/// A daemon that was killed with one job running, which waits for a file `go` and exits with 7; and the job's number.
+fn killed_with_a_job() -> (Daemon, i64) {
+    let daemon = Daemon::of_policy("miser");
+    for _ in 0..20 {
+        let number = daemon.submit(&sh("true", 5.0));
+        daemon.wait(number);
+    }
+    let script = "touch runs; while [ ! -e go ]; do sleep 0.05; done; exit 7";
+    let number = daemon.submit(&Submission { directory: daemon.path(""), ..sh(script, 600.0) });
+    until("it runs", SOON, || daemon.path("runs").exists().then_some(()));
+    (daemon, number)
+}
+
+/// The daemon does not start and says why; after a recovery it does, and has the job that ran on.
+fn refused_then_recovered(mut daemon: Daemon, job: i64) {
+    let mut refused = daemon.command(&[]);
+    let status = refused.status().expect("a program that starts");
+    assert!(!status.success());
+    let log = daemon.log();
+    assert!(log.contains("--recover"), "{log}");
+    daemon.start_with(&["--recover"]);
+    assert!(matches!(daemon.job(job).phase, Phase::Critical(_)), "{:?}", daemon.job(job).phase);
+    fs::write(daemon.path("go"), "").expect("a file");
+    let ended = daemon.wait(job).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+    let next = daemon.submit(&sh("true", 5.0));
+    assert!(next > job, "a number is given once: {next} after {job}");
+    assert!(matches!(daemon.wait(next).phase, Phase::Done { .. }));
+}
+
+/// The largest of the state's files whose names begin so.
+fn file_of(daemon: &Daemon, prefix: &str) -> PathBuf {
+    let files = fs::read_dir(daemon.state().join("store")).expect("the store").flatten();
+    let named = files.filter(|file| file.file_name().to_string_lossy().contains(prefix));
+    let size = |file: &fs::DirEntry| file.metadata().map_or(0, |meta| meta.len());
+    named.max_by_key(size).expect("a file of the store").path()
+}
+
+#[test]
+fn a_flipped_byte_is_found_and_running_jobs_are_not_disturbed() {
+    let (mut daemon, job) = killed_with_a_job();
+    // Ended in order, so that all is in the database itself.
+    daemon.stop();
+    let path = file_of(&daemon, "");
+    let bytes = fs::read(&path).expect("the database");
+    let needle = b"\"line\":\"round\"";
+    let place = bytes.windows(needle.len()).position(|part| part == needle).expect("a line of the journal");
+    let file = File::options().write(true).open(&path).expect("the database");
+    file.write_all_at(b"X", u64::try_from(place).expect("a place") + 9).expect("a byte");
+    refused_then_recovered(daemon, job);
+}
+
+#[test]
+fn a_truncated_log_is_found_and_running_jobs_are_not_disturbed() {
+    let (mut daemon, job) = killed_with_a_job();
+    // Killed, so that the last commits are in the log.
+    let number = daemon.submit(&sh("true", 5.0));
+    daemon.wait(number);
+    daemon.kill();
+    let path = file_of(&daemon, "wal");
+    let length = fs::metadata(&path).expect("the log").len();
+    let file = File::options().write(true).open(&path).expect("the log");
+    file.set_len(length - 2000).expect("a shorter log");
+    refused_then_recovered(daemon, job);
+}
+
+/// A small file system of its own; none where mounting is not allowed.
+struct Small(PathBuf);
+
+impl Small {
+    fn mount(at: PathBuf) -> Option<Small> {
+        fs::create_dir_all(&at).expect("a folder");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"])
+            .arg(&at)
+            .stderr(Stdio::null())
+            .status();
+        mounted.is_ok_and(|status| status.success()).then_some(Small(at))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_submissions_and_forgets_no_end() {
+    let mut daemon = Daemon::asleep(&crate::support::queue("miser"));
+    let Some(small) = Small::mount(daemon.state()) else {
+        eprintln!("skipped: no file system can be mounted here");
+        return;
+    };
+    daemon.start();
+    let script = "touch runs; while [ ! -e go ]; do sleep 0.05; done; exit 7";
+    let number = daemon.submit(&Submission { directory: daemon.path(""), ..sh(script, 600.0) });
+    until("it runs", SOON, || daemon.path("runs").exists().then_some(()));
+    let filler = fill(&small.0);
+    let big = Submission { script: Some("#!/bin/sh\n".repeat(20_000)), ..sh("", 5.0) };
+    match daemon.client().submit(&big) {
+        Err(ClientError::Refused(problem)) => assert_eq!(problem.code, ProblemCode::Storage, "{problem}"),
+        other => panic!("{other:?}"),
+    }
+    fs::write(daemon.path("go"), "").expect("a file elsewhere");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    fs::remove_file(filler).expect("a file that can be removed");
+    let ended = daemon.wait(number).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+    let next = daemon.submit(&sh("true", 5.0));
+    assert!(matches!(daemon.wait(next).phase, Phase::Done { .. }));
+    assert_eq!(daemon.history().len(), 2, "what was refused was not accepted");
+    daemon.stop();
+    drop(small);
+}
+
+/// Leaves no room.
+fn fill(folder: &std::path::Path) -> PathBuf {
+    use std::io::Write;
+    let path = folder.join("filler");
+    let mut file = File::create(&path).expect("a file");
+    for block in [65_536, 4096, 512, 1] {
+        while file.write_all(&vec![0; block]).is_ok() {}
+    }
+    path
+}

@@ -1,0 +1,169 @@
+//! Whatever is killed, and whenever: what was accepted ends in some state, nothing runs twice, and nothing runs that was not accepted.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use miserly_live::client::ClientError;
+use miserly_live::model::{Failure, JobView, LostBy, Phase, ToldWhy};
+use rustix::process::{Signal, kill_process};
+
+use crate::support::{Daemon, Draws, SOON, is_over, now, processes, rounds, sh, until};
+
+/// Says who ran: a line with the job and its attempt. Short lines that are appended do not mix.
+const SIGN: &str = "echo $MISERLY_JOB_ID $MISERLY_ATTEMPT >> ran; sleep 0.0";
+
+/// What is killed in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Victim {
+    Daemon,
+    Shim,
+    Both,
+}
+
+#[test]
+fn nothing_accepted_is_lost_or_run_twice_whatever_is_killed() {
+    let mut daemon = Daemon::of_policy("miser");
+    let mut draws = Draws::new(4);
+    let mut accepted = vec![];
+    for round in 0..rounds() {
+        let victim = draws.of(&[Victim::Daemon, Victim::Daemon, Victim::Shim, Victim::Both]);
+        accepted.extend(load_and_kill(&mut daemon, &mut draws, victim, round));
+    }
+    daemon.wait_for_all();
+    check(&daemon, &accepted);
+}
+
+/// Submits jobs while something is killed at a random moment; the numbers of those that were accepted.
+fn load_and_kill(daemon: &mut Daemon, draws: &mut Draws, victim: Victim, round: u64) -> Vec<i64> {
+    let client = daemon.client();
+    let folder = daemon.path("");
+    let load = thread::spawn(move || {
+        let mut accepted = vec![];
+        for nth in 0..12 {
+            let job = miserly_live::model::Submission {
+                directory: folder.clone(),
+                restartable: nth % 4 == 3,
+                ..sh(&format!("{SIGN}{}", nth % 5), 5.0)
+            };
+            match client.submit(&job) {
+                Ok(submitted) => accepted.extend(submitted.jobs.iter().map(|job| job.number)),
+                Err(ClientError::Gone { .. } | ClientError::NoDaemon { .. }) => break,
+                Err(error) => panic!("round {round}: {error}"),
+            }
+        }
+        accepted
+    });
+    thread::sleep(Duration::from_micros(draws.below(150_000)));
+    if victim != Victim::Shim {
+        daemon.kill();
+    }
+    if victim != Victim::Daemon {
+        kill_a_shim(daemon, draws);
+    }
+    let accepted = load.join().expect("submissions");
+    if victim != Victim::Shim {
+        daemon.start();
+    }
+    accepted
+}
+
+/// Kills one of the shims, if there are any.
+fn kill_a_shim(daemon: &Daemon, draws: &mut Draws) {
+    let shims = processes::shims(&daemon.path(""));
+    if !shims.is_empty() {
+        // It may have gone.
+        let _ = kill_process(draws.of(&shims), Signal::KILL);
+    }
+}
+
+/// Every job is over, ran at most once for each of its attempts, and only a restartable one or one that never ran has several.
+fn check(daemon: &Daemon, accepted: &[i64]) {
+    let jobs: BTreeMap<i64, JobView> = daemon.history().into_iter().map(|job| (job.number, job)).collect();
+    for number in accepted {
+        assert!(jobs.get(number).is_some_and(|job| is_over(&job.phase)), "job {number} was lost");
+    }
+    let mut ran: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
+    for line in fs::read_to_string(daemon.path("ran")).unwrap_or_default().lines() {
+        let (job, attempt) = line.split_once(' ').expect("a job and an attempt");
+        ran.entry(job.parse().expect("a number")).or_default().push(attempt.parse().expect("a number"));
+    }
+    for (number, attempts) in &ran {
+        let job = jobs.get(number).unwrap_or_else(|| panic!("job {number} ran, and nobody knows it"));
+        assert!(attempts.is_sorted_by(|one, next| one < next), "job {number} ran twice: {attempts:?}");
+        assert!(attempts.len() == 1 || job.restartable, "job {number} ran twice: {attempts:?}");
+        assert!(attempts.iter().all(|attempt| *attempt <= job.attempts), "job {number}: {attempts:?}");
+    }
+    for job in jobs.values() {
+        let by_shim = matches!(job.phase, Phase::Lost { why: LostBy::Shim, .. });
+        let done = matches!(job.phase, Phase::Done { .. });
+        // A shim that was killed before it had begun.
+        let never = matches!(job.phase, Phase::Failed { why: Failure::System, .. });
+        assert!(!never || !ran.contains_key(&job.number), "job {} ran: {:?}", job.number, job.phase);
+        assert!(done || by_shim || never, "job {} came to {:?}", job.number, job.phase);
+        assert!(!done || ran.contains_key(&job.number), "job {} is done, and never ran", job.number);
+        assert!(job.late.is_none_or(|late| late.why == ToldWhy::Away), "job {} {:?}", job.number, job.late);
+    }
+}
+
+#[test]
+fn a_job_runs_on_without_its_daemon_and_the_next_one_adopts_it() {
+    let mut daemon = Daemon::of_policy("miser");
+    let script = "echo $$ >> pid; while [ ! -e go ]; do sleep 0.05; done; exit 7";
+    let job = miserly_live::model::Submission { directory: daemon.path(""), ..sh(script, 600.0) };
+    let number = daemon.submit(&job);
+    let pid = || fs::read_to_string(daemon.path("pid")).ok().filter(|text| text.ends_with('\n'));
+    let first = until("it runs", SOON, pid);
+    daemon.kill();
+    daemon.start();
+    assert!(matches!(daemon.job(number).phase, Phase::Critical(_)), "{:?}", daemon.job(number).phase);
+    fs::write(daemon.path("go"), "").expect("a file");
+    let ended = daemon.wait(number);
+    assert!(
+        matches!(ended.phase, Phase::Done { exit: miserly_live::model::Exit::Code(7), .. }),
+        "{:?}",
+        ended.phase
+    );
+    assert_eq!(fs::read_to_string(daemon.path("pid")).ok(), Some(first));
+}
+
+#[test]
+fn what_came_due_while_the_daemon_was_away_starts_first_thing_and_is_late_for_that() {
+    let mut daemon = Daemon::of_policy("miser");
+    let cpus = u64::try_from(crate::support::cpus().len()).expect("a number of processors");
+    let all = |script: &str, time| miserly_live::model::Submission {
+        cpus,
+        no_opportunistic: true,
+        ..sh(script, time)
+    };
+    let signs =
+        miserly_live::model::Submission { directory: daemon.path(""), ..all("touch runs; sleep 0.5", 2.0) };
+    let first = daemon.submit(&signs);
+    let second = daemon.submit(&all("true", 2.0));
+    let promised = daemon.job(second).promise.expect("miser promises").now.start;
+    until("the first one runs", SOON, || daemon.path("runs").exists().then_some(()));
+    daemon.kill();
+    until("its promised start", SOON, || (jiff::Timestamp::now() > promised).then_some(()));
+    thread::sleep(Duration::from_millis(200));
+    let began = now();
+    daemon.start();
+    let second = daemon.wait(second);
+    assert!(matches!(daemon.job(first).phase, Phase::Done { .. }), "{:?}", daemon.job(first).phase);
+    assert!(matches!(second.phase, Phase::Done { .. }), "{:?}", second.phase);
+    let late = second.late.expect("it is late");
+    assert!(late.why == ToldWhy::Away && late.by >= 0.2, "{late:?}");
+    assert!(began.elapsed() < SOON);
+}
+
+#[test]
+fn a_job_whose_window_passed_before_it_was_launched_gets_another() {
+    let mut daemon = Daemon::of_policy("miser");
+    let number = daemon.submit(&sh("exit 7", 1.0));
+    // Whether its launch had begun by now is a matter of luck; that it ends as it should is none.
+    daemon.kill();
+    thread::sleep(Duration::from_millis(1500));
+    daemon.start();
+    let ended = daemon.wait(number).phase;
+    assert!(matches!(ended, Phase::Done { exit: miserly_live::model::Exit::Code(7), .. }), "{ended:?}");
+}

@@ -1,0 +1,139 @@
+//! What is simulated is what is run: the journal of a life of hundreds of real jobs, played again by the simulator, comes to the
+//! same decisions, promises and order of starts.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use miserly_live::client::{Client, ClientError};
+use miserly_live::model::{Array, Submission};
+use miserly_live::store::{Batch, History, Store};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{Daemon, Draws, cpus, miserly, sh};
+
+/// Jobs that are submitted one by one; arrays come on top.
+const SINGLE: usize = 420;
+const ARRAYS: usize = 20;
+const IN_ARRAY: u32 = 5;
+
+#[test]
+fn a_life_under_miser_is_played_again() {
+    live_and_play_again("miser", 1);
+}
+
+#[test]
+fn a_life_under_easy_is_played_again() {
+    live_and_play_again("easy", 2);
+}
+
+#[test]
+fn a_life_under_conservative_is_played_again() {
+    live_and_play_again("conservative", 3);
+}
+
+/// Lives with a kill in the middle, and compares; then compares with a life that was not so, which must be seen.
+fn live_and_play_again(policy: &str, seed: u64) {
+    let mut daemon = Daemon::of_policy(policy);
+    let mut draws = Draws::new(seed);
+    let mut numbers = live(&daemon, &mut draws, SINGLE / 2);
+    daemon.kill();
+    daemon.start();
+    numbers.extend(live(&daemon, &mut draws, SINGLE / 2));
+    daemon.wait_for_all();
+    daemon.stop();
+    assert!(numbers.len() >= 500, "{} jobs", numbers.len());
+
+    let played = play(&daemon.state());
+    assert_eq!(played["difference"], Value::Null, "{policy}: {played:#}");
+    assert!(played["starts"].as_u64() > Some(400), "{policy}: {played:#}");
+
+    let other = changed(&daemon.state(), &format!(r#""policy":"{policy}""#), r#""policy":"fcfs""#);
+    assert!(play(other.path())["difference"].is_object(), "{policy}: another policy is not seen");
+    let other = changed(&daemon.state(), r#""effect":"started""#, r#""effect":"resumed""#);
+    assert!(play(other.path())["difference"].is_object(), "{policy}: another effect is not seen");
+}
+
+/// Submits jobs, and does to them all that people do. The numbers of all that were accepted.
+fn live(daemon: &Daemon, draws: &mut Draws, jobs: usize) -> Vec<i64> {
+    let client = daemon.client();
+    let mut numbers = vec![];
+    for nth in 0..jobs {
+        let submission = job(draws, numbers.last().copied());
+        numbers.push(client.submit(&submission).expect("it is accepted").jobs[0].number);
+        if nth % (SINGLE / ARRAYS) == 0 {
+            let array = Some(Array { first: 1, last: IN_ARRAY, step: 1 });
+            let submitted = client.submit(&Submission { array, ..sh("sleep 0.02", 0.5) });
+            numbers.extend(submitted.expect("it is accepted").jobs.iter().map(|job| job.number));
+        }
+        let other = draws.of(&numbers);
+        meddle(&client, draws, other);
+    }
+    numbers
+}
+
+/// A job that ends early, or at the end of its window, or fails; some wide, some that wait for an instant or another job.
+fn job(draws: &mut Draws, last: Option<i64>) -> Submission {
+    let widest = u64::try_from(cpus().len()).expect("a number of processors").min(2);
+    let (script, time) = draws.of(&[
+        ("true", 0.5),
+        ("exit 3", 1.0),
+        ("sleep 0.03", 0.3),
+        ("sleep 0.05", 2.0),
+        ("sleep 0.05", 30.0),
+        ("sleep 60", 0.1),
+        ("trap '' TERM; sleep 60", 0.1),
+    ]);
+    let after = last.filter(|_| draws.below(12) == 0);
+    Submission {
+        cpus: 1 + draws.below(widest),
+        after: after.into_iter().collect(),
+        restartable: draws.below(2) == 0,
+        ..sh(script, time)
+    }
+}
+
+/// Now and then does something to a job, if the daemon lets it.
+fn meddle(client: &Client, draws: &mut Draws, job: i64) {
+    let done = match draws.below(16) {
+        0 | 1 => client.cancel(job, false).map(drop),
+        2 | 3 => client.extend(job, 0.2).map(drop),
+        4 => client.hold(job).and_then(|_| client.release(job)).map(drop),
+        5 => client.requeue(job).map(drop),
+        _ => return,
+    };
+    assert!(matches!(done, Ok(()) | Err(ClientError::Refused(_))), "{done:?}");
+}
+
+/// What `miserly replay` says of a state; its exit code says the same.
+fn play(state: &Path) -> Value {
+    let output = miserly(&["replay", "--json", "--state", &state.to_string_lossy()]);
+    let played: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("no answer: {}", String::from_utf8_lossy(&output.stderr)));
+    assert_eq!(output.status.success(), played.get("difference").is_none(), "{played:#}");
+    played
+}
+
+/// A state with the same journal, but for the first place in it where this is said.
+fn changed(state: &Path, this: &str, other: &str) -> TempDir {
+    let mut lines = vec![];
+    let history = History::open(state).expect("a state");
+    let mut keep = |line: miserly_live::store::Line| {
+        lines.push(line.body);
+        ControlFlow::Continue(())
+    };
+    history.journal(1, &mut keep).expect("a journal");
+    let changed = TempDir::new().expect("a temporary folder");
+    let mut first = true;
+    for line in &mut lines {
+        // A configuration is said again at each start of the daemon.
+        if line.contains(this) && (first || line.contains("\"policy\"")) {
+            *line = line.replace(this, other);
+            first = false;
+        }
+    }
+    assert!(!first, "{this} is nowhere in the journal");
+    let mut store = Store::open(changed.path()).expect("a new state");
+    store.commit(&Batch { lines, rows: vec![], meta: vec![] }).expect("room for it");
+    changed
+}

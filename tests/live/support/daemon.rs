@@ -1,0 +1,189 @@
+//! A daemon that is started, killed and started again over one state.
+
+use std::fs::{self, File};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use miserly_live::client::Client;
+use miserly_live::model::{JobView, Submission};
+use miserly_live::service::Filter;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::{SOON, until};
+
+/// A folder with a daemon in it: its configuration, state, socket and log. All processes in it end with it.
+pub(crate) struct Daemon {
+    folder: TempDir,
+    process: Option<Child>,
+}
+
+impl Daemon {
+    /// A daemon with this configuration, that answers.
+    pub(crate) fn new(configuration: &str) -> Daemon {
+        let mut daemon = Daemon::asleep(configuration);
+        daemon.start();
+        daemon
+    }
+
+    /// One that is not started yet.
+    pub(crate) fn asleep(configuration: &str) -> Daemon {
+        let folder = TempDir::new().expect("a temporary folder");
+        let daemon = Daemon { folder, process: None };
+        daemon.configure(configuration);
+        daemon
+    }
+
+    /// With one queue of this policy, which has all processors, and little time between jobs.
+    pub(crate) fn of_policy(policy: &str) -> Daemon {
+        Daemon::new(&queue(policy))
+    }
+
+    pub(crate) fn configure(&self, configuration: &str) {
+        fs::write(self.path("daemon.toml"), configuration).expect("a file that can be written");
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    /// The daemon's command with more options.
+    pub(crate) fn command(&self, options: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
+        let log = File::options().create(true).append(true).open(self.path("log")).expect("a log");
+        command
+            .arg("daemon")
+            .arg("--config")
+            .arg(self.path("daemon.toml"))
+            .arg("--state")
+            .arg(self.state())
+            .arg("--socket")
+            .arg(self.path("socket"))
+            .args(options)
+            .env("RUST_BACKTRACE", "0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        command
+    }
+
+    /// Starts it; it answers when this returns.
+    #[track_caller]
+    pub(crate) fn start(&mut self) {
+        self.start_with(&[]);
+    }
+
+    #[track_caller]
+    pub(crate) fn start_with(&mut self, options: &[&str]) {
+        let child = self.command(options).spawn().expect("a program that starts");
+        self.process = Some(child);
+        let socket = self.path("socket");
+        let process = self.process.as_mut().expect("it was started");
+        until("the daemon answers", SOON, || {
+            let ended = process.try_wait().expect("a child that can be waited for");
+            assert!(ended.is_none(), "the daemon does not start: {}", log_of(self.folder.path()));
+            UnixStream::connect(&socket).ok()
+        });
+    }
+
+    pub(crate) fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(self.process.as_ref()?.id()).ok()?)
+    }
+
+    /// Kills it at once, whatever it does.
+    pub(crate) fn kill(&mut self) {
+        self.end(Signal::KILL);
+    }
+
+    /// Tells it to end, and waits for that.
+    pub(crate) fn stop(&mut self) {
+        self.end(Signal::TERM);
+    }
+
+    fn end(&mut self, signal: Signal) {
+        if let Some(pid) = self.pid() {
+            // It may have gone.
+            let _ = kill_process(pid, signal);
+        }
+        if let Some(mut process) = self.process.take() {
+            process.wait().expect("a child that can be waited for");
+        }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(self.path("socket")).expect("a client")
+    }
+
+    /// Submits a job that must be accepted; its number.
+    #[track_caller]
+    pub(crate) fn submit(&self, submission: &Submission) -> i64 {
+        self.client().submit(submission).expect("it is accepted").jobs[0].number
+    }
+
+    #[track_caller]
+    pub(crate) fn job(&self, number: i64) -> JobView {
+        self.client().job(number).expect("the daemon knows it")
+    }
+
+    /// The job, once it is over.
+    #[track_caller]
+    pub(crate) fn wait(&self, number: i64) -> JobView {
+        self.client().wait(number).expect("it ends")
+    }
+
+    /// Waits until no job is left that is not over.
+    #[track_caller]
+    pub(crate) fn wait_for_all(&self) {
+        until("every job is over", 3 * SOON, || {
+            self.client().jobs(&Filter::default()).expect("a list").is_empty().then_some(())
+        });
+    }
+
+    /// All jobs there ever were.
+    pub(crate) fn history(&self) -> Vec<JobView> {
+        let filter = Filter { all: true, limit: Some(1_000_000), ..Filter::default() };
+        self.client().jobs(&filter).expect("a list")
+    }
+
+    pub(crate) fn log(&self) -> String {
+        log_of(self.folder.path())
+    }
+}
+
+/// A configuration with one queue of this policy, which has all processors, and little time between jobs.
+pub(crate) fn queue(policy: &str) -> String {
+    let cpus = cpus().len();
+    format!("hand-over = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
+}
+
+/// The processors of the machine that jobs may have.
+pub(crate) fn cpus() -> Vec<u32> {
+    miserly_live::process::cpus().expect("the processors of this process")
+}
+
+/// What the program says to these arguments.
+pub(crate) fn miserly(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_miserly"));
+    command.args(arguments).stdin(Stdio::null()).output().expect("a program that starts")
+}
+
+fn log_of(folder: &Path) -> String {
+    fs::read_to_string(folder.join("log")).unwrap_or_default()
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            let log = self.log();
+            let tail = log.lines().rev().take(30).collect::<Vec<_>>();
+            eprintln!("the daemon's log ends with, backwards:\n{}", tail.join("\n"));
+        }
+        super::processes::kill_all(self.folder.path());
+    }
+}

@@ -1,0 +1,21 @@
+//! Jobs to submit.
+
+use miserly_live::model::{Phase, Submission};
+
+/// A script of the shell, for so many seconds on one processor.
+pub(crate) fn sh(script: &str, time: f64) -> Submission {
+    Submission {
+        command: ["/bin/sh", "-c", script].map(String::from).to_vec(),
+        directory: "/".into(),
+        environment: [("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())].into(),
+        output: Some("/dev/null".into()),
+        cpus: 1,
+        time,
+        ..Submission::default()
+    }
+}
+
+/// Whether nothing will become of a job any more.
+pub(crate) fn is_over(phase: &Phase) -> bool {
+    matches!(phase, Phase::Done { .. } | Phase::Killed { .. } | Phase::Failed { .. } | Phase::Lost { .. })
+}

@@ -1,0 +1,40 @@
+//! The processes that a daemon has left.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Ends the shims and jobs of the daemon in this folder; twice, since the first time a shim may be just about to start something.
+pub(crate) fn kill_all(folder: &Path) {
+    for _ in 0..2 {
+        for pid in of(folder) {
+            // It may have gone.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// The shims and jobs of the daemon in this folder: they have its path in their arguments or in their environment.
+pub(crate) fn of(folder: &Path) -> Vec<Pid> {
+    let needle = folder.as_os_str().as_encoded_bytes();
+    let has = |pid: &Pid, file: &str| {
+        let bytes = fs::read(format!("/proc/{}/{file}", pid.as_raw_nonzero())).unwrap_or_default();
+        bytes.windows(needle.len()).any(|part| part == needle)
+    };
+    let numbers = fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    let own = rustix::process::getpid();
+    numbers.filter(|pid| *pid != own && (has(pid, "cmdline") || has(pid, "environ"))).collect()
+}
+
+/// The shims of the daemon in this folder.
+pub(crate) fn shims(folder: &Path) -> Vec<Pid> {
+    let is_shim = |pid: &Pid| {
+        let bytes = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+        bytes.split(|byte| *byte == 0).any(|word| word == b"shim")
+    };
+    of(folder).into_iter().filter(is_shim).collect()
+}
