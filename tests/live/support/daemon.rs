@@ -139,9 +139,14 @@ impl Daemon {
     /// Waits until no job is left that is not over.
     #[track_caller]
     pub(crate) fn wait_for_all(&self) {
-        until("every job is over", 3 * SOON, || {
-            self.client().jobs(&Filter::default()).expect("a list").is_empty().then_some(())
-        });
+        let left = || self.client().jobs(&Filter::default()).expect("a list");
+        let mut fewest = usize::MAX;
+        while fewest > 0 {
+            fewest = until("one more job is over", SOON, || {
+                let left = left().len();
+                (left < fewest).then_some(left)
+            });
+        }
     }
 
     /// All jobs there ever were.
