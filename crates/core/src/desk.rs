@@ -2,7 +2,7 @@
 
 use crate::ledger::Short;
 use crate::violation::{Rule, Violation};
-use crate::{Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Reason, Refusal, Time};
+use crate::{Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Reason, Refusal, Span, Time};
 
 /// The checked handle of one pass: every decision is checked against the ledger and applied at once.
 ///
@@ -74,19 +74,57 @@ impl Desk<'_> {
     /// # Errors
     /// If the job does not run.
     pub fn suspend(&mut self, job: JobId, until: Time, by: u64) -> Result<(), Violation> {
-        self.ledger.suspend(job, self.now, until, by).map_err(|rule| self.refused(job, rule))?;
+        self.leave(job, until, by, None)
+    }
+
+    /// Takes a running job off its processors by writing all that it holds out, which is done at `until`. Until then it keeps
+    /// everything, and does nothing; then it has to [`vacate`](Desk::vacate). `by` is as in [`suspend`](Desk::suspend).
+    ///
+    /// # Errors
+    /// If the job does not run, or is still being read back.
+    pub fn write_out(&mut self, job: JobId, until: Time, by: u64) -> Result<(), Violation> {
+        self.leave(job, Time::MAX, by, Some(until))
+    }
+
+    fn leave(&mut self, job: JobId, until: Time, by: u64, written: Option<Time>) -> Result<(), Violation> {
+        let left = self.ledger.suspend(job, self.now, until, by, written);
+        left.map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Suspended { job });
         Ok(())
     }
 
-    /// Lets a suspended job run on, on the hosts where it was.
+    /// Frees what a job still held while it was written out.
     ///
     /// # Errors
-    /// If the job is not suspended, or its hosts have too few processors free.
+    /// If the job is not being written out, or that is not done yet.
+    pub fn vacate(&mut self, job: JobId) -> Result<(), Violation> {
+        self.ledger.vacate(job, self.now).map_err(|rule| self.refused(job, rule))?;
+        self.effects.push(Effect::Vacated { job });
+        Ok(())
+    }
+
+    /// Lets a suspended job run on, on the hosts and processors where it was.
+    ///
+    /// # Errors
+    /// If the job is not suspended, or what it needs is not free.
     pub fn resume(&mut self, job: JobId) -> Result<(), Violation> {
-        self.ledger.resume(job, self.now).map_err(|rule| self.refused(job, rule))?;
+        self.come_back(job, None, Span::ZERO)
+    }
+
+    /// Lets a suspended job run on, on another placement if one is given. First it is read back for so long: it holds all that
+    /// it needs from now on, and works from then on.
+    ///
+    /// # Errors
+    /// As [`resume`](Desk::resume); and if the placement is not what the job asked for.
+    pub fn come_back(&mut self, job: JobId, on: Option<Placement>, read: Span) -> Result<(), Violation> {
+        self.ledger.resume(job, self.now, on, read).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Resumed { job });
         Ok(())
+    }
+
+    /// Adds a value to a tally of the policy's, by number: what it has to remember of jobs that are gone.
+    pub fn tally(&mut self, index: usize, value: u64) {
+        self.ledger.add_to_tally(index, value);
     }
 
     /// Gives a running job this number of processors of its host, at most as many as it asked for. Speed follows the
@@ -190,7 +228,7 @@ impl Desk<'_> {
     /// Says when and where the policy intends to start a job.
     ///
     /// # Errors
-    /// If the job does not wait.
+    /// If the job runs.
     pub fn plan_on(&mut self, job: JobId, start: Time, on: Placement) -> Result<(), Violation> {
         self.ledger.plan(job, start, Some(on)).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Planned { job, start });

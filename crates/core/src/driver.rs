@@ -42,8 +42,11 @@ pub struct Driver {
 
 impl Driver {
     /// A driver of this policy, which is rebuilt from the ledger first.
-    pub fn new(ledger: Ledger, mut policy: Box<dyn Policy>, instants: Instants) -> Driver {
+    pub fn new(mut ledger: Ledger, mut policy: Box<dyn Policy>, instants: Instants) -> Driver {
         let last = Time::from_ticks(i64::MIN);
+        if policy.names_pes() {
+            ledger.name_pes();
+        }
         policy.rebuild(last, &ledger);
         Driver { ledger, policy, instants, wake: None, last, unchecked: 0 }
     }
@@ -65,6 +68,9 @@ impl Driver {
 
     /// Throws the policy away and goes on with another one, rebuilt from the ledger.
     pub fn replace(&mut self, mut policy: Box<dyn Policy>) {
+        if policy.names_pes() {
+            self.ledger.name_pes();
+        }
         policy.rebuild(self.last, &self.ledger);
         self.policy = policy;
     }

@@ -249,12 +249,18 @@ pub enum Effect {
         /// The planned start.
         start: Time,
     },
-    /// The job leaves its processors and keeps all else that it holds.
+    /// The job stops working. It leaves its processors and keeps all else that it holds; or it keeps everything until it was
+    /// written out, and then it is told to have left.
     Suspended {
         /// The job.
         job: JobId,
     },
-    /// The job has its processors back and runs on.
+    /// The job, which was suspended, was written out and holds nothing any more.
+    Vacated {
+        /// The job.
+        job: JobId,
+    },
+    /// The job has its processors back, or others, and runs on; first it is read back, if that takes time.
     Resumed {
         /// The job.
         job: JobId,
@@ -299,6 +305,7 @@ impl Effect {
             | Effect::PromiseBroken { job, .. }
             | Effect::Planned { job, .. }
             | Effect::Suspended { job }
+            | Effect::Vacated { job }
             | Effect::Resumed { job }
             | Effect::Resized { job, .. }
             | Effect::Requeued { job, .. }

@@ -26,6 +26,17 @@ impl PeSet {
         PeSet { ranges: if count == 0 { vec![] } else { vec![(low, low.saturating_add(count - 1))] } }
     }
 
+    /// The PEs of these ranges, in any order, both ends included. Ranges that end before they begin are empty.
+    pub fn of_ranges(ranges: &[(u32, u32)]) -> PeSet {
+        let mut sorted: Vec<(u32, u32)> = ranges.iter().copied().filter(|(low, high)| low <= high).collect();
+        sorted.sort_unstable();
+        let mut merged = Vec::with_capacity(sorted.len());
+        for range in sorted {
+            push_merged(&mut merged, range);
+        }
+        PeSet { ranges: merged }
+    }
+
     /// The ranges, ascending, both ends included.
     pub fn ranges(&self) -> &[(u32, u32)] {
         &self.ranges
@@ -34,6 +45,92 @@ impl PeSet {
     /// How many PEs are in the set.
     pub fn count(&self) -> u64 {
         self.ranges.iter().map(|(low, high)| u64::from(high - low) + 1).sum()
+    }
+
+    /// The set with every number larger by `low`: as a host's own numbers are among those of all hosts.
+    #[must_use]
+    pub fn moved_up(&self, low: u32) -> PeSet {
+        let up = |(from, to): &(u32, u32)| (from.saturating_add(low), to.saturating_add(low));
+        PeSet { ranges: self.ranges.iter().map(up).collect() }
+    }
+
+    /// Whether no PE is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The PEs that are in both. O(r) in the number of ranges of both.
+    #[must_use]
+    pub fn common(&self, other: &PeSet) -> PeSet {
+        let mut ranges = Vec::new();
+        let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
+        while let (Some(&&(low, high)), Some(&&(its_low, its_high))) = (mine.peek(), theirs.peek()) {
+            let (from, to) = (low.max(its_low), high.min(its_high));
+            if from <= to {
+                ranges.push((from, to));
+            }
+            // The one that ends first has nothing more to give.
+            if high <= its_high {
+                mine.next();
+            } else {
+                theirs.next();
+            }
+        }
+        PeSet { ranges }
+    }
+
+    /// Whether some PE is in both. O(r) in the number of ranges of both.
+    pub fn meets(&self, other: &PeSet) -> bool {
+        let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
+        while let (Some(&&(low, high)), Some(&&(its_low, its_high))) = (mine.peek(), theirs.peek()) {
+            if low.max(its_low) <= high.min(its_high) {
+                return true;
+            }
+            if high <= its_high {
+                mine.next();
+            } else {
+                theirs.next();
+            }
+        }
+        false
+    }
+
+    /// Whether every PE of `other` is in the set. O(log r) for each range of `other`.
+    pub fn contains_all(&self, other: &PeSet) -> bool {
+        other.ranges.iter().all(|&(low, high)| {
+            let at = self.ranges.partition_point(|range| range.1 < low);
+            self.ranges.get(at).is_some_and(|range| range.0 <= low && high <= range.1)
+        })
+    }
+
+    /// Takes every PE of `other` out of the set. O(r) in the number of ranges of both.
+    pub fn remove_all(&mut self, other: &PeSet) {
+        let mut rest = Vec::with_capacity(self.ranges.len() + other.ranges.len());
+        let mut theirs = other.ranges.iter().peekable();
+        for &(mut low, high) in &self.ranges {
+            let mut gone = false;
+            while let Some(&&(its_low, its_high)) = theirs.peek() {
+                if its_high < low {
+                    theirs.next();
+                    continue;
+                }
+                if its_low > high {
+                    break;
+                }
+                if low < its_low {
+                    rest.push((low, its_low - 1));
+                }
+                if its_high >= high {
+                    gone = true;
+                    break;
+                }
+                low = its_high + 1;
+            }
+            if !gone {
+                rest.push((low, high));
+            }
+        }
+        self.ranges = rest;
     }
 
     /// Takes the `count` lowest PEs out of the set; `None`, and no change, if it holds fewer.
@@ -115,6 +212,33 @@ mod tests {
         assert_eq!(free.take_lowest(9), None);
         assert_eq!(free.take_lowest(5).unwrap().to_string(), "0-3 6");
         assert_eq!(free.count(), 3);
+    }
+
+    /// The set of the bits of a number.
+    fn of_bits(bits: u16) -> PeSet {
+        let mut set = PeSet::empty();
+        for pe in (0..16).filter(|pe| bits & (1 << pe) != 0) {
+            set.insert_all(&PeSet::block(pe, 1));
+        }
+        set
+    }
+
+    #[test]
+    fn two_sets_are_as_the_bits_of_two_numbers() {
+        for nth in 0..20_000 {
+            let bits = |number| u16::try_from(crate::draw(7, nth, number) & 0xffff).unwrap();
+            // Sparse ones and dense ones.
+            let (a, b) =
+                if nth % 2 == 0 { (bits(0), bits(1)) } else { (bits(0) | bits(1), bits(2) & bits(3)) };
+            let (one, other) = (of_bits(a), of_bits(b));
+            let mut less = one.clone();
+            less.remove_all(&other);
+            assert_eq!(less, of_bits(a & !b), "{one} without {other}");
+            assert_eq!(one.common(&other), of_bits(a & b), "{one} and {other}");
+            assert_eq!(one.meets(&other), a & b != 0, "{one} and {other}");
+            assert_eq!(one.contains_all(&other), a & b == b, "{other} within {one}");
+            assert_eq!(one.is_empty(), a == 0);
+        }
     }
 
     #[test]

@@ -49,7 +49,25 @@ impl Placement {
 
     /// `amount` of one host, in row 0.
     pub const fn on(host: HostId, amount: Resources) -> Placement {
-        Placement { slot: SlotId(0), shares: Shares::One(Share { host, amount, pes: Pes::Count }) }
+        Placement::of(Share { host, amount, pes: Pes::Count })
+    }
+
+    /// `amount` of one host, on these of its processors, in row 0.
+    pub const fn on_pes(host: HostId, amount: Resources, pes: PeSet) -> Placement {
+        Placement::of(Share { host, amount, pes: Pes::Set(pes) })
+    }
+
+    /// One share, in row 0.
+    pub const fn of(share: Share) -> Placement {
+        Placement { slot: SlotId(0), shares: Shares::One(share) }
+    }
+
+    /// The processors that it names on its only host, if it has one and names them.
+    pub fn pes(&self) -> Option<&PeSet> {
+        match self.shares() {
+            [Share { pes: Pes::Set(pes), .. }] => Some(pes),
+            _ => None,
+        }
     }
 
     /// Shares of several hosts in one row.

@@ -22,6 +22,11 @@ pub trait Policy: Send {
     /// The name in the registry, for messages.
     fn name(&self) -> &str;
 
+    /// Whether it decides on which processors a job runs: the ledger then names them ([`Ledger::name_pes`]).
+    fn names_pes(&self) -> bool {
+        false
+    }
+
     /// Forgets everything and derives it again from the ledger, as of `now`.
     ///
     /// Called between rounds. A new policy is rebuilt once, on an empty ledger or on one that a former

@@ -31,6 +31,10 @@ pub enum Rule {
     NoSuchHost,
     /// A host cannot give more than it has free.
     OverCommitted,
+    /// Processors are named where the ledger names them, as many as the job holds, and nobody else has them.
+    WrongPes,
+    /// A job that is being written out keeps its processors until that is done.
+    StillWriting,
     /// A promise never moves later.
     PromiseMovedLater,
     /// A promised job starts no later than promised.
@@ -58,6 +62,8 @@ impl Rule {
             Rule::NoQuantum => "a quantum ends after it began",
             Rule::NoSuchHost => "a placement names hosts and slots that exist",
             Rule::OverCommitted => "no host gives more than it has free",
+            Rule::WrongPes => "named processors are as many as the job holds, and nobody else's",
+            Rule::StillWriting => "a job that is being written out keeps its processors until that is done",
             Rule::PromiseMovedLater => "a promise never moves later",
             Rule::PromiseMissed => "a promised job starts no later than promised",
             Rule::BrokenWithoutCause => "a promise is broken only for a cause outside the policy",

@@ -15,7 +15,7 @@ const MARK: usize = 5;
 ///
 /// ```
 /// # use miserly_core::{Instants, Machine, PeSet, Reason, Request, Resources, Span, Time};
-/// # use miserly_sim::Finished;
+/// # use miserly_sim::{Finished, Interruptions};
 /// let (start, end) = (Time::ZERO, Time::from_secs(4).unwrap());
 /// let job = Finished {
 ///     admission: 0,
@@ -29,7 +29,7 @@ const MARK: usize = 5;
 ///     broken: false,
 ///     pes: Some(PeSet::first(2)),
 ///     stays: vec![],
-///     suspensions: 0,
+///     interruptions: Interruptions::default(),
 ///     lost: 0,
 ///     ahead: None,
 ///     record: None,

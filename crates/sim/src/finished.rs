@@ -5,6 +5,8 @@ use std::io;
 use miserly_core::{Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, Time};
 use miserly_workload::swf::Record;
 
+use crate::Interruptions;
+
 /// What became of one job.
 #[derive(Clone, Debug)]
 pub struct Finished {
@@ -30,8 +32,8 @@ pub struct Finished {
     pub pes: Option<PeSet>,
     /// Where it was when, if that was asked for and was not one place from the start to the end.
     pub stays: Vec<Stay>,
-    /// How often it was suspended.
-    pub suspensions: u32,
+    /// How often it was suspended, for how long, and what that cost.
+    pub interruptions: Interruptions,
     /// The work that it did and that was lost, processor-ticks.
     pub lost: u128,
     /// What it did before its start, on what was idle, if anything.
@@ -76,6 +78,8 @@ pub struct Stay {
     pub from: Time,
     /// When it left.
     pub to: Time,
+    /// From when to when it worked there: before, it was read back, and afterwards written out.
+    pub worked: (Time, Time),
     /// The processors.
     pub pes: PeSet,
 }

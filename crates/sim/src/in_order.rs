@@ -127,7 +127,7 @@ mod tests {
             broken: false,
             pes: None,
             stays: vec![],
-            suspensions: 0,
+            interruptions: crate::Interruptions::default(),
             lost: 0,
             ahead: None,
             record: None,

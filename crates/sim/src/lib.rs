@@ -12,6 +12,8 @@ mod filling;
 
 mod in_order;
 
+mod interruptions;
+
 mod metrics;
 
 mod numbering;
@@ -23,6 +25,7 @@ mod replay;
 pub use event_queue::EventQueue;
 pub use finished::{Ahead, Finished, Observer, Standing, Stay};
 pub use in_order::{InOrder, Sink};
+pub use interruptions::Interruptions;
 pub use metrics::{
     BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, Batches, Bucket, Category, Distribution,
     EXACT_MOST, Early, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES,

@@ -4,8 +4,8 @@ use std::io;
 use std::iter::Peekable;
 
 use miserly_core::{
-    Driver, Effect, EndHow, Ended, Entry, Expected, Instants, JobId, Kind, Ledger, Machine, PeSet, Placement,
-    Policy, Reason, Request, Resources, Round, Span, State, Submission, System, Time, Violation,
+    Driver, Effect, EndHow, Ended, Entry, Expected, Holds, Instants, JobId, Kind, Ledger, Machine, PeSet,
+    Placement, Policy, Reason, Request, Resources, Round, Span, State, Submission, System, Time, Violation,
     span_of_work, work,
 };
 use miserly_workload::swf::Record;
@@ -14,6 +14,7 @@ use miserly_workload::{Job, TraceError, queue_position};
 use crate::event_queue::EventQueue;
 use crate::filling::{Filling, InteractiveLoad};
 use crate::finished::{Finished, Observer, Standing, Stay};
+use crate::interruptions::Interrupted;
 use crate::numbering::Numbering;
 
 /// Why a run ended before its time.
@@ -82,11 +83,21 @@ struct Live {
     promised: Option<Time>,
     broken: bool,
     /// Since when it is where it is, and on which processors, if that was asked for.
-    stay: Option<(Time, Placement, PeSet)>,
+    stay: Option<Here>,
     stays: Vec<Stay>,
-    suspensions: u32,
+    interrupted: Interrupted,
     lost: u128,
     filling: Option<Filling>,
+}
+
+/// Where a job is.
+struct Here {
+    from: Time,
+    worked_from: Time,
+    /// Since when it does not work any more, if it is being written out.
+    worked_to: Option<Time>,
+    placement: Placement,
+    had: PeSet,
 }
 
 struct Started {
@@ -294,12 +305,20 @@ impl Simulation {
                     self.starts += 1;
                     self.go_on(now, job)?;
                 }
-                Effect::Resumed { .. } | Effect::Resized { .. } => self.go_on(now, job)?,
+                Effect::Resumed { .. } => {
+                    let reading = entry(&self.system, live.queue, job).reading(now);
+                    live.interrupted.go_on(now, reading);
+                    self.go_on(now, job)?;
+                }
+                Effect::Resized { .. } => self.go_on(now, job)?,
                 Effect::Suspended { .. } => {
-                    live.suspensions += 1;
-                    live.leave(now, &mut self.pes);
+                    live.interrupted.stop(now);
+                    if let Some(stay) = &mut live.stay {
+                        stay.worked_to = Some(now);
+                    }
                     self.due.cancel(job);
                 }
+                Effect::Vacated { .. } => live.interrupted.written(now),
                 Effect::Requeued { lost, .. } => {
                     live.lost += lost;
                     live.leave(now, &mut self.pes);
@@ -328,18 +347,19 @@ impl Simulation {
     /// Takes the numbers of their processors from all jobs that the round moved, before anybody is given new ones:
     /// the ledger shows where they lie after its last pass only.
     fn vacate(&mut self, now: Time, effects: &[Effect]) {
-        let moves = |effect: &&Effect| {
-            matches!(
-                effect,
-                Effect::Suspended { .. }
-                    | Effect::Resized { .. }
-                    | Effect::Requeued { .. }
-                    | Effect::Filled { .. }
-                    | Effect::Started { .. }
-            )
-        };
-        for effect in effects.iter().filter(moves) {
-            if let Some(live) = &mut self.live[effect.job().index()] {
+        for effect in effects {
+            let Some(live) = &mut self.live[effect.job().index()] else { continue };
+            let moves = match effect {
+                // Not yet, if it is being written out.
+                Effect::Suspended { job } => !is_written_out(entry(&self.system, live.queue, *job)),
+                Effect::Vacated { .. }
+                | Effect::Resized { .. }
+                | Effect::Requeued { .. }
+                | Effect::Filled { .. }
+                | Effect::Started { .. } => true,
+                _ => false,
+            };
+            if moves {
                 live.leave(now, &mut self.pes);
             }
         }
@@ -357,7 +377,11 @@ impl Simulation {
         let end = now + live.left(now, entry);
         let short_of_memory = quantum.is_some() && live.outgrows(placement, ledger.machine());
         live.leave(now, &mut self.pes);
-        live.stay = self.pes.as_mut().map(|pes| (now, placement.clone(), pes.take(placement)));
+        let (from, worked_from) = (now, now + entry.reading(now));
+        live.stay = self.pes.as_mut().map(|pes| {
+            let had = pes.take(placement);
+            Here { from, worked_from, worked_to: None, placement: placement.clone(), had }
+        });
         let Some(started) = &mut live.started else { return Ok(()) };
         match (quantum, expected) {
             (Some(until), _) if end > until || short_of_memory => {
@@ -387,7 +411,7 @@ impl Simulation {
         live.stay = self.pes.as_mut().map(|pes| {
             let placement = Placement::on_plain(Resources::cpus(procs));
             let had = pes.take(&placement);
-            (now, placement, had)
+            Here { from: now, worked_from: now, worked_to: None, placement, had }
         });
         let end = now + live.left(now, entry(&self.system, live.queue, job));
         if end == Time::MAX {
@@ -423,6 +447,11 @@ fn entry(system: &System, queue: usize, job: JobId) -> &Entry {
     system.queues()[queue].ledger().entry(job)
 }
 
+/// Whether a job keeps its processors although it is suspended.
+fn is_written_out(entry: &Entry) -> bool {
+    matches!(entry.state, State::Suspended { holds: Holds::All { .. }, .. })
+}
+
 impl Live {
     fn of(job: Job, queue: usize, admission: u64) -> Live {
         Live {
@@ -438,7 +467,7 @@ impl Live {
             broken: false,
             stay: None,
             stays: Vec::new(),
-            suspensions: 0,
+            interrupted: Interrupted::default(),
             lost: 0,
             filling: None,
         }
@@ -447,7 +476,8 @@ impl Live {
     /// How long it still has to run as it lies now, in its window or ahead of it, to its true end.
     fn left(&self, now: Time, entry: &Entry) -> Span {
         let done = entry.done(now) + entry.filled(now);
-        span_of_work(self.work().saturating_sub(done), entry.working() + entry.filling.procs)
+        let work = span_of_work(self.work().saturating_sub(done), entry.working() + entry.filling.procs);
+        entry.reading(now) + work
     }
 
     /// All of its work, processor-ticks.
@@ -463,11 +493,12 @@ impl Live {
 
     /// Notes that it is no longer where it was.
     fn leave(&mut self, now: Time, pes: &mut Option<Numbering>) {
-        let Some((from, placement, had)) = self.stay.take() else { return };
+        let Some(here) = self.stay.take() else { return };
         if let Some(free) = pes {
-            free.give(&placement, &had);
+            free.give(&here.placement, &here.had);
         }
-        self.stays.push(Stay { from, to: now, pes: had });
+        let worked = (here.worked_from.min(now), here.worked_to.unwrap_or(now));
+        self.stays.push(Stay { from: here.from, to: now, worked, pes: here.had });
     }
 
     fn finish(mut self, end: Time) -> Option<Finished> {
@@ -494,7 +525,7 @@ impl Live {
             broken: self.broken,
             pes,
             stays: self.stays,
-            suspensions: self.suspensions,
+            interruptions: self.interrupted.over(end),
             lost: self.lost,
             ahead,
             record: self.record,

@@ -134,6 +134,7 @@ impl Change {
                 Some(Change { start_reason: Some(reason.as_str()), ..change("started") })
             }
             What::Suspended => Some(change("suspended")),
+            What::WrittenOut => Some(change("written_out")),
             What::Resumed => Some(change("resumed")),
             What::Resized(procs) => Some(Change { procs: Some(procs), ..change("resized") }),
             What::Ahead(procs) => Some(Change { procs: Some(procs), ..change("ahead") }),

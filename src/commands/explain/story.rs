@@ -32,6 +32,7 @@ pub(super) enum What {
     Moved(Time, MoveKind),
     Started(Reason),
     Suspended,
+    WrittenOut,
     Resumed,
     /// To so many processors.
     Resized(u64),
@@ -157,7 +158,8 @@ impl Event {
             What::Started(reason) => {
                 format!("started {}, after {} of waiting", told(reason), span(self.at - submit))
             }
-            What::Suspended => "suspended: leaves its processors, and keeps its memory".into(),
+            What::Suspended => "suspended".into(),
+            What::WrittenOut => "written out: holds nothing now".into(),
             What::Resumed => "resumed".into(),
             What::Resized(1) => "goes on with 1 processor".into(),
             What::Resized(procs) => format!("goes on with {} processors", count(procs)),

@@ -69,6 +69,7 @@ impl Observer for Watch {
             Effect::Planned { start, .. } => What::Moved(start, MoveKind::Planned),
             Effect::PromiseBroken { latest, why, .. } => What::Moved(latest, MoveKind::Broken(why)),
             Effect::Suspended { .. } => What::Suspended,
+            Effect::Vacated { .. } => What::WrittenOut,
             Effect::Resumed { .. } => What::Resumed,
             Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Requeued { lost, .. } => What::Requeued(lost),

@@ -1,10 +1,10 @@
 //! The changes of the ledger, each checked first.
 
-use super::{Entry, Expected, Ledger, Memo, Promise, State};
+use super::{Entry, Expected, Ledger, Memo, Part, Promise, State, Tally};
 use crate::violation::Rule;
 use crate::{
-    Broken, Change, FreeHosts, HostId, JobId, Placement, Request, Resources, Sharing, SlotId, Span, Spread,
-    Time,
+    Broken, Change, FreeHosts, HostId, JobId, Pes, Placement, Request, Resources, Sharing, SlotId, Span,
+    Spread, Time,
 };
 
 /// Of what a placement may have less than the job asked for, if of a processor at least.
@@ -42,13 +42,13 @@ impl Ledger {
             State::Waiting => self.waiting += 1,
             State::Running { placement, released, expected, .. } => {
                 if !released {
-                    self.take(placement, |amount| amount)?;
+                    self.take(placement, Part::All)?;
                 }
                 self.overdue_seen |= matches!(expected, Expected::Overdue { .. });
                 self.running += 1;
             }
-            State::Suspended { placement, .. } => {
-                self.take(placement, Resources::without_cpus)?;
+            State::Suspended { placement, holds, .. } => {
+                self.take(placement, holds.part())?;
                 self.suspended += 1;
             }
         }
@@ -86,8 +86,9 @@ impl Ledger {
         }
         let procs = self.working_with(&entry.request, &placement, short)?;
         let left = entry.left(now, procs);
+        let placement = self.named(placement);
         let planned = quantum.map_or(left, |until| left.min(until - now));
-        self.take(&placement, |amount| amount)?;
+        self.take(&placement, Part::All)?;
         self.pledged.retain(|(_, holder)| *holder != job);
         let entry = self.entry_mut(job);
         entry.memo.pledged = None;
@@ -103,7 +104,12 @@ impl Ledger {
 
     /// How many processors work for a job that lies so; or why it may not.
     ///
-    fn working_with(&self, request: &Request, placement: &Placement, short: Short) -> Result<u64, Rule> {
+    pub(super) fn working_with(
+        &self,
+        request: &Request,
+        placement: &Placement,
+        short: Short,
+    ) -> Result<u64, Rule> {
         let demand = self.machine.demand(request);
         if self.machine.spread() == Spread::One && placement.shares().len() != 1 {
             return Err(Rule::TooManyHosts);
@@ -130,34 +136,43 @@ impl Ledger {
     }
 
     /// Takes the wanted part of each share; all of it, or nothing where there is too little.
-    fn take(&mut self, placement: &Placement, part: fn(Resources) -> Resources) -> Result<(), Rule> {
+    pub(super) fn take(&mut self, placement: &Placement, part: Part) -> Result<(), Rule> {
         if placement.slot != SlotId(0) {
             return Err(Rule::NoSuchHost);
+        }
+        if part.has_cpus() {
+            self.check_pes(placement)?;
         }
         let Ledger { free, machine, .. } = self;
         for (done, share) in placement.shares().iter().enumerate() {
             let left = match free.each().get(share.host.index()) {
-                Some(room) => room.minus(&part(share.amount)).ok_or(Rule::OverCommitted),
+                Some(room) => room.minus(&part.of(share.amount)).ok_or(Rule::OverCommitted),
                 None => Err(Rule::NoSuchHost),
             };
             match left {
                 Ok(left) => free.set(machine, share.host, left),
                 Err(rule) => {
                     for share in &placement.shares()[..done] {
-                        free.set(machine, share.host, free.on(share.host).plus(&part(share.amount)));
+                        free.set(machine, share.host, free.on(share.host).plus(&part.of(share.amount)));
                     }
                     return Err(rule);
                 }
             }
         }
+        if part.has_cpus() {
+            self.take_pes(placement);
+        }
         Ok(())
     }
 
-    fn give(&mut self, placement: &Placement, part: fn(Resources) -> Resources) {
+    pub(super) fn give(&mut self, placement: &Placement, part: Part) {
+        if part.has_cpus() {
+            self.give_pes(placement);
+        }
         let Ledger { free, machine, missing, .. } = self;
         for share in placement.shares() {
             // What the machine does not have any more is not free when it is given back.
-            let amount = part(share.amount);
+            let amount = part.of(share.amount);
             let owed = amount.least(missing);
             *missing = missing.less(&owed);
             free.set(machine, share.host, free.on(share.host).plus(&amount.less(&owed)));
@@ -171,6 +186,7 @@ impl Ledger {
         self.machine = self.machine.clone().holding(capacity);
         self.free = FreeHosts::of(&self.machine, vec![capacity.less(&held)]);
         self.missing = held.less(&capacity);
+        self.count_pes();
         Ok(())
     }
 
@@ -181,7 +197,7 @@ impl Ledger {
         };
         if !std::mem::replace(released, true) {
             let placement = placement.clone();
-            self.give(&placement, |amount| amount);
+            self.give(&placement, Part::All);
         }
         Ok(())
     }
@@ -193,9 +209,9 @@ impl Ledger {
                 self.release(job)?;
                 self.running -= 1;
             }
-            State::Suspended { placement, .. } => {
-                let placement = placement.clone();
-                self.give(&placement, Resources::without_cpus);
+            State::Suspended { placement, holds, .. } => {
+                let (placement, held) = (placement.clone(), holds.part());
+                self.give(&placement, held);
                 self.suspended -= 1;
             }
             State::Waiting => self.waiting -= 1,
@@ -214,40 +230,6 @@ impl Ledger {
         self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
     }
 
-    /// Takes a job off its processors.
-    pub(crate) fn suspend(&mut self, job: JobId, now: Time, until: Time, by: u64) -> Result<(), Rule> {
-        let entry = self.known_mut(job)?;
-        let State::Running { start, ref placement, released: false, .. } = entry.state else {
-            return Err(Rule::NotRunning);
-        };
-        let placement = placement.clone();
-        entry.progress.go_on(now, 0);
-        entry.state = State::Suspended { start, until, by, placement: placement.clone() };
-        self.give(&placement, only_cpus);
-        self.running -= 1;
-        self.suspended += 1;
-        Ok(())
-    }
-
-    /// Lets a suspended job run on where it was.
-    pub(crate) fn resume(&mut self, job: JobId, now: Time) -> Result<(), Rule> {
-        let entry = self.get(job).ok_or(Rule::UnknownJob)?;
-        let State::Suspended { start, ref placement, .. } = entry.state else {
-            return Err(Rule::NotSuspended);
-        };
-        let placement = placement.clone();
-        let procs = self.working_with(&entry.request, &placement, Short::All)?;
-        let expected = Expected::At(now + entry.left(now, procs));
-        self.take(&placement, only_cpus)?;
-        let entry = self.entry_mut(job);
-        entry.progress.go_on(now, procs);
-        entry.state =
-            State::Running { start, since: now, expected, placement, released: false, quantum: None };
-        self.suspended -= 1;
-        self.running += 1;
-        Ok(())
-    }
-
     /// Gives a running job another number of processors of its host, to run on until when its work will be done.
     pub(crate) fn resize(&mut self, job: JobId, now: Time, procs: u64) -> Result<(), Rule> {
         let entry = self.get(job).ok_or(Rule::UnknownJob)?;
@@ -256,6 +238,9 @@ impl Ledger {
             return Err(Rule::NotRunning);
         };
         let [share] = placement.shares() else { return Err(Rule::OtherHost) };
+        if share.pes != Pes::Count {
+            return Err(Rule::WrongPes);
+        }
         let amount = share.amount.with(crate::Kind::Cpus, procs);
         let (old, new) = (placement.clone(), Placement::on(share.host, amount));
         let working = self.working_with(&entry.request, &new, Short::All)?;
@@ -266,10 +251,10 @@ impl Ledger {
             }
             overdue @ Expected::Overdue { .. } => overdue,
         };
-        self.give(&old, only_cpus);
-        if let Err(rule) = self.take(&new, only_cpus) {
+        self.give(&old, Part::Cpus);
+        if let Err(rule) = self.take(&new, Part::Cpus) {
             // It was free a moment ago.
-            self.take(&old, only_cpus)?;
+            self.take(&old, Part::Cpus)?;
             return Err(rule);
         }
         let entry = self.entry_mut(job);
@@ -288,7 +273,7 @@ impl Ledger {
         entry.progress.go_on(now, 0);
         let lost = if keep_work { 0 } else { entry.progress.lose() };
         entry.state = State::Waiting;
-        self.give(&placement, |amount| amount);
+        self.give(&placement, Part::All);
         self.running -= 1;
         self.waiting += 1;
         Ok(lost)
@@ -363,7 +348,10 @@ impl Ledger {
     }
 
     pub(crate) fn plan(&mut self, job: JobId, start: Time, on: Option<Placement>) -> Result<(), Rule> {
-        let entry = self.waiting_mut(job)?;
+        let entry = self.known_mut(job)?;
+        if matches!(entry.state, State::Running { .. }) {
+            return Err(Rule::NotWaiting);
+        }
         entry.planned = Some(start);
         entry.planned_on = on;
         Ok(())
@@ -374,6 +362,15 @@ impl Ledger {
         self.pledged.retain(|(_, holder)| *holder != job);
         self.pledged.extend(memo.pledged.map(|host| (host, job)));
         Ok(())
+    }
+
+    /// Adds a value to a tally of the policy's.
+    pub(crate) fn add_to_tally(&mut self, index: usize, value: u64) {
+        if self.tallies.len() <= index {
+            self.tallies.resize(index + 1, Tally::default());
+        }
+        let tally = &mut self.tallies[index];
+        *tally = Tally { count: tally.count + 1, sum: tally.sum + u128::from(value) };
     }
 
     pub(crate) fn set_mark(&mut self, host: HostId, at: Time) -> Result<(), Rule> {
@@ -391,19 +388,15 @@ impl Ledger {
         if entry.state == State::Waiting { Ok(entry) } else { Err(Rule::NotWaiting) }
     }
 
-    fn known_mut(&mut self, job: JobId) -> Result<&mut Entry, Rule> {
+    pub(super) fn known_mut(&mut self, job: JobId) -> Result<&mut Entry, Rule> {
         self.touch(job);
         self.jobs.get_mut(job.index()).and_then(Option::as_mut).ok_or(Rule::UnknownJob)
     }
 
-    fn entry_mut(&mut self, job: JobId) -> &mut Entry {
+    pub(super) fn entry_mut(&mut self, job: JobId) -> &mut Entry {
         self.touch(job);
         self.jobs[job.index()].as_mut().expect("the caller has just read the entry")
     }
-}
-
-fn only_cpus(amount: Resources) -> Resources {
-    Resources::cpus(amount.cpus_count())
 }
 
 /// How many of the job's processors find room in the shares, one after the other, each with its part of all else. O(processors).

@@ -1,6 +1,6 @@
 //! A job in the system: where it stands, how far it is, what it was promised, what is to be remembered of it.
 
-use crate::{Broken, HostId, JobNumber, Placement, Request, Span, Time};
+use crate::{Broken, HostId, JobNumber, Placement, Request, Resources, Span, Time};
 
 /// When a running job will be gone, as far as anybody may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum State {
         /// It was lent its resources until then only.
         quantum: Option<Time>,
     },
-    /// Off its processors, with all else that it held.
+    /// Off its processors; or about to leave them, if it is being written out.
     Suspended {
         /// When it started.
         start: Time,
@@ -42,9 +42,77 @@ pub enum State {
         until: Time,
         /// The admission number of the job that it makes room for.
         by: u64,
-        /// What it held, and will hold again when it is resumed; now all of it but the processors.
+        /// What it held, and will hold again when it is resumed where it was.
         placement: Placement,
+        /// What of that it holds now.
+        holds: Holds,
     },
+}
+
+/// What a suspended job holds of what it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// All of it, its processors too: until then its memory is being written out.
+    All {
+        /// When that is done.
+        until: Time,
+    },
+    /// All of it but its processors.
+    AllButCpus,
+    /// Nothing: its memory was written out.
+    Nothing,
+}
+
+impl Holds {
+    pub(super) const fn part(self) -> Part {
+        match self {
+            Holds::All { .. } => Part::All,
+            Holds::AllButCpus => Part::AllButCpus,
+            Holds::Nothing => Part::Nothing,
+        }
+    }
+
+    /// What it needs to run on.
+    pub(super) const fn missing(self) -> Part {
+        match self {
+            Holds::All { .. } => Part::Nothing,
+            Holds::AllButCpus => Part::Cpus,
+            Holds::Nothing => Part::All,
+        }
+    }
+}
+
+/// A part of what a placement has of each host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    All,
+    Cpus,
+    AllButCpus,
+    Nothing,
+}
+
+impl Part {
+    pub(super) fn of(self, amount: Resources) -> Resources {
+        match self {
+            Part::All => amount,
+            Part::Cpus => Resources::cpus(amount.cpus_count()),
+            Part::AllButCpus => amount.without_cpus(),
+            Part::Nothing => Resources::NONE,
+        }
+    }
+
+    pub(super) const fn has_cpus(self) -> bool {
+        matches!(self, Part::All | Part::Cpus)
+    }
+}
+
+/// Values that a policy added up: what it has to remember of jobs that are gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum: u128,
 }
 
 /// A latest start that the user was told.
@@ -141,9 +209,16 @@ impl Entry {
         work(self.request.planned(), self.request.procs())
     }
 
-    /// How long the estimate allows the job to run on from `now` with so many processors; a tick at least.
+    /// How long the estimate allows the job to run on from `now` with so many processors; a tick at least. One that is being
+    /// read back only begins to run.
     pub fn left(&self, now: Time, procs: u64) -> Span {
-        span(self.allowed().saturating_sub(self.done(now)), procs).max(Span::TICK)
+        let work = span(self.allowed().saturating_sub(self.done(now)), procs).max(Span::TICK);
+        self.reading(now) + work
+    }
+
+    /// How long it is still read back before it runs on.
+    pub fn reading(&self, now: Time) -> Span {
+        (self.progress.at - now).max(Span::ZERO)
     }
 
     /// That only a job that may does run ahead of its start.
@@ -185,7 +260,7 @@ impl Progress {
         self.done + work(since, self.procs)
     }
 
-    /// Goes on with so many processors.
+    /// Goes on with so many processors, from then on if that is later than what was done.
     pub(super) fn go_on(&mut self, now: Time, procs: u64) {
         *self = Progress { done: self.by(now), at: now, procs };
     }

@@ -4,11 +4,16 @@ mod changes;
 
 mod entry;
 
+mod names;
+
+mod suspension;
+
 pub(crate) use changes::Short;
-pub use entry::{Entry, Expected, Memo, Progress, Promise, State, span as span_of_work, work};
+use entry::Part;
+pub use entry::{Entry, Expected, Holds, Memo, Progress, Promise, State, Tally, span as span_of_work, work};
 
 use crate::violation::Rule;
-use crate::{Broken, FreeHosts, HostId, JobId, Machine, Placement, Request, Resources, Time};
+use crate::{Broken, FreeHosts, HostId, JobId, Machine, PeSet, Pes, Placement, Request, Resources, Time};
 
 /// Who holds what: an Ousterhout matrix over hosts, of one row as yet, and the state of every job in the system.
 ///
@@ -19,6 +24,10 @@ pub struct Ledger {
     machine: Machine,
     /// What each host has free. One row: the slot is checked to be 0.
     free: FreeHosts,
+    /// The free processors of each host by number, if they are named.
+    pes: Option<Vec<PeSet>>,
+    /// What a policy added up.
+    tallies: Vec<Tally>,
     /// What a policy noted for each host; empty as long as it noted nothing.
     marks: Vec<Option<Time>>,
     /// The waiting jobs for which a host is kept.
@@ -44,6 +53,8 @@ impl Ledger {
         Ledger {
             machine,
             free,
+            pes: None,
+            tallies: vec![],
             marks: vec![],
             pledged: vec![],
             jobs: vec![],
@@ -64,6 +75,13 @@ impl Ledger {
     /// If a host would be over-committed.
     pub fn restored(machine: Machine, jobs: Vec<(JobId, Entry)>) -> Result<Ledger, Rule> {
         let mut ledger = Ledger::new(machine);
+        let names = |entry: &Entry| {
+            let shares = entry.placement().map(Placement::shares).unwrap_or_default();
+            shares.iter().any(|share| share.pes != Pes::Count)
+        };
+        if jobs.iter().any(|(_, entry)| names(entry)) {
+            ledger.name_pes();
+        }
         for (job, entry) in jobs {
             ledger.take_back(job, entry)?;
         }
@@ -122,6 +140,22 @@ impl Ledger {
     /// The time that the policy noted for a host, if it noted one.
     pub fn mark(&self, host: HostId) -> Option<Time> {
         self.marks.get(host.index()).copied().flatten()
+    }
+
+    /// What the policy added up under that number.
+    pub fn tally(&self, index: usize) -> Tally {
+        self.tallies.get(index).copied().unwrap_or_default()
+    }
+
+    /// All that the policy added up, by number.
+    pub fn tallies(&self) -> &[Tally] {
+        &self.tallies
+    }
+
+    /// The ledger with these tallies: as they were when it was written down.
+    #[must_use]
+    pub fn with_tallies(self, tallies: Vec<Tally>) -> Ledger {
+        Ledger { tallies, ..self }
     }
 
     /// The hosts that are kept for a waiting job, each with the job, as the policy remembers it ([`Memo::pledged`]).
@@ -216,26 +250,27 @@ impl Ledger {
                     running += 1;
                     assert!(*start >= entry.request.submit, "job {number} started early");
                     if !released {
-                        hold(&mut free, placement, |amount| amount);
+                        hold(&mut free, placement, Part::All);
                     }
                 }
-                State::Suspended { placement, .. } => {
+                State::Suspended { placement, holds, .. } => {
                     suspended += 1;
                     assert_eq!(entry.working(), 0, "job {number} is suspended and works");
-                    hold(&mut free, placement, Resources::without_cpus);
+                    hold(&mut free, placement, holds.part());
                 }
             }
         }
         assert_eq!(free, self.free.each(), "the free counts follow from the placements at {now}");
         assert_eq!(FreeHosts::of(&self.machine, free).total(), self.free.total(), "and so do their sums");
+        self.check_names();
         let counts = (self.waiting, self.running, self.suspended);
         assert_eq!((waiting, running, suspended), counts, "the counts follow from the states");
     }
 }
 
-fn hold(free: &mut [Resources], placement: &Placement, part: fn(Resources) -> Resources) {
+fn hold(free: &mut [Resources], placement: &Placement, part: Part) {
     for share in placement.shares() {
         let host = &mut free[share.host.index()];
-        *host = host.minus(&part(share.amount)).expect("no host is over-committed");
+        *host = host.minus(&part.of(share.amount)).expect("no host is over-committed");
     }
 }

@@ -133,6 +133,7 @@ pub enum EffectLine {
     Broken { job: i64, latest: i64, why: SavedBroken },
     Planned { job: i64, start: i64 },
     Suspended { job: i64 },
+    Vacated { job: i64 },
     Resumed { job: i64 },
     Resized { job: i64, procs: u64 },
     Requeued { job: i64 },
@@ -252,6 +253,7 @@ impl EffectLine {
             }
             Effect::Planned { start, .. } => EffectLine::Planned { job, start: start.ticks() },
             Effect::Suspended { .. } => EffectLine::Suspended { job },
+            Effect::Vacated { .. } => EffectLine::Vacated { job },
             Effect::Resumed { .. } => EffectLine::Resumed { job },
             Effect::Resized { procs, .. } => EffectLine::Resized { job, procs },
             Effect::Requeued { .. } => EffectLine::Requeued { job },

@@ -4,8 +4,8 @@
 //! version that was ever released loads.
 
 use miserly_core::{
-    Broken, Entry, Expected, HostId, Kind, Memo, Pes, Placement, Progress, Promise, Request, Resources,
-    Share, SlotId, Span, State, Terms, Time,
+    Broken, Entry, Expected, Holds, HostId, Kind, Memo, PeSet, Pes, Placement, Progress, Promise, Request,
+    Resources, Share, SlotId, Span, State, Terms, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -98,13 +98,50 @@ enum SavedState {
         until: i64,
         by: u64,
         on: Vec<SavedShare>,
+        #[serde(default, skip_serializing_if = "SavedHolds::is_usual")]
+        holds: SavedHolds,
     },
+}
+
+/// What a suspended job holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum SavedHolds {
+    AllUntil(i64),
+    #[default]
+    AllButCpus,
+    Nothing,
+}
+
+impl SavedHolds {
+    fn is_usual(&self) -> bool {
+        *self == SavedHolds::default()
+    }
+
+    fn of(holds: Holds) -> SavedHolds {
+        match holds {
+            Holds::All { until } => SavedHolds::AllUntil(until.ticks()),
+            Holds::AllButCpus => SavedHolds::AllButCpus,
+            Holds::Nothing => SavedHolds::Nothing,
+        }
+    }
+
+    fn holds(self) -> Holds {
+        match self {
+            SavedHolds::AllUntil(until) => Holds::All { until: Time::from_ticks(until) },
+            SavedHolds::AllButCpus => Holds::AllButCpus,
+            SavedHolds::Nothing => Holds::Nothing,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct SavedShare {
     host: u32,
     amount: [u64; 4],
+    /// The processors by number, as ranges, where they are named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pes: Option<Vec<(u32, u32)>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -239,11 +276,12 @@ impl SavedState {
                     quantum: quantum.map(Time::ticks),
                 }
             }
-            State::Suspended { start, until, by, placement } => SavedState::Suspended {
+            State::Suspended { start, until, by, placement, holds } => SavedState::Suspended {
                 start: start.ticks(),
                 until: until.ticks(),
                 by: *by,
                 on: shares(placement),
+                holds: SavedHolds::of(*holds),
             },
         }
     }
@@ -263,11 +301,12 @@ impl SavedState {
                     quantum: quantum.map(Time::from_ticks),
                 }
             }
-            SavedState::Suspended { start, until, by, on } => State::Suspended {
+            SavedState::Suspended { start, until, by, on, holds } => State::Suspended {
                 start: Time::from_ticks(*start),
                 until: Time::from_ticks(*until),
                 by: *by,
                 placement: placement(on),
+                holds: holds.holds(),
             },
         }
     }
@@ -340,6 +379,10 @@ fn shares(placement: &Placement) -> Vec<SavedShare> {
     let saved = |share: &Share| SavedShare {
         host: share.host.0,
         amount: Kind::ALL.map(|kind| share.amount.get(kind)),
+        pes: match &share.pes {
+            Pes::Count => None,
+            Pes::Set(pes) => Some(pes.ranges().to_vec()),
+        },
     };
     placement.shares().iter().map(saved).collect()
 }
@@ -348,10 +391,11 @@ fn placement(shares: &[SavedShare]) -> Placement {
     let share = |saved: &SavedShare| {
         let amount = Kind::ALL.into_iter().zip(saved.amount);
         let amount = amount.fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount));
-        Share { host: HostId(saved.host), amount, pes: Pes::Count }
+        let pes = saved.pes.as_ref().map_or(Pes::Count, |ranges| Pes::Set(PeSet::of_ranges(ranges)));
+        Share { host: HostId(saved.host), amount, pes }
     };
     match shares {
-        [one] => Placement::on(HostId(one.host), share(one).amount),
+        [one] => Placement::of(share(one)),
         many => Placement::across(SlotId(0), many.iter().map(share).collect()),
     }
 }

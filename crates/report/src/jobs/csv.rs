@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use miserly_core::Span;
-use miserly_sim::{Finished, Sink};
+use miserly_sim::{Finished, Interruptions, Sink};
 
 /// The columns: Batsim's in Batsim's order, then ours.
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 23] = [
     "job_id",
     "workload_name",
     "profile",
@@ -28,6 +28,8 @@ const COLUMNS: [&str; 21] = [
     "promised_start",
     "suspensions",
     "lost_work",
+    "suspended_time",
+    "overhead_time",
 ];
 
 /// Writes one row per job. Times are in the log's own seconds, with decimals only where there are any.
@@ -76,7 +78,8 @@ impl<W: Write> Sink for CsvJobs<W> {
         if let Some(promised) = job.promised {
             write!(output, "{promised}")?;
         }
-        writeln!(output, ",{},{}", job.suspensions, processor_seconds(job.lost))
+        let Interruptions { count, suspended, overhead } = job.interruptions;
+        writeln!(output, ",{count},{},{suspended},{overhead}", processor_seconds(job.lost))
     }
 }
 

@@ -290,7 +290,7 @@ impl Observer for Metrics {
         let left_queue = job.reason.map_or(job.end, |_| job.start);
         self.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
         self.early.add(job);
-        self.suspensions += u64::from(job.suspensions);
+        self.suspensions += u64::from(job.interruptions.count);
         self.lost += job.lost;
         self.last_end = self.last_end.max(Some(job.end));
         if self.measures_from(job.request.submit) {
@@ -324,7 +324,7 @@ mod tests {
             broken: number % 4 == 0,
             pes: None,
             stays: vec![],
-            suspensions: 0,
+            interruptions: crate::Interruptions::default(),
             lost: 0,
             ahead: None,
             record: None,

@@ -86,6 +86,11 @@ impl Story {
 
 /// Where a job was when: at one place, or at those that it was told.
 pub(crate) fn stays(job: &Finished) -> Vec<Stay> {
-    let whole = job.pes.iter().map(|pes| Stay { from: job.start, to: job.end, pes: pes.clone() });
+    let whole = job.pes.iter().map(|pes| Stay {
+        from: job.start,
+        to: job.end,
+        worked: (job.start, job.end),
+        pes: pes.clone(),
+    });
     if job.stays.is_empty() { whole.collect() } else { job.stays.clone() }
 }

@@ -27,7 +27,7 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         broken: false,
         pes: None,
         stays: vec![],
-        suspensions: 0,
+        interruptions: crate::Interruptions::default(),
         lost: 0,
         ahead: None,
         record: None,

@@ -1,0 +1,98 @@
+//! Jobs that leave their processors and come back.
+
+use super::changes::Short;
+use super::{Expected, Holds, Ledger, Part, State};
+use crate::violation::Rule;
+use crate::{JobId, Placement, Span, Time};
+
+impl Ledger {
+    /// Takes a job off its processors; or, if it is written out until then, takes its processors from their work.
+    pub(crate) fn suspend(
+        &mut self,
+        job: JobId,
+        now: Time,
+        until: Time,
+        by: u64,
+        written: Option<Time>,
+    ) -> Result<(), Rule> {
+        let entry = self.known_mut(job)?;
+        // One that is still read back does not work yet.
+        if entry.progress.at > now {
+            return Err(Rule::NotRunning);
+        }
+        let State::Running { start, ref placement, released: false, .. } = entry.state else {
+            return Err(Rule::NotRunning);
+        };
+        let placement = placement.clone();
+        entry.progress.go_on(now, 0);
+        (entry.planned, entry.planned_on) = (None, None);
+        let holds = written.map_or(Holds::AllButCpus, |until| Holds::All { until });
+        entry.state = State::Suspended { start, until, by, placement: placement.clone(), holds };
+        if written.is_none() {
+            self.give(&placement, Part::Cpus);
+        }
+        self.running -= 1;
+        self.suspended += 1;
+        Ok(())
+    }
+
+    /// Frees all that a job held which has been written out.
+    pub(crate) fn vacate(&mut self, job: JobId, now: Time) -> Result<(), Rule> {
+        let State::Suspended { ref placement, ref mut holds, .. } = self.known_mut(job)?.state else {
+            return Err(Rule::NotSuspended);
+        };
+        match *holds {
+            Holds::All { until } if until <= now => *holds = Holds::Nothing,
+            _ => return Err(Rule::StillWriting),
+        }
+        let placement = placement.clone();
+        self.give(&placement, Part::All);
+        Ok(())
+    }
+
+    /// Lets a suspended job run on where it was, or elsewhere; first it is read back for so long.
+    pub(crate) fn resume(
+        &mut self,
+        job: JobId,
+        now: Time,
+        on: Option<Placement>,
+        read: Span,
+    ) -> Result<(), Rule> {
+        let entry = self.get(job).ok_or(Rule::UnknownJob)?;
+        let State::Suspended { start, ref placement, holds, .. } = entry.state else {
+            return Err(Rule::NotSuspended);
+        };
+        if matches!(holds, Holds::All { .. }) {
+            return Err(Rule::StillWriting);
+        }
+        let old = placement.clone();
+        let procs = self.working_with(&entry.request, on.as_ref().unwrap_or(&old), Short::All)?;
+        let expected = Expected::At(now + read + entry.left(now, procs));
+        let placement = if let Some(on) = on {
+            self.move_to(&old, holds, on)?
+        } else {
+            self.take(&old, holds.missing())?;
+            old
+        };
+        let entry = self.entry_mut(job);
+        (entry.planned, entry.planned_on) = (None, None);
+        entry.progress.go_on(now + read, procs);
+        entry.state =
+            State::Running { start, since: now + read, expected, placement, released: false, quantum: None };
+        self.suspended -= 1;
+        self.running += 1;
+        Ok(())
+    }
+
+    /// Gives what is held of one placement and takes all of another; or does nothing.
+    fn move_to(&mut self, old: &Placement, holds: Holds, on: Placement) -> Result<Placement, Rule> {
+        let on = self.named(on);
+        self.give(old, holds.part());
+        if let Err(rule) = self.take(&on, Part::All) {
+            // It was there a moment ago.
+            self.take(old, holds.part())?;
+            return Err(rule);
+        }
+        Ok(on)
+    }
+}
