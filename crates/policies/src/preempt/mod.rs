@@ -2,6 +2,9 @@
 
 mod immediate;
 
+mod selective;
+
 mod victims;
 
 pub use immediate::{Immediate, Service};
+pub use selective::{CATEGORIES, Criterion, Limits, Selective, Slices, Suspension, Transfer};

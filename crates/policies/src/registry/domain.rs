@@ -20,6 +20,10 @@ pub enum Domain {
     Choice(&'static [(&'static str, &'static str)]),
     /// A number that is not negative.
     Number,
+    /// A number, at least this one, or one of these words, each with its meaning.
+    NumberOr(f64, &'static [(&'static str, &'static str)]),
+    /// So many numbers that are not negative, with blanks between them, or one of these words, each with its meaning.
+    NumbersOr(usize, &'static [(&'static str, &'static str)]),
     /// A whole number from the first of these to the second.
     Integer(u64, u64),
     /// A whole number from the first of these to the second, or one of these words, each with its meaning.
@@ -43,6 +47,7 @@ pub(super) enum Value {
     Order(Order),
     Word(&'static str),
     Number(f64),
+    Numbers(Vec<f64>),
     Integer(u64),
     Flag(bool),
     Policy(Box<Chosen>),
@@ -79,7 +84,10 @@ impl Domain {
                 let criteria = Criterion::ALL.iter().map(|&(_, name, meaning)| (name, meaning));
                 criteria.chain(PRESETS.iter().map(|preset| (preset.name, preset.title))).collect()
             }
-            Domain::Choice(words) | Domain::IntegerOr(_, _, words) => words.to_vec(),
+            Domain::Choice(words)
+            | Domain::IntegerOr(_, _, words)
+            | Domain::NumberOr(_, words)
+            | Domain::NumbersOr(_, words) => words.to_vec(),
             Domain::Flag => FLAG.to_vec(),
             Domain::Policy => {
                 let within = POLICIES.iter().filter(|policy| policy.within.is_some());
@@ -117,11 +125,16 @@ impl Domain {
             Domain::IntegerOr(least, most, words) => {
                 Domain::Integer(least, most).named(text).ok().or_else(|| named_word(words, text))
             }
-            Domain::Number => text
-                .parse()
-                .ok()
-                .filter(|number: &f64| number.is_finite() && *number >= 0.0)
-                .map(Value::Number),
+            Domain::Number => number(text, 0.0).map(Value::Number),
+            Domain::NumberOr(least, words) => {
+                number(text, least).map(Value::Number).or_else(|| named_word(words, text))
+            }
+            Domain::NumbersOr(count, words) => {
+                let numbers: Option<Vec<f64>> =
+                    text.split_whitespace().map(|text| number(text, 0.0)).collect();
+                let right = numbers.filter(|numbers| numbers.len() == count);
+                right.map(Value::Numbers).or_else(|| named_word(words, text))
+            }
             Domain::Integer(least, most) => {
                 text.parse().ok().filter(|number| (least..=most).contains(number)).map(Value::Integer)
             }
@@ -134,6 +147,11 @@ impl Domain {
             nearest: nearest(text, self.values().into_iter().map(|(name, _)| name)),
         })
     }
+}
+
+/// The number that is written so, if it is not less than that.
+fn number(text: &str, least: f64) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= least)
 }
 
 fn named_word(words: &'static [(&'static str, &'static str)], text: &str) -> Option<Value> {
@@ -161,6 +179,10 @@ impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Domain::Number => f.write_str("a number, 0 or more"),
+            Domain::NumberOr(least, _) => write!(f, "a number, {least} or more, or one of {}", names(*self)),
+            Domain::NumbersOr(count, _) => {
+                write!(f, "{count} numbers in quotes with blanks between them, or one of {}", names(*self))
+            }
             Domain::Integer(least, u64::MAX) => write!(f, "a whole number, {least} or more"),
             Domain::Integer(least, most) => write!(f, "a whole number from {least} to {most}"),
             Domain::IntegerOr(least, most, _) => {

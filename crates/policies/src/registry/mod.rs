@@ -18,7 +18,7 @@ pub use chosen::Chosen;
 pub use domain::Domain;
 pub use error::PolicyError;
 
-use self::entries::{backfill, classes, equipartition, immediate, priority, window};
+use self::entries::{backfill, classes, equipartition, immediate, priority, suspension, window};
 use self::values::Values;
 use crate::backfill::family::Backfilling;
 
@@ -93,6 +93,8 @@ enum RunsOn {
     Pools,
     /// One host, or a pool that may vary over time.
     OnePool,
+    /// One host that jobs share, the same at all times.
+    OneHost,
 }
 
 impl RunsOn {
@@ -109,7 +111,9 @@ impl RunsOn {
             RunsOn::SharedHosts if !shared => {
                 Some("hosts that jobs share, each job on one of them (span one)")
             }
-            RunsOn::OnePool if !shared || machine.hosts().len() > 1 => Some("one host that jobs share"),
+            RunsOn::OnePool | RunsOn::OneHost if !shared || machine.hosts().len() > 1 => {
+                Some("one host that jobs share")
+            }
             _ => None,
         }
     }
@@ -155,6 +159,11 @@ pub const POLICIES: &[Registered] = &[
     priority::SJF_BACKFILL,
     immediate::IMMEDIATE,
     immediate::SOON,
+    suspension::SS,
+    suspension::TSS,
+    suspension::SRT,
+    suspension::IS,
+    suspension::NS,
     classes::LSF,
     equipartition::EQSPATIAL,
 ];

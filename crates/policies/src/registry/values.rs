@@ -61,6 +61,18 @@ impl Values {
         if let Some(Value::Number(number)) = self.get(name) { *number } else { 0.0 }
     }
 
+    /// So many millionths as the number of that name says; `None` if it is a word instead.
+    pub(super) fn millionths(&self, name: &str) -> Option<u64> {
+        if let Some(Value::Number(number)) = self.get(name) { Some(millionths(*number)) } else { None }
+    }
+
+    /// The numbers of that name in millionths, if there are as many; `None` if there is a word instead.
+    pub(super) fn all_millionths<const N: usize>(&self, name: &str) -> Option<[u64; N]> {
+        let Some(Value::Numbers(numbers)) = self.get(name) else { return None };
+        let all: Vec<u64> = numbers.iter().map(|number| millionths(*number)).collect();
+        all.try_into().ok()
+    }
+
     pub(super) fn integer(&self, name: &str) -> u64 {
         if let Some(Value::Integer(number)) = self.get(name) { *number } else { 0 }
     }
@@ -82,4 +94,14 @@ impl Values {
     pub(super) fn flag(&self, name: &str) -> bool {
         self.get(name) == Some(&Value::Flag(true))
     }
+}
+
+/// What is written with more than six decimals is rounded.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the domain admits no negative one, and a cast saturates"
+)]
+fn millionths(number: f64) -> u64 {
+    (number * 1e6).round() as u64
 }

@@ -6,6 +6,8 @@ pub(super) mod backfill;
 
 pub(super) mod priority;
 
+pub(super) mod suspension;
+
 pub(super) mod window;
 
 pub(super) mod immediate;

@@ -1,0 +1,205 @@
+//! The processors by number: who has them, who is about to have them, and how a job comes to them.
+
+use miserly_core::{
+    Desk, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Reason, Resources, State, Time, Violation,
+};
+
+use super::transfer::Transfer;
+
+/// The only host of a machine that these policies run on.
+pub(super) const HOST: HostId = HostId(0);
+
+/// What has to be known of processors besides what the ledger says of them.
+///
+/// Where jobs are written out, a job for which others were suspended has a claim on processors as long as that takes: nobody
+/// else may have them. Its claim is in the ledger, as the place where it is planned to be.
+#[derive(Debug)]
+pub(super) struct Floor {
+    transfer: Transfer,
+    /// A suspended job may run on anywhere.
+    migrates: bool,
+    /// The jobs with a claim.
+    claimants: Vec<JobId>,
+    /// The jobs that are being written out, and until when.
+    leaving: Vec<(Time, JobId)>,
+}
+
+impl Floor {
+    pub(super) fn new(transfer: Transfer, migrates: bool) -> Floor {
+        Floor { transfer, migrates, claimants: vec![], leaving: vec![] }
+    }
+
+    pub(super) fn rebuild(&mut self, ledger: &Ledger) {
+        let there = PeSet::first(u32::try_from(ledger.machine().capacity().cpus_count()).unwrap_or(u32::MAX));
+        let claims = |job: &JobId| claim(ledger.entry(*job)).is_some_and(|pes| there.contains_all(pes));
+        let leaves = |job: JobId| match ledger.entry(job).state {
+            State::Suspended { holds: Holds::All { until }, .. } => Some((until, job)),
+            _ => None,
+        };
+        self.leaving = ledger.suspended().filter_map(leaves).collect();
+        // Nobody claims anything but while somebody leaves, or after that until the next pass.
+        self.claimants = ledger.waiting().chain(ledger.suspended()).filter(claims).collect();
+    }
+
+    /// A job is not here any more.
+    pub(super) fn forget(&mut self, job: JobId) {
+        self.claimants.retain(|claimant| *claimant != job);
+        self.leaving.retain(|(_, leaving)| *leaving != job);
+    }
+
+    pub(super) fn migrates(&self) -> bool {
+        self.migrates
+    }
+
+    pub(super) fn claims(&self, job: JobId) -> bool {
+        self.claimants.contains(&job)
+    }
+
+    /// The processors that are free, and that nobody has a claim on.
+    pub(super) fn available(&self, ledger: &Ledger) -> PeSet {
+        let mut available = ledger.free_pes(HOST).cloned().unwrap_or_default();
+        for pes in self.claimants.iter().filter_map(|job| claim(ledger.entry(*job))) {
+            available.remove_all(pes);
+        }
+        available
+    }
+
+    /// Frees what was written out by now.
+    pub(super) fn vacate(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        let gone = self.leaving.extract_if(.., |(until, _)| *until <= now).map(|(_, job)| job);
+        in_order(desk.ledger(), gone.collect()).into_iter().try_for_each(|job| desk.vacate(job))
+    }
+
+    /// Lets those go on who have all that they claim; who that was.
+    pub(super) fn serve_claims(&mut self, desk: &mut Desk<'_>) -> Result<Vec<JobId>, Violation> {
+        let mut served = vec![];
+        for job in in_order(desk.ledger(), std::mem::take(&mut self.claimants)) {
+            let ledger = desk.ledger();
+            let free = ledger.free_pes(HOST);
+            let pes = claim(ledger.entry(job)).filter(|pes| free.is_some_and(|free| free.contains_all(pes)));
+            match pes.cloned().filter(|_| has_rest(ledger, job)) {
+                Some(pes) => {
+                    self.go_on(desk, job, pes, Reason::Reserved)?;
+                    served.push(job);
+                }
+                None => self.claimants.push(job),
+            }
+        }
+        Ok(served)
+    }
+
+    /// Where a job could be now, of these processors; `None` if nowhere.
+    pub(super) fn place(&self, ledger: &Ledger, job: JobId, available: &PeSet) -> Option<PeSet> {
+        let entry = ledger.entry(job);
+        if !has_rest(ledger, job) {
+            return None;
+        }
+        match own(entry).filter(|_| self.must_return(entry)) {
+            Some(own) => available.contains_all(own).then(|| own.clone()),
+            None => available.clone().take_lowest(entry.request.procs()),
+        }
+    }
+
+    /// Whether a job can only be where it was.
+    pub(super) fn must_return(&self, entry: &Entry) -> bool {
+        !self.migrates && own(entry).is_some()
+    }
+
+    /// Starts a job, or lets it run on, on these processors, which are free.
+    pub(super) fn go_on(
+        &self,
+        desk: &mut Desk<'_>,
+        job: JobId,
+        pes: PeSet,
+        reason: Reason,
+    ) -> Result<(), Violation> {
+        let entry = desk.ledger().entry(job);
+        let State::Suspended { ref placement, .. } = entry.state else {
+            let demand = desk.ledger().machine().demand(&entry.request);
+            return desk.start(job, Placement::on_pes(HOST, demand, pes), reason);
+        };
+        let read = self.transfer.read(entry);
+        let moves = placement.pes() != Some(&pes);
+        let on = moves.then(|| Placement::on_pes(HOST, placement.total(), pes));
+        desk.come_back(job, on, read)
+    }
+
+    /// Suspends these jobs, so that another one can have these processors: at once, or once they were written out.
+    pub(super) fn take_over(
+        &mut self,
+        desk: &mut Desk<'_>,
+        job: JobId,
+        victims: &[JobId],
+        pes: PeSet,
+        reason: Reason,
+    ) -> Result<(), Violation> {
+        let (now, by) = (desk.now(), desk.ledger().entry(job).admitted);
+        let mut latest = now;
+        for victim in victims {
+            let until = now + self.transfer.write(desk.ledger().entry(*victim));
+            if until > now {
+                desk.write_out(*victim, until, by)?;
+                self.leaving.push((until, *victim));
+            } else {
+                desk.suspend(*victim, Time::MAX, by)?;
+            }
+            latest = latest.max(until);
+        }
+        if latest == now {
+            return self.go_on(desk, job, pes, reason);
+        }
+        let demand = desk.ledger().machine().demand(desk.ledger().request(job));
+        desk.plan_on(job, latest, Placement::on_pes(HOST, demand, pes))?;
+        self.claimants.push(job);
+        Ok(())
+    }
+
+    /// When somebody has been written out next.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.leaving.iter().map(|(until, _)| *until).min()
+    }
+}
+
+/// The jobs in the order of their admission.
+fn in_order(ledger: &Ledger, mut jobs: Vec<JobId>) -> Vec<JobId> {
+    jobs.sort_unstable_by_key(|job| ledger.entry(*job).admitted);
+    jobs
+}
+
+/// The processors that a job had when it was suspended.
+pub(super) fn own(entry: &Entry) -> Option<&PeSet> {
+    match &entry.state {
+        State::Suspended { placement, .. } => placement.pes(),
+        _ => None,
+    }
+}
+
+/// The processors that a job runs on, or leaves.
+pub(super) fn pes(entry: &Entry) -> Option<&PeSet> {
+    entry.placement().and_then(Placement::pes)
+}
+
+/// What a job that does not run has a claim on.
+pub(super) fn claim(entry: &Entry) -> Option<&PeSet> {
+    entry.planned_on.as_ref().and_then(Placement::pes)
+}
+
+/// What a job needs besides processors and does not hold.
+pub(super) fn rest(ledger: &Ledger, job: JobId) -> Resources {
+    let entry = ledger.entry(job);
+    match entry.state {
+        State::Suspended { holds: Holds::AllButCpus, .. } => Resources::NONE,
+        _ => ledger.machine().demand(&entry.request).without_cpus(),
+    }
+}
+
+/// Whether what a job needs besides processors is free.
+fn has_rest(ledger: &Ledger, job: JobId) -> bool {
+    rest(ledger, job).fits_in(&ledger.free())
+}
+
+/// Whether a job is suspended and is still being written out.
+pub(super) fn leaves(entry: &Entry) -> bool {
+    matches!(entry.state, State::Suspended { holds: Holds::All { .. }, .. })
+}

@@ -1,0 +1,204 @@
+//! Selective suspension (Kettimuthu et al.): waiting jobs take the processors of running ones that can better wait.
+
+mod floor;
+
+mod limits;
+
+mod rank;
+
+mod slices;
+
+mod transfer;
+
+mod view;
+
+use miserly_core::{Desk, Event, JobId, Ledger, Policy, Reason, Span, Time, Violation};
+
+use self::floor::Floor;
+use self::limits::Lessons;
+pub use self::limits::{CATEGORIES, Limits};
+pub use self::rank::Criterion;
+use self::rank::Rank;
+pub use self::slices::Slices;
+pub use self::transfer::Transfer;
+use self::view::View;
+
+/// How jobs are suspended for others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suspension {
+    /// Who may suspend whom.
+    pub criterion: Criterion,
+    /// A job may suspend one of up to twice its width only.
+    pub half_width: bool,
+    /// Who cannot be suspended any more, if anybody.
+    pub limits: Option<Limits>,
+    /// There is a pass at the multiples of this, if anything could come of it; if there is such a time.
+    pub period: Option<Span>,
+    /// What it costs.
+    pub transfer: Transfer,
+    /// A suspended job may run on elsewhere than where it was.
+    pub migrates: bool,
+}
+
+/// Starts whoever fits, the most urgent first, and suspends running jobs for more urgent ones that do not.
+///
+/// # A pass
+/// Jobs that do not run, by decreasing rank ([`Criterion`]). One that fits in what is free runs: a waiting job anywhere, a suspended
+/// one where it was, unless jobs migrate. Else it may take running jobs from their processors, by increasing rank, of whom its rank
+/// entitles it to each; of twice its width at most, unless it comes back to processors of its own; and none, if it would not fit
+/// even then. Those with the largest ranks are spared that turn out not to be needed. Nobody has a reservation: ranks grow with the
+/// wait, so everybody's turn comes.
+///
+/// A job that is being written out, or read back, cannot be suspended. Who is to have its processors has a claim on them.
+///
+/// # Passes without events
+/// As time goes on, ranks of waiting jobs reach what entitles them to somebody's processors. When that is first follows from the ranks: there
+/// is a pass at the next multiple of the period then, and none before.
+///
+/// O((w + r) log r + w q) for w jobs that do not run, of q widths, and r that do; suspended ones look at each running job.
+pub struct Selective {
+    name: &'static str,
+    rules: Suspension,
+    floor: Floor,
+    /// The jobs that do not run.
+    idle: Vec<JobId>,
+    running: Vec<JobId>,
+    lessons: Lessons,
+}
+
+impl Selective {
+    /// A policy by these rules.
+    pub fn new(name: &'static str, rules: Suspension) -> Selective {
+        let floor = Floor::new(rules.transfer, rules.migrates);
+        Selective { name, rules, floor, idle: vec![], running: vec![], lessons: Lessons::default() }
+    }
+
+    /// Sees to everybody, the most urgent first, until somebody was suspended: then others may fit. Whether that was so.
+    fn sweep(&mut self, desk: &mut Desk<'_>) -> Result<bool, Violation> {
+        let mut view = View::of(&self.rules, &self.floor, &self.running, desk);
+        let mut idle: Vec<(Rank, u64, JobId)> = self.able(desk, &mut view);
+        idle.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
+        for (rank, _, job) in idle {
+            if let Some(pes) = self.floor.place(desk.ledger(), job, view.available()) {
+                view.take(&pes);
+                let reason = self.reason(desk, job, rank);
+                self.floor.go_on(desk, job, pes, reason)?;
+                self.now_runs(job);
+            } else if let Some((victims, pes)) = view.victims(desk.ledger(), job, rank) {
+                let reason = self.reason(desk, job, rank);
+                self.floor.take_over(desk, job, &victims, pes, reason)?;
+                self.running.retain(|running| !victims.contains(running));
+                self.idle.extend(victims);
+                if !self.floor.claims(job) {
+                    self.now_runs(job);
+                }
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The jobs for whom something can be done, by the look of it, with their ranks and admissions.
+    fn able(&self, desk: &Desk<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
+        let (ledger, now) = (desk.ledger(), desk.now());
+        let idle = self.idle.iter().copied().filter(|job| self.is_free(ledger, *job));
+        idle.map(|job| (self.rules.criterion.rank(ledger.entry(job), now), job))
+            .filter(|(rank, job)| view.may_help(ledger, *job, *rank))
+            .map(|(rank, job)| (rank, ledger.entry(job).admitted, job))
+            .collect()
+    }
+
+    /// Whether a job that does not run waits for nothing that is certain already.
+    fn is_free(&self, ledger: &Ledger, job: JobId) -> bool {
+        !self.floor.claims(job) && !floor::leaves(ledger.entry(job))
+    }
+
+    fn now_runs(&mut self, job: JobId) {
+        self.idle.retain(|idle| *idle != job);
+        self.running.push(job);
+    }
+
+    /// Why a job starts: ahead of its turn, if a more urgent one still waits.
+    fn reason(&self, desk: &Desk<'_>, job: JobId, rank: Rank) -> Reason {
+        let (ledger, now) = (desk.ledger(), desk.now());
+        let ahead = |other: &JobId| {
+            *other != job
+                && self.is_free(ledger, *other)
+                && self.rules.criterion.rank(ledger.entry(*other), now) > rank
+        };
+        if self.idle.iter().any(ahead) {
+            Reason::Backfilled
+        } else if ledger.request(job).submit == now {
+            Reason::AtOnce
+        } else {
+            Reason::Reserved
+        }
+    }
+
+    /// Asks for the pass at which something can be done next, if nothing happens before.
+    fn ask_to_wake(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let by_waiting =
+            self.rules.period.and_then(|period| Some(multiple(self.entitled_next(desk)?, period)));
+        by_waiting.into_iter().chain(self.floor.next()).try_for_each(|at| desk.wake_at(at))
+    }
+
+    /// When somebody will be entitled to enough processors, at the earliest.
+    fn entitled_next(&self, desk: &Desk<'_>) -> Option<Time> {
+        let (ledger, now) = (desk.ledger(), desk.now());
+        let mut view = View::of(&self.rules, &self.floor, &self.running, desk);
+        let idle = self.idle.iter().copied().filter(|job| self.is_free(ledger, *job));
+        let at = |job: JobId| {
+            let bar = view.bar(ledger, job)?;
+            self.rules.criterion.entitled_at(ledger.entry(job), now, bar).filter(|at| *at > now)
+        };
+        idle.filter_map(at).min()
+    }
+}
+
+/// The first multiple of a period that is not before then.
+fn multiple(at: Time, period: Span) -> Time {
+    let (at, period) = (at.ticks(), period.ticks().max(1));
+    let over = at.rem_euclid(period);
+    Time::from_ticks(if over == 0 { at } else { at.saturating_add(period - over) })
+}
+
+impl Policy for Selective {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn names_pes(&self) -> bool {
+        true
+    }
+
+    fn rebuild(&mut self, _now: Time, ledger: &Ledger) {
+        self.floor.rebuild(ledger);
+        self.idle = ledger.waiting().chain(ledger.suspended()).collect();
+        self.running = ledger.running().collect();
+    }
+
+    fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
+        match event {
+            Event::Submitted(job) => self.idle.push(job),
+            Event::Ended(ended) => {
+                if self.rules.limits.as_ref().is_some_and(|limits| limits.means.is_none()) {
+                    self.lessons.note(ledger.entry(ended.job), now);
+                }
+                self.floor.forget(ended.job);
+                self.idle.retain(|job| *job != ended.job);
+                self.running.retain(|job| *job != ended.job);
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        self.lessons.write(desk);
+        self.floor.vacate(desk)?;
+        for job in self.floor.serve_claims(desk)? {
+            self.now_runs(job);
+        }
+        while self.sweep(desk)? {}
+        self.ask_to_wake(desk)
+    }
+}

@@ -1,0 +1,257 @@
+//! Immediate service as the slides have it: a slice at once for whoever comes, and the rest by EASY.
+
+use miserly_core::{
+    Desk, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Reason, Span, State, Time, Violation,
+};
+
+use super::Transfer;
+use super::floor::{self, Floor};
+use super::rank::{current_slowdown, ran};
+use super::view::{Victim, enough, rest_fits};
+use crate::shared::Key;
+
+/// Gives every job that comes a slice at once, by suspending others (slide "Immediate Service", after Chiang and Vernon).
+///
+/// A job that comes and cannot start takes running jobs from their processors that have had their slices, those with the smallest
+/// (wait + run) / run first, until it fits, without those that turn out not to be needed. If that is not enough it waits. After its slice
+/// it runs on, and may be suspended in its turn.
+///
+/// Whoever does not run waits in one queue in the order of arrival, suspended jobs among them, which come back to where they were (unless
+/// jobs migrate). The queue goes by EASY: the first job has a reservation, and nobody who passes it delays that, by the estimates.
+/// Every job's first slice is undisturbed, also if it did not need to suspend anybody for it.
+///
+/// A pass costs O((w + r) log (w + r)) for w jobs that do not run and r that do.
+pub struct Slices {
+    name: &'static str,
+    slice: Span,
+    transfer: Transfer,
+    floor: Floor,
+    idle: Vec<JobId>,
+    running: Vec<JobId>,
+    /// Jobs that have just come.
+    new: Vec<JobId>,
+}
+
+/// What the first job of the queue waits for.
+struct Reservation {
+    /// When it can run.
+    at: Time,
+    /// Processors that it leaves free then, if it can be anywhere.
+    extra: u64,
+    /// Where it will be, if that is certain.
+    on: PeSet,
+}
+
+/// Processors that somebody has until then, as far as is known.
+type Occupied = (Time, PeSet);
+
+impl Slices {
+    /// Slices of that length.
+    pub fn new(name: &'static str, slice: Span, transfer: Transfer, migrates: bool) -> Slices {
+        let floor = Floor::new(transfer, migrates);
+        Slices { name, slice, transfer, floor, idle: vec![], running: vec![], new: vec![] }
+    }
+
+    /// Whoever does not run and waits for nothing that is certain already, in the order of arrival.
+    fn queue(&self, ledger: &Ledger) -> Vec<JobId> {
+        let waits = |job: &JobId| !self.floor.claims(*job) && !floor::leaves(ledger.entry(*job));
+        let mut queue: Vec<JobId> = self.idle.iter().copied().filter(waits).collect();
+        queue.sort_unstable_by_key(|job| Key::arrival(ledger.entry(*job)));
+        queue
+    }
+
+    fn now_runs(&mut self, job: JobId) {
+        self.idle.retain(|idle| *idle != job);
+        self.running.push(job);
+    }
+
+    /// Lets the queue's jobs run as EASY does.
+    fn pass_queue(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let mut available = self.floor.available(desk.ledger());
+        let mut reserved: Option<Reservation> = None;
+        for job in self.queue(desk.ledger()) {
+            let Some(pes) = self.room(desk, job, &available, reserved.as_mut()) else {
+                if reserved.is_none() {
+                    reserved = Some(self.reserve(desk, job, &available));
+                }
+                continue;
+            };
+            let comes_now = desk.ledger().request(job).submit == desk.now();
+            let reason = match reserved {
+                Some(_) => Reason::Backfilled,
+                None if comes_now => Reason::AtOnce,
+                None => Reason::Reserved,
+            };
+            available.remove_all(&pes);
+            self.floor.go_on(desk, job, pes, reason)?;
+            self.now_runs(job);
+        }
+        Ok(())
+    }
+
+    /// Where a job can run now without delaying the first one of the queue.
+    fn room(
+        &self,
+        desk: &Desk<'_>,
+        job: JobId,
+        available: &PeSet,
+        reserved: Option<&mut Reservation>,
+    ) -> Option<PeSet> {
+        let (ledger, now) = (desk.ledger(), desk.now());
+        let Some(first) = reserved else { return self.floor.place(ledger, job, available) };
+        let entry = ledger.entry(job);
+        let procs = entry.request.procs();
+        let end = now + self.transfer.read(entry) + entry.left(now, procs);
+        if end <= first.at {
+            return self.floor.place(ledger, job, available);
+        }
+        let mut elsewhere = available.clone();
+        elsewhere.remove_all(&first.on);
+        let pes = self.floor.place(ledger, job, &elsewhere)?;
+        if first.on.is_empty() {
+            first.extra = first.extra.checked_sub(procs)?;
+        }
+        Some(pes)
+    }
+
+    /// When the first job of the queue can run, if nobody does anything about it.
+    fn reserve(&self, desk: &Desk<'_>, job: JobId, available: &PeSet) -> Reservation {
+        let (ledger, now) = (desk.ledger(), desk.now());
+        let entry = ledger.entry(job);
+        let mut occupied = self.occupied(ledger, now);
+        if let Some(own) = floor::own(entry).filter(|_| self.floor.must_return(entry)) {
+            let ends = occupied.iter().filter(|(_, pes)| pes.meets(own)).map(|(end, _)| *end);
+            return Reservation { at: ends.max().unwrap_or(now), extra: 0, on: own.clone() };
+        }
+        occupied.sort_unstable_by_key(|(end, _)| *end);
+        let procs = entry.request.procs();
+        let (mut free, mut at) = (available.count(), now);
+        for (end, pes) in occupied {
+            // All that comes free at one instant comes free together.
+            if free >= procs && end > at {
+                break;
+            }
+            at = end;
+            free += pes.count();
+        }
+        Reservation { at, extra: free.saturating_sub(procs), on: PeSet::empty() }
+    }
+
+    /// Who has which processors until when, and who will have them then.
+    fn occupied(&self, ledger: &Ledger, now: Time) -> Vec<Occupied> {
+        let mut claimed = PeSet::empty();
+        let mut occupied = vec![];
+        for job in self.idle.iter().filter(|job| self.floor.claims(**job)) {
+            let entry = ledger.entry(*job);
+            let (Some(start), Some(pes)) = (entry.planned, floor::claim(entry)) else { continue };
+            claimed.insert_all(pes);
+            let end = start.max(now) + self.transfer.read(entry) + entry.left(now, entry.request.procs());
+            occupied.push((end, pes.clone()));
+        }
+        let holds = self.running.iter().chain(&self.idle).map(|job| ledger.entry(*job));
+        for (end, pes) in holds.filter_map(|entry| holds_until(entry, now)) {
+            let mut pes = pes.clone();
+            pes.remove_all(&claimed);
+            occupied.push((end, pes));
+        }
+        occupied
+    }
+
+    /// Gives a job that has just come its slice, if it can.
+    fn serve(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<(), Violation> {
+        let (ledger, now) = (desk.ledger(), desk.now());
+        let procs = ledger.request(job).procs();
+        let mut available = self.floor.available(ledger);
+        let mut victims: Vec<Victim> =
+            self.running.iter().filter_map(|job| self.victim(ledger, now, *job)).collect();
+        victims
+            .sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
+        let Some(victims) = enough(available.count(), procs, victims.iter()) else { return Ok(()) };
+        let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
+        if !rest_fits(ledger, job, &victims, self.transfer) {
+            return Ok(());
+        }
+        for had in victims.iter().filter_map(|victim| floor::pes(ledger.entry(*victim))) {
+            available.insert_all(had);
+        }
+        let Some(pes) = available.take_lowest(procs) else { return Ok(()) };
+        self.floor.take_over(desk, job, &victims, pes, Reason::Quantum)?;
+        self.running.retain(|running| !victims.contains(running));
+        self.idle.extend(victims);
+        if !self.floor.claims(job) {
+            self.now_runs(job);
+        }
+        Ok(())
+    }
+
+    /// A running job that has had its slice.
+    fn victim(&self, ledger: &Ledger, now: Time, job: JobId) -> Option<Victim> {
+        let entry = ledger.entry(job);
+        let works = matches!(entry.state, State::Running { released: false, .. }) && entry.progress.at <= now;
+        let procs = floor::pes(entry)?.count();
+        (works && ran(entry, now) >= self.slice).then(|| Victim {
+            rank: current_slowdown(entry, now),
+            admitted: entry.admitted,
+            job,
+            procs,
+        })
+    }
+}
+
+/// Until when a job has which processors, as far as is known.
+fn holds_until(entry: &Entry, now: Time) -> Option<(Time, &PeSet)> {
+    let end = match entry.state {
+        State::Running { expected: Expected::At(end), .. } => end,
+        State::Running { .. } => now + Span::TICK,
+        State::Suspended { holds: miserly_core::Holds::All { until }, .. } => until,
+        _ => return None,
+    };
+    floor::pes(entry).map(|pes| (end.max(now + Span::TICK), pes))
+}
+
+impl Policy for Slices {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn names_pes(&self) -> bool {
+        true
+    }
+
+    fn rebuild(&mut self, _now: Time, ledger: &Ledger) {
+        self.floor.rebuild(ledger);
+        self.idle = ledger.waiting().chain(ledger.suspended()).collect();
+        self.running = ledger.running().collect();
+    }
+
+    fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {
+        match event {
+            Event::Submitted(job) => {
+                self.idle.push(job);
+                self.new.push(job);
+            }
+            Event::Ended(ended) => {
+                self.floor.forget(ended.job);
+                self.idle.retain(|job| *job != ended.job);
+                self.running.retain(|job| *job != ended.job);
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        self.floor.vacate(desk)?;
+        for job in self.floor.serve_claims(desk)? {
+            self.now_runs(job);
+        }
+        self.pass_queue(desk)?;
+        for job in std::mem::take(&mut self.new) {
+            if self.idle.contains(&job) {
+                self.serve(desk, job)?;
+                // What is left over is for whoever fits there.
+                self.pass_queue(desk)?;
+            }
+        }
+        self.floor.next().map_or(Ok(()), |at| desk.wake_at(at))
+    }
+}
