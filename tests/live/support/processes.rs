@@ -30,6 +30,16 @@ pub(crate) fn of(folder: &Path) -> Vec<Pid> {
     numbers.filter(|pid| *pid != own && (has(pid, "cmdline") || has(pid, "environ"))).collect()
 }
 
+/// What the processes of the daemon in this folder are, and in which state.
+pub(crate) fn told(folder: &Path) -> String {
+    let read = |pid: &Pid, file: &str| {
+        let bytes = fs::read(format!("/proc/{}/{file}", pid.as_raw_nonzero())).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace('\0', " ")
+    };
+    let line = |pid: Pid| format!("{}  {}", read(&pid, "stat").trim_end(), read(&pid, "cmdline"));
+    of(folder).into_iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// The shims of the daemon in this folder.
 pub(crate) fn shims(folder: &Path) -> Vec<Pid> {
     let is_shim = |pid: &Pid| {

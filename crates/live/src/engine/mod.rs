@@ -234,6 +234,8 @@ impl<H: Hands> Engine<H> {
 
     /// Has on disk what this turn came to.
     fn write_down(&mut self) -> Result<(), StoreError> {
+        let known = |record: &Record| !record.is_in() || record.entry.is_some();
+        debug_assert!(self.records.values().all(known), "a job in a ledger is written down as it is there");
         let Turn { lines, touched, over, meta_changed, .. } = &self.turn;
         if lines.is_empty() && touched.is_empty() && over.is_empty() && !meta_changed {
             return Ok(());
