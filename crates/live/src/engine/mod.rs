@@ -34,6 +34,8 @@ mod reload;
 
 mod views;
 
+mod pools;
+
 mod paths;
 
 mod start;
