@@ -13,3 +13,5 @@ mod kills;
 mod real;
 
 mod damage;
+
+mod steps;

@@ -4,6 +4,7 @@ mod daemon;
 mod draws;
 mod jobs;
 pub(crate) mod processes;
+mod stepping;
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 pub(crate) use daemon::{Daemon, cpus, miserly, queue};
 pub(crate) use draws::Draws;
 pub(crate) use jobs::{is_over, sh};
+pub(crate) use stepping::Stepping;
 
 /// Long enough for anything that takes any time at all, on a machine that is busy with other tests.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
