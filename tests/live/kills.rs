@@ -6,10 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_live::client::ClientError;
-use miserly_live::model::{Failure, JobView, LostBy, Phase, ToldWhy};
+use miserly_live::engine::SavedBroken;
+use miserly_live::model::{Failure, JobView, LateStart, LostBy, Phase, ToldWhy};
 use rustix::process::{Signal, kill_process};
 
-use crate::support::{Daemon, Draws, SOON, is_over, now, processes, rounds, sh, until};
+use crate::support::{Daemon, Draws, Promises, SOON, is_over, now, processes, rounds, sh, until};
 
 /// Says who ran: a line with the job and its attempt. Short lines that are appended do not mix.
 const SIGN: &str = "echo $MISERLY_JOB_ID $MISERLY_ATTEMPT >> ran; sleep 0.0";
@@ -33,6 +34,7 @@ fn nothing_accepted_is_lost_or_run_twice_whatever_is_killed() {
     }
     daemon.wait_for_all();
     check(&daemon, &accepted);
+    check_promises(&mut daemon);
 }
 
 /// Submits jobs while something is killed at a random moment; the numbers of those that were accepted.
@@ -105,6 +107,28 @@ fn check(daemon: &Daemon, accepted: &[i64]) {
         assert!(!done || ran.contains_key(&job.number), "job {} is done, and never ran", job.number);
         assert!(job.late.is_none_or(|late| late.why == ToldWhy::Away), "job {} {:?}", job.number, job.late);
     }
+}
+
+/// Nobody started past a promise but those for whom nobody was there; and what is counted is what happened.
+fn check_promises(daemon: &mut Daemon) {
+    let status = daemon.client().status().expect("a status");
+    let shown: BTreeMap<i64, LateStart> =
+        daemon.history().into_iter().filter_map(|job| Some((job.number, job.late?))).collect();
+    daemon.stop();
+    let promises = Promises::of(&daemon.state());
+    let counted = (promises.given, promises.broken, promises.late.len() as u64);
+    assert_eq!((status.promises, status.broken, status.late), counted);
+    let others = promises.late.iter().find(|(.., why)| *why != SavedBroken::Away);
+    assert_eq!(others, None, "late, and the daemon was there");
+    // A job that was submitted once more may have been late twice; what is shown is the last time.
+    let late: BTreeMap<i64, i64> = promises.late.iter().map(|(job, by, _)| (*job, *by)).collect();
+    let ticks = |late: &LateStart| (late.by * 1e6).round();
+    assert!(
+        late.iter()
+            .map(|(job, by)| (*job, *by as f64))
+            .eq(shown.iter().map(|(job, late)| (*job, ticks(late)))),
+        "{late:?} is shown as {shown:?}"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod daemon;
 mod draws;
 mod jobs;
+mod journal;
 pub(crate) mod processes;
 mod stepping;
 
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 pub(crate) use daemon::{Daemon, cpus, miserly, queue};
 pub(crate) use draws::Draws;
 pub(crate) use jobs::{is_over, sh};
+pub(crate) use journal::Promises;
 pub(crate) use stepping::Stepping;
 
 /// Long enough for anything that takes any time at all, on a machine that is busy with other tests.
