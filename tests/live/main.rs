@@ -14,4 +14,6 @@ mod real;
 
 mod damage;
 
+mod requests;
+
 mod steps;

@@ -6,6 +6,7 @@ mod jobs;
 mod journal;
 pub(crate) mod processes;
 mod stepping;
+pub(crate) mod wire;
 
 use std::thread;
 use std::time::{Duration, Instant};
