@@ -1,45 +1,11 @@
 //! What an engine writes down of the clock.
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_core::{Calendar, Kind, Resources, Span, Time};
-use miserly_live::clock::{BootClock, Clock, Mark, Now};
-use miserly_live::engine::{About, Action, Attempt, Engine, Hands, Queue, Setup};
+use miserly_live::clock::{BootClock, Clock, Mark};
+use miserly_live::engine::{About, Engine};
 use miserly_live::store::Store;
 
-const MINUTE: i64 = 60_000_000;
-
-/// Nobody to do anything.
-struct Idle;
-
-impl Hands for Idle {
-    fn act(&mut self, _: Attempt, _: Action) {}
-}
-
-fn setup() -> Setup {
-    let queue = Queue {
-        name: "batch".into(),
-        policy: "miser".parse().expect("a policy"),
-        pool: Calendar::constant(Resources::cpus(2).with(Kind::Memory, 1 << 20)),
-        default_time: None,
-        most_time: None,
-        default_memory: 0,
-        users: vec![],
-    };
-    Setup {
-        queues: vec![queue],
-        cpus: vec![0, 1],
-        early_cpus: vec![0, 1],
-        grace: Span::ZERO,
-        handover: Span::ZERO,
-        alone: Span::ZERO,
-        early: None,
-    }
-}
-
-/// Minutes after the state was made, while the wall shows that.
-fn at(minutes: i64, wall: Timestamp) -> Now {
-    Now { ticks: Time::from_ticks(minutes * MINUTE), wall }
-}
+use crate::engine::{Idle, MINUTE, at, setup};
 
 /// A step of the wall is no time that passes: not while the machine is up, and not when it is started again.
 #[test]
