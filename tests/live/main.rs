@@ -14,6 +14,8 @@ mod real;
 
 mod damage;
 
+mod crowd;
+
 mod requests;
 
 mod steps;

@@ -1,5 +1,6 @@
 //! Somewhere for a daemon to live and die: a folder of its own, jobs that it is given, and what became of them.
 
+mod crowd;
 mod daemon;
 mod draws;
 mod jobs;
@@ -11,6 +12,7 @@ pub(crate) mod wire;
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub(crate) use crowd::Crowd;
 pub(crate) use daemon::{Daemon, cpus, miserly, queue};
 pub(crate) use draws::Draws;
 pub(crate) use jobs::{is_over, sh};
