@@ -68,7 +68,7 @@ fn what_is_too_large_is_told_so_and_changes_nothing() {
     // One that does not say how large it is.
     let chunked =
         b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
-    let chunk = [b"100000\r\n".as_slice(), &[b' '; 1 << 20], b"\r\n"].concat();
+    let chunk = [b"100000\r\n".as_slice(), &b" ".repeat(1 << 20), b"\r\n"].concat();
     let answer = send(&daemon, &[chunked.as_slice(), &chunk.repeat(5), b"0\r\n\r\n"].concat());
     assert_eq!((answer.status, answer.body["code"].as_str()), (413, Some("malformed")), "{answer:?}");
     // Headers have no JSON in their answer: what asks is not known yet.

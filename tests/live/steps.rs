@@ -1,5 +1,8 @@
 //! The clock of the wall is set, an hour forward or back, while jobs run and wait: no window moves but as people read it.
 
+use std::thread;
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use miserly_live::model::{JobView, KilledBy, Phase, Submission};
 
@@ -92,18 +95,44 @@ fn instants_are_of_the_wall(daemon: &Stepping) {
 #[test]
 fn a_calendar_keeps_its_instants_until_it_is_read_again() {
     let hour = SignedDuration::from_hours(1);
-    let begin = minute_of(Timestamp::now() + SignedDuration::from_mins(30));
-    let end = begin + hour;
-    let [from, to] = [begin, end].map(|at| at.strftime("%H:%M").to_string());
-    let calendar = format!("calendar = [{{ from = \"{from}\", to = \"{to}\", memory = \"1MB\" }}]\n");
-    let daemon = Stepping::new(&format!("{}memory = \"64MB\"\n{calendar}", queue("miser")));
+    let (daemon, end) = with_an_hour_of_little();
     assert!(is_at(next_long_window(&daemon), end), "it does not fit before the hour of little memory");
-
     daemon.step(hour);
     assert!(is_at(next_long_window(&daemon), end + hour), "the same instant, read on the new wall");
     daemon.reread();
     let read = || is_at(next_long_window(&daemon), end).then_some(());
     until("the calendar is by the new wall", SOON, read);
+}
+
+/// A window that was promised behind the hour would lie in it by the new wall.
+#[test]
+fn a_calendar_that_would_break_a_promise_stays_as_it_was() {
+    let hour = SignedDuration::from_hours(1);
+    let (daemon, end) = with_an_hour_of_little();
+    let begin = end + SignedDuration::from_mins(10);
+    let job = Submission {
+        begin: Some(begin),
+        memory: Some(32 << 20),
+        no_opportunistic: true,
+        ..sh("true", 600.0)
+    };
+    let number = submit(&daemon, &job);
+    daemon.step(-hour);
+    daemon.reread();
+    // Long enough for it to be read, and for a promise to be seen broken.
+    thread::sleep(Duration::from_secs(2));
+    assert!(is_at(next_long_window(&daemon), end - hour), "the instants are those of before the step");
+    let promise = daemon.job(number).promise.expect("miser promises");
+    assert!(is_at(promise.now.start, begin - hour) && promise.broken.is_none(), "{promise:?}");
+}
+
+/// A daemon that has next to no memory for an hour that begins in half an hour, every day; and when that ends.
+fn with_an_hour_of_little() -> (Stepping, Timestamp) {
+    let begin = minute_of(Timestamp::now() + SignedDuration::from_mins(30));
+    let end = begin + SignedDuration::from_hours(1);
+    let [from, to] = [begin, end].map(|at| at.strftime("%H:%M").to_string());
+    let calendar = format!("calendar = [{{ from = \"{from}\", to = \"{to}\", memory = \"1MB\" }}]\n");
+    (Stepping::new(&format!("{}memory = \"64MB\"\n{calendar}", queue("miser"))), end)
 }
 
 /// When a job could start that needs much memory for three quarters of an hour.
