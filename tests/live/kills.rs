@@ -164,7 +164,8 @@ fn what_came_due_while_the_daemon_was_away_starts_first_thing_and_is_late_for_th
     let signs =
         miserly_live::model::Submission { directory: daemon.path(""), ..all("touch runs; sleep 0.5", 2.0) };
     let first = daemon.submit(&signs);
-    let second = daemon.submit(&all("true", 2.0));
+    // Long enough that a slow launch is no end of its window.
+    let second = daemon.submit(&all("true", 30.0));
     let promised = daemon.job(second).promise.expect("miser promises").now.start;
     until("the first one runs", SOON, || daemon.path("runs").exists().then_some(()));
     daemon.kill();
