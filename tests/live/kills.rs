@@ -179,6 +179,8 @@ fn what_came_due_while_the_daemon_was_away_starts_first_thing_and_is_late_for_th
     let late = second.late.expect("it is late");
     assert!(late.why == ToldWhy::Away && late.by >= 0.2, "{late:?}");
     assert!(began.elapsed() < SOON);
+    assert_eq!(daemon.client().status().expect("a status").late, 1);
+    check_promises(&mut daemon);
 }
 
 #[test]
