@@ -6,10 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_live::client::ClientError;
-use miserly_live::model::{Exit, Failure, JobView, LostBy, Phase, Submission, ToldWhy};
+use miserly_live::engine::SavedBroken;
+use miserly_live::model::{Exit, Failure, JobView, LateStart, LostBy, Phase, Submission, ToldWhy};
 use rustix::process::{Signal, kill_process};
 
-use crate::support::{Daemon, Draws, SOON, is_over, now, processes, rounds, sh, until};
+use crate::support::{Daemon, Draws, Promises, SOON, is_over, now, processes, rounds, sh, until};
 
 /// Says who ran: a line with the job and its attempt. Short lines that are appended do not mix.
 const SIGN: &str = "echo $MISERLY_JOB_ID $MISERLY_ATTEMPT >> ran; sleep 0.0";
@@ -33,6 +34,7 @@ fn nothing_accepted_is_lost_or_run_twice_whatever_is_killed() {
     }
     daemon.wait_for_all();
     check(&daemon, &accepted);
+    check_promises(&mut daemon);
 }
 
 /// Submits jobs while something is killed at a random moment; the numbers of those that were accepted.
@@ -111,6 +113,28 @@ fn check(daemon: &Daemon, accepted: &[i64]) {
     }
 }
 
+/// Nobody started past a promise but those for whom nobody was there; and what is counted is what happened.
+fn check_promises(daemon: &mut Daemon) {
+    let status = daemon.client().status().expect("a status");
+    let shown: BTreeMap<i64, LateStart> =
+        daemon.history().into_iter().filter_map(|job| Some((job.number, job.late?))).collect();
+    daemon.stop();
+    let promises = Promises::of(&daemon.state());
+    let counted = (promises.given, promises.broken, promises.late.len() as u64);
+    assert_eq!((status.promises, status.broken, status.late), counted);
+    let others = promises.late.iter().find(|(.., why)| *why != SavedBroken::Away);
+    assert_eq!(others, None, "late, and the daemon was there");
+    // A job that was submitted once more may have been late twice; what is shown is the last time.
+    let late: BTreeMap<i64, i64> = promises.late.iter().map(|(job, by, _)| (*job, *by)).collect();
+    let ticks = |late: &LateStart| (late.by * 1e6).round();
+    assert!(
+        late.iter()
+            .map(|(job, by)| (*job, *by as f64))
+            .eq(shown.iter().map(|(job, late)| (*job, ticks(late)))),
+        "{late:?} is shown as {shown:?}"
+    );
+}
+
 #[test]
 fn a_job_runs_on_without_its_daemon_and_the_next_one_adopts_it() {
     let mut daemon = Daemon::of_policy("miser");
@@ -135,7 +159,8 @@ fn what_came_due_while_the_daemon_was_away_starts_first_thing_and_is_late_for_th
     let all = |script: &str, time| Submission { cpus, no_opportunistic: true, ..sh(script, time) };
     let signs = Submission { directory: daemon.path(""), ..all("touch runs; sleep 0.5", 2.0) };
     let first = daemon.submit(&signs);
-    let second = daemon.submit(&all("true", 2.0));
+    // Long enough that a slow launch is no end of its window.
+    let second = daemon.submit(&all("true", 30.0));
     let promised = daemon.job(second).promise.expect("miser promises").now.start;
     until("the first one runs", SOON, || daemon.path("runs").exists().then_some(()));
     daemon.kill();
@@ -149,6 +174,8 @@ fn what_came_due_while_the_daemon_was_away_starts_first_thing_and_is_late_for_th
     let late = second.late.expect("it is late");
     assert!(late.why == ToldWhy::Away && late.by >= 0.2, "{late:?}");
     assert!(began.elapsed() < SOON);
+    assert_eq!(daemon.client().status().expect("a status").late, 1);
+    check_promises(&mut daemon);
 }
 
 #[test]

@@ -13,3 +13,9 @@ mod kills;
 mod real;
 
 mod damage;
+
+mod crowd;
+
+mod requests;
+
+mod steps;

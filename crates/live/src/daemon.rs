@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::api::{self, BindError};
-use crate::clock::{BootClock, Mark, Now};
+use crate::clock::{BootClock, Mark, Now, Wall};
 use crate::config::{Access, Configuration};
 use crate::engine::{About, Engine, EngineError, Input, Queue, Setup};
 use crate::model::{Problem, ProblemCode};
@@ -36,6 +36,8 @@ pub struct Options {
     pub file: Option<PathBuf>,
     /// The program that is the shim when it is called `PROGRAM shim FOLDER`.
     pub exe: PathBuf,
+    /// Where it reads wall time.
+    pub wall: Wall,
 }
 
 /// Why a daemon ended.
@@ -125,8 +127,8 @@ fn engine(
         .map_err(system("cannot read the boot's name"))?;
     let boot = boot.trim();
     let mark = store.meta("clock")?.and_then(|text| serde_json::from_str::<Mark>(&text).ok());
-    let clock =
-        mark.map_or_else(BootClock::start, |mark| BootClock::resume(&mark, boot, jiff::Timestamp::now()));
+    let wall = options.wall;
+    let clock = mark.map_or_else(|| BootClock::start(wall), |mark| BootClock::resume(&mark, boot, wall));
     let attempts = options.configuration.state.join("attempts");
     make_folder(&attempts)?;
     let mut hands =

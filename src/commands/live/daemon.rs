@@ -24,7 +24,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
         recover(&configuration)?;
     }
     log();
-    let options = Options { configuration, file: args.config.clone(), exe: exe()? };
+    let options =
+        Options { configuration, file: args.config.clone(), exe: exe()?, wall: jiff::Timestamp::now };
     daemon::run(options, || configuration_again(args))?;
     Ok(())
 }

@@ -34,6 +34,8 @@ mod reload;
 
 mod views;
 
+mod pools;
+
 mod paths;
 
 mod start;
@@ -54,7 +56,7 @@ pub use setup::{Queue, Setup};
 pub use start::{About, attempts};
 
 use self::cpus::Cpus;
-use crate::clock::{Mark, Now};
+use crate::clock::Now;
 use crate::model::{Problem, ProblemCode};
 use crate::service::{Caller, Question, Reply};
 use crate::store::{Batch, Row, Store, StoreError};
@@ -187,7 +189,7 @@ impl<H: Hands> Engine<H> {
             }
         }
         self.play_all(now, overs.clone(), rest)?;
-        match self.write_down() {
+        match self.write_down(now) {
             Ok(()) => self.carry_out(now),
             Err(error @ StoreError::Full) => self.take_back(now, &error, overs)?,
             Err(error) => return Err(error.into()),
@@ -233,7 +235,7 @@ impl<H: Hands> Engine<H> {
     }
 
     /// Has on disk what this turn came to.
-    fn write_down(&mut self) -> Result<(), StoreError> {
+    fn write_down(&mut self, now: Now) -> Result<(), StoreError> {
         let known = |record: &Record| !record.is_in() || record.entry.is_some();
         debug_assert!(self.records.values().all(known), "a job in a ledger is written down as it is there");
         let Turn { lines, touched, over, meta_changed, .. } = &self.turn;
@@ -248,7 +250,7 @@ impl<H: Hands> Engine<H> {
             ("draining".into(), self.draining.to_string()),
             ("counts".into(), serde_json::to_string(&self.counts).unwrap_or_default()),
         ];
-        let meta = meta.into_iter().chain(self.clock_mark()).collect();
+        let meta = meta.into_iter().chain(self.clock_mark(now)).collect();
         self.store.commit(&Batch { lines: std::mem::take(&mut self.turn.lines), rows, meta })
     }
 
@@ -264,11 +266,8 @@ impl<H: Hands> Engine<H> {
     }
 
     /// How far the clock is, so that it goes on from there when the machine is started again.
-    fn clock_mark(&self) -> Option<(String, String)> {
-        let mark = self.about.mark.as_ref()?;
-        let ticks = self.last.ticks();
-        let wall = mark.wall.saturating_add(ticks - mark.ticks);
-        let mark = Mark { ticks, wall, ..mark.clone() };
+    fn clock_mark(&self, now: Now) -> Option<(String, String)> {
+        let mark = self.about.mark.as_ref()?.at(self.last, now);
         Some(("clock".into(), serde_json::to_string(&mark).ok()?))
     }
 
@@ -279,7 +278,7 @@ impl<H: Hands> Engine<H> {
     pub fn go(&mut self, now: Now) -> Result<(), EngineError> {
         self.last = self.last.max(now.ticks);
         self.turn.lines.push(rounds::json(&JournalLine::Went { at: self.last.ticks() }));
-        self.write_down()?;
+        self.write_down(now)?;
         self.carry_out(now);
         Ok(())
     }

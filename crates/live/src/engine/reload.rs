@@ -32,7 +32,7 @@ impl<H: Hands> Engine<H> {
         self.turn.lines.push(super::rounds::json(&began));
         let round = Round { fault: Some(Fault::Away), ..Round::default() };
         self.play_now(now, round)?;
-        self.write_down()?;
+        self.write_down(now)?;
         self.carry_out(now);
         Ok(Ok(()))
     }

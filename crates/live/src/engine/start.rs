@@ -97,7 +97,7 @@ impl<H: Hands> Engine<H> {
         self.turn.actions.extend(stopped);
         self.away(now, meanwhile)?;
         self.retie(now)?;
-        self.write_down()?;
+        self.write_down(now)?;
         self.carry_out(now);
         Ok(())
     }
