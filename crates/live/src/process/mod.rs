@@ -115,7 +115,7 @@ impl Hands for Processes {
 /// What cannot be enforced by processes alone, here.
 pub fn unenforced() -> Vec<Unenforced> {
     let told = |what: &miserly_launch::Unenforced| Unenforced {
-        what: format!("{what:?}").to_lowercase(),
+        what: what.as_str().to_owned(),
         sentence: what.to_string(),
     };
     Launcher::probe().map(|able| able.unenforced.iter().map(told).collect()).unwrap_or_default()
@@ -131,7 +131,7 @@ pub fn leaves_idle() -> bool {
 /// # Errors
 /// If nobody says.
 pub fn cpus() -> std::io::Result<Vec<u32>> {
-    Ok(Launcher::probe()?.cpus)
+    Launcher::cpus()
 }
 
 /// The folder of an attempt.
@@ -150,5 +150,16 @@ fn outcome(home: &Home, found: Found) -> Outcome {
         Found::Lost(lost) if lost.to == LostTo::Reboot => Outcome::Lost(LostBy::Reboot),
         Found::Lost(_) => Outcome::Lost(LostBy::Shim),
         Found::NeverRan | Found::Alive(_) => Outcome::NeverRan,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_not_enforced_is_in_the_documentation_by_its_name() {
+        let text = include_str!("../../../../docs/daemon.md");
+        for what in miserly_launch::Unenforced::ALL {
+            assert!(text.contains(&format!("\n| `{}` |", what.as_str())), "{}", what.as_str());
+        }
     }
 }
