@@ -226,6 +226,7 @@ fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
         alone: configuration.alone,
         early: early(configuration, early_cpus.len()),
         early_cpus,
+        keep_history: configuration.keep_history,
     }
 }
 

@@ -96,6 +96,10 @@ impl Processes {
 impl Hands for Processes {
     fn act(&mut self, attempt: Attempt, action: Action) {
         let last = matches!(action, Action::Forget);
+        if last && !self.workers.contains_key(&attempt) {
+            // A daemon before this one did not come to it.
+            return remove(&folder(&self.home.folder, attempt));
+        }
         if let Action::Launch(launch) = action {
             self.employ(attempt, Begin::Launch(launch));
         } else if let Some(orders) = self.workers.get(&attempt) {
@@ -132,6 +136,15 @@ pub fn leaves_idle() -> bool {
 /// If nobody says.
 pub fn cpus() -> std::io::Result<Vec<u32>> {
     Launcher::cpus()
+}
+
+/// Removes the folder of an attempt that is over.
+fn remove(folder: &Path) {
+    if let Err(error) = std::fs::remove_dir_all(folder)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!("cannot remove {}: {error}", folder.display());
+    }
 }
 
 /// The folder of an attempt.

@@ -3,3 +3,5 @@
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
 mod store;
+
+mod pruning;
