@@ -25,8 +25,12 @@ fn what_a_configuration_comes_to() {
     let text = lab.stdout("daemon --check daemon.toml");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[..2], ["state   /srv/state", "socket  /srv/socket, for the daemon's user and root"]);
-    assert_eq!(lines[3..5], ["", "QUEUE  POLICY  PROMISES     CPUS  MEMORY  LONGEST  USERS"], "{text}");
-    assert_eq!(lines[5], "night  easy    the head   0 to 1   64 MB    1h30m  0", "{text}");
+    assert_eq!(
+        lines[3..5],
+        ["", "QUEUE  POLICY  PROMISES                 CPUS  MEMORY  LONGEST  USERS"],
+        "{text}"
+    );
+    assert_eq!(lines[5], "night  easy    the head of the queue  0 to 1   64 MB    1h30m  0", "{text}");
     let document = parsed(&lab.stdout("daemon --check daemon.toml --json"));
     let queue = &document["queues"][0];
     assert_eq!((&document["access"], &queue["cpus"]), (&json!("own"), &json!([0, 1])));

@@ -1,6 +1,8 @@
 //! Jobs, pools and the daemon itself as people see them.
 
-use miserly_core::{Expected, Kind, Ledger, Resources, State, Time};
+use std::collections::BTreeSet;
+
+use miserly_core::{Expected, Kind, Ledger, Resources, Span, State, Time};
 
 use super::{Engine, Hands, Record, Stands};
 use crate::clock::Now;
@@ -8,6 +10,9 @@ use crate::model::{
     Holding, JobView, LateStart, Phase, Pool, Pools, PromiseView, QueueStatus, Slice, Status, Told, ToldWhy,
     Why,
 };
+
+/// So far ahead pools are shown where no window goes further: a day.
+const AHEAD: Span = Span::from_ticks(86_400_000_000);
 
 impl<H: Hands> Engine<H> {
     /// A job as people see it.
@@ -24,7 +29,7 @@ impl<H: Hands> Engine<H> {
             queue: record.queue.clone(),
             cpus: submission.cpus,
             memory: record.memory.saturating_mul(1024),
-            time: miserly_core::Span::from_ticks(record.time).as_secs_f64(),
+            time: Span::from_ticks(record.time).as_secs_f64(),
             command: submission.command.clone(),
             script: submission.script.is_some(),
             directory: submission.directory.clone(),
@@ -148,7 +153,7 @@ impl<H: Hands> Engine<H> {
         }
     }
 
-    /// The pools from now on, as far as windows are given.
+    /// The pools from now on, as far as windows are given, and a day ahead at least.
     pub(super) fn pools(&self, now: Now) -> Pools {
         let pool = |(queue, setup): (&miserly_core::Driver, &super::Queue)| Pool {
             queue: setup.name.clone(),
@@ -159,13 +164,37 @@ impl<H: Hands> Engine<H> {
     }
 }
 
+/// What jobs hold, and when: from then, until then.
+type Windows = Vec<(Time, Time, Resources)>;
+
 /// Free amounts from now on: what the pool has, less the windows in it.
 fn slices(now: Now, ledger: &Ledger, setup: &super::Queue) -> Vec<Slice> {
-    let mut windows: Vec<(Time, Time, Resources)> = vec![];
+    let windows = windows(now.ticks, ledger);
+    let capacity = ledger.machine().capacity();
+    let slice = |at: Time| {
+        let held = windows.iter().filter(|(start, end, _)| *start <= at && at < *end);
+        let held = held.fold(Resources::NONE, |sum, (.., amount)| sum.plus(amount));
+        let all = setup.pool.at(at).least(&capacity);
+        let free = all.less(&held);
+        Slice {
+            from: now.wall_at(at),
+            cpus: all.cpus_count(),
+            cpus_free: free.cpus_count(),
+            memory_free: free.get(Kind::Memory) * 1024,
+        }
+    };
+    let mut slices: Vec<Slice> = changes(now.ticks, &windows, setup).into_iter().map(slice).collect();
+    slices.dedup_by(|next, one| Slice { from: one.from, ..*next } == *one);
+    slices
+}
+
+/// The windows of a queue's jobs. One that should have ended holds what it has for nobody knows how long.
+fn windows(now: Time, ledger: &Ledger) -> Windows {
+    let mut windows: Windows = vec![];
     for job in ledger.running() {
-        let entry = ledger.entry(job);
-        if let State::Running { expected: Expected::At(end), placement, .. } = &entry.state {
-            windows.push((now.ticks, *end, placement.total()));
+        if let State::Running { expected, placement, .. } = &ledger.entry(job).state {
+            let end = if let Expected::At(end) = expected { *end } else { Time::MAX };
+            windows.push((now, end, placement.total()));
         }
     }
     for job in ledger.waiting() {
@@ -174,32 +203,17 @@ fn slices(now: Now, ledger: &Ledger, setup: &super::Queue) -> Vec<Slice> {
             windows.push((start, start + entry.request.planned(), ledger.machine().demand(&entry.request)));
         }
     }
-    let last = windows.iter().map(|(_, end, _)| *end).max().unwrap_or(now.ticks);
-    let mut points: Vec<Time> = windows.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
-    points.push(now.ticks);
-    let mut change = setup.pool.next(now.ticks);
-    while let Some((at, _)) = change.filter(|(at, _)| *at <= last) {
-        points.push(at);
-        change = setup.pool.next(at);
-    }
-    points.retain(|at| *at >= now.ticks && *at < Time::MAX);
-    points.sort_unstable();
-    points.dedup();
-    let capacity = ledger.machine().capacity();
-    let free_at = |at: Time| {
-        let held = windows.iter().filter(|(start, end, _)| *start <= at && at < *end);
-        let held = held.fold(Resources::NONE, |sum, (.., amount)| sum.plus(amount));
-        setup.pool.at(at).least(&capacity).less(&held)
-    };
-    let slice = |at: Time| Slice {
-        from: now.wall_at(at),
-        cpus: setup.pool.at(at).least(&capacity).cpus_count(),
-        cpus_free: free_at(at).cpus_count(),
-        memory_free: free_at(at).get(Kind::Memory) * 1024,
-    };
-    let mut slices: Vec<Slice> = points.into_iter().map(slice).collect();
-    slices.dedup_by(|next, one| Slice { from: one.from, ..*next } == *one);
-    slices
+    windows
+}
+
+/// The instants from now on at which something changes: as far as there are windows, and for [`AHEAD`] at least.
+fn changes(now: Time, windows: &Windows, setup: &super::Queue) -> BTreeSet<Time> {
+    let ends = windows.iter().flat_map(|(start, end, _)| [*start, *end]);
+    let mut changes: BTreeSet<Time> = ends.filter(|at| *at > now && *at < Time::MAX).chain([now]).collect();
+    let last = changes.last().copied().unwrap_or(now).max(now + AHEAD);
+    let pool = std::iter::successors(setup.pool.next(now), |(at, _)| setup.pool.next(*at));
+    changes.extend(pool.map(|(at, _)| at).take_while(|at| *at <= last));
+    changes
 }
 
 impl Record {
@@ -238,4 +252,33 @@ impl super::SavedBroken {
 
 fn wall_of(micros: i64) -> jiff::Timestamp {
     jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::Calendar;
+
+    use super::*;
+
+    #[test]
+    fn a_pool_is_shown_as_far_as_there_are_windows_and_a_day_ahead_at_least() {
+        let hours = |hours: i64| Span::from_ticks(hours * 3_600_000_000);
+        let at = |hour: i64| Time::ZERO + hours(hour);
+        let steps = vec![(Span::ZERO, Resources::cpus(4)), (hours(6), Resources::cpus(1))];
+        let queue = super::super::Queue {
+            name: "batch".into(),
+            policy: "easy".parse().unwrap(),
+            pool: Calendar::repeating(at(0), hours(24), steps).unwrap(),
+            default_time: None,
+            most_time: None,
+            default_memory: 0,
+            users: vec![],
+        };
+        let from_three = |windows: Windows| changes(at(3), &windows, &queue).into_iter().collect::<Vec<_>>();
+        assert_eq!(from_three(vec![]), [3, 6, 24].map(at));
+        let long = (at(1), at(49), Resources::cpus(1));
+        assert_eq!(from_three(vec![long]), [3, 6, 24, 30, 48, 49].map(at));
+        let overdue = (at(3), Time::MAX, Resources::cpus(1));
+        assert_eq!(from_three(vec![overdue]), [3, 6, 24].map(at));
+    }
 }

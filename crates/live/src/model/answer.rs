@@ -173,7 +173,7 @@ pub struct Pool {
     pub queue: String,
     /// The processors that it has at most.
     pub cpus: u64,
-    /// From when on how much is free; the last slice holds from then on.
+    /// From when on how much is free: as far as windows are given, and a day ahead at least.
     pub slices: Vec<Slice>,
 }
 
