@@ -7,7 +7,7 @@
 
 use jiff::Timestamp;
 use miserly_core::{Span, Time};
-use rustix::time::{ClockId, clock_gettime};
+use miserly_launch::BootTime;
 use serde::{Deserialize, Serialize};
 
 /// What tells the time.
@@ -96,8 +96,7 @@ impl Clock for BootClock {
 
 /// Microseconds on the kernel's boot-time clock.
 fn boot_ticks() -> i64 {
-    let time = clock_gettime(ClockId::Boottime);
-    time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1000)
+    BootTime::now().0
 }
 
 /// Ticks and wall time at one moment: all instants of one answer are shown by the same.

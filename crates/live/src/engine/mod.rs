@@ -38,6 +38,8 @@ mod pools;
 
 mod paths;
 
+mod prune;
+
 mod start;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +58,7 @@ pub use setup::{Queue, Setup};
 pub use start::{About, attempts};
 
 use self::cpus::Cpus;
+use self::prune::Pruning;
 use crate::clock::Now;
 use crate::model::{Problem, ProblemCode};
 use crate::service::{Caller, Question, Reply};
@@ -142,6 +145,7 @@ pub struct Engine<H> {
     unwritten: Vec<(Attempt, Outcome)>,
     /// When to try again to write.
     retry: Option<Time>,
+    pruning: Pruning,
     began: i64,
     owner: u32,
     about: About,
@@ -191,15 +195,15 @@ impl<H: Hands> Engine<H> {
         self.play_all(now, overs.clone(), rest)?;
         match self.write_down(now) {
             Ok(()) => self.carry_out(now),
-            Err(error @ StoreError::Full) => self.take_back(now, &error, overs)?,
+            Err(error @ StoreError::Full) => return self.take_back(now, &error, overs),
             Err(error) => return Err(error.into()),
         }
-        Ok(())
+        self.prune(now)
     }
 
     /// When the engine wants a turn, if nothing happens before.
     pub fn next_moment(&self) -> Option<Time> {
-        self.retry.or_else(|| self.next_due())
+        self.retry.or_else(|| self.next_due().into_iter().chain(self.next_pruning()).min())
     }
 
     /// When something is due next, if nothing happens before.

@@ -1,10 +1,13 @@
 //! The pools from now on, as people see them: what is free, as far as windows are given.
 
-use miserly_core::{Calendar, Expected, Kind, Ledger, Resources, State, Time};
+use miserly_core::{Calendar, Expected, Kind, Ledger, Resources, Span, State, Time};
 
 use super::{Engine, Hands};
 use crate::clock::Now;
 use crate::model::{Pool, Pools, Slice};
+
+/// So far ahead pools are shown where no window goes further: a day.
+const AHEAD: Span = Span::from_ticks(86_400_000_000);
 
 impl<H: Hands> Engine<H> {
     /// The pools from now on.
@@ -61,8 +64,10 @@ fn slices(now: Now, ledger: &Ledger, pool: &Calendar) -> Vec<Slice> {
 /// The windows of jobs that run, and of those that have a promise or a plan.
 fn windows(now: Time, ledger: &Ledger) -> Vec<Window> {
     let runs = |job| match &ledger.entry(job).state {
-        State::Running { expected: Expected::At(end), placement, .. } => {
-            Some(Window { start: now, end: *end, amount: placement.total() })
+        State::Running { expected, placement, .. } => {
+            // One that should have ended holds what it has for nobody knows how long.
+            let end = if let Expected::At(end) = expected { *end } else { Time::MAX };
+            Some(Window { start: now, end, amount: placement.total() })
         }
         _ => None,
     };
@@ -75,9 +80,10 @@ fn windows(now: Time, ledger: &Ledger) -> Vec<Window> {
     ledger.running().filter_map(runs).chain(ledger.waiting().filter_map(waits)).collect()
 }
 
-/// The instants from now on at which something may change.
+/// The instants from now on at which something may change: as far as there are windows, and for [`AHEAD`] at least.
 fn points(now: Time, windows: &[Window], pool: &Calendar) -> Vec<Time> {
-    let last = windows.iter().map(|window| window.end).max().unwrap_or(now);
+    let ends = windows.iter().map(|window| window.end).filter(|end| *end < Time::MAX);
+    let last = ends.max().unwrap_or(now).max(now + AHEAD);
     let mut points: Vec<Time> = windows.iter().flat_map(|window| [window.start, window.end]).collect();
     points.push(now);
     let mut change = pool.next(now);
@@ -89,4 +95,25 @@ fn points(now: Time, windows: &[Window], pool: &Calendar) -> Vec<Time> {
     points.sort_unstable();
     points.dedup();
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_is_shown_as_far_as_there_are_windows_and_a_day_ahead_at_least() {
+        let hours = |hours: i64| Span::from_ticks(hours * 3_600_000_000);
+        let at = |hour: i64| Time::ZERO + hours(hour);
+        let steps = vec![(Span::ZERO, Resources::cpus(4)), (hours(6), Resources::cpus(1))];
+        let pool = Calendar::repeating(at(0), hours(24), steps).unwrap();
+        let from_three = |start: Time, end: Time| {
+            let window = Window { start, end, amount: Resources::cpus(1) };
+            points(at(3), &[window], &pool)
+        };
+        assert_eq!(points(at(3), &[], &pool), [3, 6, 24].map(at));
+        assert_eq!(from_three(at(1), at(49)), [3, 6, 24, 30, 48, 49].map(at));
+        // Overdue.
+        assert_eq!(from_three(at(3), Time::MAX), [3, 6, 24].map(at));
+    }
 }

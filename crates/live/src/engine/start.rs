@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
 use super::cpus::Cpus;
+use super::prune::Pruning;
 use super::{
     Action, Attempt, Counts, Engine, EngineError, Hands, JournalLine, Outcome, Record, Run, SavedEntry,
     Setup, Stands, Turn,
@@ -72,6 +73,7 @@ impl<H: Hands> Engine<H> {
             turn: Turn::default(),
             unwritten: vec![],
             retry: None,
+            pruning: Pruning::at(now.ticks),
             began: now.wall.as_microsecond(),
         };
         engine.reload()?;

@@ -1,6 +1,6 @@
 //! Jobs and the daemon itself as people see them.
 
-use miserly_core::{Expected, Kind, State, Time};
+use miserly_core::{Expected, Kind, Span, State, Time};
 
 use super::{Engine, Hands, Record, Stands};
 use crate::clock::Now;
@@ -23,7 +23,7 @@ impl<H: Hands> Engine<H> {
             queue: record.queue.clone(),
             cpus: submission.cpus,
             memory: record.memory.saturating_mul(1024),
-            time: miserly_core::Span::from_ticks(record.time).as_secs_f64(),
+            time: Span::from_ticks(record.time).as_secs_f64(),
             command: submission.command.clone(),
             script: submission.script.is_some(),
             directory: submission.directory.clone(),

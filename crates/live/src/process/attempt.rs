@@ -151,13 +151,7 @@ impl Worker {
     fn wait_to_forget(&self) {
         while let Ok(action) = self.orders.recv() {
             if matches!(action, Action::Forget) {
-                let folder = folder(&self.home.folder, self.attempt);
-                if let Err(error) = std::fs::remove_dir_all(&folder)
-                    && error.kind() != io::ErrorKind::NotFound
-                {
-                    tracing::warn!("cannot remove {}: {error}", folder.display());
-                }
-                return;
+                return super::remove(&folder(&self.home.folder, self.attempt));
             }
         }
     }

@@ -96,6 +96,10 @@ impl Processes {
 impl Hands for Processes {
     fn act(&mut self, attempt: Attempt, action: Action) {
         let last = matches!(action, Action::Forget);
+        if last && !self.workers.contains_key(&attempt) {
+            // A daemon before this one did not come to it.
+            return remove(&folder(&self.home.folder, attempt));
+        }
         if let Action::Launch(launch) = action {
             self.employ(attempt, Begin::Launch(launch));
         } else if let Some(orders) = self.workers.get(&attempt) {
@@ -115,7 +119,7 @@ impl Hands for Processes {
 /// What cannot be enforced by processes alone, here.
 pub fn unenforced() -> Vec<Unenforced> {
     let told = |what: &miserly_launch::Unenforced| Unenforced {
-        what: format!("{what:?}").to_lowercase(),
+        what: what.as_str().to_owned(),
         sentence: what.to_string(),
     };
     Launcher::probe().map(|able| able.unenforced.iter().map(told).collect()).unwrap_or_default()
@@ -131,7 +135,16 @@ pub fn leaves_idle() -> bool {
 /// # Errors
 /// If nobody says.
 pub fn cpus() -> std::io::Result<Vec<u32>> {
-    Ok(Launcher::probe()?.cpus)
+    Launcher::cpus()
+}
+
+/// Removes the folder of an attempt that is over.
+fn remove(folder: &Path) {
+    if let Err(error) = std::fs::remove_dir_all(folder)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!("cannot remove {}: {error}", folder.display());
+    }
 }
 
 /// The folder of an attempt.
@@ -150,5 +163,16 @@ fn outcome(home: &Home, found: Found) -> Outcome {
         Found::Lost(lost) if lost.to == LostTo::Reboot => Outcome::Lost(LostBy::Reboot),
         Found::Lost(_) => Outcome::Lost(LostBy::Shim),
         Found::NeverRan | Found::Alive(_) => Outcome::NeverRan,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_not_enforced_is_in_the_documentation_by_its_name() {
+        let text = include_str!("../../../../docs/daemon.md");
+        for what in miserly_launch::Unenforced::ALL {
+            assert!(text.contains(&format!("\n| `{}` |", what.as_str())), "{}", what.as_str());
+        }
     }
 }

@@ -9,3 +9,5 @@ mod clock;
 mod pools;
 
 mod store;
+
+mod pruning;
