@@ -191,7 +191,7 @@ fn log_of(folder: &Path) -> String {
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.kill();
-        if std::thread::panicking() {
+        if thread::panicking() {
             let log = self.log();
             let tail = log.lines().rev().take(30).collect::<Vec<_>>();
             eprintln!("the daemon's log ends with, backwards:\n{}", tail.join("\n"));
