@@ -12,6 +12,9 @@ use super::{people, units};
 /// The policy of a queue for which none is written.
 const POLICY: &str = "miser";
 
+/// A parameter with which a policy decides what no process can do, and why.
+const KEEP_WORK: &str = "keep_work=true: a process that is taken off the machine loses what it has done";
+
 /// Policies whose decisions are not those of processes on one machine, and why.
 const NOT_LIVE: [(&str, &str); 2] = [
     ("eqspatial", "it resizes running jobs, which no process can follow"),
@@ -140,6 +143,12 @@ fn policy(queue: &QueueFile, pool: &Weekly) -> Result<Chosen, Problem> {
     }
     if let Some((name, why)) = NOT_LIVE.iter().find(|(name, _)| *name == policy.policy().name) {
         return Err((span, format!("policy {name}: {why}; it runs in simulations only")));
+    }
+    if policy.to_string().contains("keep_work=true") {
+        return Err((
+            span,
+            format!("policy {}: {KEEP_WORK}; it runs in simulations only", policy.policy().name),
+        ));
     }
     policy
         .build(&machine(queue.name.get_ref(), pool), 0)
