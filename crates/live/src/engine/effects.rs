@@ -44,11 +44,14 @@ impl<H: Hands> Engine<H> {
         if record.run.as_ref().is_some_and(|run| run.ending.is_some()) {
             return;
         }
-        let cpus = self.cpus.take(record.submission.cpus);
-        let end = at + Span::from_ticks(record.time);
+        let (cpus, end) = match self.turn.begun.remove(&number) {
+            Some(begun) => (begun.cpus, begun.end),
+            None => (self.cpus.take(record.submission.cpus), at + Span::from_ticks(record.time)),
+        };
         match &mut record.run {
             Some(run) => {
                 run.critical = true;
+                run.ahead = None;
                 run.stopped = false;
                 run.cpus.clone_from(&cpus);
                 let attempt = Attempt { job: number, nth: run.nth };
@@ -64,8 +67,14 @@ impl<H: Hands> Engine<H> {
         let Some(record) = self.records.get_mut(&number) else { return };
         record.attempts += 1;
         let nth = record.attempts;
-        record.run =
-            Some(Run { nth, cpus: cpus.clone(), critical: end.is_some(), stopped: false, ending: None });
+        record.run = Some(Run {
+            nth,
+            cpus: cpus.clone(),
+            critical: end.is_some(),
+            stopped: false,
+            ahead: None,
+            ending: None,
+        });
         let launch = Launch {
             submission: Arc::clone(&record.submission),
             name: record.name.clone(),
@@ -76,6 +85,7 @@ impl<H: Hands> Engine<H> {
             memory: record.memory,
             cpus: if end.is_some() { cpus } else { all },
             end,
+            ahead: None,
             // A short window is not all grace.
             grace: self.setup.grace.min(Span::from_ticks(record.time / 10)),
             alone: self.setup.alone,
@@ -103,6 +113,10 @@ impl<H: Hands> Engine<H> {
     }
 
     fn told(&mut self, now: Now, number: i64, latest: Time, broken: Option<Broken>) {
+        if broken.is_some() && self.turn.begun.contains_key(&number) {
+            // Its window began by itself when it was promised to; only the ledger comes late.
+            return;
+        }
         let Some(record) = self.records.get_mut(&number) else { return };
         match broken {
             Some(_) => self.counts.broken += 1,
