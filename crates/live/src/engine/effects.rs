@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use miserly_core::{Broken, Effect, Refusal, Span, Time};
+use miserly_core::{Broken, Effect, Refusal, Span, State, Time};
 
 use super::{Action, Attempt, Ending, Engine, Hands, Launch, Record, Run, SavedBroken, Stands, ToldAt};
 use crate::clock::Now;
@@ -16,7 +16,7 @@ impl<H: Hands> Engine<H> {
             Effect::Started { .. } => self.started(at, number),
             Effect::Promised { latest, .. } => self.told(now, number, latest, None),
             Effect::PromiseBroken { latest, why, .. } => self.told(now, number, latest, Some(why)),
-            Effect::Suspended { .. } => self.suspended(number),
+            Effect::Suspended { .. } => self.suspended(at, number),
             Effect::Resumed { .. } => self.resumed(at, number),
             Effect::Requeued { .. } => self.displaced(number),
             Effect::Filled { procs, .. } => self.filled(at, number, procs),
@@ -127,12 +127,25 @@ impl<H: Hands> Engine<H> {
         record.told.push(ToldAt { at: now.wall.as_microsecond(), start: latest.ticks(), broken });
     }
 
-    fn suspended(&mut self, number: i64) {
+    fn suspended(&mut self, at: Time, number: i64) {
         self.running.remove(&number);
+        let end = self.end_if_resumed(at, number);
         let Some(run) = self.records.get_mut(&number).and_then(|record| record.run.as_mut()) else { return };
         run.stopped = true;
         self.cpus.give(&std::mem::take(&mut run.cpus));
-        self.turn.actions.push((Attempt { job: number, nth: run.nth }, Action::Stop));
+        let attempt = Attempt { job: number, nth: run.nth };
+        self.turn.actions.push((attempt, Action::Stop));
+        // Its window goes on when it does; until then it must not end.
+        self.turn.actions.extend(end.map(|end| (attempt, Action::EndAt(end))));
+    }
+
+    /// When a suspended job is over at the latest, also if it goes on by itself because no daemon is there.
+    fn end_if_resumed(&self, at: Time, number: i64) -> Option<Time> {
+        let job = self.handles.get(&number)?;
+        let entry = self.system.ledger_of(*job)?.entry(*job);
+        let State::Suspended { until, .. } = entry.state else { return None };
+        let left = entry.left(at, self.records.get(&number)?.submission.cpus) - self.setup.handover;
+        Some(until + self.setup.alone + left)
     }
 
     fn resumed(&mut self, at: Time, number: i64) {
