@@ -13,3 +13,9 @@ mod kills;
 mod real;
 
 mod damage;
+
+mod early;
+
+mod policies;
+
+mod reload;
