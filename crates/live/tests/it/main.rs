@@ -2,4 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
+mod engine;
+
 mod store;
