@@ -34,11 +34,12 @@ impl<H: Hands> Engine<H> {
         let mut early: Vec<(Time, &Record)> =
             self.records.values().filter_map(|record| Some((self.start_ahead(record)?, record))).collect();
         early.sort_by_key(|(start, record)| (*start, record.number));
+        if early.is_empty() {
+            return vec![];
+        }
         let mut free = self.cpus.free();
-        let mut held: Vec<(Time, Vec<u32>)> = match early.is_empty() {
-            true => vec![],
-            false => self.running.iter().filter_map(|number| self.holding(*number)).collect(),
-        };
+        let mut held: Vec<(Time, Vec<u32>)> =
+            self.running.iter().filter_map(|number| self.holding(*number)).collect();
         let mut windows = vec![];
         for (start, record) in early {
             for (_, cpus) in held.extract_if(.., |(end, _)| *end <= start) {
