@@ -48,10 +48,15 @@ pub(crate) struct Life {
 impl Life {
     /// With one queue of `miser` over the first `pool` of so many processors; jobs run ahead of their windows on all of them.
     pub(crate) fn new(pool: u64, machine: u32) -> Life {
+        Life::of_policy("miser", pool, machine)
+    }
+
+    /// The same with another policy.
+    pub(crate) fn of_policy(policy: &str, pool: u64, machine: u32) -> Life {
         let amount = Resources::cpus(pool).with(Kind::Memory, MEMORY);
         let queue = Queue {
             name: "batch".into(),
-            policy: "miser".parse().unwrap(),
+            policy: policy.parse().unwrap(),
             pool: Calendar::constant(amount),
             default_time: None,
             most_time: None,

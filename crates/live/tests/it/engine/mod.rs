@@ -4,4 +4,6 @@ mod capacity;
 
 mod ahead;
 
+mod suspended;
+
 mod life;
