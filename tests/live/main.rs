@@ -19,3 +19,9 @@ mod crowd;
 mod requests;
 
 mod steps;
+
+mod early;
+
+mod policies;
+
+mod reload;

@@ -162,6 +162,15 @@ impl Daemon {
         self.client().jobs(&filter).expect("a list")
     }
 
+    /// The first number that a job wrote to this file: its process.
+    #[track_caller]
+    pub(crate) fn pid_in(&self, name: &str) -> u32 {
+        until("it writes its number", SOON, || {
+            let text = fs::read_to_string(self.path(name)).ok()?;
+            text.ends_with('\n').then(|| text.lines().next()?.parse().ok())?
+        })
+    }
+
     pub(crate) fn log(&self) -> String {
         log_of(self.folder.path())
     }

@@ -42,17 +42,19 @@ mod prune;
 
 mod start;
 
+mod ahead;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{JobId, Span, System, Time, Violation};
 use tokio::sync::oneshot;
 
-pub use hands::{Action, Attempt, Hands, Launch, Outcome};
+pub use hands::{Action, Ahead, Attempt, Critical, Hands, Launch, Meanwhile, Outcome};
 pub use journal::{
     AmendedLine, EarlyLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine,
     RoundLine,
 };
-pub use record::{Ending, Record, Run, Stands, ToldAt};
+pub use record::{Ending, Record, Run, Stands, ToldAhead, ToldAt};
 pub use saved::{SavedBroken, SavedEntry, SavedRequest};
 pub use setup::{Queue, Setup};
 pub use start::{About, attempts};
@@ -168,6 +170,8 @@ struct Turn {
     /// Records that are over, which leave the memory when they are on disk.
     over: BTreeMap<i64, Record>,
     actions: Vec<(Attempt, Action)>,
+    /// Jobs whose windows began by themselves, until the system has started them.
+    begun: BTreeMap<i64, Critical>,
     answers: Vec<(Answer, Result<Reply, Problem>)>,
     /// Something is to be written down that is in no row.
     meta_changed: bool,
@@ -193,6 +197,7 @@ impl<H: Hands> Engine<H> {
             }
         }
         self.play_all(now, overs.clone(), rest)?;
+        self.tell_ahead();
         match self.write_down(now) {
             Ok(()) => self.carry_out(now),
             Err(error @ StoreError::Full) => return self.take_back(now, &error, overs),
@@ -221,7 +226,7 @@ impl<H: Hands> Engine<H> {
         rest: Vec<Input>,
     ) -> Result<(), EngineError> {
         if rest.iter().any(|input| matches!(input, Input::Slept)) {
-            self.away(now, overs)?;
+            self.away(now, Meanwhile { over: overs, critical: vec![] })?;
         } else {
             let at = |outcome: &Outcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);
             let mut overs: Vec<_> = overs.into_iter().map(|(attempt, o)| (at(&o), attempt, o)).collect();

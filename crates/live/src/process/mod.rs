@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-use miserly_launch::{Found, Launcher, LostTo, find};
+use miserly_launch::{Found, Launcher, LostTo, Reply, Shim, Told, find};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::{Begin, Worker};
 use crate::clock::BootClock;
-use crate::engine::{Action, Attempt, Hands, Input, Outcome};
+use crate::engine::{Action, Attempt, Critical, Hands, Input, Meanwhile, Outcome};
 use crate::model::{Failure, LostBy, Unenforced};
 
 /// Starts, stops and ends the processes of jobs, each attempt in a folder of its own.
@@ -52,13 +52,16 @@ impl Processes {
         Processes { home, reports, workers: BTreeMap::new(), wakers: BTreeMap::new() }
     }
 
-    /// Takes up the attempts that a daemon before this one left, and says which of them are over. It may take some seconds,
-    /// where processes are slow to die.
-    pub fn take_up(&mut self, attempts: &[Attempt]) -> Vec<(Attempt, Outcome)> {
-        let mut over = vec![];
+    /// Takes up the attempts that a daemon before this one left, and says which of them are over and which are in a window. It may
+    /// take some seconds, where processes are slow to die.
+    pub fn take_up(&mut self, attempts: &[Attempt]) -> Meanwhile {
+        let (mut over, mut critical) = (vec![], vec![]);
         for attempt in attempts {
             match found(&self.home, *attempt) {
-                Ok(Found::Alive(shim)) => self.employ(*attempt, Begin::Alive(Box::new(shim))),
+                Ok(Found::Alive(mut shim)) => {
+                    critical.extend(in_window(self.home.clock, *attempt, &mut shim));
+                    self.employ(*attempt, Begin::Alive(Box::new(shim)));
+                }
                 Ok(found) => {
                     over.push((*attempt, outcome(&self.home, found)));
                     self.employ(*attempt, Begin::Over);
@@ -72,7 +75,7 @@ impl Processes {
                 }
             }
         }
-        over
+        Meanwhile { over, critical }
     }
 
     fn employ(&mut self, attempt: Attempt, begin: Begin) {
@@ -154,6 +157,12 @@ fn folder(home: &Path, attempt: Attempt) -> PathBuf {
 
 fn found(home: &Home, attempt: Attempt) -> Result<Found, miserly_launch::FindError> {
     find(&folder(&home.folder, attempt))
+}
+
+/// The window that an attempt is in, as its shim has it. A shim that does not answer has nothing to say.
+fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<Critical> {
+    let Ok(Reply::Done(state)) = shim.tell(&Told::Hello) else { return None };
+    Some(Critical { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
 }
 
 /// What became of an attempt that is not alive.

@@ -2,10 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 use miserly_live::clock::{BootClock, Clock, Mark};
-use miserly_live::engine::{About, Engine};
+use miserly_live::engine::{About, Engine, Meanwhile};
 use miserly_live::store::Store;
 
-use crate::engine::{Idle, MINUTE, at, setup};
+use crate::idle::{Idle, MINUTE, at, setup};
 
 /// A step of the wall is no time that passes: not while the machine is up, and not when it is started again.
 #[test]
@@ -17,7 +17,7 @@ fn what_the_wall_was_set_by_has_not_passed_after_a_restart_of_the_machine() {
     let first = Mark { boot: "one".into(), offset: 0, ticks: 0, wall: noon.as_microsecond() };
     let about = About { mark: Some(first), ..About::default() };
     let mut engine = Engine::open(setup(), about, store, Idle, at(0, noon)).expect("an engine");
-    engine.begin(at(0, noon), vec![]).expect("it begins");
+    engine.begin(at(0, noon), Meanwhile::default()).expect("it begins");
     // In ten minutes the wall goes on by an hour and ten.
     engine.go(at(10, noon + minutes(70))).expect("it goes");
     drop(engine);

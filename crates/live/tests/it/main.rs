@@ -4,6 +4,8 @@
 
 mod engine;
 
+mod idle;
+
 mod clock;
 
 mod pools;

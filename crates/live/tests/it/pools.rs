@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 use miserly_live::clock::Now;
-use miserly_live::engine::{About, Engine, Input};
+use miserly_live::engine::{About, Engine, Input, Meanwhile};
 use miserly_live::model::Submission;
 use miserly_live::service::{Caller, Question, Reply};
 use miserly_live::store::Store;
 use tokio::sync::oneshot;
 
-use crate::engine::{Idle, MINUTE, at, setup};
+use crate::idle::{Idle, MINUTE, at, setup};
 
 /// What the engine answers.
 fn ask(engine: &mut Engine<Idle>, now: Now, question: Question) -> Reply {
@@ -32,7 +32,7 @@ fn windows_are_taken_from_the_pool_and_given_back() {
     let store = Store::open(folder.path()).expect("a new state");
     let now = at(1, Timestamp::UNIX_EPOCH);
     let mut engine = Engine::open(setup(), About::default(), store, Idle, now).expect("an engine");
-    engine.begin(now, vec![]).expect("it begins");
+    engine.begin(now, Meanwhile::default()).expect("it begins");
     for (cpus, minutes) in [(3, 10.0), (2, 5.0), (1, 20.0)] {
         let command = vec!["/bin/true".to_owned()];
         let job = Submission {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use jiff::Timestamp;
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_live::clock::Now;
-use miserly_live::engine::{About, Action, Attempt, Engine, Hands, Input, Outcome, Queue, Setup};
+use miserly_live::engine::{About, Action, Attempt, Engine, Hands, Input, Meanwhile, Outcome, Queue, Setup};
 use miserly_live::model::{Array, Exit, Problem, ProblemCode, Submission};
 use miserly_live::service::{Caller, Filter, Question, Reply};
 use miserly_live::store::Store;
@@ -54,7 +54,7 @@ fn open(folder: &Path, keep: Option<i64>, hands: Forgets, now: Now) -> Engine<Fo
         keep_history: keep.map(Span::from_ticks),
     };
     let mut engine = Engine::open(setup, About::default(), Store::open(folder).unwrap(), hands, now).unwrap();
-    engine.begin(now, vec![]).unwrap();
+    engine.begin(now, Meanwhile::default()).unwrap();
     engine
 }
 

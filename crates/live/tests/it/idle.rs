@@ -34,6 +34,7 @@ pub(crate) fn setup() -> Setup {
         handover: Span::ZERO,
         alone: Span::ZERO,
         early: None,
+        keep_history: None,
     }
 }
 
