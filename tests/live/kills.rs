@@ -6,10 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_live::client::ClientError;
-use miserly_live::model::{Failure, JobView, LostBy, Phase, ToldWhy};
+use miserly_live::engine::SavedBroken;
+use miserly_live::model::{Exit, Failure, JobView, LateStart, LostBy, Phase, Submission, ToldWhy};
 use rustix::process::{Signal, kill_process};
 
-use crate::support::{Daemon, Draws, SOON, is_over, now, processes, rounds, sh, until};
+use crate::support::{Daemon, Draws, Promises, SOON, is_over, now, processes, rounds, sh, until};
 
 /// Says who ran: a line with the job and its attempt. Short lines that are appended do not mix.
 const SIGN: &str = "echo $MISERLY_JOB_ID $MISERLY_ATTEMPT >> ran; sleep 0.0";
@@ -33,6 +34,7 @@ fn nothing_accepted_is_lost_or_run_twice_whatever_is_killed() {
     }
     daemon.wait_for_all();
     check(&daemon, &accepted);
+    check_promises(&mut daemon);
 }
 
 /// Submits jobs while something is killed at a random moment; the numbers of those that were accepted.
@@ -42,7 +44,7 @@ fn load_and_kill(daemon: &mut Daemon, draws: &mut Draws, victim: Victim, round: 
     let load = thread::spawn(move || {
         let mut accepted = vec![];
         for nth in 0..12 {
-            let job = miserly_live::model::Submission {
+            let job = Submission {
                 directory: folder.clone(),
                 restartable: nth % 4 == 3,
                 ..sh(&format!("{SIGN}{}", nth % 5), 5.0)
@@ -98,20 +100,46 @@ fn check(daemon: &Daemon, accepted: &[i64]) {
     for job in jobs.values() {
         let by_shim = matches!(job.phase, Phase::Lost { why: LostBy::Shim, .. });
         let done = matches!(job.phase, Phase::Done { .. });
-        // A shim that was killed before it had begun.
+        // A shim that was killed before it had begun, again and again; it may have run before that, if it is restartable.
         let never = matches!(job.phase, Phase::Failed { why: Failure::System, .. });
-        assert!(!never || !ran.contains_key(&job.number), "job {} ran: {:?}", job.number, job.phase);
+        let last = ran.get(&job.number).and_then(|attempts| attempts.last());
+        assert!(!never || last != Some(&job.attempts), "job {} ran: {:?}", job.number, job.phase);
         assert!(done || by_shim || never, "job {} came to {:?}", job.number, job.phase);
-        assert!(!done || ran.contains_key(&job.number), "job {} is done, and never ran", job.number);
+        // What is still the shim until it becomes the job's command may have been the one that was killed.
+        let at_birth = matches!(job.phase, Phase::Done { exit: Exit::Signal(9), .. });
+        let ran = ran.contains_key(&job.number);
+        assert!(!done || ran || at_birth, "job {} never ran: {:?}", job.number, job.phase);
         assert!(job.late.is_none_or(|late| late.why == ToldWhy::Away), "job {} {:?}", job.number, job.late);
     }
+}
+
+/// Nobody started past a promise but those for whom nobody was there; and what is counted is what happened.
+fn check_promises(daemon: &mut Daemon) {
+    let status = daemon.client().status().expect("a status");
+    let shown: BTreeMap<i64, LateStart> =
+        daemon.history().into_iter().filter_map(|job| Some((job.number, job.late?))).collect();
+    daemon.stop();
+    let promises = Promises::of(&daemon.state());
+    let counted = (promises.given, promises.broken, promises.late.len() as u64);
+    assert_eq!((status.promises, status.broken, status.late), counted);
+    let others = promises.late.iter().find(|(.., why)| *why != SavedBroken::Away);
+    assert_eq!(others, None, "late, and the daemon was there");
+    // A job that was submitted once more may have been late twice; what is shown is the last time.
+    let late: BTreeMap<i64, i64> = promises.late.iter().map(|(job, by, _)| (*job, *by)).collect();
+    let ticks = |late: &LateStart| (late.by * 1e6).round();
+    assert!(
+        late.iter()
+            .map(|(job, by)| (*job, *by as f64))
+            .eq(shown.iter().map(|(job, late)| (*job, ticks(late)))),
+        "{late:?} is shown as {shown:?}"
+    );
 }
 
 #[test]
 fn a_job_runs_on_without_its_daemon_and_the_next_one_adopts_it() {
     let mut daemon = Daemon::of_policy("miser");
     let script = "echo $$ >> pid; while [ ! -e go ]; do sleep 0.05; done; exit 7";
-    let job = miserly_live::model::Submission { directory: daemon.path(""), ..sh(script, 600.0) };
+    let job = Submission { directory: daemon.path(""), ..sh(script, 600.0) };
     let number = daemon.submit(&job);
     let pid = || fs::read_to_string(daemon.path("pid")).ok().filter(|text| text.ends_with('\n'));
     let first = until("it runs", SOON, pid);
@@ -120,11 +148,7 @@ fn a_job_runs_on_without_its_daemon_and_the_next_one_adopts_it() {
     assert!(matches!(daemon.job(number).phase, Phase::Critical(_)), "{:?}", daemon.job(number).phase);
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(number);
-    assert!(
-        matches!(ended.phase, Phase::Done { exit: miserly_live::model::Exit::Code(7), .. }),
-        "{:?}",
-        ended.phase
-    );
+    assert!(matches!(ended.phase, Phase::Done { exit: Exit::Code(7), .. }), "{:?}", ended.phase);
     assert_eq!(fs::read_to_string(daemon.path("pid")).ok(), Some(first));
 }
 
@@ -132,15 +156,11 @@ fn a_job_runs_on_without_its_daemon_and_the_next_one_adopts_it() {
 fn what_came_due_while_the_daemon_was_away_starts_first_thing_and_is_late_for_that() {
     let mut daemon = Daemon::of_policy("miser");
     let cpus = u64::try_from(crate::support::cpus().len()).expect("a number of processors");
-    let all = |script: &str, time| miserly_live::model::Submission {
-        cpus,
-        no_opportunistic: true,
-        ..sh(script, time)
-    };
-    let signs =
-        miserly_live::model::Submission { directory: daemon.path(""), ..all("touch runs; sleep 0.5", 2.0) };
+    let all = |script: &str, time| Submission { cpus, no_opportunistic: true, ..sh(script, time) };
+    let signs = Submission { directory: daemon.path(""), ..all("touch runs; sleep 0.5", 2.0) };
     let first = daemon.submit(&signs);
-    let second = daemon.submit(&all("true", 2.0));
+    // Long enough that a slow launch is no end of its window.
+    let second = daemon.submit(&all("true", 30.0));
     let promised = daemon.job(second).promise.expect("miser promises").now.start;
     until("the first one runs", SOON, || daemon.path("runs").exists().then_some(()));
     daemon.kill();
@@ -154,6 +174,8 @@ fn what_came_due_while_the_daemon_was_away_starts_first_thing_and_is_late_for_th
     let late = second.late.expect("it is late");
     assert!(late.why == ToldWhy::Away && late.by >= 0.2, "{late:?}");
     assert!(began.elapsed() < SOON);
+    assert_eq!(daemon.client().status().expect("a status").late, 1);
+    check_promises(&mut daemon);
 }
 
 #[test]
@@ -165,5 +187,28 @@ fn a_job_whose_window_passed_before_it_was_launched_gets_another() {
     thread::sleep(Duration::from_millis(1500));
     daemon.start();
     let ended = daemon.wait(number).phase;
-    assert!(matches!(ended, Phase::Done { exit: miserly_live::model::Exit::Code(7), .. }), "{ended:?}");
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+}
+
+/// It comes back under another name in the ledger than the one that it leaves under.
+#[test]
+fn a_job_that_was_run_again_is_known_to_the_next_daemon() {
+    let mut daemon = Daemon::of_policy("miser");
+    let first = daemon.submit(&sh("sleep 0.2", 60.0));
+    let again = Submission {
+        directory: daemon.path(""),
+        restartable: true,
+        ..sh(&format!("{SIGN}; sleep 60"), 70.0)
+    };
+    let again = daemon.submit(&again);
+    daemon.wait(first);
+    let runs = || fs::read_to_string(daemon.path("ran")).map_or(0, |text| text.lines().count());
+    until("it runs", SOON, || (runs() == 1).then_some(()));
+    daemon.client().requeue(again).expect("it can be run again");
+    until("it runs again", SOON, || (runs() == 2).then_some(()));
+    daemon.kill();
+    daemon.start();
+    assert!(matches!(daemon.job(again).phase, Phase::Critical(_)), "{:?}", daemon.job(again).phase);
+    daemon.client().cancel(again, false).expect("it can be cancelled");
+    assert!(matches!(daemon.wait(again).phase, Phase::Killed { .. }));
 }

@@ -13,3 +13,15 @@ mod kills;
 mod real;
 
 mod damage;
+
+mod crowd;
+
+mod requests;
+
+mod steps;
+
+mod early;
+
+mod policies;
+
+mod reload;

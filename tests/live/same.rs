@@ -106,7 +106,7 @@ fn meddle(client: &Client, draws: &mut Draws, job: i64) {
 }
 
 /// What `miserly replay` says of a state; its exit code says the same.
-fn play(state: &Path) -> Value {
+pub(crate) fn play(state: &Path) -> Value {
     let output = miserly(&["replay", "--json", "--state", &state.to_string_lossy()]);
     let played: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("no answer: {}", String::from_utf8_lossy(&output.stderr)));

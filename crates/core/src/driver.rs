@@ -224,7 +224,12 @@ impl Driver {
 
     fn end(&mut self, now: Time, ended: Ended) -> Result<(), Violation> {
         // Whoever was taken off the machine at this instant may have ended in it all the same.
-        if self.known(now, ended.job)?.stopped_before(now) {
+        let entry = self.known(now, ended.job)?;
+        let stopped = entry.stopped_before(now);
+        if stopped && matches!(entry.state, State::Suspended { .. }) {
+            return self.end_ahead(now, ended.job);
+        }
+        if stopped {
             return Err(self.source_error(now, Some(ended.job), Rule::NotRunning));
         }
         if self.known(now, ended.job)?.fills(now) {
@@ -235,7 +240,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes a job out that was done before its start: no policy knows of ends of jobs that wait.
+    /// Takes a job out that was done before its start, or that somebody ended while it was suspended: no policy knows of ends of
+    /// jobs that hold no processors.
     fn end_ahead(&mut self, now: Time, job: JobId) -> Result<(), Violation> {
         self.ledger.end(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
         self.policy.rebuild(now, &self.ledger);

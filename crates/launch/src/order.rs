@@ -85,14 +85,28 @@ pub enum Mode {
     Early {
         /// The processors on which it may run, by number.
         cpus: Vec<u32>,
+        /// Its window, as far as it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<Window>,
     },
+}
+
+/// A window that has not begun. Where no daemon says otherwise, the shim begins and ends it by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// When it begins.
+    pub start: BootTime,
+    /// When it ends.
+    pub end: BootTime,
+    /// The processors that are the job's own in it, by number.
+    pub cpus: Vec<u32>,
 }
 
 impl Mode {
     /// The processors on which the job may run.
     pub fn cpus(&self) -> &[u32] {
         match self {
-            Mode::Critical { cpus, .. } | Mode::Early { cpus } => cpus,
+            Mode::Critical { cpus, .. } | Mode::Early { cpus, .. } => cpus,
         }
     }
 
@@ -101,6 +115,14 @@ impl Mode {
         match self {
             Mode::Critical { end, .. } => Some(*end),
             Mode::Early { .. } => None,
+        }
+    }
+
+    /// The window, if it is still to begin, as far as it is known.
+    pub fn window(&self) -> Option<&Window> {
+        match self {
+            Mode::Critical { .. } => None,
+            Mode::Early { window, .. } => window.as_ref(),
         }
     }
 }
@@ -156,6 +178,7 @@ impl Order {
             return Err(OrderError::Relative(self.cwd.clone()));
         }
         check_cpus(self.mode.cpus())?;
+        self.mode.window().map_or(Ok(()), |window| check_cpus(&window.cpus))?;
         check_range("the umask", self.umask.into(), 0..=0o777, "0 to 0o777")?;
         check_range("nice", self.nice.into(), 0..=19, "0 to 19")?;
         self.check_strings()

@@ -60,28 +60,60 @@ pub enum Unenforced {
     Sessions,
 }
 
+impl Unenforced {
+    /// All there are.
+    pub const ALL: [Unenforced; 9] = [
+        Unenforced::Memory,
+        Unenforced::MemorySum,
+        Unenforced::Strangers,
+        Unenforced::Moves,
+        Unenforced::LeavesSession,
+        Unenforced::ShimKilled,
+        Unenforced::OtherRights,
+        Unenforced::StaysIdle,
+        Unenforced::Sessions,
+    ];
+
+    /// What it is about, in a few words that do not change.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Unenforced::Memory => "memory",
+            Unenforced::MemorySum => "memory-of-all-processes",
+            Unenforced::Strangers => "strangers-on-cpus",
+            Unenforced::Moves => "moves-to-other-cpus",
+            Unenforced::LeavesSession => "processes-that-leave",
+            Unenforced::ShimKilled => "shim-killed",
+            Unenforced::OtherRights => "programs-of-other-users",
+            Unenforced::StaysIdle => "stays-in-idle-class",
+            Unenforced::Sessions => "sessions-weighed-first",
+        }
+    }
+}
+
 impl Launcher {
+    /// The processors on which it may run things, by number.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn cpus() -> io::Result<Vec<u32>> {
+        Ok(cpus::of(None)?)
+    }
+
     /// Finds out by trying.
     ///
     /// # Errors
     /// If the kernel does not tell on which processors this program may run.
     pub fn probe() -> io::Result<Abilities> {
-        let cpus = cpus::of(None)?;
+        let cpus = Launcher::cpus()?;
         let leaves_idle = leaves_idle();
         let weighs =
             fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|on| on.trim() != "0");
-        let unenforced = [
-            Some(Unenforced::Memory),
-            Some(Unenforced::MemorySum),
-            Some(Unenforced::Strangers),
-            Some(Unenforced::Moves),
-            Some(Unenforced::LeavesSession),
-            Some(Unenforced::ShimKilled),
-            Some(Unenforced::OtherRights),
-            (!leaves_idle).then_some(Unenforced::StaysIdle),
-            weighs.then_some(Unenforced::Sessions),
-        ];
-        Ok(Abilities { cpus, leaves_idle, unenforced: unenforced.into_iter().flatten().collect() })
+        let unenforced = Unenforced::ALL.into_iter().filter(|what| match what {
+            Unenforced::StaysIdle => !leaves_idle,
+            Unenforced::Sessions => weighs,
+            _ => true,
+        });
+        Ok(Abilities { cpus, leaves_idle, unenforced: unenforced.collect() })
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::end::{Cause, End};
+use crate::order::Window;
 use crate::time::BootTime;
 
 /// What a shim is told.
@@ -25,6 +26,9 @@ pub enum Told {
         /// The end of the window.
         end: BootTime,
     },
+    /// The window is then, for a job that is ahead of it: it begins by itself where no daemon begins it. One that has begun by itself
+    /// goes on, and has that end.
+    Window(Window),
     /// Other processors, from now on.
     Cpus {
         /// The processors, by number.
@@ -122,6 +126,9 @@ pub struct State {
     pub cpus: Vec<u32>,
     /// The end of its window, if it has begun.
     pub end: Option<BootTime>,
+    /// Its window, if that has not begun and is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
 }
 
 /// What a job does.

@@ -7,7 +7,7 @@
 
 use jiff::Timestamp;
 use miserly_core::{Span, Time};
-use rustix::time::{ClockId, clock_gettime};
+use miserly_launch::BootTime;
 use serde::{Deserialize, Serialize};
 
 /// What tells the time.
@@ -19,11 +19,15 @@ pub trait Clock: Send {
     fn wall(&self) -> Timestamp;
 }
 
+/// Where wall time is read: [`Timestamp::now`], but for tests, whose wall may step.
+pub type Wall = fn() -> Timestamp;
+
 /// The machine's clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct BootClock {
     /// Ticks at the moment when the machine was started.
     offset: i64,
+    wall: Wall,
 }
 
 /// What has to be stored for ticks to go on.
@@ -39,20 +43,29 @@ pub struct Mark {
     pub wall: i64,
 }
 
+impl Mark {
+    /// The mark of a later moment, with the wall as it is then: it may have been set since, and what it was set by is no time that
+    /// passed.
+    #[must_use]
+    pub fn at(&self, ticks: Time, now: Now) -> Mark {
+        Mark { ticks: ticks.ticks(), wall: now.wall_at(ticks).as_microsecond(), ..self.clone() }
+    }
+}
+
 impl BootClock {
     /// The clock of a new state: it begins now.
-    pub fn start() -> BootClock {
-        BootClock { offset: -boot_ticks() }
+    pub fn start(wall: Wall) -> BootClock {
+        BootClock { offset: -boot_ticks(), wall }
     }
 
     /// Goes on from a mark. Over a restart of the machine as much time has passed as wall time says, and none, if that went
     /// back.
-    pub fn resume(mark: &Mark, boot: &str, wall: Timestamp) -> BootClock {
+    pub fn resume(mark: &Mark, boot: &str, wall: Wall) -> BootClock {
         if mark.boot == boot {
-            return BootClock { offset: mark.offset };
+            return BootClock { offset: mark.offset, wall };
         }
-        let away = wall.as_microsecond().saturating_sub(mark.wall).max(0);
-        BootClock { offset: mark.ticks.saturating_add(away).saturating_sub(boot_ticks()) }
+        let away = wall().as_microsecond().saturating_sub(mark.wall).max(0);
+        BootClock { offset: mark.ticks.saturating_add(away).saturating_sub(boot_ticks()), wall }
     }
 
     /// What to store.
@@ -77,14 +90,13 @@ impl Clock for BootClock {
     }
 
     fn wall(&self) -> Timestamp {
-        Timestamp::now()
+        (self.wall)()
     }
 }
 
 /// Microseconds on the kernel's boot-time clock.
 fn boot_ticks() -> i64 {
-    let time = clock_gettime(ClockId::Boottime);
-    time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1000)
+    BootTime::now().0
 }
 
 /// Ticks and wall time at one moment: all instants of one answer are shown by the same.
@@ -120,19 +132,19 @@ mod tests {
 
     #[test]
     fn ticks_go_on_over_a_restart_of_the_daemon_and_of_the_machine() {
-        let first = BootClock::start();
+        let first = BootClock::start(Timestamp::now);
         let mark = first.mark("one".into());
         assert!(first.now() < Time::from_ticks(10_000_000));
         // Whatever the wall says, as long as the machine is up.
-        let again = BootClock::resume(&mark, "one", Timestamp::MIN);
+        let again = BootClock::resume(&mark, "one", || Timestamp::MIN);
         assert!(
             again.now() >= Time::from_ticks(mark.ticks)
                 && again.now() < Time::from_ticks(mark.ticks + 10_000_000)
         );
-        let wall = Timestamp::from_microsecond(mark.wall + 3_600_000_000).unwrap();
-        let rebooted = BootClock::resume(&mark, "two", wall);
+        let an_hour_ago = Mark { wall: mark.wall - 3_600_000_000, ..mark.clone() };
+        let rebooted = BootClock::resume(&an_hour_ago, "two", Timestamp::now);
         assert!(rebooted.now() >= Time::from_ticks(mark.ticks + 3_600_000_000));
-        let set_back = BootClock::resume(&mark, "two", Timestamp::UNIX_EPOCH);
+        let set_back = BootClock::resume(&mark, "two", || Timestamp::UNIX_EPOCH);
         assert!(set_back.now() >= Time::from_ticks(mark.ticks));
     }
 

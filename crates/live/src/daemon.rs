@@ -5,15 +5,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use miserly_core::{Filler, Kind, Resources};
+use miserly_core::{Filler, Kind, Resources, Span, Time};
+use miserly_pools::monday;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::api::{self, BindError};
-use crate::clock::{BootClock, Mark, Now};
-use crate::config::{Access, Configuration};
+use crate::clock::{BootClock, Mark, Now, Wall};
+use crate::config::Configuration;
 use crate::engine::{About, Engine, EngineError, Input, Queue, Setup};
 use crate::model::{Problem, ProblemCode};
 use crate::process::Processes;
@@ -36,6 +37,8 @@ pub struct Options {
     pub file: Option<PathBuf>,
     /// The program that is the shim when it is called `PROGRAM shim FOLDER`.
     pub exe: PathBuf,
+    /// Where it reads wall time.
+    pub wall: Wall,
 }
 
 /// Why a daemon ended.
@@ -98,7 +101,7 @@ async fn daemon(
     let (sender, mut inputs) = unbounded_channel();
     // The state first: whoever has it is the daemon.
     let store = Store::open(&options.configuration.state)?;
-    let socket = api::bind(&options.configuration.socket, access(options.configuration.access))?;
+    let socket = api::bind(&options.configuration.socket, options.configuration.access)?;
     let (mut engine, clock) = engine(&options, store, sender.clone())?;
     let signals = Signals::new().map_err(system("cannot wait for signals"))?;
     let (stop, stopped) = oneshot::channel::<()>();
@@ -125,8 +128,8 @@ fn engine(
         .map_err(system("cannot read the boot's name"))?;
     let boot = boot.trim();
     let mark = store.meta("clock")?.and_then(|text| serde_json::from_str::<Mark>(&text).ok());
-    let clock =
-        mark.map_or_else(BootClock::start, |mark| BootClock::resume(&mark, boot, jiff::Timestamp::now()));
+    let wall = options.wall;
+    let clock = mark.map_or_else(|| BootClock::start(wall), |mark| BootClock::resume(&mark, boot, wall));
     let attempts = options.configuration.state.join("attempts");
     make_folder(&attempts)?;
     let mut hands =
@@ -206,11 +209,11 @@ fn reload(
 /// The set-up in ticks: calendars are about wall time, as it is now.
 fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
     let now = Now::of(&clock);
-    let zero = now.wall.as_microsecond().saturating_sub(now.ticks.ticks());
+    let monday = monday(Span::from_ticks(now.wall.as_microsecond()) - (now.ticks - Time::ZERO));
     let queue = |queue: &crate::config::Queue| Queue {
         name: queue.name.clone(),
         policy: queue.policy.clone(),
-        pool: queue.pool.calendar(zero),
+        pool: queue.pool.calendar(monday),
         default_time: queue.default_time,
         most_time: queue.most_time,
         default_memory: queue.default_memory,
@@ -225,6 +228,7 @@ fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
         alone: configuration.alone,
         early: early(configuration, early_cpus.len()),
         early_cpus,
+        keep_history: configuration.keep_history,
     }
 }
 
@@ -235,13 +239,6 @@ fn early(configuration: &Configuration, cpus: usize) -> Option<Filler> {
     let machine = Resources::cpus(cpus as u64).with(Kind::Memory, memory);
     let may = configuration.opportunistic && crate::process::leaves_idle();
     may.then_some(Filler { lead: configuration.parking_lead, machine })
-}
-
-const fn access(access: Access) -> api::Access {
-    match access {
-        Access::Own => api::Access::Own,
-        Access::Everybody => api::Access::Everybody,
-    }
 }
 
 /// What a signal says.

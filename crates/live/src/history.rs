@@ -139,19 +139,12 @@ pub fn past(folder: &Path) -> Result<Vec<Past>, HistoryError> {
 impl Told {
     fn past(self, number: i64, uid: u32, queue: String) -> Option<Past> {
         let Stands::Over(phase) = self.stands else { return None };
-        let (started, ended, outcome) = match phase {
-            Phase::Done { start, end, exit } => (Some(start), end, Outcome::Done(exit)),
-            Phase::Killed { start, end, by, .. } => (start, end, Outcome::Killed(by)),
-            Phase::Failed { at, .. } => (None, at, Outcome::Failed),
-            Phase::Lost { at, .. } => (None, at, Outcome::Lost),
-            // No job that is over is in any of these.
-            Phase::Held
-            | Phase::Batch
-            | Phase::Opportunistic { .. }
-            | Phase::Critical(_)
-            | Phase::Suspended(_) => {
-                return None;
-            }
+        let ended = phase.ended()?;
+        let (started, outcome) = match phase {
+            Phase::Done { start, exit, .. } => (Some(start), Outcome::Done(exit)),
+            Phase::Killed { start, by, .. } => (start, Outcome::Killed(by)),
+            Phase::Failed { .. } => (None, Outcome::Failed),
+            _ => (None, Outcome::Lost),
         };
         Some(Past {
             number,

@@ -1,21 +1,83 @@
-//! Names of users.
+//! Users and groups by number and name, as the machine's files know them.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::{LazyLock, Mutex};
 
 /// The names that were looked up. A machine has few users, and they keep their names.
-static KNOWN: LazyLock<Mutex<BTreeMap<u32, String>>> = LazyLock::new(Mutex::default);
+static NAMES: LazyLock<Mutex<BTreeMap<u32, String>>> = LazyLock::new(Mutex::default);
 
 /// The user's name, or the number, where it has none.
 pub(crate) fn name(uid: u32) -> String {
-    let Ok(mut known) = KNOWN.lock() else { return uid.to_string() };
-    known.entry(uid).or_insert_with(|| look_up(uid).unwrap_or_else(|| uid.to_string())).clone()
+    let look_up = || Known::read().name(uid).unwrap_or_else(|| uid.to_string());
+    let Ok(mut names) = NAMES.lock() else { return look_up() };
+    names.entry(uid).or_insert_with(look_up).clone()
 }
 
-fn look_up(uid: u32) -> Option<String> {
-    let users = fs::read_to_string("/etc/passwd").ok()?;
-    let line =
-        users.lines().find(|line| line.split(':').nth(2).and_then(|of| of.parse().ok()) == Some(uid))?;
-    line.split(':').next().map(str::to_owned)
+/// The machine's files of users and groups, as they were when they were read. One that cannot be read names nobody.
+pub(crate) struct Known {
+    passwd: String,
+    group: String,
+}
+
+impl Known {
+    pub(crate) fn read() -> Known {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        Known { passwd: read("/etc/passwd"), group: read("/etc/group") }
+    }
+
+    fn name(&self, uid: u32) -> Option<String> {
+        let user = self.users().find(|user| user.number == Some(uid))?;
+        Some(user.name.to_owned())
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Option<u32> {
+        self.users().find(|user| user.name == name)?.number
+    }
+
+    /// The members of the group with that name and number: whoever it names, and whoever has it for a first group.
+    pub(crate) fn members(&self, is_it: impl Fn(&str, &str) -> bool) -> Option<Vec<u32>> {
+        let (number, named) = self.group.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let (name, _, number) = (fields.next()?, fields.next()?, fields.next()?);
+            is_it(name, number).then(|| (number, fields.next().unwrap_or_default()))
+        })?;
+        let first = self.users().filter(|user| user.group == number).filter_map(|user| user.number);
+        Some(named.split(',').filter_map(|name| self.number(name)).chain(first).collect())
+    }
+
+    fn users(&self) -> impl Iterator<Item = User<'_>> {
+        self.passwd.lines().filter_map(|line| {
+            let mut fields = line.split(':');
+            let (name, _, number) = (fields.next()?, fields.next()?, fields.next()?);
+            Some(User { name, number: number.parse().ok(), group: fields.next()? })
+        })
+    }
+}
+
+/// A line of the file of users.
+struct User<'a> {
+    name: &'a str,
+    number: Option<u32>,
+    /// The number of the first group.
+    group: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_named_or_have_it_first() {
+        let known = Known {
+            passwd: "root:x:0:0::/:\nann:x:1001:50::/:\nbob:x:1002:60::/:\neve:x:1003:50::/:\nodd\n".into(),
+            group: "lab:x:50:bob\nempty:x:70:\n".into(),
+        };
+        let named = |group: &str| known.members(|name, _| name == group);
+        assert_eq!(named("lab"), Some(vec![1002, 1001, 1003]));
+        assert_eq!(known.members(|_, number| number == "50"), named("lab"));
+        assert_eq!([named("empty"), named("nobody")], [Some(vec![]), None]);
+        assert_eq!(["bob", "zoe", "odd"].map(|name| known.number(name)), [Some(1002), None, None]);
+        assert_eq!([1003, 7].map(|uid| known.name(uid)), [Some("eve".to_owned()), None]);
+    }
 }

@@ -20,8 +20,9 @@ pub fn check(file: &PoolsFile, machine: &Resources) -> Result<Pools, Problem> {
         None => (Week::constant(*machine), file.queues.first().map_or(0..0, Spanned::span)),
         Some(written) => {
             let pool = written.get_ref();
-            let (cpus, memory, calendar) = (&pool.cpus, pool.memory.as_ref(), &pool.calendar[..]);
-            let week = Written { whose: "pool".into(), cpus, memory, calendar }.week(ahead)?;
+            let (cpus, memory, calendar) = (Some(&pool.cpus), pool.memory.as_ref(), &pool.calendar[..]);
+            let whose = "pool".into();
+            let week = Written { whose, cpus, memory, calendar, otherwise: Resources::NONE }.week(ahead)?;
             (week, written.span())
         }
     };
@@ -38,12 +39,12 @@ pub fn check(file: &PoolsFile, machine: &Resources) -> Result<Pools, Problem> {
 fn queues(file: &PoolsFile, pool: &Week, ahead: i32) -> Result<Vec<QueueSpec>, Problem> {
     if file.queues.is_empty() {
         let (name, week) = ("batch".into(), pool.clone());
-        return Ok(vec![QueueSpec { name, week, policy: None, users: vec![], groups: vec![] }]);
+        return Ok(vec![QueueSpec { name, week, policy: None }]);
     }
     let mut names = BTreeSet::new();
     let mut all = Vec::new();
     for written in &file.queues {
-        let queue = queue(written.get_ref(), pool, ahead)?;
+        let queue = queue(written.get_ref(), pool, file.queues.len() == 1, ahead)?;
         if !names.insert(queue.name.clone()) {
             let text = format!("a second queue {:?}; each has a name of its own", queue.name);
             return Err(Problem::new(written.get_ref().name.span(), text));
@@ -53,26 +54,49 @@ fn queues(file: &PoolsFile, pool: &Week, ahead: i32) -> Result<Vec<QueueSpec>, P
     Ok(all)
 }
 
-fn queue(file: &QueueFile, pool: &Week, ahead: i32) -> Result<QueueSpec, Problem> {
+fn queue(file: &QueueFile, pool: &Week, alone: bool, ahead: i32) -> Result<QueueSpec, Problem> {
     let name = file.name.get_ref();
     let problem = |text: String| Problem::new(file.name.span(), text);
-    if name.trim().is_empty() {
-        return Err(problem("queue without a name; give it one".into()));
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(problem(format!("name = {name:?}: letters, digits, - and _, at least one")));
     }
-    let whose = format!("queue {name:?}");
-    let (cpus, memory, calendar) = (&file.cpus, file.memory.as_ref(), &file.calendar[..]);
-    let week = Written { whose, cpus, memory, calendar }.week(ahead)?;
+    let week = if alone { only(file, pool, ahead)? } else { one_of_several(file, pool, ahead)? };
     if week.most().cpus_count() == 0 {
         return Err(problem(format!("queue {name:?} never has a processor")));
     }
-    if memory.is_none() && pool.most().get(Kind::Memory) > 0 {
-        return Err(problem(format!(
-            "queue {name:?}: the pool has memory; say how much of it this queue has"
-        )));
-    }
     let policy = file.policy.as_ref().map(|policy| (policy.get_ref().clone(), policy.span()));
-    let (users, groups) = (file.users.clone(), file.groups.clone());
-    Ok(QueueSpec { name: name.clone(), week, policy, users, groups })
+    Ok(QueueSpec { name: name.clone(), week, policy })
+}
+
+/// What the only queue has: the pool's, but for what it says itself.
+fn only(file: &QueueFile, pool: &Week, ahead: i32) -> Result<Week, Problem> {
+    if file.cpus.is_none() && file.memory.is_none() && file.calendar.is_empty() {
+        return Ok(pool.clone());
+    }
+    written(file, pool.most()).week(ahead)
+}
+
+fn one_of_several(file: &QueueFile, pool: &Week, ahead: i32) -> Result<Week, Problem> {
+    let lacks_memory = file.memory.is_none() && pool.most().get(Kind::Memory) > 0;
+    let lacking = if file.cpus.is_none() { Some("cpus") } else { lacks_memory.then_some("memory") };
+    if let Some(lacking) = lacking {
+        let name = file.name.get_ref();
+        let text =
+            format!("queue {name:?} without {lacking}; of several queues each says what it has of the pool");
+        return Err(Problem::new(file.name.span(), text));
+    }
+    written(file, Resources::NONE).week(ahead)
+}
+
+fn written(file: &QueueFile, otherwise: Resources) -> Written<'_> {
+    Written {
+        whose: format!("queue {:?}", file.name.get_ref()),
+        cpus: file.cpus.as_ref(),
+        memory: file.memory.as_ref(),
+        calendar: &file.calendar,
+        otherwise,
+    }
 }
 
 /// That at no time `parts` are more than `whole`; what to say, if they are.

@@ -32,14 +32,17 @@ mod week;
 
 mod memory;
 
+mod read;
+
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
 pub use check::check;
-pub use file::{PoolFile, PoolsFile, QueueFile, RuleFile};
+pub use file::{PoolFile, PoolsFile, QueueFile, RuleFile, Who};
 pub use memory::kilobytes;
+pub use read::{line_of, parse};
 pub use week::{Week, monday};
 
 /// A pool and the queues that divide it.
@@ -60,10 +63,6 @@ pub struct QueueSpec {
     pub week: Week,
     /// The written form of its policy, and where in the text that is; not checked here.
     pub policy: Option<(String, Range<usize>)>,
-    /// Who may use it: the users of these names; everybody, if neither users nor groups are named.
-    pub users: Vec<String>,
-    /// And those of these groups.
-    pub groups: Vec<String>,
 }
 
 /// What is wrong with a file, and where in its text.
@@ -76,7 +75,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(at: Range<usize>, text: impl Into<String>) -> Problem {
+    /// This about that part of the text.
+    pub fn new(at: Range<usize>, text: impl Into<String>) -> Problem {
         Problem { at, text: text.into() }
     }
 }

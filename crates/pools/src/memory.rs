@@ -18,7 +18,7 @@ pub fn kilobytes(value: &Value) -> Result<u64, String> {
     // More would be more than files and documents can say.
     let most = i64::MAX.unsigned_abs();
     amount.filter(|amount| (1..=most).contains(amount)).ok_or_else(|| {
-        "memory: write it as \"64GB\" (KB, MB, GB or TB, each 1024 of the one before), or as a number of kB above 0"
+        "write it as \"64GB\" (KB, MB, GB or TB, each 1024 of the one before), or as a number of kB above 0"
             .into()
     })
 }

@@ -13,19 +13,21 @@ const CPUS_MOST: i64 = 1 << 30;
 pub(crate) struct Written<'a> {
     /// Whose, for messages.
     pub(crate) whose: String,
-    pub(crate) cpus: &'a Spanned<i64>,
+    pub(crate) cpus: Option<&'a Spanned<i64>>,
     pub(crate) memory: Option<&'a Spanned<Value>>,
     pub(crate) calendar: &'a [Spanned<RuleFile>],
+    /// What it has where nothing is written.
+    pub(crate) otherwise: Resources,
 }
 
 impl Written<'_> {
     /// The pool over a week, by a clock that is so many minutes ahead of UTC.
     pub(crate) fn week(&self, ahead: i32) -> Result<Week, Problem> {
-        let base = self.amount(Some(self.cpus), self.memory, Resources::NONE)?;
+        let base = self.amount(self.cpus, self.memory, self.otherwise)?;
         let mut minutes: Vec<Option<Resources>> = vec![None; WEEK as usize];
         for rule in self.calendar {
             let file = rule.get_ref();
-            let amount = self.amount(file.cpus.as_ref(), file.memory.as_ref(), base)?;
+            let amount = self.amount_of(rule, base)?;
             for minute in self.minutes(file)? {
                 let taken = minutes[minute as usize].replace(amount);
                 if taken.is_some() {
@@ -33,10 +35,6 @@ impl Written<'_> {
                     return Err(self.problem(rule, &text));
                 }
             }
-        }
-        if self.memory.is_none() && minutes.iter().flatten().any(|amount| amount.get(Kind::Memory) > 0) {
-            return Err(self
-                .problem(self.cpus, "memory in the calendar, and none besides; give it to both or to none"));
         }
         let mut steps: Vec<(u32, Resources)> = Vec::new();
         for (minute, amount) in (0..).zip(minutes) {
@@ -46,6 +44,21 @@ impl Written<'_> {
             }
         }
         Ok(Week { ahead, steps })
+    }
+
+    /// What a rule comes to, where there is `base` at all other times.
+    fn amount_of(&self, rule: &Spanned<RuleFile>, base: Resources) -> Result<Resources, Problem> {
+        let file = rule.get_ref();
+        if file.cpus.is_none() && file.memory.is_none() {
+            return Err(self
+                .problem(rule, "a rule of the calendar that changes nothing; say cpus or memory, or both"));
+        }
+        let amount = self.amount(file.cpus.as_ref(), file.memory.as_ref(), base)?;
+        if amount.get(Kind::Memory) > 0 && base.get(Kind::Memory) == 0 {
+            let text = "memory in the calendar, and none besides; give it to both or to none";
+            return Err(self.problem(rule, text));
+        }
+        Ok(amount)
     }
 
     fn problem<T>(&self, at: &Spanned<T>, text: &str) -> Problem {
@@ -65,7 +78,8 @@ impl Written<'_> {
             amount = amount.with(Kind::Cpus, count.ok_or_else(|| self.problem(cpus, &text))?);
         }
         if let Some(memory) = memory {
-            let known = kilobytes(memory.get_ref()).map_err(|text| self.problem(memory, &text))?;
+            let known = kilobytes(memory.get_ref())
+                .map_err(|text| self.problem(memory, &format!("memory: {text}")))?;
             amount = amount.with(Kind::Memory, known);
         }
         Ok(amount)
@@ -77,7 +91,8 @@ impl Written<'_> {
             let form = format!("{:?} is no time of the day; write it as 08:00", text.get_ref());
             clock(text.get_ref()).ok_or_else(|| self.problem(text, &form))
         };
-        let (from, to) = (time(&rule.from)?, time(&rule.to)?);
+        let from = rule.from.as_ref().map_or(Ok(0), time)?;
+        let to = rule.to.as_ref().map_or(Ok(DAY), time)?;
         let days = match &rule.days {
             None => (0..7).collect(),
             Some(text) => {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use miserly_core::{Calendar, Host, Machine, Resources, Span, Time};
+use miserly_core::{Calendar, Host, Kind, Machine, Resources, Span, Time};
 
 /// Minutes of a day and of a week.
 pub(crate) const DAY: u32 = 24 * 60;
@@ -14,8 +14,8 @@ pub(crate) const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "s
 /// The ticks of a minute.
 const MINUTE: i64 = 60_000_000;
 
-/// From the beginning of Unix time, a Thursday, to the first Monday, in seconds.
-const FIRST_MONDAY: i64 = 4 * 86_400;
+/// From the beginning of Unix time, a Thursday, to the first Monday.
+const FIRST_MONDAY: Span = Span::from_ticks(4 * DAY as i64 * MINUTE);
 
 /// How much a pool has at each time of a week, the same every week.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub struct Week {
     pub(crate) steps: Vec<(u32, Resources)>,
 }
 
-/// An instant at which a Monday begins in UTC, where the clock of a run shows 0 at `unix_start` seconds of Unix time.
-pub fn monday(unix_start: i64) -> Time {
-    let secs = FIRST_MONDAY.saturating_sub(unix_start);
-    Time::from_secs(secs.rem_euclid(i64::from(WEEK) * 60)).unwrap_or(Time::ZERO)
+/// The first instant from 0 on at which a Monday begins in UTC, on a clock that shows 0 when so much of Unix time has passed.
+pub fn monday(unix_start: Span) -> Time {
+    let ticks = (FIRST_MONDAY - unix_start).ticks();
+    Time::from_ticks(ticks.rem_euclid(i64::from(WEEK) * MINUTE))
 }
 
 impl Week {
@@ -43,6 +43,9 @@ impl Week {
     /// # Panics
     /// Never: the steps of a week are made in order, from its beginning.
     pub fn calendar(&self, monday: Time) -> Calendar {
+        if let [(_, always)] = &self.steps[..] {
+            return Calendar::constant(*always);
+        }
         let span = |minutes: i64| Span::from_ticks(minutes * MINUTE);
         let steps = self.steps.iter().map(|&(minute, amount)| (span(minute.into()), amount)).collect();
         let origin = monday + span(-i64::from(self.ahead));
@@ -77,6 +80,12 @@ impl Week {
     /// The most that there ever is of each kind.
     pub fn most(&self) -> Resources {
         self.steps.iter().fold(Resources::NONE, |most, (_, amount)| most.most(amount))
+    }
+
+    /// The least that there ever is of each kind.
+    pub fn least(&self) -> Resources {
+        let least = |kind| self.steps.iter().map(|(_, amount)| amount.get(kind)).min().unwrap_or_default();
+        Kind::ALL.into_iter().fold(Resources::NONE, |all, kind| all.with(kind, least(kind)))
     }
 }
 

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use miserly_core::Kind;
-use miserly_live::config::{Configuration, Machine, Queue};
+use miserly_live::api::Access;
+use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
 use miserly_live::daemon::{self, Options};
 use miserly_live::store::Store;
-use serde::Serialize;
 
-use super::text::{bytes, table};
+use super::text::{bytes, length, numbers, table};
 use crate::args::ServeArgs;
 use crate::output::{print, print_json};
 
@@ -24,7 +23,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
         recover(&configuration)?;
     }
     log();
-    let options = Options { configuration, file: args.config.clone(), exe: exe()? };
+    let options =
+        Options { configuration, file: args.config.clone(), exe: exe()?, wall: jiff::Timestamp::now };
     daemon::run(options, || configuration_again(args))?;
     Ok(())
 }
@@ -48,38 +48,43 @@ fn recover(configuration: &Configuration) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shows the queues that a configuration comes to.
+/// Shows what a configuration comes to.
 fn check(configuration: &Configuration, json: bool) -> anyhow::Result<()> {
-    let queue = |queue: &Queue| Checked {
-        name: queue.name.clone(),
-        policy: queue.policy.to_string(),
-        promises: queue.policy.promises().as_str(),
-        cpus: queue.pool.most().cpus_count(),
-        memory: queue.pool.most().get(Kind::Memory).saturating_mul(1024),
-        users: queue.users.clone(),
-    };
-    let queues: Vec<Checked> = configuration.queues.iter().map(queue).collect();
-    if json {
-        return print_json(&queues);
-    }
-    let header = ["QUEUE", "POLICY", "PROMISES", "CPUS", "MEMORY"];
-    let row = |queue: &Checked| {
-        let cpus = queue.cpus.to_string();
-        vec![queue.name.clone(), queue.policy.clone(), queue.promises.into(), cpus, bytes(queue.memory)]
-    };
-    print(&table(&header, &header[3..], queues.iter().map(row)))
+    let summary = configuration.summary();
+    if json { print_json(&summary) } else { print(&shown(&summary)) }
 }
 
-/// A queue, as `--check` shows it: what its pool has at most.
-#[derive(Debug, Serialize)]
-struct Checked {
-    name: String,
-    policy: String,
-    promises: &'static str,
-    cpus: u64,
-    /// Bytes.
-    memory: u64,
-    users: Vec<u32>,
+fn shown(summary: &Summary) -> String {
+    let access = match summary.access {
+        Access::Own => "the daemon's user and root",
+        Access::Everybody => "everybody",
+    };
+    let head = format!(
+        "state   {}\nsocket  {}, for {access}\ncpus    {}\n\n",
+        summary.state.display(),
+        summary.socket.display(),
+        numbers(&summary.cpus)
+    );
+    let header = ["QUEUE", "POLICY", "PROMISES", "CPUS", "MEMORY", "LONGEST", "USERS"];
+    head + &table(&header, &header[3..6], summary.queues.iter().map(row))
+}
+
+fn row(queue: &QueueSummary) -> Vec<String> {
+    let users = queue.users.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    vec![
+        queue.name.clone(),
+        queue.policy.clone(),
+        queue.promises.into(),
+        between(queue.cpus, |cpus| cpus.to_string()),
+        between(queue.memory, bytes),
+        queue.max_time.map_or("-".into(), length),
+        if users.is_empty() { "all".into() } else { users },
+    ]
+}
+
+/// What there is over the week: the least and the most, or the one amount.
+fn between([least, most]: [u64; 2], shown: impl Fn(u64) -> String) -> String {
+    if least == most { shown(most) } else { format!("{} to {}", shown(least), shown(most)) }
 }
 
 /// What the daemon is to be, by its file and the command line.

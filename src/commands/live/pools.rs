@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use miserly_live::model::{Pool, Slice};
 
-use super::text::{bytes, local};
+use super::text::{bytes, counted, local};
 use super::{client, tell};
 use crate::args::AskArgs;
 
@@ -17,12 +17,13 @@ pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line for each instant at which something changes; the last one holds from then on.
+/// A line for each instant at which something changes; the last one holds as far as is known.
 fn draw(pool: &Pool) -> String {
-    let head = format!("{}: {} cpus; # has a window on it, . is free\n", pool.queue, pool.cpus);
+    let head = format!("{}: {}; # has a window on it, . is free\n", pool.queue, counted(pool.cpus, "cpu"));
+    let width = pool.cpus.to_string().len();
     let line = |slice: &Slice| {
         format!(
-            "  {}  {}  {} of {} free, {}\n",
+            "  {}  {}  {:width$} of {:width$} free, {}\n",
             local(slice.from),
             bar(slice, pool.cpus),
             slice.cpus_free,

@@ -130,8 +130,8 @@ pub(super) fn ended(phase: &Phase) -> String {
     }
 }
 
-const fn is_over(phase: &Phase) -> bool {
-    matches!(phase, Phase::Done { .. } | Phase::Killed { .. } | Phase::Failed { .. } | Phase::Lost { .. })
+fn is_over(phase: &Phase) -> bool {
+    phase.ended().is_some()
 }
 
 fn exit_text(exit: Exit) -> String {

@@ -2,6 +2,8 @@
 
 mod daemon;
 
+mod check;
+
 mod submit;
 
 mod shown;

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use miserly_live::client::Client;
 use miserly_live::model::{JobView, Submission};
@@ -11,7 +13,7 @@ use miserly_live::service::Filter;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{SOON, until};
+use super::{SOON, now, until};
 
 /// A folder with a daemon in it: its configuration, state, socket and log. All processes in it end with it.
 pub(crate) struct Daemon {
@@ -140,12 +142,17 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn wait_for_all(&self) {
         let left = || self.client().jobs(&Filter::default()).expect("a list");
-        let mut fewest = usize::MAX;
-        while fewest > 0 {
-            fewest = until("one more job is over", SOON, || {
-                let left = left().len();
-                (left < fewest).then_some(left)
-            });
+        let mut fewest = left();
+        while !fewest.is_empty() {
+            let since = now();
+            fewest = loop {
+                let left = left();
+                if left.len() < fewest.len() {
+                    break left;
+                }
+                assert!(since.elapsed() < SOON, "none of these ends: {left:#?}");
+                thread::sleep(Duration::from_millis(100));
+            };
         }
     }
 
@@ -153,6 +160,15 @@ impl Daemon {
     pub(crate) fn history(&self) -> Vec<JobView> {
         let filter = Filter { all: true, limit: Some(1_000_000), ..Filter::default() };
         self.client().jobs(&filter).expect("a list")
+    }
+
+    /// The first number that a job wrote to this file: its process.
+    #[track_caller]
+    pub(crate) fn pid_in(&self, name: &str) -> u32 {
+        until("it writes its number", SOON, || {
+            let text = fs::read_to_string(self.path(name)).ok()?;
+            text.ends_with('\n').then(|| text.lines().next()?.parse().ok())?
+        })
     }
 
     pub(crate) fn log(&self) -> String {
@@ -184,10 +200,11 @@ fn log_of(folder: &Path) -> String {
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.kill();
-        if std::thread::panicking() {
+        if thread::panicking() {
             let log = self.log();
             let tail = log.lines().rev().take(30).collect::<Vec<_>>();
             eprintln!("the daemon's log ends with, backwards:\n{}", tail.join("\n"));
+            eprintln!("its processes:\n{}", super::processes::told(self.folder.path()));
         }
         super::processes::kill_all(self.folder.path());
     }

@@ -1,16 +1,23 @@
 //! Somewhere for a daemon to live and die: a folder of its own, jobs that it is given, and what became of them.
 
+mod crowd;
 mod daemon;
 mod draws;
 mod jobs;
+mod journal;
 pub(crate) mod processes;
+mod stepping;
+pub(crate) mod wire;
 
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub(crate) use crowd::Crowd;
 pub(crate) use daemon::{Daemon, cpus, miserly, queue};
 pub(crate) use draws::Draws;
 pub(crate) use jobs::{is_over, sh};
+pub(crate) use journal::Promises;
+pub(crate) use stepping::Stepping;
 
 /// Long enough for anything that takes any time at all, on a machine that is busy with other tests.
 pub(crate) const SOON: Duration = Duration::from_secs(60);

@@ -30,6 +30,45 @@ pub(crate) fn of(folder: &Path) -> Vec<Pid> {
     numbers.filter(|pid| *pid != own && (has(pid, "cmdline") || has(pid, "environ"))).collect()
 }
 
+/// What the processes of the daemon in this folder are, and in which state.
+pub(crate) fn told(folder: &Path) -> String {
+    let read = |pid: &Pid, file: &str| {
+        let bytes = fs::read(format!("/proc/{}/{file}", pid.as_raw_nonzero())).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace('\0', " ")
+    };
+    let line = |pid: Pid| format!("{}  {}", read(&pid, "stat").trim_end(), read(&pid, "cmdline"));
+    of(folder).into_iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A field of `/proc/PID/stat`, by its number in proc(5), which begins with 3 here; none where the process has gone.
+pub(crate) fn stat(pid: u32, field: usize) -> Option<String> {
+    let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    line.rsplit_once(')')?.1.split_whitespace().nth(field - 3).map(str::to_owned)
+}
+
+/// Its state, as a letter.
+pub(crate) fn state(pid: u32) -> Option<String> {
+    stat(pid, 3)
+}
+
+/// Whether it is of the idle class.
+pub(crate) fn is_idle(pid: u32) -> bool {
+    stat(pid, 41).is_some_and(|class| class == "5")
+}
+
+/// The processor time that it has had, in clock ticks.
+pub(crate) fn ticks(pid: u32) -> u64 {
+    let field = |number| stat(pid, number).and_then(|text| text.parse().ok()).unwrap_or(0_u64);
+    field(14) + field(15)
+}
+
+/// The processors that it may run on, as the kernel lists them.
+pub(crate) fn allowed(pid: u32) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.unwrap_or_default().trim().to_owned()
+}
+
 /// The shims of the daemon in this folder.
 pub(crate) fn shims(folder: &Path) -> Vec<Pid> {
     let is_shim = |pid: &Pid| {

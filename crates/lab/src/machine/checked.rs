@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use miserly_core::{Kind, Resources};
 use miserly_policies::shared::Profile;
-use miserly_pools::{PoolsFile, kilobytes};
+use miserly_pools::{PoolsFile, kilobytes, line_of, parse};
 use toml::Spanned;
 
 use super::file::{File, HostFile};
@@ -21,20 +21,12 @@ impl MachineSpec {
     /// # Errors
     /// What is wrong with it, and in which line.
     pub fn parse(path: &str, text: &str) -> Result<MachineSpec, MachineError> {
-        let read = |text: &str| toml::from_str::<File>(text);
-        let checked = read(text).map_err(|error| told(&error)).and_then(|file| checked(path, file));
-        checked.map_err(|(at, problem)| {
-            let before = text.get(..at.start).unwrap_or(text);
-            let line = 1 + before.matches('\n').count();
+        let read = parse::<File>(text).map_err(|problem| (problem.at, problem.text));
+        read.and_then(|file| checked(path, file)).map_err(|(at, problem)| {
+            let line = line_of(text, &at);
             MachineError::File { file: path.into(), line, problem }
         })
     }
-}
-
-/// What the parser says, in one line.
-fn told(error: &toml::de::Error) -> Problem {
-    let problem = error.message().lines().collect::<Vec<_>>().join("; ");
-    (error.span().unwrap_or(0..0), problem)
 }
 
 fn checked(path: &str, file: File) -> Result<MachineSpec, Problem> {
@@ -74,7 +66,7 @@ fn hosts(host: &HostFile) -> Result<Hosts, Problem> {
     let gpus = host.gpus.as_ref().map_or(Ok(0), |gpus| number("gpus", gpus, 0, Profile::MOST.into()))?;
     let count = host.count.as_ref().map(|count| number("count", count, 1, HOSTS_MOST)).transpose()?;
     let memory = host.memory.as_ref().map_or(Ok(0), |memory| {
-        kilobytes(memory.get_ref()).map_err(|problem| (memory.span(), of_host(problem)))
+        kilobytes(memory.get_ref()).map_err(|problem| (memory.span(), of_host(format!("memory: {problem}"))))
     })?;
     Ok(Hosts {
         name: host.name.clone(),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use miserly_core::{Driver, Instants, Kind, Ledger, Machine, Resources, Sharing, Spread, System, Time};
+use miserly_core::{Driver, Instants, Kind, Ledger, Machine, Resources, Sharing, Span, Spread, System, Time};
 use miserly_policies::{Chosen, PolicyError};
 use miserly_pools::{PoolsFile, Week, check, monday};
 use miserly_report::{PoolDoc, PoolsDoc, StepDoc};
@@ -69,7 +69,8 @@ impl Pools {
     /// The pools of the queues as machines, under a clock whose 0 is at `unix_start` seconds of Unix time, or the beginning
     /// of a Monday in UTC.
     pub(crate) fn machines(&self, unix_start: Option<i64>) -> Vec<Machine> {
-        let monday = unix_start.map_or(Time::ZERO, monday);
+        let passed = |secs: i64| Span::from_secs(secs).unwrap_or(Span::MAX);
+        let monday = unix_start.map_or(Time::ZERO, |secs| monday(passed(secs)));
         self.queues.iter().map(|queue| queue.week.machine(&queue.name, monday)).collect()
     }
 

@@ -9,9 +9,15 @@ use crate::time::BootTime;
 /// that is shorter.
 const LEFTOVERS: Duration = Duration::from_secs(1);
 
-/// When a job is asked to leave, killed, or let go on.
+/// How long after its start a window begins by itself although there is a daemon, which begins it on time unless it hangs. It may
+/// have a reason to begin it later, and needs a moment to say so.
+const HUNG: Duration = Duration::from_secs(2);
+
+/// When a job's window begins, and when it is asked to leave, killed, or let go on.
 #[derive(Debug)]
 pub(super) struct Course {
+    /// The start of a window that has not begun.
+    start: Option<BootTime>,
     end: Option<BootTime>,
     grace: Duration,
     alone: Duration,
@@ -35,6 +41,8 @@ pub(super) struct Ending {
 /// What is to be done now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
+    /// Begin its window: no daemon does.
+    Begin,
     /// Ask the job to leave.
     Term,
     /// Kill it.
@@ -46,7 +54,7 @@ pub(super) enum Due {
 impl Course {
     /// A job that runs, while a daemon is connected.
     pub(super) fn new(end: Option<BootTime>, grace: Duration, alone: Duration) -> Course {
-        Course { end, grace, alone, stopped: false, away: None, ending: None }
+        Course { start: None, end, grace, alone, stopped: false, away: None, ending: None }
     }
 
     /// The next instant at which something is due.
@@ -55,12 +63,16 @@ impl Course {
             Some(ending) if ending.killed => None,
             Some(ending) if ending.asked => Some(ending.kill_at),
             Some(_) => Some(BootTime(0)),
-            None => [self.term_at(), self.continue_at()].into_iter().flatten().min(),
+            None => [self.begin_at(), self.term_at(), self.continue_at()].into_iter().flatten().min(),
         }
     }
 
     /// What is due at `now`, once each; to be asked until there is nothing.
     pub(super) fn due(&mut self, now: BootTime) -> Option<Due> {
+        if self.ending.is_none() && self.begin_at().is_some_and(|at| at <= now) {
+            self.start = None;
+            return Some(Due::Begin);
+        }
         if self.ending.is_none() && self.term_at().is_some_and(|at| at <= now) {
             self.ending = self.end.map(|end| Ending::new(Some(Cause::Time), end));
         }
@@ -104,6 +116,11 @@ impl Course {
         self.end
     }
 
+    /// The window begins then, unless it has begun; `None`: it has, or nobody knows.
+    pub(super) fn start_at(&mut self, start: Option<BootTime>) {
+        self.start = start;
+    }
+
     /// Another end of the window.
     pub(super) fn end_at(&mut self, end: BootTime) {
         self.end = Some(end);
@@ -120,6 +137,11 @@ impl Course {
     /// The daemon went at that instant; `None`: there is one.
     pub(super) fn daemon_away(&mut self, since: Option<BootTime>) {
         self.away = since;
+    }
+
+    fn begin_at(&self) -> Option<BootTime> {
+        let late = if self.away.is_some() { Duration::ZERO } else { HUNG };
+        self.start.map(|start| start.after(late))
     }
 
     fn term_at(&self) -> Option<BootTime> {
@@ -210,6 +232,34 @@ mod tests {
         course.end_at(at(200));
         check(&mut course, 100, &[], Some(190));
         check(&mut course, 190, &[Due::Term], Some(200));
+    }
+
+    #[test]
+    fn a_window_begins_by_itself_when_no_daemon_begins_it() {
+        let mut course = Course::new(None, 10 * SECOND, 5 * SECOND);
+        course.start_at(Some(at(50)));
+        check(&mut course, 50, &[], Some(52));
+        course.daemon_away(Some(at(20)));
+        check(&mut course, 49, &[], Some(50));
+        check(&mut course, 50, &[Due::Begin], None);
+        course.end_at(at(100));
+        check(&mut course, 50, &[], Some(90));
+    }
+
+    #[test]
+    fn a_daemon_that_hangs_is_not_waited_for() {
+        let mut course = Course::new(None, 10 * SECOND, 5 * SECOND);
+        course.start_at(Some(at(50)));
+        check(&mut course, 52, &[Due::Begin], None);
+    }
+
+    #[test]
+    fn a_job_that_is_being_ended_begins_no_window() {
+        let mut course = Course::new(None, 10 * SECOND, 5 * SECOND);
+        course.start_at(Some(at(50)));
+        course.daemon_away(Some(at(20)));
+        course.kill(at(49), 5 * SECOND, Cause::User);
+        check(&mut course, 50, &[Due::Term], Some(54));
     }
 
     #[test]

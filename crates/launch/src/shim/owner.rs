@@ -77,6 +77,7 @@ impl Owner {
         let main = MainProcess::start(begun.folder.path())?;
         let order = &begun.order;
         let mut course = Course::new(order.mode.end(), order.grace, order.alone);
+        course.start_at(order.mode.window().map(|window| window.start));
         course.daemon_away(daemon.is_none().then(BootTime::now));
         Ok(Owner {
             processes: Processes::of_main(main.pid),
@@ -215,6 +216,7 @@ impl Owner {
         while let Some(due) = self.course.due(now) {
             self.overtake(due);
             match due {
+                Due::Begin => self.begin_window(now),
                 Due::Term => {
                     self.processes.signal(Signal::TERM)?;
                     // What is stopped gets the signal when it goes on, before anything else.

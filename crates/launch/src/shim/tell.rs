@@ -7,7 +7,7 @@ use super::owner::Owner;
 use super::stop::Stop;
 use crate::identity::raw;
 use crate::line::Line;
-use crate::order::Mode;
+use crate::order::{Mode, Window};
 use crate::sys;
 use crate::time::BootTime;
 use crate::told::{Answer, Message, Phase, Refusal, Reply, State, Told};
@@ -62,6 +62,7 @@ impl Owner {
             Told::Stop => return self.begin_stop(number, now),
             Told::Continue => self.go_on(),
             Told::Critical { cpus, end } => self.critical(cpus, end, now),
+            Told::Window(window) => self.ahead(window),
             Told::Cpus { cpus } => self.move_to(cpus),
             Told::EndAt { end } => {
                 self.course.end_at(end);
@@ -85,15 +86,48 @@ impl Owner {
     fn critical(&mut self, cpus: Vec<u32>, end: BootTime, now: BootTime) -> Done {
         self.place(&cpus, true)?;
         self.mode = Mode::Critical { cpus, end };
+        self.course.start_at(None);
         self.course.end_at(end);
         self.weigh(0, now);
         if self.course.is_stopped() { self.go_on() } else { Ok(()) }
     }
 
+    /// The window begins, and nobody says so but the clock.
+    pub(super) fn begin_window(&mut self, now: BootTime) {
+        let Some(window) = self.mode.window().cloned() else { return };
+        if let Err(refusal) = self.critical(window.cpus, window.end, now) {
+            super::complain(&refusal);
+            // Wherever it runs, it is over at the end of its window.
+            let cpus = self.mode.cpus().to_owned();
+            self.mode = Mode::Critical { cpus, end: window.end };
+            self.course.end_at(window.end);
+            if self.course.is_stopped()
+                && let Err(refusal) = self.go_on()
+            {
+                super::complain(&refusal);
+            }
+        }
+    }
+
+    fn ahead(&mut self, told: Window) -> Done {
+        Refusal::check(&told.cpus)?;
+        match &mut self.mode {
+            Mode::Early { window, .. } => {
+                self.course.start_at(Some(told.start));
+                *window = Some(told);
+            }
+            Mode::Critical { end, .. } => {
+                *end = told.end;
+                self.course.end_at(told.end);
+            }
+        }
+        Ok(())
+    }
+
     fn move_to(&mut self, cpus: Vec<u32>) -> Done {
         self.place(&cpus, false)?;
         match &mut self.mode {
-            Mode::Critical { cpus: before, .. } | Mode::Early { cpus: before } => *before = cpus,
+            Mode::Critical { cpus: before, .. } | Mode::Early { cpus: before, .. } => *before = cpus,
         }
         Ok(())
     }
@@ -148,6 +182,7 @@ impl Owner {
             idle: raw(self.main.pid).is_some_and(|main| sys::is_idle(main).unwrap_or(false)),
             cpus: self.mode.cpus().to_owned(),
             end: self.course.end(),
+            window: self.mode.window().cloned(),
         }
     }
 

@@ -28,7 +28,7 @@ fn processor(cpu: u32) -> Vec<u64> {
 impl Test {
     /// The same before its window.
     fn early(mut self, cpus: &[u32]) -> Test {
-        self.order.mode = Mode::Early { cpus: cpus.to_vec() };
+        self.order.mode = Mode::Early { cpus: cpus.to_vec(), window: None };
         self
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
+mod ahead;
 mod at_most_once;
 mod classes;
 mod disk;

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::answer::Refusal;
 use crate::model::ProblemCode;
-use crate::service::{Caller, Filter};
+use crate::service::{Caller, Filter, Question, Reply, Service};
 
 /// What a connection knows, which each of its requests carries.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +53,11 @@ pub struct DrainRequest {
 /// A body of JSON. No body at all is an empty object.
 pub(super) struct Asked<T>(pub(super) T);
 
-/// Who asks.
-pub(super) struct Asker(pub(super) Caller);
+/// Who asks, and who answers.
+pub(super) struct Ask<S> {
+    service: S,
+    caller: Caller,
+}
 
 /// A job's number, in the path.
 pub(super) struct Number(pub(super) i64);
@@ -98,11 +101,18 @@ fn connection(extensions: &axum::http::Extensions) -> Result<&Connection, Refusa
     extensions.get().ok_or_else(missing)
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Asker {
+impl<S: Service> FromRequestParts<S> for Ask<S> {
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        connection(&parts.extensions).map(|connection| Asker(connection.caller))
+    async fn from_request_parts(parts: &mut Parts, service: &S) -> Result<Self, Refusal> {
+        connection(&parts.extensions)
+            .map(|connection| Ask { service: service.clone(), caller: connection.caller })
+    }
+}
+
+impl<S: Service> Ask<S> {
+    pub(super) async fn about(self, question: Question) -> Result<Reply, Refusal> {
+        self.service.ask(self.caller, question).await.map_err(Refusal::from)
     }
 }
 

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 
 use super::answer::Refusal;
-use super::asked::{Asked, Asker, CancelRequest, DrainRequest, ExtendRequest, Number, Which};
+use super::asked::{Ask, Asked, CancelRequest, DrainRequest, ExtendRequest, Number, Which};
 use super::documented::Documented;
 use crate::model::{Handed, JobView, Pools, Problem, ProblemCode, Quote, Status, Submission, Submitted};
-use crate::service::{Caller, Filter, Question, Reply, Service};
+use crate::service::{Filter, Question, Reply, Service};
 
 type Answer = Result<Reply, Refusal>;
 
@@ -44,10 +43,6 @@ pub(super) fn router<S: Service>(service: S) -> Router {
 #[derive(Clone)]
 struct Document(Arc<str>);
 
-async fn ask<S: Service>(service: &S, caller: Caller, question: Question) -> Answer {
-    service.ask(caller, question).await.map_err(Refusal::from)
-}
-
 async fn nothing_there(uri: Uri) -> Refusal {
     let message = format!("there is nothing at {}; /v1/openapi.json lists what there is", uri.path());
     Refusal::new(StatusCode::NOT_FOUND, ProblemCode::NotFound, message)
@@ -68,12 +63,8 @@ async fn not_that_way(method: Method, uri: Uri) -> Refusal {
         (status = "default", description = "not accepted", body = Problem)
     )
 )]
-async fn submit<S: Service>(
-    State(service): State<S>,
-    Asker(caller): Asker,
-    Asked(submission): Asked<Submission>,
-) -> Answer {
-    ask(&service, caller, Question::Submit(submission)).await
+async fn submit<S: Service>(ask: Ask<S>, Asked(submission): Asked<Submission>) -> Answer {
+    ask.about(Question::Submit(submission)).await
 }
 
 /// What a submission would be promised now. Nobody is bound by it.
@@ -86,12 +77,8 @@ async fn submit<S: Service>(
         (status = "default", description = "it would be refused", body = Problem)
     )
 )]
-async fn quote<S: Service>(
-    State(service): State<S>,
-    Asker(caller): Asker,
-    Asked(submission): Asked<Submission>,
-) -> Answer {
-    ask(&service, caller, Question::Quote(submission)).await
+async fn quote<S: Service>(ask: Ask<S>, Asked(submission): Asked<Submission>) -> Answer {
+    ask.about(Question::Quote(submission)).await
 }
 
 /// Jobs, by number.
@@ -104,8 +91,8 @@ async fn quote<S: Service>(
         (status = "default", description = "no answer", body = Problem)
     )
 )]
-async fn jobs<S: Service>(State(service): State<S>, Asker(caller): Asker, Which(filter): Which) -> Answer {
-    ask(&service, caller, Question::Jobs(filter)).await
+async fn jobs<S: Service>(ask: Ask<S>, Which(filter): Which) -> Answer {
+    ask.about(Question::Jobs(filter)).await
 }
 
 /// One job.
@@ -118,8 +105,8 @@ async fn jobs<S: Service>(State(service): State<S>, Asker(caller): Asker, Which(
         (status = "default", description = "no answer", body = Problem)
     )
 )]
-async fn job<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(job): Number) -> Answer {
-    ask(&service, caller, Question::Job(job)).await
+async fn job<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
+    ask.about(Question::Job(job)).await
 }
 
 /// One job, once it has ended: the answer takes as long as the job does.
@@ -132,8 +119,8 @@ async fn job<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(
         (status = "default", description = "no answer", body = Problem)
     )
 )]
-async fn wait<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(job): Number) -> Answer {
-    ask(&service, caller, Question::Wait(job)).await
+async fn wait<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
+    ask.about(Question::Wait(job)).await
 }
 
 /// Ends a job, or takes it back.
@@ -148,12 +135,11 @@ async fn wait<S: Service>(State(service): State<S>, Asker(caller): Asker, Number
     )
 )]
 async fn cancel<S: Service>(
-    State(service): State<S>,
-    Asker(caller): Asker,
+    ask: Ask<S>,
     Number(job): Number,
     Asked(CancelRequest { array }): Asked<CancelRequest>,
 ) -> Answer {
-    ask(&service, caller, Question::Cancel { job, array }).await
+    ask.about(Question::Cancel { job, array }).await
 }
 
 /// Keeps a waiting job from running; it gives up its window.
@@ -166,8 +152,8 @@ async fn cancel<S: Service>(
         (status = "default", description = "not done", body = Problem)
     )
 )]
-async fn hold<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(job): Number) -> Answer {
-    ask(&service, caller, Question::Hold(job)).await
+async fn hold<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
+    ask.about(Question::Hold(job)).await
 }
 
 /// Lets a held job run again; it gets a new window.
@@ -180,8 +166,8 @@ async fn hold<S: Service>(State(service): State<S>, Asker(caller): Asker, Number
         (status = "default", description = "not done", body = Problem)
     )
 )]
-async fn release<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(job): Number) -> Answer {
-    ask(&service, caller, Question::Release(job)).await
+async fn release<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
+    ask.about(Question::Release(job)).await
 }
 
 /// Ends a running job and runs it again.
@@ -194,8 +180,8 @@ async fn release<S: Service>(State(service): State<S>, Asker(caller): Asker, Num
         (status = "default", description = "not done", body = Problem)
     )
 )]
-async fn requeue<S: Service>(State(service): State<S>, Asker(caller): Asker, Number(job): Number) -> Answer {
-    ask(&service, caller, Question::Requeue(job)).await
+async fn requeue<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
+    ask.about(Question::Requeue(job)).await
 }
 
 /// Makes a job's window longer, unless that would break a promise.
@@ -210,12 +196,11 @@ async fn requeue<S: Service>(State(service): State<S>, Asker(caller): Asker, Num
     )
 )]
 async fn extend<S: Service>(
-    State(service): State<S>,
-    Asker(caller): Asker,
+    ask: Ask<S>,
     Number(job): Number,
     Asked(ExtendRequest { by }): Asked<ExtendRequest>,
 ) -> Answer {
-    ask(&service, caller, Question::Extend { job, by }).await
+    ask.about(Question::Extend { job, by }).await
 }
 
 /// The pools from now on.
@@ -227,8 +212,8 @@ async fn extend<S: Service>(
         (status = "default", description = "no answer", body = Problem)
     )
 )]
-async fn pools<S: Service>(State(service): State<S>, Asker(caller): Asker) -> Answer {
-    ask(&service, caller, Question::Pools).await
+async fn pools<S: Service>(ask: Ask<S>) -> Answer {
+    ask.about(Question::Pools).await
 }
 
 /// How the daemon is.
@@ -240,8 +225,8 @@ async fn pools<S: Service>(State(service): State<S>, Asker(caller): Asker) -> An
         (status = "default", description = "no answer", body = Problem)
     )
 )]
-async fn status<S: Service>(State(service): State<S>, Asker(caller): Asker) -> Answer {
-    ask(&service, caller, Question::Status).await
+async fn status<S: Service>(ask: Ask<S>) -> Answer {
+    ask.about(Question::Status).await
 }
 
 /// Lets the daemon accept no new jobs, or go on.
@@ -254,12 +239,8 @@ async fn status<S: Service>(State(service): State<S>, Asker(caller): Asker) -> A
         (status = "default", description = "not done", body = Problem)
     )
 )]
-async fn drain<S: Service>(
-    State(service): State<S>,
-    Asker(caller): Asker,
-    Asked(DrainRequest { on }): Asked<DrainRequest>,
-) -> Answer {
-    ask(&service, caller, Question::Drain(on)).await
+async fn drain<S: Service>(ask: Ask<S>, Asked(DrainRequest { on }): Asked<DrainRequest>) -> Answer {
+    ask.about(Question::Drain(on)).await
 }
 
 /// This document.

@@ -1,6 +1,8 @@
 //! What is wrong with a configuration, and where.
 
-use std::ops::Range;
+pub(super) use miserly_pools::Problem;
+use miserly_pools::line_of;
+use toml::Spanned;
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
@@ -28,16 +30,17 @@ pub enum ConfigError {
     Here(String),
 }
 
-/// What is wrong, and where in the text.
-pub(super) type Problem = (Range<usize>, String);
+/// A problem with a field that is written there.
+pub(super) fn of_field<T>(written: &Spanned<T>, field: &str, problem: &str) -> Problem {
+    Problem::new(written.span(), format!("{field}: {problem}"))
+}
 
 impl ConfigError {
     /// The problem at its line; without a file there are no lines.
-    pub(super) fn at(path: &str, text: &str, (at, problem): Problem) -> ConfigError {
+    pub(super) fn at(path: &str, text: &str, problem: Problem) -> ConfigError {
         if path.is_empty() {
-            return ConfigError::Here(problem);
+            return ConfigError::Here(problem.text);
         }
-        let before = text.get(..at.start).unwrap_or(text);
-        ConfigError::File { path: path.to_owned(), line: 1 + before.matches('\n').count(), problem }
+        ConfigError::File { path: path.to_owned(), line: line_of(text, &problem.at), problem: problem.text }
     }
 }

@@ -1,5 +1,6 @@
 //! What a configuration file says, as it is written.
 
+use miserly_pools::{RuleFile, Who};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -46,21 +47,29 @@ pub(super) struct QueueFile {
     pub(super) policy: Written<String>,
     pub(super) horizon: Written<Value>,
     #[serde(default)]
-    pub(super) users: Vec<Spanned<Value>>,
+    pub(super) users: Vec<Spanned<Who>>,
     #[serde(default)]
-    pub(super) groups: Vec<Spanned<Value>>,
+    pub(super) groups: Vec<Spanned<Who>>,
     pub(super) default_time: Written<Value>,
     pub(super) max_time: Written<Value>,
     pub(super) default_memory: Written<Value>,
 }
 
-/// Other amounts at certain hours of certain days.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RuleFile {
-    pub(super) days: Written<String>,
-    pub(super) from: Written<String>,
-    pub(super) to: Written<String>,
-    pub(super) cpus: Written<i64>,
-    pub(super) memory: Written<Value>,
+impl QueueFile {
+    /// A queue of this name of which nothing else is written.
+    pub(super) fn named(name: &str) -> QueueFile {
+        QueueFile {
+            name: Spanned::new(0..0, name.to_owned()),
+            cpus: None,
+            memory: None,
+            calendar: Vec::new(),
+            policy: None,
+            horizon: None,
+            users: Vec::new(),
+            groups: Vec::new(),
+            default_time: None,
+            max_time: None,
+            default_memory: None,
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rustix::thread::{CpuSet, sched_getaffinity};
+use miserly_launch::Launcher;
 
 /// What there is for us and our jobs: by affinity, by the limits of the control groups that we are in, by what is built in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,9 +22,7 @@ impl Machine {
     /// # Errors
     /// If the system does not tell.
     pub fn here() -> std::io::Result<Machine> {
-        let set = sched_getaffinity(None)?;
-        let all = u32::try_from(CpuSet::MAX_CPU).unwrap_or(u32::MAX);
-        let cpus: Vec<u32> = (0..all).filter(|&cpu| set.is_set(cpu as usize)).collect();
+        let cpus = Launcher::cpus()?;
         let total = mem_total(&fs::read_to_string("/proc/meminfo")?);
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let limits = Limits::of(Path::new("/sys/fs/cgroup"), &groups);

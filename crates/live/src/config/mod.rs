@@ -15,24 +15,25 @@ mod paths;
 
 mod people;
 
+mod pools;
+
 mod queue;
 
 mod summary;
 
 mod units;
 
-mod weekly;
-
 use std::path::PathBuf;
 
 use miserly_core::Span;
-use serde::Serialize;
+use miserly_pools::Week;
 
 pub use error::ConfigError;
 pub use machine::Machine;
 pub use queue::Queue;
 pub use summary::{QueueSummary, Summary};
-pub use weekly::Weekly;
+
+use crate::api::Access;
 
 /// A daemon's configuration, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +47,7 @@ pub struct Configuration {
     /// The processors for jobs, by number: as many as the pool ever has.
     pub cpus: Vec<u32>,
     /// What all queues have together at most, over time.
-    pub pool: Weekly,
+    pub pool: Week,
     /// The queues, in order; at least one.
     pub queues: Vec<Queue>,
     /// So long before the end of its window a job is told to end.
@@ -61,17 +62,6 @@ pub struct Configuration {
     pub opportunistic: bool,
     /// So long jobs that have ended are remembered; none, for ever.
     pub keep_history: Option<Span>,
-}
-
-/// Who may talk to a daemon.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Access {
-    /// The user whose daemon it is, and root.
-    #[default]
-    Own,
-    /// Every user of the machine.
-    Everybody,
 }
 
 impl Configuration {

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use miserly_core::{Kind, Resources, Span};
+use miserly_core::{Kind, Span};
 use serde::Serialize;
 
-use super::{Access, Configuration, Queue, Weekly};
+use super::{Configuration, Queue};
+use crate::api::Access;
 
 /// What a configuration comes to. Memory in bytes, lengths of time in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -61,7 +62,7 @@ impl Configuration {
 fn queue(queue: &Queue) -> QueueSummary {
     let bytes = |kilobytes: u64| kilobytes.saturating_mul(1024);
     let secs = |span: Option<Span>| span.map(Span::as_secs_f64);
-    let (least, most) = (least(&queue.pool), queue.pool.most());
+    let (least, most) = (queue.pool.least(), queue.pool.most());
     QueueSummary {
         name: queue.name.clone(),
         policy: queue.policy.to_string(),
@@ -73,10 +74,4 @@ fn queue(queue: &Queue) -> QueueSummary {
         default_memory: bytes(queue.default_memory),
         users: queue.users.clone(),
     }
-}
-
-/// The least that there ever is of each kind.
-fn least(pool: &Weekly) -> Resources {
-    let least = |kind| pool.changes().into_iter().map(|minute| pool.at(minute).get(kind)).min().unwrap_or(0);
-    Resources::cpus(least(Kind::Cpus)).with(Kind::Memory, least(Kind::Memory))
 }

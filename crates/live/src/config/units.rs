@@ -1,16 +1,13 @@
-//! Lengths of time and amounts of memory as people write them.
+//! Lengths of time as people write them.
 
 use miserly_core::Span;
 use toml::{Spanned, Value};
 
-use super::error::Problem;
+use super::error::{Problem, of_field};
 
 /// The units of time, in seconds.
 const TIMES: [(&str, i64); 7] =
     [("s", 1), ("sec", 1), ("m", 60), ("min", 60), ("h", 3600), ("d", 86_400), ("w", 604_800)];
-
-/// The units of memory, in kilobytes.
-const SIZES: [(&str, u64); 4] = [("KB", 1), ("MB", 1 << 10), ("GB", 1 << 20), ("TB", 1 << 30)];
 
 /// The longest time, seconds: as long as the times of a log may be.
 const LONGEST: i64 = 10_000_000_000;
@@ -18,7 +15,7 @@ const LONGEST: i64 = 10_000_000_000;
 /// The length of time that a field says, if it is there.
 pub(super) fn time(written: Option<&Spanned<Value>>, field: &str) -> Result<Option<Span>, Problem> {
     let read = |written: &Spanned<Value>| {
-        duration(written.get_ref()).map_err(|problem| (written.span(), format!("{field}: {problem}")))
+        duration(written.get_ref()).map_err(|problem| of_field(written, field, &problem))
     };
     written.map(read).transpose()
 }
@@ -35,23 +32,6 @@ pub(super) fn duration(value: &Value) -> Result<Span, String> {
     };
     secs.filter(|secs| (0..=LONGEST).contains(secs)).and_then(Span::from_secs).ok_or_else(|| {
         "a time is written as \"90s\", \"15min\", \"2h\", \"1d\" or \"1w\", or as a number of seconds, 0 or more".into()
-    })
-}
-
-/// The kilobytes of an amount of memory such as `"8GB"`, or of a number of kilobytes.
-pub(super) fn kilobytes(value: &Value) -> Result<u64, String> {
-    let amount = match value {
-        Value::Integer(number) => u64::try_from(*number).ok(),
-        Value::String(text) => split(text).and_then(|(number, unit)| {
-            let (_, factor) = SIZES.iter().find(|(name, _)| *name == unit)?;
-            number.checked_mul(*factor)
-        }),
-        _ => None,
-    };
-    let most = i64::MAX.unsigned_abs();
-    amount.filter(|amount| (1..=most).contains(amount)).ok_or_else(|| {
-        "memory is written as \"8GB\" (KB, MB, GB or TB, each 1024 of the one before), or as a number of kB above 0"
-            .into()
     })
 }
 
@@ -78,14 +58,5 @@ mod tests {
         }
         assert_eq!(duration(&Value::Integer(90)).ok().map(Span::secs), Some(90));
         assert!(duration(&Value::Integer(-1)).is_err() && duration(&Value::Float(1.0)).is_err());
-    }
-
-    #[test]
-    fn memory() {
-        let kb = |text: &str| kilobytes(&Value::String(text.into())).ok();
-        assert_eq!([kb("8GB"), kb("1 MB"), kb("3KB")], [Some(8 << 20), Some(1 << 10), Some(3)]);
-        for text in ["", "8", "8G", "0GB", "-1GB", "1.5GB", "9999999999999TB"] {
-            assert_eq!(kb(text), None, "{text}");
-        }
     }
 }

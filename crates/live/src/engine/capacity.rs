@@ -2,13 +2,15 @@
 
 use miserly_core::{Fault, Kind, Resources, Round};
 
-use super::{Engine, EngineError, Hands};
+use super::{Action, Attempt, Engine, EngineError, Hands};
 use crate::clock::Now;
 
 impl<H: Hands> Engine<H> {
     /// These processors are online now. Pools that have more than what is left of the machine shrink, the last queue's first;
     /// when processors come back the pools grow again, up to what they had.
     pub(super) fn online(&mut self, now: Now, cpus: &[u32]) -> Result<(), EngineError> {
+        self.cpus.set_online(cpus);
+        self.leave_lost_cpus();
         let there = self.setup.cpus.iter().filter(|cpu| cpus.contains(cpu)).count() as u64;
         let pools: u64 = self.setup.queues.iter().map(|queue| queue.pool.most().cpus_count()).sum();
         let mut missing = pools.saturating_sub(there);
@@ -27,5 +29,28 @@ impl<H: Hands> Engine<H> {
             }
         }
         Ok(())
+    }
+
+    /// Moves running jobs off processors that are gone, to what is left of theirs and what is free.
+    fn leave_lost_cpus(&mut self) {
+        for number in self.running.clone() {
+            let end = self.expected_end(number).map(|end| end - self.setup.handover);
+            let Some(run) = self.records.get_mut(&number).and_then(|record| record.run.as_mut()) else {
+                continue;
+            };
+            if !self.cpus.lacks_any(&run.cpus) {
+                continue;
+            }
+            let wanted = run.cpus.len() as u64;
+            self.cpus.give(&run.cpus);
+            let cpus = self.cpus.take(wanted);
+            // Without any the kernel has moved it already, to wherever it may.
+            run.cpus.clone_from(&cpus);
+            self.turn.touched.insert(number);
+            if let (Some(end), false) = (end, cpus.is_empty()) {
+                let attempt = Attempt { job: number, nth: run.nth };
+                self.turn.actions.push((attempt, Action::Critical { cpus, end }));
+            }
+        }
     }
 }

@@ -146,7 +146,12 @@ impl<H: Hands> Engine<H> {
             self.lengthen(job, time);
             return Ok(self.view_of(now, job));
         };
-        let change = Change::Estimate(time + self.setup.handover);
+        // Not its time: where its window began with no daemon there, the ledger has what was left of it.
+        let Some(planned) = self.system.ledger_of(handle).map(|ledger| ledger.request(handle).estimate)
+        else {
+            return Ok(Err(super::asks::no_job(job)));
+        };
+        let change = Change::Estimate(planned + longer);
         let amendment = Amendment { job: handle, change };
         if let Err(problem) = self.try_to_amend(now, job, amendment)? {
             return Ok(Err(problem));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use miserly_core::{Broken, Effect, Refusal, Span, Time};
+use miserly_core::{Broken, Effect, Refusal, Span, State, Time};
 
 use super::{Action, Attempt, Ending, Engine, Hands, Launch, Record, Run, SavedBroken, Stands, ToldAt};
 use crate::clock::Now;
@@ -16,7 +16,7 @@ impl<H: Hands> Engine<H> {
             Effect::Started { .. } => self.started(at, number),
             Effect::Promised { latest, .. } => self.told(now, number, latest, None),
             Effect::PromiseBroken { latest, why, .. } => self.told(now, number, latest, Some(why)),
-            Effect::Suspended { .. } => self.suspended(number),
+            Effect::Suspended { .. } => self.suspended(at, number),
             Effect::Resumed { .. } => self.resumed(at, number),
             Effect::Requeued { .. } => self.displaced(number),
             Effect::Filled { procs, .. } => self.filled(at, number, procs),
@@ -44,11 +44,14 @@ impl<H: Hands> Engine<H> {
         if record.run.as_ref().is_some_and(|run| run.ending.is_some()) {
             return;
         }
-        let cpus = self.cpus.take(record.submission.cpus);
-        let end = at + Span::from_ticks(record.time);
+        let (cpus, end) = match self.turn.begun.remove(&number) {
+            Some(begun) => (begun.cpus, begun.end),
+            None => (self.cpus.take(record.submission.cpus), at + Span::from_ticks(record.time)),
+        };
         match &mut record.run {
             Some(run) => {
                 run.critical = true;
+                run.ahead = None;
                 run.stopped = false;
                 run.cpus.clone_from(&cpus);
                 let attempt = Attempt { job: number, nth: run.nth };
@@ -64,8 +67,14 @@ impl<H: Hands> Engine<H> {
         let Some(record) = self.records.get_mut(&number) else { return };
         record.attempts += 1;
         let nth = record.attempts;
-        record.run =
-            Some(Run { nth, cpus: cpus.clone(), critical: end.is_some(), stopped: false, ending: None });
+        record.run = Some(Run {
+            nth,
+            cpus: cpus.clone(),
+            critical: end.is_some(),
+            stopped: false,
+            ahead: None,
+            ending: None,
+        });
         let launch = Launch {
             submission: Arc::clone(&record.submission),
             name: record.name.clone(),
@@ -76,6 +85,7 @@ impl<H: Hands> Engine<H> {
             memory: record.memory,
             cpus: if end.is_some() { cpus } else { all },
             end,
+            ahead: None,
             // A short window is not all grace.
             grace: self.setup.grace.min(Span::from_ticks(record.time / 10)),
             alone: self.setup.alone,
@@ -103,6 +113,10 @@ impl<H: Hands> Engine<H> {
     }
 
     fn told(&mut self, now: Now, number: i64, latest: Time, broken: Option<Broken>) {
+        if broken.is_some() && self.turn.begun.contains_key(&number) {
+            // Its window began by itself when it was promised to; only the ledger comes late.
+            return;
+        }
         let Some(record) = self.records.get_mut(&number) else { return };
         match broken {
             Some(_) => self.counts.broken += 1,
@@ -113,12 +127,25 @@ impl<H: Hands> Engine<H> {
         record.told.push(ToldAt { at: now.wall.as_microsecond(), start: latest.ticks(), broken });
     }
 
-    fn suspended(&mut self, number: i64) {
+    fn suspended(&mut self, at: Time, number: i64) {
         self.running.remove(&number);
+        let end = self.end_if_resumed(at, number);
         let Some(run) = self.records.get_mut(&number).and_then(|record| record.run.as_mut()) else { return };
         run.stopped = true;
         self.cpus.give(&std::mem::take(&mut run.cpus));
-        self.turn.actions.push((Attempt { job: number, nth: run.nth }, Action::Stop));
+        let attempt = Attempt { job: number, nth: run.nth };
+        self.turn.actions.push((attempt, Action::Stop));
+        // Its window goes on when it does; until then it must not end.
+        self.turn.actions.extend(end.map(|end| (attempt, Action::EndAt(end))));
+    }
+
+    /// When a suspended job is over at the latest, also if it goes on by itself because no daemon is there.
+    fn end_if_resumed(&self, at: Time, number: i64) -> Option<Time> {
+        let job = self.handles.get(&number)?;
+        let entry = self.system.ledger_of(*job)?.entry(*job);
+        let State::Suspended { until, .. } = entry.state else { return None };
+        let left = entry.left(at, self.records.get(&number)?.submission.cpus) - self.setup.handover;
+        Some(until + self.setup.alone + left)
     }
 
     fn resumed(&mut self, at: Time, number: i64) {

@@ -32,6 +32,8 @@ pub enum Action {
         /// The end of its window.
         end: Time,
     },
+    /// It runs ahead of its window, which is then: if no daemon is there, it begins and ends by itself.
+    Ahead(Ahead),
     /// Its window ends then.
     EndAt(Time),
     /// End it: ask, and insist after the grace.
@@ -66,10 +68,43 @@ pub struct Launch {
     pub cpus: Vec<u32>,
     /// The end of its window; none before its start, while it runs on what is idle.
     pub end: Option<Time>,
+    /// Its window, while it runs on what is idle, as far as that is known.
+    pub ahead: Option<Ahead>,
     /// How long before the end it is told to end.
     pub grace: Span,
     /// How long it stays stopped when there is no daemon.
     pub alone: Span,
+}
+
+/// A window that has not begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// When it begins.
+    pub start: Time,
+    /// When it ends.
+    pub end: Time,
+    /// The processors that are the job's own in it, by number.
+    pub cpus: Vec<u32>,
+}
+
+/// What happened to attempts while no daemon was there.
+#[derive(Clone, Debug, Default)]
+pub struct Meanwhile {
+    /// Those that are over.
+    pub over: Vec<(Attempt, Outcome)>,
+    /// Those that are in a window, as their shims have it.
+    pub critical: Vec<Critical>,
+}
+
+/// An attempt in its window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Critical {
+    /// Which.
+    pub attempt: Attempt,
+    /// The processors that it runs on, by number.
+    pub cpus: Vec<u32>,
+    /// The end of its window.
+    pub end: Time,
 }
 
 /// What became of an attempt.

@@ -34,27 +34,34 @@ mod reload;
 
 mod views;
 
+mod pools;
+
 mod paths;
 
+mod prune;
+
 mod start;
+
+mod ahead;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{JobId, Span, System, Time, Violation};
 use tokio::sync::oneshot;
 
-pub use hands::{Action, Attempt, Hands, Launch, Outcome};
+pub use hands::{Action, Ahead, Attempt, Critical, Hands, Launch, Meanwhile, Outcome};
 pub use journal::{
     AmendedLine, EarlyLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine,
     RoundLine,
 };
-pub use record::{Ending, Record, Run, Stands, ToldAt};
+pub use record::{Ending, Record, Run, Stands, ToldAhead, ToldAt};
 pub use saved::{SavedBroken, SavedEntry, SavedRequest};
 pub use setup::{Queue, Setup};
 pub use start::{About, attempts};
 
 use self::cpus::Cpus;
-use crate::clock::{Mark, Now};
+use self::prune::Pruning;
+use crate::clock::Now;
 use crate::model::{Problem, ProblemCode};
 use crate::service::{Caller, Question, Reply};
 use crate::store::{Batch, Row, Store, StoreError};
@@ -140,6 +147,7 @@ pub struct Engine<H> {
     unwritten: Vec<(Attempt, Outcome)>,
     /// When to try again to write.
     retry: Option<Time>,
+    pruning: Pruning,
     began: i64,
     owner: u32,
     about: About,
@@ -162,6 +170,8 @@ struct Turn {
     /// Records that are over, which leave the memory when they are on disk.
     over: BTreeMap<i64, Record>,
     actions: Vec<(Attempt, Action)>,
+    /// Jobs whose windows began by themselves, until the system has started them.
+    begun: BTreeMap<i64, Critical>,
     answers: Vec<(Answer, Result<Reply, Problem>)>,
     /// Something is to be written down that is in no row.
     meta_changed: bool,
@@ -187,17 +197,18 @@ impl<H: Hands> Engine<H> {
             }
         }
         self.play_all(now, overs.clone(), rest)?;
-        match self.write_down() {
+        self.tell_ahead();
+        match self.write_down(now) {
             Ok(()) => self.carry_out(now),
-            Err(error @ StoreError::Full) => self.take_back(now, &error, overs)?,
+            Err(error @ StoreError::Full) => return self.take_back(now, &error, overs),
             Err(error) => return Err(error.into()),
         }
-        Ok(())
+        self.prune(now)
     }
 
     /// When the engine wants a turn, if nothing happens before.
     pub fn next_moment(&self) -> Option<Time> {
-        self.retry.or_else(|| self.next_due())
+        self.retry.or_else(|| self.next_due().into_iter().chain(self.next_pruning()).min())
     }
 
     /// When something is due next, if nothing happens before.
@@ -215,7 +226,7 @@ impl<H: Hands> Engine<H> {
         rest: Vec<Input>,
     ) -> Result<(), EngineError> {
         if rest.iter().any(|input| matches!(input, Input::Slept)) {
-            self.away(now, overs)?;
+            self.away(now, Meanwhile { over: overs, critical: vec![] })?;
         } else {
             let at = |outcome: &Outcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);
             let mut overs: Vec<_> = overs.into_iter().map(|(attempt, o)| (at(&o), attempt, o)).collect();
@@ -233,7 +244,9 @@ impl<H: Hands> Engine<H> {
     }
 
     /// Has on disk what this turn came to.
-    fn write_down(&mut self) -> Result<(), StoreError> {
+    fn write_down(&mut self, now: Now) -> Result<(), StoreError> {
+        let known = |record: &Record| !record.is_in() || record.entry.is_some();
+        debug_assert!(self.records.values().all(known), "a job in a ledger is written down as it is there");
         let Turn { lines, touched, over, meta_changed, .. } = &self.turn;
         if lines.is_empty() && touched.is_empty() && over.is_empty() && !meta_changed {
             return Ok(());
@@ -246,7 +259,7 @@ impl<H: Hands> Engine<H> {
             ("draining".into(), self.draining.to_string()),
             ("counts".into(), serde_json::to_string(&self.counts).unwrap_or_default()),
         ];
-        let meta = meta.into_iter().chain(self.clock_mark()).collect();
+        let meta = meta.into_iter().chain(self.clock_mark(now)).collect();
         self.store.commit(&Batch { lines: std::mem::take(&mut self.turn.lines), rows, meta })
     }
 
@@ -262,11 +275,8 @@ impl<H: Hands> Engine<H> {
     }
 
     /// How far the clock is, so that it goes on from there when the machine is started again.
-    fn clock_mark(&self) -> Option<(String, String)> {
-        let mark = self.about.mark.as_ref()?;
-        let ticks = self.last.ticks();
-        let wall = mark.wall.saturating_add(ticks - mark.ticks);
-        let mark = Mark { ticks, wall, ..mark.clone() };
+    fn clock_mark(&self, now: Now) -> Option<(String, String)> {
+        let mark = self.about.mark.as_ref()?.at(self.last, now);
         Some(("clock".into(), serde_json::to_string(&mark).ok()?))
     }
 
@@ -277,7 +287,7 @@ impl<H: Hands> Engine<H> {
     pub fn go(&mut self, now: Now) -> Result<(), EngineError> {
         self.last = self.last.max(now.ticks);
         self.turn.lines.push(rounds::json(&JournalLine::Went { at: self.last.ticks() }));
-        self.write_down()?;
+        self.write_down(now)?;
         self.carry_out(now);
         Ok(())
     }

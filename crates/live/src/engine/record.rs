@@ -104,9 +104,23 @@ pub struct Run {
     pub critical: bool,
     /// They are stopped.
     pub stopped: bool,
+    /// The window that they were told of, while it is ahead of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<ToldAhead>,
     /// They are being ended, and what is to become of the job then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+}
+
+/// A window ahead, as the processes of a job were told of it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct ToldAhead {
+    /// Its start, ticks.
+    pub start: i64,
+    /// Its end, ticks.
+    pub end: i64,
+    /// Its processors, by number.
+    pub cpus: Vec<u32>,
 }
 
 /// What is to become of a job whose processes are being ended.

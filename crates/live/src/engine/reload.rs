@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use miserly_core::{Effect, Entry, Fault, JobId, Round, State, System};
 
-use super::cpus::Cpus;
 use super::{Engine, EngineError, Hands, JournalLine, Setup, problem};
 use crate::clock::Now;
 use crate::model::{Problem, ProblemCode};
@@ -23,7 +22,7 @@ impl<H: Hands> Engine<H> {
             Err(problem) => return Ok(Err(problem)),
         };
         self.system = system;
-        self.cpus = Cpus::new(&setup.cpus);
+        self.cpus = self.cpus.anew(&setup.cpus);
         for run in self.records.values().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(&run.cpus);
         }
@@ -32,7 +31,8 @@ impl<H: Hands> Engine<H> {
         self.turn.lines.push(super::rounds::json(&began));
         let round = Round { fault: Some(Fault::Away), ..Round::default() };
         self.play_now(now, round)?;
-        self.write_down()?;
+        self.tell_ahead();
+        self.write_down(now)?;
         self.carry_out(now);
         Ok(Ok(()))
     }

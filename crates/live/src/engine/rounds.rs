@@ -129,6 +129,10 @@ impl<H: Hands> Engine<H> {
         for queue in self.system.queues_mut() {
             for job in queue.ledger_mut().take_touched() {
                 let Some(number) = self.numbers.get(job.index()).copied().flatten() else { continue };
+                // One that left and came back in one round goes by another handle now.
+                if self.handles.get(&number) != Some(&job) {
+                    continue;
+                }
                 let Some(record) = self.records.get_mut(&number) else { continue };
                 record.entry = queue.ledger().get(job).map(SavedEntry::of);
                 self.turn.touched.insert(number);

@@ -20,6 +20,8 @@ pub struct Setup {
     pub alone: Span,
     /// What jobs may use ahead of their windows, if they may.
     pub early: Option<Filler>,
+    /// So long jobs that have ended are remembered; none, for ever.
+    pub keep_history: Option<Span>,
 }
 
 /// A queue.

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
 use super::cpus::Cpus;
+use super::prune::Pruning;
 use super::{
-    Action, Attempt, Counts, Engine, EngineError, Hands, JournalLine, Outcome, Record, Run, SavedEntry,
+    Action, Attempt, Counts, Engine, EngineError, Hands, JournalLine, Meanwhile, Record, Run, SavedEntry,
     Setup, Stands, Turn,
 };
 use crate::clock::{Mark, Now};
@@ -72,17 +73,18 @@ impl<H: Hands> Engine<H> {
             turn: Turn::default(),
             unwritten: vec![],
             retry: None,
+            pruning: Pruning::at(now.ticks),
             began: now.wall.as_microsecond(),
         };
         engine.reload()?;
         Ok(engine)
     }
 
-    /// Takes up the work: what ended meanwhile has ended, and what came due is started, first thing.
+    /// Takes up the work: what ended meanwhile has ended, a window that began is one, and what came due is started, first thing.
     ///
     /// # Errors
     /// As [`turn`](Engine::turn).
-    pub fn begin(&mut self, now: Now, meanwhile: Vec<(Attempt, Outcome)>) -> Result<(), EngineError> {
+    pub fn begin(&mut self, now: Now, meanwhile: Meanwhile) -> Result<(), EngineError> {
         self.turn.lines.push(super::rounds::json(&JournalLine::began(
             now.ticks,
             now.wall.as_microsecond(),
@@ -97,22 +99,25 @@ impl<H: Hands> Engine<H> {
         self.turn.actions.extend(stopped);
         self.away(now, meanwhile)?;
         self.retie(now)?;
-        self.write_down()?;
+        self.forget_told_ahead();
+        self.tell_ahead();
+        self.write_down(now)?;
         self.carry_out(now);
         Ok(())
     }
 
     /// Nobody scheduled until now: all that happened meanwhile happens now.
-    pub(super) fn away(&mut self, now: Now, meanwhile: Vec<(Attempt, Outcome)>) -> Result<(), EngineError> {
+    pub(super) fn away(&mut self, now: Now, meanwhile: Meanwhile) -> Result<(), EngineError> {
         // Not what was due before: it was not done then.
         let at = now.ticks.max(self.last + Span::TICK);
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
-        for (attempt, outcome) in meanwhile {
+        for (attempt, outcome) in meanwhile.over {
             self.over(now, at, attempt, &outcome, &mut round);
         }
         self.find_overdue(at, &mut round);
+        self.note_begun(at, meanwhile.critical, &mut round);
         self.play(now, at, round)?;
-        Ok(())
+        self.forget_begun(now)
     }
 
     /// All is as it is on disk.
@@ -125,7 +130,7 @@ impl<H: Hands> Engine<H> {
         let tied =
             |record: &&Record| record.stands == (Stands::Back { held: false }) || !record.after.is_empty();
         self.tied = records.values().filter(tied).map(|record| record.number).collect();
-        self.cpus = Cpus::new(&self.setup.cpus);
+        self.cpus = self.cpus.anew(&self.setup.cpus);
         for Run { cpus, .. } in records.values().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(cpus);
         }

@@ -218,16 +218,19 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
     }
     let time = time_of(queue, submission.time)?;
     let most = queue.pool.most();
-    if submission.cpus == 0 || submission.cpus > most.cpus_count() {
+    if submission.cpus == 0 {
+        return Err(Problem::with_field("cpus", "a job has at least one cpu"));
+    }
+    if submission.cpus > most.cpus_count() {
         let told =
             format!("{} cpus: queue {} has at most {}", submission.cpus, queue.name, most.cpus_count());
-        return Err(refused_field("cpus", submission.cpus == 0, told));
+        return Err(refused_field("cpus", told));
     }
     let memory = submission.memory.map_or(queue.default_memory, |bytes| bytes.div_ceil(1024));
     let most_memory = most.get(Kind::Memory);
     if most_memory > 0 && memory > most_memory {
         let told = format!("{memory} kB of memory: queue {} has at most {most_memory} kB", queue.name);
-        return Err(refused_field("memory", false, told));
+        return Err(refused_field("memory", told));
     }
     Ok((time, memory))
 }
@@ -246,7 +249,7 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
     };
     if time > most {
         let told = format!("{time} s: queue {} lets jobs run for at most {most} s", queue.name);
-        return Err(refused_field("time", false, told));
+        return Err(refused_field("time", told));
     }
     Ok(time)
 }
@@ -257,9 +260,8 @@ pub(super) fn span_of(secs: f64) -> Option<Span> {
     i64::try_from(micros).ok().map(Span::from_ticks)
 }
 
-fn refused_field(field: &str, malformed: bool, told: String) -> Problem {
-    let code = if malformed { ProblemCode::Malformed } else { ProblemCode::Refused };
-    Problem { code, ..Problem::with_field(field, told) }
+fn refused_field(field: &str, told: String) -> Problem {
+    Problem { code: ProblemCode::Refused, ..Problem::with_field(field, told) }
 }
 
 /// What people call it: what they say, or the name of the program.

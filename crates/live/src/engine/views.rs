@@ -1,12 +1,11 @@
-//! Jobs, pools and the daemon itself as people see them.
+//! Jobs and the daemon itself as people see them.
 
-use miserly_core::{Expected, Kind, Ledger, Resources, State, Time};
+use miserly_core::{Expected, Kind, Span, State, Time};
 
 use super::{Engine, Hands, Record, Stands};
 use crate::clock::Now;
 use crate::model::{
-    Holding, JobView, LateStart, Phase, Pool, Pools, PromiseView, QueueStatus, Slice, Status, Told, ToldWhy,
-    Why,
+    Holding, JobView, LateStart, Phase, PromiseView, QueueStatus, Status, Told, ToldWhy, Why,
 };
 
 impl<H: Hands> Engine<H> {
@@ -24,7 +23,7 @@ impl<H: Hands> Engine<H> {
             queue: record.queue.clone(),
             cpus: submission.cpus,
             memory: record.memory.saturating_mul(1024),
-            time: miserly_core::Span::from_ticks(record.time).as_secs_f64(),
+            time: Span::from_ticks(record.time).as_secs_f64(),
             command: submission.command.clone(),
             script: submission.script.is_some(),
             directory: submission.directory.clone(),
@@ -147,59 +146,6 @@ impl<H: Hands> Engine<H> {
             late: self.counts.late,
         }
     }
-
-    /// The pools from now on, as far as windows are given.
-    pub(super) fn pools(&self, now: Now) -> Pools {
-        let pool = |(queue, setup): (&miserly_core::Driver, &super::Queue)| Pool {
-            queue: setup.name.clone(),
-            cpus: setup.pool.most().cpus_count(),
-            slices: slices(now, queue.ledger(), setup),
-        };
-        Pools { pools: self.system.queues().iter().zip(&self.setup.queues).map(pool).collect() }
-    }
-}
-
-/// Free amounts from now on: what the pool has, less the windows in it.
-fn slices(now: Now, ledger: &Ledger, setup: &super::Queue) -> Vec<Slice> {
-    let mut windows: Vec<(Time, Time, Resources)> = vec![];
-    for job in ledger.running() {
-        let entry = ledger.entry(job);
-        if let State::Running { expected: Expected::At(end), placement, .. } = &entry.state {
-            windows.push((now.ticks, *end, placement.total()));
-        }
-    }
-    for job in ledger.waiting() {
-        let entry = ledger.entry(job);
-        if let Some(start) = entry.planned.or(entry.promise.map(|promise| promise.best)) {
-            windows.push((start, start + entry.request.planned(), ledger.machine().demand(&entry.request)));
-        }
-    }
-    let last = windows.iter().map(|(_, end, _)| *end).max().unwrap_or(now.ticks);
-    let mut points: Vec<Time> = windows.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
-    points.push(now.ticks);
-    let mut change = setup.pool.next(now.ticks);
-    while let Some((at, _)) = change.filter(|(at, _)| *at <= last) {
-        points.push(at);
-        change = setup.pool.next(at);
-    }
-    points.retain(|at| *at >= now.ticks && *at < Time::MAX);
-    points.sort_unstable();
-    points.dedup();
-    let capacity = ledger.machine().capacity();
-    let free_at = |at: Time| {
-        let held = windows.iter().filter(|(start, end, _)| *start <= at && at < *end);
-        let held = held.fold(Resources::NONE, |sum, (.., amount)| sum.plus(amount));
-        setup.pool.at(at).least(&capacity).less(&held)
-    };
-    let slice = |at: Time| Slice {
-        from: now.wall_at(at),
-        cpus: setup.pool.at(at).least(&capacity).cpus_count(),
-        cpus_free: free_at(at).cpus_count(),
-        memory_free: free_at(at).get(Kind::Memory) * 1024,
-    };
-    let mut slices: Vec<Slice> = points.into_iter().map(slice).collect();
-    slices.dedup_by(|next, one| Slice { from: one.from, ..*next } == *one);
-    slices
 }
 
 impl Record {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{JobView, Window};
+use super::Window;
 
 /// What became of a submission.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, ToSchema)]
@@ -33,13 +33,6 @@ pub struct Accepted {
 pub struct Quote {
     /// The windows, in the order of the indexes; none, where the queue's policy promises nothing.
     pub windows: Vec<Option<Window>>,
-}
-
-/// A job whose window was made longer.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, ToSchema)]
-pub struct Extended {
-    /// The job as it is now.
-    pub job: JobView,
 }
 
 /// A request that was carried out, where there is nothing else to say.
@@ -180,7 +173,7 @@ pub struct Pool {
     pub queue: String,
     /// The processors that it has at most.
     pub cpus: u64,
-    /// From when on how much is free; the last slice holds from then on.
+    /// From when on how much is free: as far as windows are given, and a day ahead at least.
     pub slices: Vec<Slice>,
 }
 

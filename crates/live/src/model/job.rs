@@ -162,6 +162,21 @@ pub enum Phase {
     },
 }
 
+impl Phase {
+    /// When it was over, if it is.
+    pub fn ended(&self) -> Option<Timestamp> {
+        match self {
+            Phase::Done { end, .. } | Phase::Killed { end, .. } => Some(*end),
+            Phase::Failed { at, .. } | Phase::Lost { at, .. } => Some(*at),
+            Phase::Held
+            | Phase::Batch
+            | Phase::Opportunistic { .. }
+            | Phase::Critical(_)
+            | Phase::Suspended(_) => None,
+        }
+    }
+}
+
 /// What a job in its window holds.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, ToSchema)]
 pub struct Holding {

@@ -10,8 +10,8 @@ mod job;
 mod answer;
 
 pub use answer::{
-    Accepted, Extended, Handed, Pool, Pools, Problem, ProblemCode, QueueStatus, Quote, Slice, Status,
-    Submitted, Unenforced,
+    Accepted, Handed, Pool, Pools, Problem, ProblemCode, QueueStatus, Quote, Slice, Status, Submitted,
+    Unenforced,
 };
 pub use job::{
     Exit, Failure, Holding, JobView, KilledBy, LateStart, LostBy, Phase, PromiseView, Told, ToldWhy, Why,

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use miserly_launch::{Found, Reply, Shim, TellError, launch};
+use miserly_launch::{Found, LaunchError, Reply, Shim, TellError, launch};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::OwnedFd;
 use tokio::sync::mpsc::UnboundedSender;
@@ -13,6 +13,9 @@ use super::{Home, folder, order, outcome};
 use crate::clock::Clock;
 use crate::engine::{Action, Attempt, Input, Launch, Outcome};
 use crate::model::Failure;
+
+/// A shim that dies as it begins is tried again as long as its job has been started less often than this.
+const TRIES: u32 = 3;
 
 /// How a thread begins.
 pub(super) enum Begin {
@@ -82,6 +85,7 @@ impl Worker {
                 // Whatever went wrong: what is certain is what is found.
                 match super::found(&self.home, self.attempt) {
                     Ok(Found::Alive(shim)) => return Some(shim),
+                    Ok(Found::NeverRan) if self.may_try_again(&error) => self.report(Outcome::NeverRan),
                     Ok(Found::NeverRan) | Err(_) => self.report(Outcome::Failed {
                         at: self.home.clock.now(),
                         why: Failure::System,
@@ -92,6 +96,11 @@ impl Worker {
                 None
             }
         }
+    }
+
+    /// Whether it may have been an accident: the shim was killed before it began. That does not go on for ever.
+    fn may_try_again(&self, error: &LaunchError) -> bool {
+        matches!(error, LaunchError::Died { .. }) && self.attempt.nth < TRIES
     }
 
     /// Does what it is told until the shim is gone.
@@ -142,13 +151,7 @@ impl Worker {
     fn wait_to_forget(&self) {
         while let Ok(action) = self.orders.recv() {
             if matches!(action, Action::Forget) {
-                let folder = folder(&self.home.folder, self.attempt);
-                if let Err(error) = std::fs::remove_dir_all(&folder)
-                    && error.kind() != io::ErrorKind::NotFound
-                {
-                    tracing::warn!("cannot remove {}: {error}", folder.display());
-                }
-                return;
+                return super::remove(&folder(&self.home.folder, self.attempt));
             }
         }
     }

@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-use miserly_launch::{Found, Launcher, LostTo, find};
+use miserly_launch::{Found, Launcher, LostTo, Reply, Shim, Told, find};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::{Begin, Worker};
 use crate::clock::BootClock;
-use crate::engine::{Action, Attempt, Hands, Input, Outcome};
+use crate::engine::{Action, Attempt, Critical, Hands, Input, Meanwhile, Outcome};
 use crate::model::{Failure, LostBy, Unenforced};
 
 /// Starts, stops and ends the processes of jobs, each attempt in a folder of its own.
@@ -52,13 +52,16 @@ impl Processes {
         Processes { home, reports, workers: BTreeMap::new(), wakers: BTreeMap::new() }
     }
 
-    /// Takes up the attempts that a daemon before this one left, and says which of them are over. It may take some seconds,
-    /// where processes are slow to die.
-    pub fn take_up(&mut self, attempts: &[Attempt]) -> Vec<(Attempt, Outcome)> {
-        let mut over = vec![];
+    /// Takes up the attempts that a daemon before this one left, and says which of them are over and which are in a window. It may
+    /// take some seconds, where processes are slow to die.
+    pub fn take_up(&mut self, attempts: &[Attempt]) -> Meanwhile {
+        let (mut over, mut critical) = (vec![], vec![]);
         for attempt in attempts {
             match found(&self.home, *attempt) {
-                Ok(Found::Alive(shim)) => self.employ(*attempt, Begin::Alive(Box::new(shim))),
+                Ok(Found::Alive(mut shim)) => {
+                    critical.extend(in_window(self.home.clock, *attempt, &mut shim));
+                    self.employ(*attempt, Begin::Alive(Box::new(shim)));
+                }
                 Ok(found) => {
                     over.push((*attempt, outcome(&self.home, found)));
                     self.employ(*attempt, Begin::Over);
@@ -72,7 +75,7 @@ impl Processes {
                 }
             }
         }
-        over
+        Meanwhile { over, critical }
     }
 
     fn employ(&mut self, attempt: Attempt, begin: Begin) {
@@ -96,6 +99,10 @@ impl Processes {
 impl Hands for Processes {
     fn act(&mut self, attempt: Attempt, action: Action) {
         let last = matches!(action, Action::Forget);
+        if last && !self.workers.contains_key(&attempt) {
+            // A daemon before this one did not come to it.
+            return remove(&folder(&self.home.folder, attempt));
+        }
         if let Action::Launch(launch) = action {
             self.employ(attempt, Begin::Launch(launch));
         } else if let Some(orders) = self.workers.get(&attempt) {
@@ -115,7 +122,7 @@ impl Hands for Processes {
 /// What cannot be enforced by processes alone, here.
 pub fn unenforced() -> Vec<Unenforced> {
     let told = |what: &miserly_launch::Unenforced| Unenforced {
-        what: format!("{what:?}").to_lowercase(),
+        what: what.as_str().to_owned(),
         sentence: what.to_string(),
     };
     Launcher::probe().map(|able| able.unenforced.iter().map(told).collect()).unwrap_or_default()
@@ -131,7 +138,16 @@ pub fn leaves_idle() -> bool {
 /// # Errors
 /// If nobody says.
 pub fn cpus() -> std::io::Result<Vec<u32>> {
-    Ok(Launcher::probe()?.cpus)
+    Launcher::cpus()
+}
+
+/// Removes the folder of an attempt that is over.
+fn remove(folder: &Path) {
+    if let Err(error) = std::fs::remove_dir_all(folder)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!("cannot remove {}: {error}", folder.display());
+    }
 }
 
 /// The folder of an attempt.
@@ -143,6 +159,12 @@ fn found(home: &Home, attempt: Attempt) -> Result<Found, miserly_launch::FindErr
     find(&folder(&home.folder, attempt))
 }
 
+/// The window that an attempt is in, as its shim has it. A shim that does not answer has nothing to say.
+fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<Critical> {
+    let Ok(Reply::Done(state)) = shim.tell(&Told::Hello) else { return None };
+    Some(Critical { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
+}
+
 /// What became of an attempt that is not alive.
 fn outcome(home: &Home, found: Found) -> Outcome {
     match found {
@@ -150,5 +172,16 @@ fn outcome(home: &Home, found: Found) -> Outcome {
         Found::Lost(lost) if lost.to == LostTo::Reboot => Outcome::Lost(LostBy::Reboot),
         Found::Lost(_) => Outcome::Lost(LostBy::Shim),
         Found::NeverRan | Found::Alive(_) => Outcome::NeverRan,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_not_enforced_is_in_the_documentation_by_its_name() {
+        let text = include_str!("../../../../docs/daemon.md");
+        for what in miserly_launch::Unenforced::ALL {
+            assert!(text.contains(&format!("\n| `{}` |", what.as_str())), "{}", what.as_str());
+        }
     }
 }

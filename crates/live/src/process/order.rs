@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use miserly_core::{Span, Time};
-use miserly_launch::{BootTime, Cause, End, Exit, Failure, Limits, Mode, Order, Output, Told};
+use miserly_launch::{BootTime, Cause, End, Exit, Failure, Limits, Mode, Order, Output, Told, Window};
 
 use super::Home;
 use crate::clock::BootClock;
-use crate::engine::{Action, Attempt, Launch, Outcome};
+use crate::engine::{Action, Ahead, Attempt, Launch, Outcome};
 use crate::model::{self, KilledBy};
 
 /// What the shim of a job is ordered.
@@ -33,7 +33,7 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {
         nice: 0,
         mode: match launch.end {
             Some(end) => Mode::Critical { cpus, end: boot_time(home.clock, end) },
-            None => Mode::Early { cpus },
+            None => Mode::Early { cpus, window: launch.ahead.clone().map(|ahead| window(home.clock, ahead)) },
         },
         grace: duration(launch.grace),
         alone: duration(launch.alone),
@@ -72,6 +72,7 @@ pub(super) fn told(clock: BootClock, action: Action) -> Option<Told> {
         Action::Stop => Told::Stop,
         Action::Continue => Told::Continue,
         Action::Critical { cpus, end } => Told::Critical { cpus, end: boot_time(clock, end) },
+        Action::Ahead(ahead) => Told::Window(window(clock, ahead)),
         Action::EndAt(end) => Told::EndAt { end: boot_time(clock, end) },
         Action::Kill { grace, by } => Told::Kill { grace: duration(grace), cause: cause(by) },
         Action::Launch(_) | Action::Forget => return None,
@@ -108,6 +109,10 @@ fn cause(by: KilledBy) -> Cause {
         KilledBy::Memory => Cause::Memory,
         KilledBy::User => Cause::User,
     }
+}
+
+fn window(clock: BootClock, Ahead { start, end, cpus }: Ahead) -> Window {
+    Window { start: boot_time(clock, start), end: boot_time(clock, end), cpus }
 }
 
 fn boot_time(clock: BootClock, at: Time) -> BootTime {

@@ -32,11 +32,33 @@ impl Store {
             let value = writer.meta(old.or_else(|| self.meta.get(key)), key, text)?;
             changed.push((key.clone(), value));
         }
-        self.mark = writer.finish()?;
+        let mark = writer.finish()?;
         self.meta.extend(changed);
-        // The batch is on disk. A mark that is behind only sees less, and the next one is in its place.
-        let _ = self.marks.write(&self.mark);
+        self.committed(mark);
         Ok(())
+    }
+
+    /// Takes out jobs that have ended, and returns when that is on disk. Numbers that no such job has are passed over.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub fn forget(&mut self, numbers: &[i64]) -> Result<(), StoreError> {
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let mut writer = Writer::begin(&mut self.connection, self.mark)?;
+        for number in numbers {
+            writer.forget(*number, true)?;
+        }
+        let mark = writer.finish()?;
+        self.committed(mark);
+        Ok(())
+    }
+
+    /// A transaction is on disk. A mark that is behind only sees less, and the next one is in its place.
+    fn committed(&mut self, mark: Mark) {
+        self.mark = mark;
+        let _ = self.marks.write(&self.mark);
     }
 }
 

@@ -114,6 +114,14 @@ impl Store {
         read::ended_jobs(&self.connection, ended.unwrap_or(&EndedFilter::default()))
     }
 
+    /// The first `most` jobs that have ended, by number, from number `from` on.
+    ///
+    /// # Errors
+    /// As [`Store::live_jobs`].
+    pub fn ended_from(&self, from: i64, most: u32) -> Result<Vec<Row>, StoreError> {
+        read::ended_from(&self.connection, from, most)
+    }
+
     /// A named value.
     ///
     /// # Errors

@@ -74,6 +74,11 @@ pub(super) fn ended_jobs(connection: &Connection, filter: &EndedFilter) -> Resul
     Ok(found)
 }
 
+pub(super) fn ended_from(connection: &Connection, from: i64, most: u32) -> Result<Vec<Row>, StoreError> {
+    let sql = format!("SELECT {JOB} FROM ended WHERE number >= ? ORDER BY number LIMIT ?");
+    collect(connection, &sql, params![from, most], true)
+}
+
 pub(super) fn job(connection: &Connection, number: i64) -> Result<Option<Row>, StoreError> {
     for ended in [false, true] {
         let sql = format!("SELECT {JOB} FROM {} WHERE number = ?", rows::table(ended));

@@ -2,4 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
+mod engine;
+
+mod idle;
+
+mod clock;
+
+mod pools;
+
 mod store;
+
+mod pruning;

@@ -9,6 +9,7 @@ use super::support::{Model, journal, row};
 #[derive(Clone, Debug)]
 enum Step {
     Commit(Batch),
+    Forget(Vec<i64>),
     Reopen,
 }
 
@@ -27,8 +28,15 @@ fn batches() -> impl Strategy<Value = Batch> {
     })
 }
 
+fn forgotten() -> impl Strategy<Value = Vec<i64>> {
+    prop::collection::vec(1..20_i64, 0..10)
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec(prop_oneof![8 => batches().prop_map(Step::Commit), 1 => Just(Step::Reopen)], 1..30)
+    prop::collection::vec(
+        prop_oneof![8 => batches().prop_map(Step::Commit), 1 => forgotten().prop_map(Step::Forget), 1 => Just(Step::Reopen)],
+        1..30,
+    )
 }
 
 fn filters() -> impl Strategy<Value = EndedFilter> {
@@ -49,6 +57,10 @@ proptest! {
                     store.commit(batch).unwrap();
                     model.commit(batch);
                 }
+                Step::Forget(numbers) => {
+                    store.forget(numbers).unwrap();
+                    model.jobs.retain(|number, row| !row.ended || !numbers.contains(number));
+                }
                 Step::Reopen => {
                     drop(store);
                     store = Store::open(folder.path()).unwrap();
@@ -63,6 +75,8 @@ proptest! {
         for filter in &filters {
             prop_assert_eq!(store.jobs(Some(filter)).unwrap(), model.ended(filter));
         }
+        let some: Vec<_> = model.ended(&EndedFilter::default()).into_iter().filter(|row| row.number >= from).take(3).collect();
+        prop_assert_eq!(store.ended_from(from, 3).unwrap(), some);
         for number in 0..21 {
             prop_assert_eq!(store.job(number).unwrap(), model.jobs.get(&number).cloned());
         }

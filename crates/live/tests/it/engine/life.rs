@@ -1,0 +1,162 @@
+//! An engine, its state in a folder, and what it has its hands do.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use jiff::Timestamp;
+use miserly_core::{Calendar, Filler, Kind, Resources, Span, Time};
+use miserly_live::clock::Now;
+use miserly_live::engine::{About, Action, Attempt, Engine, Hands, Input, Meanwhile, Outcome, Queue, Setup};
+use miserly_live::model::{Exit, JobView, Problem, Status, Submission};
+use miserly_live::service::{Caller, Question, Reply};
+use miserly_live::store::Store;
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+/// The memory of the pool, kilobytes.
+const MEMORY: u64 = 1000;
+/// So long after the end of a window its resources are kept.
+pub(crate) const HAND_OVER: i64 = 1;
+
+pub(crate) fn seconds(seconds: i64) -> Time {
+    Time::from_ticks(seconds * 1_000_000)
+}
+
+fn span(seconds: i64) -> Span {
+    Span::from_ticks(seconds * 1_000_000)
+}
+
+/// What hands were told, in order.
+type Told = Rc<RefCell<Vec<(Attempt, Action)>>>;
+
+struct Notes(Told);
+
+impl Hands for Notes {
+    fn act(&mut self, attempt: Attempt, action: Action) {
+        self.0.borrow_mut().push((attempt, action));
+    }
+}
+
+/// A daemon's life without a daemon. Seconds begin with the state.
+pub(crate) struct Life {
+    folder: TempDir,
+    setup: Setup,
+    engine: Option<Engine<Notes>>,
+    told: Told,
+}
+
+impl Life {
+    /// With one queue of `miser` over the first `pool` of so many processors; jobs run ahead of their windows on all of them.
+    pub(crate) fn new(pool: u64, machine: u32) -> Life {
+        Life::of_policy("miser", pool, machine)
+    }
+
+    /// The same with another policy.
+    pub(crate) fn of_policy(policy: &str, pool: u64, machine: u32) -> Life {
+        let amount = Resources::cpus(pool).with(Kind::Memory, MEMORY);
+        let queue = Queue {
+            name: "batch".into(),
+            policy: policy.parse().unwrap(),
+            pool: Calendar::constant(amount),
+            default_time: None,
+            most_time: None,
+            default_memory: 1,
+            users: vec![],
+        };
+        let whole = Resources::cpus(machine.into()).with(Kind::Memory, MEMORY);
+        let setup = Setup {
+            queues: vec![queue],
+            cpus: (0..machine).take(usize::try_from(pool).unwrap()).collect(),
+            early_cpus: (0..machine).collect(),
+            grace: span(1),
+            handover: span(HAND_OVER),
+            alone: span(60),
+            keep_history: None,
+            early: Some(Filler { lead: span(2), machine: whole }),
+        };
+        let mut life = Life { folder: TempDir::new().unwrap(), setup, engine: None, told: Told::default() };
+        life.begin(0, Meanwhile::default());
+        life
+    }
+
+    fn now(second: i64) -> Now {
+        let wall = Timestamp::from_second(1_000_000_000 + second).unwrap();
+        Now { ticks: seconds(second), wall }
+    }
+
+    /// The wall time of an instant, as second of this life.
+    pub(crate) fn second(at: Timestamp) -> i64 {
+        at.as_second() - 1_000_000_000
+    }
+
+    /// A daemon begins, and the one before it is gone as if it had been killed.
+    pub(crate) fn begin(&mut self, second: i64, meanwhile: Meanwhile) {
+        self.engine = None;
+        self.told.borrow_mut().clear();
+        let (store, notes) = (Store::open(self.folder.path()).unwrap(), Notes(Rc::clone(&self.told)));
+        let (about, now) = (About::default(), Life::now(second));
+        let mut engine = Engine::open(self.setup.clone(), about, store, notes, now).unwrap();
+        engine.begin(now, meanwhile).unwrap();
+        self.engine = Some(engine);
+    }
+
+    /// Time passes, and this happens.
+    pub(crate) fn turn(&mut self, second: i64, inputs: Vec<Input>) {
+        self.engine.as_mut().unwrap().turn(Life::now(second), inputs).unwrap();
+    }
+
+    pub(crate) fn ask(&mut self, second: i64, question: Question) -> Result<Reply, Problem> {
+        let (answer, mut answered) = oneshot::channel();
+        let input = Input::Asked { caller: Caller { uid: 0 }, question: Box::new(question), answer };
+        self.turn(second, vec![input]);
+        answered.try_recv().unwrap()
+    }
+
+    /// Submits a job that must be accepted.
+    pub(crate) fn submit(&mut self, second: i64, submission: Submission) -> i64 {
+        match self.ask(second, Question::Submit(submission)).unwrap() {
+            Reply::Submitted(submitted) => submitted.jobs[0].number,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A job that ends by itself.
+    pub(crate) fn end(&mut self, second: i64, job: i64) {
+        let outcome = Outcome::Ended { at: seconds(second), exit: Exit::Code(0), by: None };
+        self.turn(second, vec![Input::Over(Attempt { job, nth: 1 }, outcome)]);
+    }
+
+    pub(crate) fn job(&mut self, second: i64, job: i64) -> JobView {
+        match self.ask(second, Question::Job(job)).unwrap() {
+            Reply::Job(job) => *job,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn status(&mut self, second: i64) -> Status {
+        match self.ask(second, Question::Status).unwrap() {
+            Reply::Status(status) => *status,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What was to be done for a job since this was asked last.
+    pub(crate) fn told(&self, job: i64) -> Vec<Action> {
+        let mut told = self.told.borrow_mut();
+        let (its, others) = std::mem::take(&mut *told).into_iter().partition(|(of, _)| of.job == job);
+        *told = others;
+        its.into_iter().map(|(_, action)| action).collect()
+    }
+}
+
+/// A job of the pool, which stays in its window.
+pub(crate) fn job(cpus: u64, time: u32) -> Submission {
+    Submission {
+        command: vec!["/bin/true".into()],
+        directory: "/".into(),
+        cpus,
+        time: time.into(),
+        no_opportunistic: true,
+        ..Submission::default()
+    }
+}

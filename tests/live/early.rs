@@ -1,0 +1,245 @@
+//! Jobs ahead of their windows, on what is idle, and the windows that begin with no daemon there.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use miserly_live::model::{Exit, Holding, JobView, KilledBy, Phase, Submission, ToldWhy};
+
+use crate::same::play;
+use crate::support::{Daemon, SOON, cpus, processes, sh, until};
+
+/// Writes the number of its process, and ends with 7 when there is a file `go`.
+const WAITS: &str = "echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done; exit 7";
+
+/// A daemon whose pool leaves a processor idle, and a job that has all of the pool for so many seconds and does nothing; or the
+/// reason why there is no early work here.
+fn with_the_pool_taken(time: f64) -> Option<(Daemon, i64)> {
+    let most = cpus().len();
+    if most < 2 || !miserly_live::process::leaves_idle() {
+        eprintln!("skipped: early work needs two processors, and the right to leave the idle class");
+        return None;
+    }
+    let pool = most - 1;
+    let text = format!("hand-over = 1\nparking-lead = 1\nalone = 1\n[pool]\ncpus = {pool}\n");
+    let daemon = Daemon::new(&format!("{text}[[queue]]\nname = \"batch\"\npolicy = \"miser\"\n"));
+    let first = daemon.submit(&Submission { no_opportunistic: true, ..wide(&daemon, "sleep 600", time) });
+    Some((daemon, first))
+}
+
+/// A job on all processors of the pool, with little of its memory: early work needs some that nobody has.
+fn wide(daemon: &Daemon, script: &str, time: f64) -> Submission {
+    let cpus = cpus().len() as u64 - 1;
+    Submission { cpus, memory: Some(1 << 20), directory: daemon.path(""), ..sh(script, time) }
+}
+
+fn promised_start(job: &JobView) -> Timestamp {
+    job.promise.as_ref().expect("miser promises").now.start
+}
+
+fn holding(job: &JobView) -> Holding {
+    match &job.phase {
+        Phase::Critical(holding) => holding.clone(),
+        other => panic!("job {} is {other:?}", job.number),
+    }
+}
+
+#[track_caller]
+fn wait_until(at: Timestamp) {
+    until("that instant", SOON, || (Timestamp::now() >= at).then_some(()));
+}
+
+/// Processes of the normal class that keep every processor busy: several for each, so that none idles while the kernel evens them out.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn everywhere() -> Busy {
+        let spin = |_| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().expect("a shell")
+        };
+        Busy((0..3 * cpus().len()).map(spin).collect())
+    }
+
+    fn ticks(&self) -> u64 {
+        self.0.iter().map(|child| processes::ticks(child.id())).sum()
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It may have gone.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What all processors have spent on nothing, in clock ticks.
+fn idle_ticks() -> u64 {
+    let all = fs::read_to_string("/proc/stat").expect("/proc/stat");
+    all.split_whitespace().nth(4).expect("the idle time").parse().expect("a number")
+}
+
+#[test]
+fn early_work_gets_next_to_nothing_of_busy_processors_and_all_of_idle_ones() {
+    let Some((daemon, _)) = with_the_pool_taken(600.0) else { return };
+    let busy = Busy::everywhere();
+    let spins = cpus().len();
+    let script =
+        format!("for i in $(seq {spins}); do sh -c 'echo $$ >> pids; while :; do :; done' & done; wait");
+    let early = daemon.submit(&wide(&daemon, &script, 300.0));
+    let pids: Vec<u32> = until("it runs early", SOON, || {
+        let text = fs::read_to_string(daemon.path("pids")).ok()?;
+        let pids: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+        (pids.len() == spins).then_some(pids)
+    });
+    let phase = daemon.job(early).phase;
+    assert!(matches!(phase, Phase::Opportunistic { parked: false, .. }), "{phase:?}");
+    assert!(pids.iter().all(|pid| processes::is_idle(*pid)));
+    let spent = || pids.iter().map(|pid| processes::ticks(*pid)).sum::<u64>();
+
+    let (early_before, busy_before) = (spent(), busy.ticks());
+    let beside =
+        until("what is busy has run", SOON, || Some(busy.ticks() - busy_before).filter(|t| *t >= 400));
+    let starved = spent() - early_before;
+    assert!(starved * 10 <= beside, "{starved} ticks beside {beside}");
+
+    drop(busy);
+    // What other programs leave of the processors is the early job's; a second in which they leave little tells nothing.
+    let (fed, idle) = until("the machine is idle for a moment", SOON, || {
+        let (early_before, idle_before) = (spent(), idle_ticks());
+        thread::sleep(Duration::from_secs(1));
+        let (fed, idle) = (spent() - early_before, idle_ticks() - idle_before);
+        (fed + idle >= 20).then_some((fed, idle))
+    });
+    assert!(idle * 4 <= fed + idle, "{idle} ticks idle beside {fed} of the early job");
+}
+
+#[test]
+fn at_its_start_an_early_job_gets_processors_of_its_own_and_a_normal_class() {
+    let Some((daemon, _)) = with_the_pool_taken(4.0) else { return };
+    let job = daemon.submit(&wide(&daemon, WAITS, 60.0));
+    let pid = daemon.pid_in("pid");
+    assert!(processes::is_idle(pid));
+    let critical = until("its window begins", SOON, || {
+        let job = daemon.job(job);
+        matches!(job.phase, Phase::Critical(_)).then_some(job)
+    });
+    assert!(Timestamp::now() >= promised_start(&critical) && critical.late.is_none(), "{critical:?}");
+    let cpus: Vec<String> = holding(&critical).cpus.iter().map(u32::to_string).collect();
+    until("it is out of the idle class", SOON, || (!processes::is_idle(pid)).then_some(()));
+    assert_eq!(processes::allowed(pid), list(&cpus));
+    assert_ne!(processes::state(pid).as_deref(), Some("T"));
+    fs::write(daemon.path("go"), "").expect("a file");
+    let ended = daemon.wait(job).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+}
+
+/// As the kernel lists neighbours.
+fn list(cpus: &[String]) -> String {
+    match cpus {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => cpus.concat(),
+    }
+}
+
+#[test]
+fn a_job_that_is_done_early_ends_before_its_window_and_later_promises_move_earlier_only() {
+    let Some((daemon, _)) = with_the_pool_taken(600.0) else { return };
+    let early = daemon.submit(&wide(&daemon, "sleep 1; exit 3", 300.0));
+    let later = daemon.submit(&Submission { no_opportunistic: true, ..wide(&daemon, "true", 10.0) });
+    let (start, told) = (promised_start(&daemon.job(early)), promised_start(&daemon.job(later)));
+    let Phase::Done { exit, end, .. } = daemon.wait(early).phase else { panic!("it ends by itself") };
+    assert_eq!(exit, Exit::Code(3));
+    assert!(end < start, "{end} is not before {start}");
+    let promise = daemon.job(later).promise.expect("miser promises");
+    assert!(promise.now.start < told, "{promise:?}");
+    assert!(promise.history.windows(2).all(|pair| pair[1].start < pair[0].start), "{promise:?}");
+    assert!(promise.history.iter().skip(1).all(|told| told.why == ToldWhy::Earlier), "{promise:?}");
+}
+
+#[test]
+fn with_no_daemon_a_window_begins_and_ends_by_itself() {
+    let Some((mut daemon, first)) = with_the_pool_taken(3.0) else { return };
+    let job = daemon.submit(&wide(&daemon, WAITS, 5.0));
+    let pid = daemon.pid_in("pid");
+    let window = daemon.job(job).promise.expect("miser promises").now;
+    assert!(processes::is_idle(pid) && Timestamp::now() < window.start);
+    daemon.kill();
+    wait_until(window.start);
+    until("its window begins", SOON, || (!processes::is_idle(pid)).then_some(()));
+    assert!(Timestamp::now() < window.end);
+    until("it ends", SOON, || processes::stat(pid, 3).is_none().then_some(()));
+    let early = window.end - jiff::SignedDuration::from_secs(1);
+    assert!(Timestamp::now() >= early, "it was ended before {}", window.end);
+    daemon.start();
+    for number in [first, job] {
+        let ended = daemon.wait(number);
+        assert!(matches!(ended.phase, Phase::Killed { by: KilledBy::Time, .. }), "{ended:?}");
+        assert!(ended.late.is_none(), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_daemon_that_returns_agrees_with_a_window_that_began_without_it() {
+    let Some((mut daemon, _)) = with_the_pool_taken(3.0) else { return };
+    let job = daemon.submit(&wide(&daemon, WAITS, 60.0));
+    let pid = daemon.pid_in("pid");
+    let window = daemon.job(job).promise.expect("miser promises").now;
+    daemon.kill();
+    wait_until(window.start);
+    until("its window begins", SOON, || (!processes::is_idle(pid)).then_some(()));
+    let allowed = processes::allowed(pid);
+    daemon.start();
+    let adopted = daemon.job(job);
+    let holding = holding(&adopted);
+    assert_eq!(list(&holding.cpus.iter().map(u32::to_string).collect::<Vec<_>>()), allowed);
+    assert_eq!(processes::allowed(pid), allowed);
+    let off = holding.end.duration_since(window.end).abs();
+    assert!(off < jiff::SignedDuration::from_millis(50), "{} is not {}", holding.end, window.end);
+    let promise = adopted.promise.expect("miser promised");
+    assert!(adopted.late.is_none() && promise.broken.is_none(), "{promise:?}");
+    assert_eq!(daemon.client().status().expect("a status").broken, 0);
+    let longer = daemon.client().extend(job, 30.0).expect("nobody waits behind it");
+    let by = self::holding(&longer).end.duration_since(holding.end) - jiff::SignedDuration::from_secs(30);
+    assert!(by.abs() < jiff::SignedDuration::from_millis(50), "{longer:?}");
+    fs::write(daemon.path("go"), "").expect("a file");
+    let ended = daemon.wait(job);
+    assert!(matches!(ended.phase, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+    assert_eq!(ended.attempts, 1);
+    daemon.wait_for_all();
+    daemon.stop();
+    let played = play(&daemon.state());
+    assert!(played["difference"].is_null(), "{played:#}");
+}
+
+#[test]
+fn a_window_that_was_moved_earlier_begins_then_with_no_daemon() {
+    let Some((mut daemon, first)) = with_the_pool_taken(600.0) else { return };
+    let second = daemon.submit(&Submission { no_opportunistic: true, ..wide(&daemon, "sleep 60", 3.0) });
+    let job = daemon.submit(&wide(&daemon, WAITS, 60.0));
+    let pid = daemon.pid_in("pid");
+    let told = promised_start(&daemon.job(job));
+    daemon.client().cancel(first, false).expect("it can be cancelled");
+    let moved = until("its window moves", SOON, || {
+        let earlier = told - jiff::SignedDuration::from_secs(300);
+        Some(promised_start(&daemon.job(job))).filter(|start| *start < earlier)
+    });
+    until("the one before it runs", SOON, || {
+        matches!(daemon.job(second).phase, Phase::Critical(_)).then_some(())
+    });
+    // What is decided reaches a shim a moment after it is on disk.
+    thread::sleep(Duration::from_millis(500));
+    daemon.kill();
+    wait_until(moved);
+    until("its window begins", SOON, || (!processes::is_idle(pid)).then_some(()));
+    assert!(Timestamp::now() < told);
+    daemon.start();
+    assert!(daemon.job(job).late.is_none());
+    fs::write(daemon.path("go"), "").expect("a file");
+    assert!(matches!(daemon.wait(job).phase, Phase::Done { exit: Exit::Code(7), .. }));
+}

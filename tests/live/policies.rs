@@ -1,0 +1,186 @@
+//! Policies other than the usual ones, on real processes: jobs that are suspended for others, and queues that promise nothing.
+
+use std::fs;
+use std::process::Output;
+
+use miserly_live::model::{Exit, JobView, Phase, Submission};
+use rustix::process::Pid;
+
+use crate::support::{Daemon, SOON, cpus, miserly, processes, queue, sh, until};
+
+/// Counts to twenty in some two seconds of running, and exits with 7 when there is a file `go`.
+const COUNTS: &str = "echo $$ > pid; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo $i >> counted; sleep 0.1; done; while [ ! -e go ]; do sleep 0.05; done; exit 7";
+
+/// A job on all processors.
+fn wide(daemon: &Daemon, script: &str, time: f64) -> Submission {
+    Submission { cpus: cpus().len() as u64, directory: daemon.path(""), ..sh(script, time) }
+}
+
+fn state(job: &JobView) -> &str {
+    match job.phase {
+        Phase::Critical(_) => "critical",
+        Phase::Suspended(_) => "suspended",
+        Phase::Batch => "batch",
+        _ => "another",
+    }
+}
+
+#[track_caller]
+fn exit_of(job: &JobView) -> Exit {
+    match job.phase {
+        Phase::Done { exit, .. } => exit,
+        ref other => panic!("job {} came to {other:?}", job.number),
+    }
+}
+
+/// Whether a process and all that it made are stopped. D: it waits for a child of `vfork` that has stopped.
+fn is_stopped(pid: u32) -> bool {
+    processes::state(pid).is_some_and(|state| state == "T" || state == "D")
+}
+
+/// Processes of the daemon in this folder that are stopped.
+fn stopped(daemon: &Daemon) -> Vec<Pid> {
+    let number = |pid: &Pid| u32::try_from(pid.as_raw_nonzero().get()).expect("a process");
+    processes::of(&daemon.path("")).into_iter().filter(|pid| is_stopped(number(pid))).collect()
+}
+
+/// The victim's whole output, as if nothing had happened to it.
+#[track_caller]
+fn check_counted(daemon: &Daemon) {
+    let counted = fs::read_to_string(daemon.path("counted")).expect("its output");
+    let numbers: Vec<u32> = counted.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(numbers, (1..=20).collect::<Vec<u32>>());
+}
+
+#[test]
+fn immediate_service_stops_a_job_and_lets_it_go_on() {
+    let daemon = Daemon::of_policy("immediate(policy=fcfs-backfill, quantum=20s, after=0s)");
+    let victim = daemon.submit(&wide(&daemon, COUNTS, 60.0));
+    let pid = daemon.pid_in("pid");
+    let newcomer =
+        daemon.submit(&wide(&daemon, "touch here; while [ ! -e on ]; do sleep 0.05; done; exit 3", 60.0));
+    until("the newcomer runs", SOON, || daemon.path("here").exists().then_some(()));
+    until("the victim is stopped", SOON, || is_stopped(pid).then_some(()));
+    assert_eq!((state(&daemon.job(victim)), state(&daemon.job(newcomer))), ("suspended", "critical"));
+    let counted = || fs::read_to_string(daemon.path("counted")).expect("its output");
+    let before = counted();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(counted(), before, "a stopped job does nothing");
+    fs::write(daemon.path("on"), "").expect("a file");
+    assert_eq!(exit_of(&daemon.wait(newcomer)), Exit::Code(3));
+    until("the victim goes on", SOON, || (!is_stopped(pid)).then_some(()));
+    assert_eq!(state(&daemon.job(victim)), "critical");
+    fs::write(daemon.path("go"), "").expect("a file");
+    let ended = daemon.wait(victim);
+    assert_eq!((exit_of(&ended), ended.attempts), (Exit::Code(7), 1));
+    check_counted(&daemon);
+    daemon.wait_for_all();
+}
+
+#[test]
+fn time_that_a_job_is_stopped_is_not_taken_from_its_window() {
+    let daemon = Daemon::of_policy("immediate(policy=fcfs-backfill, quantum=20s, after=0s)");
+    let victim = daemon.submit(&wide(&daemon, COUNTS, 8.0));
+    daemon.pid_in("pid");
+    fs::write(daemon.path("go"), "").expect("a file");
+    // Longer than all of the victim's window.
+    let newcomer = daemon.submit(&wide(&daemon, "sleep 9; exit 3", 15.0));
+    assert_eq!(exit_of(&daemon.wait(newcomer)), Exit::Code(3));
+    assert_eq!(exit_of(&daemon.wait(victim)), Exit::Code(7));
+    check_counted(&daemon);
+}
+
+#[test]
+fn who_is_not_done_in_its_quantum_runs_again_in_its_turn() {
+    let daemon = Daemon::of_policy("immediate(policy=fcfs-backfill, quantum=1s, after=0s)");
+    let victim = daemon.submit(&wide(&daemon, COUNTS, 60.0));
+    daemon.pid_in("pid");
+    let newcomer = daemon.submit(&wide(&daemon, "echo $$ >> tries; sleep 2; exit 3", 60.0));
+    until("the newcomer waits again", SOON, || {
+        let (victim, newcomer) = (daemon.job(victim), daemon.job(newcomer));
+        (daemon.path("tries").exists() && state(&victim) == "critical" && state(&newcomer) == "batch")
+            .then_some(())
+    });
+    fs::write(daemon.path("go"), "").expect("a file");
+    assert_eq!(exit_of(&daemon.wait(victim)), Exit::Code(7));
+    let ended = daemon.wait(newcomer);
+    assert_eq!((exit_of(&ended), ended.attempts), (Exit::Code(3), 2));
+    check_counted(&daemon);
+}
+
+#[test]
+fn a_killed_daemon_leaves_nothing_stopped_for_ever() {
+    let policy = "immediate(policy=fcfs-backfill, quantum=30s, after=0s)";
+    let mut daemon = Daemon::new(&format!("alone = 1\n{}", queue(policy)));
+    let victim = daemon.submit(&wide(&daemon, COUNTS, 60.0));
+    let pid = daemon.pid_in("pid");
+    let newcomer =
+        daemon.submit(&wide(&daemon, "touch here; while [ ! -e on ]; do sleep 0.05; done; exit 3", 60.0));
+    until("the newcomer runs", SOON, || daemon.path("here").exists().then_some(()));
+    until("the victim is stopped", SOON, || is_stopped(pid).then_some(()));
+    daemon.kill();
+    until("it goes on with no daemon", SOON, || (!is_stopped(pid)).then_some(()));
+    // The next daemon takes up what the one before it meant.
+    daemon.start();
+    until("it is stopped again", SOON, || is_stopped(pid).then_some(()));
+    assert_eq!((state(&daemon.job(victim)), state(&daemon.job(newcomer))), ("suspended", "critical"));
+    daemon.kill();
+    fs::write(daemon.path("on"), "").expect("a file");
+    daemon.start();
+    assert_eq!(exit_of(&daemon.wait(newcomer)), Exit::Code(3));
+    fs::write(daemon.path("go"), "").expect("a file");
+    assert_eq!(exit_of(&daemon.wait(victim)), Exit::Code(7));
+    check_counted(&daemon);
+    daemon.wait_for_all();
+    assert_eq!(stopped(&daemon), []);
+}
+
+/// What `miserly submit` says of a job on all processors.
+fn submitted(daemon: &Daemon, script: &str) -> Output {
+    let (socket, cpus) = (daemon.path("socket"), cpus().len().to_string());
+    let socket = socket.to_string_lossy();
+    let options = ["--socket", &*socket, "--time", "60s", "--cpus", &cpus, "--directory", "/"];
+    let command = ["--output", "/dev/null", "--", "/bin/sh", "-c", script];
+    miserly(&[&["submit"], &options[..], &command[..]].concat())
+}
+
+#[test]
+fn queues_that_promise_nothing_say_so_and_start_jobs() {
+    for policy in ["priority-backfill", "immediate(after=1h)", "soon"] {
+        let daemon = Daemon::of_policy(policy);
+        let wait = format!("while [ ! -e {} ]; do sleep 0.05; done", daemon.path("go").display());
+        let first = submitted(&daemon, &wait);
+        let said = String::from_utf8_lossy(&first.stdout).into_owned();
+        assert!(first.status.success() && said.contains("has started"), "{policy}: {first:?}");
+        let second = submitted(&daemon, "exit 5");
+        let said = String::from_utf8_lossy(&second.stdout).into_owned();
+        assert!(second.status.success() && said.contains("promises no start"), "{policy}: {second:?}");
+        assert!(daemon.job(2).promise.is_none(), "{policy}");
+        let status = daemon.client().status().expect("a status");
+        assert_eq!((status.queues[0].promises.as_str(), status.promises), ("nothing", 0), "{policy}");
+        fs::write(daemon.path("go"), "").expect("a file");
+        assert_eq!(exit_of(&daemon.wait(1)), Exit::Code(0), "{policy}");
+        assert_eq!(exit_of(&daemon.wait(2)), Exit::Code(5), "{policy}");
+    }
+}
+
+#[test]
+fn what_no_process_can_do_is_refused_by_the_check() {
+    for (policy, reason) in [
+        ("eqspatial", "resizes running jobs"),
+        ("lsf", "hosts of one certain machine"),
+        ("immediate(keep_work=true)", "loses what it has done"),
+        ("soon(quantum=5s, keep_work=true)", "loses what it has done"),
+        ("immediate(policy=eqspatial)", "eqspatial"),
+    ] {
+        let daemon = Daemon::asleep(&queue(policy));
+        let file = daemon.path("daemon.toml");
+        let checked = miserly(&["daemon", "--check", &file.to_string_lossy()]);
+        let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+        assert!(!checked.status.success(), "{policy}: {checked:?}");
+        assert!(said.contains("daemon.toml:6:") && said.contains(reason), "{policy}: {said}");
+    }
+    let daemon = Daemon::asleep(&queue("immediate(after=5m)"));
+    let checked = miserly(&["daemon", "--check", &daemon.path("daemon.toml").to_string_lossy()]);
+    assert!(checked.status.success(), "{checked:?}");
+}
