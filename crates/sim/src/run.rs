@@ -373,15 +373,14 @@ impl Simulation {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         let ledger = self.system.queues()[live.queue].ledger();
         let entry = ledger.entry(job);
+        if is_written_out(entry) {
+            // Somebody took its processors in this very round, and it has them until it is written out.
+            live.come(now, entry, &mut self.pes);
+        }
         let State::Running { expected, quantum, ref placement, .. } = entry.state else { return Ok(()) };
         let end = now + live.left(now, entry);
         let short_of_memory = quantum.is_some() && live.outgrows(placement, ledger.machine());
-        live.leave(now, &mut self.pes);
-        let (from, worked_from) = (now, now + entry.reading(now));
-        live.stay = self.pes.as_mut().map(|pes| {
-            let had = pes.take(placement);
-            Here { from, worked_from, worked_to: None, placement: placement.clone(), had }
-        });
+        live.come(now, entry, &mut self.pes);
         let Some(started) = &mut live.started else { return Ok(()) };
         match (quantum, expected) {
             (Some(until), _) if end > until || short_of_memory => {
@@ -489,6 +488,14 @@ impl Live {
     fn outgrows(&self, placement: &Placement, machine: &Machine) -> bool {
         let accounted = machine.capacity().get(Kind::Memory) > 0;
         accounted && self.used_memory.is_some_and(|used| used > placement.total().get(Kind::Memory))
+    }
+
+    /// Notes that it is where it lies now.
+    fn come(&mut self, now: Time, entry: &Entry, pes: &mut Option<Numbering>) {
+        self.leave(now, pes);
+        let Some((placement, pes)) = entry.placement().zip(pes.as_mut()) else { return };
+        let (worked_from, had) = (now + entry.reading(now), pes.take(placement));
+        self.stay = Some(Here { from: now, worked_from, worked_to: None, placement: placement.clone(), had });
     }
 
     /// Notes that it is no longer where it was.
