@@ -1,7 +1,8 @@
 //! The processors by number: who has them, who is about to have them, and how a job comes to them.
 
 use miserly_core::{
-    Desk, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Reason, Resources, State, Time, Violation,
+    Desk, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Reason, Resources, Span, State, Time,
+    Violation,
 };
 
 use super::transfer::Transfer;
@@ -22,14 +23,16 @@ pub(super) struct Floor {
     claimants: Vec<JobId>,
     /// The jobs that are being written out, and until when.
     leaving: Vec<(Time, JobId)>,
+    /// The jobs that are being read back, and until when.
+    coming: Vec<(Time, JobId)>,
 }
 
 impl Floor {
     pub(super) fn new(transfer: Transfer, migrates: bool) -> Floor {
-        Floor { transfer, migrates, claimants: vec![], leaving: vec![] }
+        Floor { transfer, migrates, claimants: vec![], leaving: vec![], coming: vec![] }
     }
 
-    pub(super) fn rebuild(&mut self, ledger: &Ledger) {
+    pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         let there = PeSet::first(u32::try_from(ledger.machine().capacity().cpus_count()).unwrap_or(u32::MAX));
         let claims = |job: &JobId| claim(ledger.entry(*job)).is_some_and(|pes| there.contains_all(pes));
         let leaves = |job: JobId| match ledger.entry(job).state {
@@ -37,6 +40,8 @@ impl Floor {
             _ => None,
         };
         self.leaving = ledger.suspended().filter_map(leaves).collect();
+        let read_until = |job| (ledger.entry(job).progress.at, job);
+        self.coming = ledger.running().map(read_until).filter(|(until, _)| *until > now).collect();
         // Nobody claims anything but while somebody leaves, or after that until the next pass.
         self.claimants = ledger.waiting().chain(ledger.suspended()).filter(claims).collect();
     }
@@ -45,6 +50,7 @@ impl Floor {
     pub(super) fn forget(&mut self, job: JobId) {
         self.claimants.retain(|claimant| *claimant != job);
         self.leaving.retain(|(_, leaving)| *leaving != job);
+        self.coming.retain(|(_, coming)| *coming != job);
     }
 
     pub(super) fn migrates(&self) -> bool {
@@ -67,6 +73,7 @@ impl Floor {
     /// Frees what was written out by now.
     pub(super) fn vacate(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
+        self.coming.retain(|(until, _)| *until > now);
         let gone = self.leaving.extract_if(.., |(until, _)| *until <= now).map(|(_, job)| job);
         in_order(desk.ledger(), gone.collect()).into_iter().try_for_each(|job| desk.vacate(job))
     }
@@ -108,7 +115,7 @@ impl Floor {
 
     /// Starts a job, or lets it run on, on these processors, which are free.
     pub(super) fn go_on(
-        &self,
+        &mut self,
         desk: &mut Desk<'_>,
         job: JobId,
         pes: PeSet,
@@ -120,6 +127,9 @@ impl Floor {
             return desk.start(job, Placement::on_pes(HOST, demand, pes), reason);
         };
         let read = self.transfer.read(entry);
+        if read > Span::ZERO {
+            self.coming.push((desk.now() + read, job));
+        }
         let moves = placement.pes() != Some(&pes);
         let on = moves.then(|| Placement::on_pes(HOST, placement.total(), pes));
         desk.come_back(job, on, read)
@@ -137,15 +147,17 @@ impl Floor {
         let (now, by) = (desk.now(), desk.ledger().entry(job).admitted);
         let mut latest = now;
         for victim in victims {
-            let until = now + self.transfer.write(desk.ledger().entry(*victim));
-            if until > now {
-                desk.write_out(*victim, until, by)?;
-                self.leaving.push((until, *victim));
-            } else {
+            let Some(write) = self.transfer.write(desk.ledger().entry(*victim)) else {
                 desk.suspend(*victim, Time::MAX, by)?;
-            }
+                continue;
+            };
+            let until = now + write;
+            desk.write_out(*victim, until, by)?;
+            self.leaving.push((until, *victim));
             latest = latest.max(until);
         }
+        // What takes no time is done.
+        self.vacate(desk)?;
         if latest == now {
             return self.go_on(desk, job, pes, reason);
         }
@@ -156,8 +168,13 @@ impl Floor {
     }
 
     /// When somebody has been written out next.
-    pub(super) fn next(&self) -> Option<Time> {
+    pub(super) fn next_written(&self) -> Option<Time> {
         self.leaving.iter().map(|(until, _)| *until).min()
+    }
+
+    /// When somebody has been read back next, and can be suspended again.
+    pub(super) fn next_read(&self) -> Option<Time> {
+        self.coming.iter().map(|(until, _)| *until).min()
     }
 }
 
@@ -195,7 +212,7 @@ pub(super) fn rest(ledger: &Ledger, job: JobId) -> Resources {
 }
 
 /// Whether what a job needs besides processors is free.
-fn has_rest(ledger: &Ledger, job: JobId) -> bool {
+pub(super) fn has_rest(ledger: &Ledger, job: JobId) -> bool {
     rest(ledger, job).fits_in(&ledger.free())
 }
 

@@ -49,7 +49,7 @@ pub struct Suspension {
 /// even then. Those with the largest ranks are spared that turn out not to be needed. Nobody has a reservation: ranks grow with the
 /// wait, so everybody's turn comes.
 ///
-/// A job that is being written out, or read back, cannot be suspended. Who is to have its processors has a claim on them.
+/// A job that is being written out, or read back, cannot be suspended; there is a pass when that is over. Who is to have its processors has a claim on them.
 ///
 /// # Passes without events
 /// As time goes on, ranks of waiting jobs reach what entitles them to somebody's processors. When that is first follows from the ranks: there
@@ -80,9 +80,9 @@ impl Selective {
         idle.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
         for (rank, _, job) in idle {
             if let Some(pes) = self.floor.place(desk.ledger(), job, view.available()) {
-                view.take(&pes);
                 let reason = self.reason(desk, job, rank);
-                self.floor.go_on(desk, job, pes, reason)?;
+                self.floor.go_on(desk, job, pes.clone(), reason)?;
+                view.take(desk.ledger(), &pes);
                 self.now_runs(job);
             } else if let Some((victims, pes)) = view.victims(desk.ledger(), job, rank) {
                 let reason = self.reason(desk, job, rank);
@@ -139,7 +139,8 @@ impl Selective {
     fn ask_to_wake(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let by_waiting =
             self.rules.period.and_then(|period| Some(multiple(self.entitled_next(desk)?, period)));
-        by_waiting.into_iter().chain(self.floor.next()).try_for_each(|at| desk.wake_at(at))
+        let transfers = self.floor.next_written().into_iter().chain(self.floor.next_read());
+        by_waiting.into_iter().chain(transfers).try_for_each(|at| desk.wake_at(at))
     }
 
     /// When somebody will be entitled to enough processors, at the earliest.
@@ -171,8 +172,8 @@ impl Policy for Selective {
         true
     }
 
-    fn rebuild(&mut self, _now: Time, ledger: &Ledger) {
-        self.floor.rebuild(ledger);
+    fn rebuild(&mut self, now: Time, ledger: &Ledger) {
+        self.floor.rebuild(now, ledger);
         self.idle = ledger.waiting().chain(ledger.suspended()).collect();
         self.running = ledger.running().collect();
     }

@@ -7,7 +7,7 @@ use miserly_core::{
 use super::Transfer;
 use super::floor::{self, Floor};
 use super::rank::{current_slowdown, ran};
-use super::view::{Victim, enough, rest_fits};
+use super::view::{Victim, enough, need, room};
 use crate::shared::Key;
 
 /// Gives every job that comes a slice at once, by suspending others (slide "Immediate Service", after Chiang and Vernon).
@@ -17,7 +17,8 @@ use crate::shared::Key;
 /// it runs on, and may be suspended in its turn.
 ///
 /// Whoever does not run waits in one queue in the order of arrival, suspended jobs among them, which come back to where they were (unless
-/// jobs migrate). The queue goes by EASY: the first job has a reservation, and nobody who passes it delays that, by the estimates.
+/// jobs migrate). The queue goes by EASY: the first job has a reservation, and nobody who passes it delays that, by the estimates. A job that lacks
+/// anything but processors has no reservation: suspended ones may have it, which have to come back before.
 /// Every job's first slice is undisturbed, also if it did not need to suspend anybody for it.
 ///
 /// A pass costs O((w + r) log (w + r)) for w jobs that do not run and r that do.
@@ -71,7 +72,7 @@ impl Slices {
         let mut reserved: Option<Reservation> = None;
         for job in self.queue(desk.ledger()) {
             let Some(pes) = self.room(desk, job, &available, reserved.as_mut()) else {
-                if reserved.is_none() {
+                if reserved.is_none() && floor::has_rest(desk.ledger(), job) {
                     reserved = Some(self.reserve(desk, job, &available));
                 }
                 continue;
@@ -160,21 +161,19 @@ impl Slices {
     /// Gives a job that has just come its slice, if it can.
     fn serve(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<(), Violation> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let procs = ledger.request(job).procs();
+        let need = need(ledger, job);
         let mut available = self.floor.available(ledger);
         let mut victims: Vec<Victim> =
             self.running.iter().filter_map(|job| self.victim(ledger, now, *job)).collect();
         victims
             .sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
-        let Some(victims) = enough(available.count(), procs, victims.iter()) else { return Ok(()) };
+        let free = room(ledger, &available);
+        let Some(victims) = enough(free, &need, victims.iter()) else { return Ok(()) };
         let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
-        if !rest_fits(ledger, job, &victims, self.transfer) {
-            return Ok(());
-        }
         for had in victims.iter().filter_map(|victim| floor::pes(ledger.entry(*victim))) {
             available.insert_all(had);
         }
-        let Some(pes) = available.take_lowest(procs) else { return Ok(()) };
+        let Some(pes) = available.take_lowest(need.cpus_count()) else { return Ok(()) };
         self.floor.take_over(desk, job, &victims, pes, Reason::Quantum)?;
         self.running.retain(|running| !victims.contains(running));
         self.idle.extend(victims);
@@ -188,12 +187,11 @@ impl Slices {
     fn victim(&self, ledger: &Ledger, now: Time, job: JobId) -> Option<Victim> {
         let entry = ledger.entry(job);
         let works = matches!(entry.state, State::Running { released: false, .. }) && entry.progress.at <= now;
-        let procs = floor::pes(entry)?.count();
         (works && ran(entry, now) >= self.slice).then(|| Victim {
             rank: current_slowdown(entry, now),
             admitted: entry.admitted,
             job,
-            procs,
+            gives: self.transfer.frees(entry),
         })
     }
 }
@@ -201,6 +199,8 @@ impl Slices {
 /// Until when a job has which processors, as far as is known.
 fn holds_until(entry: &Entry, now: Time) -> Option<(Time, &PeSet)> {
     let end = match entry.state {
+        // Its end is certain: what it has is free already.
+        State::Running { released: true, .. } => return None,
         State::Running { expected: Expected::At(end), .. } => end,
         State::Running { .. } => now + Span::TICK,
         State::Suspended { holds: miserly_core::Holds::All { until }, .. } => until,
@@ -218,8 +218,8 @@ impl Policy for Slices {
         true
     }
 
-    fn rebuild(&mut self, _now: Time, ledger: &Ledger) {
-        self.floor.rebuild(ledger);
+    fn rebuild(&mut self, now: Time, ledger: &Ledger) {
+        self.floor.rebuild(now, ledger);
         self.idle = ledger.waiting().chain(ledger.suspended()).collect();
         self.running = ledger.running().collect();
     }
@@ -252,6 +252,6 @@ impl Policy for Slices {
                 self.pass_queue(desk)?;
             }
         }
-        self.floor.next().map_or(Ok(()), |at| desk.wake_at(at))
+        self.floor.next_written().map_or(Ok(()), |at| desk.wake_at(at))
     }
 }

@@ -1,6 +1,6 @@
 //! What it costs to suspend a job and to let it run on.
 
-use miserly_core::{Entry, Holds, Kind, Span, State, draw};
+use miserly_core::{Entry, Holds, Kind, Placement, Resources, Span, State, draw};
 
 /// Where the memory of a suspended job goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +26,27 @@ const MOST: u64 = 1_000_000;
 const MEMORY: u64 = 0x6d65_6d6f_7279;
 
 impl Transfer {
-    /// How long a job is written out.
-    pub(super) fn write(self, entry: &Entry) -> Span {
+    /// How long a job is written out; `None` if it is not.
+    pub(super) fn write(self, entry: &Entry) -> Option<Span> {
+        let Transfer::Disk { rate, seed, .. } = self else { return None };
+        let ticks = memory(entry, seed).saturating_mul(1_000_000) / rate.max(1);
+        Some(i64::try_from(ticks).map_or(Span::MAX, Span::from_ticks))
+    }
+
+    /// What a running job leaves when it is suspended: its processors, and all that is written out.
+    pub(super) fn frees(self, entry: &Entry) -> Resources {
+        let held = entry.placement().map(Placement::total).unwrap_or_default();
         match self {
-            Transfer::None => Span::ZERO,
-            Transfer::Disk { rate, seed, .. } => {
-                let ticks = memory(entry, seed).saturating_mul(1_000_000) / rate.max(1);
-                i64::try_from(ticks).map_or(Span::MAX, Span::from_ticks)
-            }
+            Transfer::None => Resources::cpus(held.cpus_count()),
+            Transfer::Disk { .. } => held,
         }
     }
 
     /// How long a job is read back before it runs: one that was written out.
     pub(super) fn read(self, entry: &Entry) -> Span {
         let out = matches!(entry.state, State::Suspended { holds: Holds::All { .. } | Holds::Nothing, .. });
-        if out && matches!(self, Transfer::Disk { read: true, .. }) { self.write(entry) } else { Span::ZERO }
+        let reads = out && matches!(self, Transfer::Disk { read: true, .. });
+        self.write(entry).filter(|_| reads).unwrap_or(Span::ZERO)
     }
 }
 

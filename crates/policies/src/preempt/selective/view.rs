@@ -1,10 +1,10 @@
 //! What a job could bring about at this pass.
 
-use miserly_core::{Desk, Entry, JobId, Ledger, PeSet, State, Time};
+use miserly_core::{Desk, Entry, JobId, Kind, Ledger, PeSet, Resources, State, Time};
 
+use super::Suspension;
 use super::floor::{self, Floor};
 use super::rank::Rank;
-use super::{Suspension, Transfer};
 
 /// A job that may be suspended by whoever is entitled to that.
 #[derive(Clone, Copy, Debug)]
@@ -12,18 +12,20 @@ pub(super) struct Victim {
     pub(super) rank: Rank,
     pub(super) admitted: u64,
     pub(super) job: JobId,
-    pub(super) procs: u64,
+    /// What it leaves.
+    pub(super) gives: Resources,
 }
 
 /// The processors that are free, and the running jobs, as they are at one pass.
 pub(super) struct View {
     rules: Suspension,
     available: PeSet,
-    free: u64,
+    /// How many these are, and what is free besides processors.
+    free: Resources,
     /// The running jobs that may be suspended, by increasing rank.
     victims: Vec<Victim>,
     must_return: bool,
-    /// The smallest rank at which enough could be had, for each width that was asked for; at least, of those that give it.
+    /// The rank of the last job that has to be suspended, for each width that was asked for with nothing else.
     bars: Vec<(u64, Option<Rank>)>,
 }
 
@@ -35,7 +37,7 @@ impl View {
         victims
             .sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
         let available = floor.available(ledger);
-        let free = available.count();
+        let free = room(ledger, &available);
         View { rules: rules.clone(), available, free, victims, must_return: !floor.migrates(), bars: vec![] }
     }
 
@@ -44,9 +46,9 @@ impl View {
     }
 
     /// These are not free any more.
-    pub(super) fn take(&mut self, pes: &PeSet) {
+    pub(super) fn take(&mut self, ledger: &Ledger, pes: &PeSet) {
         self.available.remove_all(pes);
-        self.free = self.available.count();
+        self.free = room(ledger, &self.available);
         self.bars.clear();
     }
 
@@ -55,7 +57,7 @@ impl View {
         let entry = ledger.entry(job);
         let fits = match self.own(entry) {
             Some(own) => self.available.contains_all(own),
-            None => entry.request.procs() <= self.free,
+            None => need(ledger, job).fits_in(&self.free),
         };
         fits || self.bar(ledger, job).is_some_and(|bar| self.rules.criterion.entitles(rank, bar))
     }
@@ -68,31 +70,33 @@ impl View {
                 .on(ledger, own)
                 .map(|victims| victims.into_iter().map(|victim| victim.rank).max())?;
         }
-        let procs = entry.request.procs();
+        let need = need(ledger, job);
         let any_width = floor::own(entry).is_some();
-        let known = self.bars.iter().find(|(width, _)| *width == procs && !any_width);
-        if let Some((_, bar)) = known {
-            return *bar;
+        if any_width || need != Resources::cpus(need.cpus_count()) {
+            return self.bar_for(&need, any_width);
         }
-        let bar = self.bar_for(procs, any_width);
-        if !any_width {
-            self.bars.push((procs, bar));
-        }
-        bar
+        let procs = need.cpus_count();
+        let at = match self.bars.binary_search_by_key(&procs, |(width, _)| *width) {
+            Ok(at) => at,
+            Err(at) => {
+                self.bars.insert(at, (procs, self.bar_for(&need, false)));
+                at
+            }
+        };
+        self.bars[at].1
     }
 
-    fn bar_for(&self, procs: u64, any_width: bool) -> Option<Rank> {
+    fn bar_for(&self, need: &Resources, any_width: bool) -> Option<Rank> {
         let mut had = self.free;
-        self.victims.iter().filter(|victim| any_width || self.narrow_enough(procs, victim)).find_map(
-            |victim| {
-                had += victim.procs;
-                (had >= procs).then_some(victim.rank)
-            },
-        )
+        let may = |victim: &&Victim| any_width || self.narrow_enough(need.cpus_count(), victim);
+        self.victims.iter().filter(may).find_map(|victim| {
+            had = had.plus(&victim.gives);
+            need.fits_in(&had).then_some(victim.rank)
+        })
     }
 
     fn narrow_enough(&self, procs: u64, victim: &Victim) -> bool {
-        !self.rules.half_width || procs.saturating_mul(2) >= victim.procs
+        !self.rules.half_width || procs.saturating_mul(2) >= victim.gives.cpus_count()
     }
 
     /// The processors that a job has to come back to.
@@ -118,58 +122,55 @@ impl View {
         let entitled = |victim: &Victim| self.rules.criterion.entitles(rank, victim.rank);
         let (victims, pes) = if let Some(own) = self.own(entry) {
             let there = self.on(ledger, own)?;
-            if !there.iter().all(entitled) {
+            let had = there.iter().fold(self.free, |had, victim| had.plus(&victim.gives));
+            if !there.iter().all(entitled) || !floor::rest(ledger, job).fits_in(&had) {
                 return None;
             }
             (there, own.clone())
         } else {
             let any_width = floor::own(entry).is_some();
-            let procs = entry.request.procs();
-            let may = |victim: &&Victim| entitled(victim) && (any_width || self.narrow_enough(procs, victim));
-            let chosen = enough(self.free, procs, self.victims.iter().filter(may))?;
+            let need = need(ledger, job);
+            let narrow = |victim: &Victim| any_width || self.narrow_enough(need.cpus_count(), victim);
+            let may = |victim: &&Victim| entitled(victim) && narrow(victim);
+            let chosen = enough(self.free, &need, self.victims.iter().filter(may))?;
             let mut pes = self.available.clone();
             for had in chosen.iter().filter_map(|victim| floor::pes(ledger.entry(victim.job))) {
                 pes.insert_all(had);
             }
-            (chosen, pes.take_lowest(procs)?)
+            (chosen, pes.take_lowest(need.cpus_count())?)
         };
-        let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
-        rest_fits(ledger, job, &victims, self.rules.transfer).then_some((victims, pes))
+        Some((victims.into_iter().map(|victim| victim.job).collect(), pes))
     }
 }
 
-/// Whether a job has all but processors once these are suspended.
-pub(super) fn rest_fits(ledger: &Ledger, job: JobId, victims: &[JobId], transfer: Transfer) -> bool {
-    let mut free = ledger.free();
-    if transfer != Transfer::None {
-        let placements = victims.iter().filter_map(|victim| ledger.entry(*victim).placement());
-        free = placements.fold(free, |sum, placement| sum.plus(&placement.total()));
-    }
-    floor::rest(ledger, job).fits_in(&free)
+/// What a job has to be given to run where it may be anywhere.
+pub(super) fn need(ledger: &Ledger, job: JobId) -> Resources {
+    floor::rest(ledger, job).with(Kind::Cpus, ledger.request(job).procs())
 }
 
-/// The first of these until there are processors enough with the free ones, without those at their end that are not needed then.
+/// These processors, and what is free besides processors.
+pub(super) fn room(ledger: &Ledger, available: &PeSet) -> Resources {
+    ledger.free().with(Kind::Cpus, available.count())
+}
+
+/// The first of these until there is enough with what is free, without those at their end that are not needed then.
 pub(super) fn enough<'v>(
-    free: u64,
-    procs: u64,
-    from: impl Iterator<Item = &'v Victim>,
+    free: Resources,
+    need: &Resources,
+    mut from: impl Iterator<Item = &'v Victim>,
 ) -> Option<Vec<Victim>> {
     let mut had = free;
     let mut chosen = vec![];
-    for victim in from {
-        had += victim.procs;
-        chosen.push(*victim);
-        if had >= procs {
-            break;
-        }
-    }
-    if had < procs {
-        return None;
+    while !need.fits_in(&had) {
+        let victim = *from.next()?;
+        had = had.plus(&victim.gives);
+        chosen.push(victim);
     }
     let mut needed: Vec<Victim> = vec![];
     for victim in chosen.into_iter().rev() {
-        if had - victim.procs >= procs {
-            had -= victim.procs;
+        let fewer = had.less(&victim.gives);
+        if need.fits_in(&fewer) {
+            had = fewer;
         } else {
             needed.push(victim);
         }
@@ -186,6 +187,6 @@ fn victim(rules: &Suspension, ledger: &Ledger, now: Time, job: JobId) -> Option<
     }
     let rank = rules.criterion.rank(entry, now);
     let protected = rules.limits.as_ref().is_some_and(|limits| limits.protect(ledger, entry, rank));
-    let procs = floor::pes(entry)?.count();
-    (!protected).then_some(Victim { rank, admitted: entry.admitted, job, procs })
+    let gives = rules.transfer.frees(entry);
+    (!protected).then_some(Victim { rank, admitted: entry.admitted, job, gives })
 }
