@@ -42,6 +42,8 @@ mod lsf;
 
 mod equipartition;
 
+mod suspension;
+
 mod written;
 
 #[cfg(test)]
@@ -56,6 +58,9 @@ use crate::events::Simulation;
 pub use crate::hosts::{NaiveOnHosts, NaiveStart, schedule_on_hosts};
 pub use crate::lsf::{NaiveLsf, lsf_schedule};
 pub use crate::pool::{NaiveChange, NaiveFate, NaivePool, windows};
+pub use crate::suspension::{
+    NaiveDisk, NaiveLife, NaiveLimit, NaiveRule, NaiveStay, NaiveSuspension, suspension_schedule,
+};
 
 /// A job: what its user asked for, and the truth that no policy looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]

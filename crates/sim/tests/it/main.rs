@@ -16,3 +16,4 @@ mod rebuild;
 mod scripted;
 mod story;
 mod support;
+mod suspension;

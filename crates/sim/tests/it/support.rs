@@ -27,7 +27,8 @@ pub(crate) fn tick_jobs(quads: &[Quad]) -> Vec<Job> {
     jobs_in(1, quads)
 }
 
-fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
+/// Jobs numbered from 1, their times in units of so many ticks.
+pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
     let job = |(number, &(submit, runtime, procs, estimate)): (i64, &Quad)| Job {
         request: Request {
             number,

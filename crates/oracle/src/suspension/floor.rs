@@ -1,0 +1,201 @@
+//! The processors, each a boolean, and how a job comes to them.
+
+use miserly_core::{Kind, Resources, Span, draw};
+
+use super::world::{State, World};
+
+pub(super) fn count(set: &[bool]) -> u64 {
+    set.iter().filter(|has| **has).count() as u64
+}
+
+pub(super) fn meet(one: &[bool], other: &[bool]) -> bool {
+    one.iter().zip(other).any(|(one, other)| *one && *other)
+}
+
+pub(super) fn within(part: &[bool], whole: &[bool]) -> bool {
+    part.iter().zip(whole).all(|(part, whole)| !*part || *whole)
+}
+
+pub(super) fn without(set: &[bool], other: &[bool]) -> Vec<bool> {
+    set.iter().zip(other).map(|(has, gone)| *has && !*gone).collect()
+}
+
+pub(super) fn union(one: &[bool], other: &[bool]) -> Vec<bool> {
+    one.iter().zip(other).map(|(one, other)| *one || *other).collect()
+}
+
+/// So many of a set, from the lowest on.
+pub(super) fn lowest(set: &[bool], wanted: u64) -> Option<Vec<bool>> {
+    let mut left = wanted;
+    let mut taken = vec![false; set.len()];
+    for (pe, has) in set.iter().enumerate() {
+        if *has && left > 0 {
+            taken[pe] = true;
+            left -= 1;
+        }
+    }
+    (left == 0).then_some(taken)
+}
+
+/// The first of these until all fits, without those at their end that are not needed; `None` if it never does.
+pub(super) fn enough(candidates: &[usize], fits: impl Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
+    let mut taken = vec![];
+    for &candidate in candidates {
+        if !fits(&taken) {
+            taken.push(candidate);
+        }
+    }
+    if !fits(&taken) {
+        return None;
+    }
+    for candidate in taken.clone().into_iter().rev() {
+        let fewer: Vec<usize> = taken.iter().copied().filter(|&other| other != candidate).collect();
+        if fits(&fewer) {
+            taken = fewer;
+        }
+    }
+    Some(taken)
+}
+
+impl World<'_> {
+    pub(super) fn nobody(&self) -> Vec<bool> {
+        vec![false; usize::try_from(self.machine.capacity().cpus_count()).expect("small machines")]
+    }
+
+    /// What is available once these are gone.
+    pub(super) fn had(&self, victims: &[usize]) -> Vec<bool> {
+        victims.iter().fold(self.available(), |had, &victim| union(&had, &self.standing[victim].pes))
+    }
+
+    /// Whether a job can be anywhere once these are gone.
+    pub(super) fn fits_without(&self, job: usize, victims: &[usize]) -> bool {
+        count(&self.had(victims)) >= self.procs(job) && self.has_rest(job, victims)
+    }
+
+    pub(super) fn procs(&self, job: usize) -> u64 {
+        self.jobs[job].request.procs()
+    }
+
+    /// Whether a job keeps others from its processors.
+    pub(super) fn holds_pes(&self, job: usize) -> bool {
+        let standing = &self.standing[job];
+        match standing.state {
+            State::Running => !standing.gone,
+            State::Suspended => standing.writes_until.is_some(),
+            _ => false,
+        }
+    }
+
+    fn holds_rest(&self, job: usize) -> bool {
+        self.holds_pes(job) || self.standing[job].state == State::Suspended && !self.standing[job].out
+    }
+
+    pub(super) fn free(&self) -> Vec<bool> {
+        let holders = (0..self.jobs.len()).filter(|&job| self.holds_pes(job));
+        let held = holders.fold(self.nobody(), |held, job| union(&held, &self.standing[job].pes));
+        held.into_iter().map(|held| !held).collect()
+    }
+
+    /// What is free, and what nobody has a claim on.
+    pub(super) fn available(&self) -> Vec<bool> {
+        let claims = self.standing.iter().filter_map(|job| job.claim.as_ref());
+        claims.fold(self.free(), |free, (_, pes)| without(&free, pes))
+    }
+
+    /// What a job needs besides processors.
+    fn rest(&self, job: usize) -> Resources {
+        self.machine.demand(&self.jobs[job].request).without_cpus()
+    }
+
+    /// Whether what a job needs besides processors is free once these have been written out.
+    pub(super) fn has_rest(&self, job: usize, victims: &[usize]) -> bool {
+        let gives = |other: &usize| self.rules.disk.is_some() && victims.contains(other);
+        let held = (0..self.jobs.len()).filter(|&other| self.holds_rest(other) && !gives(&other));
+        let held = held.fold(Resources::NONE, |sum, other| sum.plus(&self.rest(other)));
+        let free = self.machine.capacity().without_cpus().minus(&held).expect("nobody has what is not there");
+        self.holds_rest(job) || self.rest(job).fits_in(&free)
+    }
+
+    /// The processors to which a job has to come back.
+    pub(super) fn own(&self, job: usize) -> Option<Vec<bool>> {
+        let standing = &self.standing[job];
+        let bound = standing.state == State::Suspended && !self.rules.migrates;
+        bound.then(|| standing.pes.clone())
+    }
+
+    /// Where a job can be now, of these processors.
+    pub(super) fn place(&self, job: usize, of: &[bool]) -> Option<Vec<bool>> {
+        if !self.has_rest(job, &[]) {
+            return None;
+        }
+        match self.own(job) {
+            Some(own) => within(&own, of).then_some(own),
+            None => lowest(of, self.procs(job)),
+        }
+    }
+
+    pub(super) fn go_on(&mut self, job: usize, pes: Vec<bool>) {
+        let from = self.now + self.reading(job);
+        self.goes_on(job, from, pes);
+    }
+
+    /// Suspends these, so that the job can have those processors: at once, or once they were written out.
+    pub(super) fn take_over(&mut self, job: usize, victims: &[usize], pes: Vec<bool>) {
+        let mut latest = self.now;
+        for &victim in victims {
+            self.stops(victim);
+            if self.rules.disk.is_some() {
+                let until = self.now + self.writing(victim);
+                self.standing[victim].writes_until = Some(until);
+                latest = latest.max(until);
+            } else {
+                let now = self.now;
+                self.standing[victim].life.leave(now);
+            }
+        }
+        self.vacate();
+        if latest == self.now {
+            self.go_on(job, pes);
+        } else {
+            self.standing[job].claim = Some((latest, pes));
+        }
+    }
+
+    /// Whoever was written out by now leaves.
+    pub(super) fn vacate(&mut self) {
+        let now = self.now;
+        for job in &mut self.standing {
+            if job.writes_until.is_some_and(|until| until <= now) {
+                (job.writes_until, job.out) = (None, true);
+                job.life.leave(now);
+            }
+        }
+    }
+
+    /// Whoever has all that it claims goes on.
+    pub(super) fn serve_claims(&mut self) {
+        let mut claimants = self.those(State::Waiting);
+        claimants.extend(self.those(State::Suspended));
+        claimants.sort_by_key(|&job| crate::order::arrival(job, self.jobs));
+        for job in claimants {
+            let Some((_, pes)) = self.standing[job].claim.clone() else { continue };
+            if within(&pes, &self.free()) && self.has_rest(job, &[]) {
+                self.go_on(job, pes);
+            }
+        }
+    }
+
+    fn writing(&self, job: usize) -> Span {
+        let request = &self.jobs[job].request;
+        let Some(disk) = self.rules.disk else { return Span::ZERO };
+        let drawn = 100_000 + draw(disk.seed, request.number, 0x6d65_6d6f_7279) % 900_001;
+        let known = request.demand.get(Kind::Memory);
+        let memory = if known == 0 { drawn } else { known };
+        Span::from_ticks(i64::try_from(memory * 1_000_000 / disk.rate).expect("small jobs"))
+    }
+
+    pub(super) fn reading(&self, job: usize) -> Span {
+        let reads = self.standing[job].out && self.rules.disk.is_some_and(|disk| disk.read);
+        if reads { self.writing(job) } else { Span::ZERO }
+    }
+}
