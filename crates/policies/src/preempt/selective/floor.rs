@@ -61,6 +61,11 @@ impl Floor {
         self.claimants.contains(&job)
     }
 
+    /// Whether a job that does not run waits for nothing that is certain already.
+    pub(super) fn is_free_to_go(&self, ledger: &Ledger, job: JobId) -> bool {
+        !self.claims(job) && !leaves(ledger.entry(job))
+    }
+
     /// The processors that are free, and that nobody has a claim on.
     pub(super) fn available(&self, ledger: &Ledger) -> PeSet {
         let mut available = ledger.free_pes(HOST).cloned().unwrap_or_default();
@@ -217,6 +222,6 @@ pub(super) fn has_rest(ledger: &Ledger, job: JobId) -> bool {
 }
 
 /// Whether a job is suspended and is still being written out.
-pub(super) fn leaves(entry: &Entry) -> bool {
+fn leaves(entry: &Entry) -> bool {
     matches!(entry.state, State::Suspended { holds: Holds::All { .. }, .. })
 }

@@ -1,5 +1,7 @@
 //! Selective suspension (Kettimuthu et al.): waiting jobs take the processors of running ones that can better wait.
 
+mod blockers;
+
 mod floor;
 
 mod limits;
@@ -14,6 +16,7 @@ mod view;
 
 use miserly_core::{Desk, Event, JobId, Ledger, Policy, Reason, Span, Time, Violation};
 
+use self::blockers::Blockers;
 use self::floor::Floor;
 use self::limits::Lessons;
 pub use self::limits::{CATEGORIES, Limits};
@@ -63,6 +66,8 @@ pub struct Selective {
     /// The jobs that do not run.
     idle: Vec<JobId>,
     running: Vec<JobId>,
+    /// Of those that have to come back to their processors.
+    blockers: Blockers,
     lessons: Lessons,
 }
 
@@ -70,7 +75,8 @@ impl Selective {
     /// A policy by these rules.
     pub fn new(name: &'static str, rules: Suspension) -> Selective {
         let floor = Floor::new(rules.transfer, rules.migrates);
-        Selective { name, rules, floor, idle: vec![], running: vec![], lessons: Lessons::default() }
+        let (blockers, lessons) = (Blockers::default(), Lessons::default());
+        Selective { name, rules, floor, idle: vec![], running: vec![], blockers, lessons }
     }
 
     /// Sees to everybody, the most urgent first, until somebody was suspended: then others may fit. Whether that was so.
@@ -99,21 +105,27 @@ impl Selective {
     }
 
     /// The jobs for whom something can be done, by the look of it, with their ranks and admissions.
-    fn able(&self, desk: &Desk<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
+    fn able(&mut self, desk: &Desk<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let idle = self.idle.iter().copied().filter(|job| self.is_free(ledger, *job));
-        idle.map(|job| (self.rules.criterion.rank(ledger.entry(job), now), job))
-            .filter(|(rank, job)| view.may_help(ledger, *job, *rank))
-            .map(|(rank, job)| (rank, ledger.entry(job).admitted, job))
-            .collect()
-    }
-
-    /// Whether a job that does not run waits for nothing that is certain already.
-    fn is_free(&self, ledger: &Ledger, job: JobId) -> bool {
-        !self.floor.claims(job) && !floor::leaves(ledger.entry(job))
+        let Selective { rules: Suspension { criterion, .. }, floor, idle, running, blockers, .. } = self;
+        let mut able = vec![];
+        for job in idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job)) {
+            let entry = ledger.entry(job);
+            let rank = || criterion.rank(entry, now);
+            let can = if floor.must_return(entry) {
+                blockers.find((ledger, now), *criterion, job, running).is_none()
+            } else {
+                view.may_help(ledger, job, rank())
+            };
+            if can {
+                able.push((rank(), entry.admitted, job));
+            }
+        }
+        able
     }
 
     fn now_runs(&mut self, job: JobId) {
+        self.blockers.forget(job);
         self.idle.retain(|idle| *idle != job);
         self.running.push(job);
     }
@@ -123,7 +135,7 @@ impl Selective {
         let (ledger, now) = (desk.ledger(), desk.now());
         let ahead = |other: &JobId| {
             *other != job
-                && self.is_free(ledger, *other)
+                && self.floor.is_free_to_go(ledger, *other)
                 && self.rules.criterion.rank(ledger.entry(*other), now) > rank
         };
         if self.idle.iter().any(ahead) {
@@ -136,21 +148,28 @@ impl Selective {
     }
 
     /// Asks for the pass at which something can be done next, if nothing happens before.
-    fn ask_to_wake(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let by_waiting =
-            self.rules.period.and_then(|period| Some(multiple(self.entitled_next(desk)?, period)));
+    fn ask_to_wake(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let period = self.rules.period;
+        let by_waiting = period.and_then(|period| Some(multiple(self.entitled_next(desk)?, period)));
         let transfers = self.floor.next_written().into_iter().chain(self.floor.next_read());
         by_waiting.into_iter().chain(transfers).try_for_each(|at| desk.wake_at(at))
     }
 
     /// When somebody will be entitled to enough processors, at the earliest.
-    fn entitled_next(&self, desk: &Desk<'_>) -> Option<Time> {
+    fn entitled_next(&mut self, desk: &Desk<'_>) -> Option<Time> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let mut view = View::of(&self.rules, &self.floor, &self.running, desk);
-        let idle = self.idle.iter().copied().filter(|job| self.is_free(ledger, *job));
+        let Selective { rules, floor, idle, running, blockers, .. } = self;
+        let mut view = None;
+        let idle = idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job));
         let at = |job: JobId| {
+            let entry = ledger.entry(job);
+            if floor.must_return(entry) {
+                let until = blockers.find((ledger, now), rules.criterion, job, running);
+                return until.filter(|at| *at < Time::MAX);
+            }
+            let view = view.get_or_insert_with(|| View::of(rules, floor, running, desk));
             let bar = view.bar(ledger, job)?;
-            self.rules.criterion.entitled_at(ledger.entry(job), now, bar).filter(|at| *at > now)
+            rules.criterion.entitled_at(entry, now, bar).filter(|at| *at > now)
         };
         idle.filter_map(at).min()
     }
@@ -174,6 +193,7 @@ impl Policy for Selective {
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.floor.rebuild(now, ledger);
+        self.blockers = Blockers::default();
         self.idle = ledger.waiting().chain(ledger.suspended()).collect();
         self.running = ledger.running().collect();
     }
@@ -186,6 +206,7 @@ impl Policy for Selective {
                     self.lessons.note(ledger.entry(ended.job), now);
                 }
                 self.floor.forget(ended.job);
+                self.blockers.forget(ended.job);
                 self.idle.retain(|job| *job != ended.job);
                 self.running.retain(|job| *job != ended.job);
             }

@@ -55,7 +55,7 @@ impl Slices {
 
     /// Whoever does not run and waits for nothing that is certain already, in the order of arrival.
     fn queue(&self, ledger: &Ledger) -> Vec<JobId> {
-        let waits = |job: &JobId| !self.floor.claims(*job) && !floor::leaves(ledger.entry(*job));
+        let waits = |job: &JobId| self.floor.is_free_to_go(ledger, *job);
         let mut queue: Vec<JobId> = self.idle.iter().copied().filter(waits).collect();
         queue.sort_unstable_by_key(|job| Key::arrival(ledger.entry(*job)));
         queue

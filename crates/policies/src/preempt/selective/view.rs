@@ -25,8 +25,9 @@ pub(super) struct View {
     /// The running jobs that may be suspended, by increasing rank.
     victims: Vec<Victim>,
     must_return: bool,
-    /// The rank of the last job that has to be suspended, for each width that was asked for with nothing else.
-    bars: Vec<(u64, Option<Rank>)>,
+    /// The rank of the last job that has to be suspended for somebody who needs so many processors and nothing else; whether victims may
+    /// be of any width.
+    bars: Vec<((bool, u64), Option<Rank>)>,
 }
 
 impl View {
@@ -52,34 +53,24 @@ impl View {
         self.bars.clear();
     }
 
-    /// Whether a job of that rank fits, or is entitled to enough processors, as far as processors go. It may be that it cannot run all the same.
+    /// Whether a job of that rank that may be anywhere fits, or is entitled to enough.
     pub(super) fn may_help(&mut self, ledger: &Ledger, job: JobId, rank: Rank) -> bool {
-        let entry = ledger.entry(job);
-        let fits = match self.own(entry) {
-            Some(own) => self.available.contains_all(own),
-            None => need(ledger, job).fits_in(&self.free),
-        };
-        fits || self.bar(ledger, job).is_some_and(|bar| self.rules.criterion.entitles(rank, bar))
+        need(ledger, job).fits_in(&self.free)
+            || self.bar(ledger, job).is_some_and(|bar| self.rules.criterion.entitles(rank, bar))
     }
 
-    /// The rank of the most urgent job that has to be suspended for this one; `None` if that would not do, or nobody has to.
+    /// The rank of the most urgent job that has to be suspended for this one, which may be anywhere; `None` if that would not do.
     pub(super) fn bar(&mut self, ledger: &Ledger, job: JobId) -> Option<Rank> {
-        let entry = ledger.entry(job);
-        if let Some(own) = self.own(entry) {
-            return self
-                .on(ledger, own)
-                .map(|victims| victims.into_iter().map(|victim| victim.rank).max())?;
-        }
+        let any_width = floor::own(ledger.entry(job)).is_some();
         let need = need(ledger, job);
-        let any_width = floor::own(entry).is_some();
-        if any_width || need != Resources::cpus(need.cpus_count()) {
+        let key = (any_width, need.cpus_count());
+        if need != Resources::cpus(need.cpus_count()) {
             return self.bar_for(&need, any_width);
         }
-        let procs = need.cpus_count();
-        let at = match self.bars.binary_search_by_key(&procs, |(width, _)| *width) {
+        let at = match self.bars.binary_search_by_key(&key, |(asked, _)| *asked) {
             Ok(at) => at,
             Err(at) => {
-                self.bars.insert(at, (procs, self.bar_for(&need, false)));
+                self.bars.insert(at, (key, self.bar_for(&need, any_width)));
                 at
             }
         };
