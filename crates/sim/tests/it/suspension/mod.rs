@@ -1,4 +1,6 @@
 //! Selective suspension and its relatives: against naive versions, by their rules, and in small cases with known schedules.
 
 mod against_oracle;
+mod by_the_rules;
+mod duel;
 mod settings;

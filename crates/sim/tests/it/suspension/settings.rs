@@ -85,9 +85,18 @@ fn rule(unit: i64) -> impl Strategy<Value = NaiveRule> {
 
 /// A crowded machine of one host, with memory or without, and a policy for it. Times are in tenths, seconds or minutes.
 pub(super) fn cases() -> impl Strategy<Value = (Machine, Vec<Job>, Setting)> {
-    let units = prop::sample::select(vec![(300_000, 1), (1_000_000, 1), (60_000_000, 60)]);
     let memory = prop_oneof![2 => Just(None), 1 => (4u64..14).prop_map(Some)];
-    (units, memory, any::<bool>()).prop_flat_map(|((ticks, unit), memory, overruns)| {
+    memory.prop_flat_map(cases_on)
+}
+
+/// The same on machines without memory.
+pub(super) fn plain_cases() -> impl Strategy<Value = (Machine, Vec<Job>, Setting)> {
+    cases_on(None)
+}
+
+fn cases_on(memory: Option<u64>) -> impl Strategy<Value = (Machine, Vec<Job>, Setting)> {
+    let units = prop::sample::select(vec![(300_000, 1), (1_000_000, 1), (60_000_000, 60)]);
+    (units, any::<bool>()).prop_flat_map(move |((ticks, unit), overruns)| {
         (workload(overruns), setting(unit)).prop_map(move |((procs, quads), setting)| {
             let machine = memory.map_or(Machine::plain(procs), |memory| machine(&[(procs, memory)]));
             (machine, jobs_in(ticks, &quads), setting)
