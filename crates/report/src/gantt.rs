@@ -11,7 +11,8 @@ const MARK: usize = 5;
 /// Draws jobs, whose processors are known, from `from` on, a column per `unit` seconds, and lists them below.
 ///
 /// A column shows who holds the processor at the column's first instant, by the last digit of the job's number
-/// in base 36; a dot is nobody. So a job of no length is only in the list.
+/// in base 36; a tilde, a job that holds it while it is written out or read back; a dot is nobody. So a job of no length is only in
+/// the list.
 ///
 /// ```
 /// # use miserly_core::{Instants, Machine, PeSet, Reason, Request, Resources, Span, Time};
@@ -52,8 +53,9 @@ pub fn gantt(procs: u32, jobs: &[Finished], from: i64, unit: i64) -> String {
     for pe in (0..procs).rev() {
         let mut row = vec!['.'; columns];
         for job in jobs {
-            for (start, end) in holds(job, pe) {
-                row[axis.column(start)..axis.column(end)].fill(letter(job.request.number));
+            for (held, worked) in holds(job, pe) {
+                row[axis.columns(held)].fill('~');
+                row[axis.columns(worked)].fill(letter(job.request.number));
             }
         }
         push_line(&mut text, &format!("{pe:>4} |{}", String::from_iter(row)));
@@ -79,6 +81,11 @@ impl Axis {
         usize::try_from((ticks + self.unit - 1).div_euclid(self.unit)).unwrap_or(0)
     }
 
+    /// The columns that begin within this time.
+    fn columns(&self, (from, to): Interval) -> std::ops::Range<usize> {
+        self.column(from)..self.column(to)
+    }
+
     /// The seconds at every second mark, as far as they do not run into each other.
     fn numbers(&self, columns: usize) -> String {
         let mut line = String::new();
@@ -98,13 +105,16 @@ fn marks(columns: usize) -> String {
     (0..columns).map(mark).collect()
 }
 
-/// From when to when the job has that processor.
-fn holds(job: &Finished, pe: u32) -> impl Iterator<Item = (Time, Time)> {
+/// From when to when.
+type Interval = (Time, Time);
+
+/// From when to when the job has that processor, each time with when it works there.
+fn holds(job: &Finished, pe: u32) -> impl Iterator<Item = (Interval, Interval)> {
     let has = move |pes: &PeSet| pes.ranges().iter().any(|&(low, high)| (low..=high).contains(&pe));
-    let stays = job.stays.iter().filter(move |stay| has(&stay.pes)).map(|stay| (stay.from, stay.to));
-    let whole =
-        job.pes.iter().filter(move |pes| job.stays.is_empty() && has(pes)).map(|_| (job.start, job.end));
-    stays.chain(whole)
+    let stays = job.stays.iter().filter(move |stay| has(&stay.pes));
+    let stays = stays.map(|stay| ((stay.from, stay.to), stay.worked));
+    let whole = job.pes.iter().filter(move |pes| job.stays.is_empty() && has(pes));
+    stays.chain(whole.map(|_| ((job.start, job.end), (job.start, job.end))))
 }
 
 fn letter(number: i64) -> char {

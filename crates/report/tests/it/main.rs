@@ -17,6 +17,7 @@ mod miser;
 mod orders;
 mod overrun;
 mod reservations;
+mod suspension;
 mod weights;
 
 mod sample;
