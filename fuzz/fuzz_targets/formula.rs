@@ -6,7 +6,8 @@ use libfuzzer_sys::fuzz_target;
 use miserly_formula::{Direction, Formula};
 
 const NAMES: [&str; 4] = ["wait", "estimate", "procs", "submit"];
-const VALUES: [[f64; 4]; 3] = [[5400.0, 3600.0, 16.0, 1000.0], [0.0; 4], [f64::NAN, f64::INFINITY, -0.0, -1.5]];
+const VALUES: [[f64; 4]; 3] =
+    [[5400.0, 3600.0, 16.0, 1000.0], [0.0; 4], [f64::NAN, f64::INFINITY, -0.0, -1.5]];
 
 fuzz_target!(|text: &str| {
     match Formula::parse(text, &NAMES) {

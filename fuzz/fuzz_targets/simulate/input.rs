@@ -95,6 +95,7 @@ fn written(policy: &'static Registered, values: [u8; 8]) -> String {
     let arg = |(param, byte): (&Param, u8)| {
         let value = match param.domain {
             Domain::Number => (f64::from(byte % 8) / 1e3).to_string(),
+            Domain::NumberOr(least, _) if byte % 8 > 0 => (least + f64::from(byte % 8) / 8.0).to_string(),
             Domain::Integer(least, most) => (least + u64::from(byte % 4)).min(most).to_string(),
             Domain::Duration { least, .. } => format!("{}s", least + u64::from(byte % 4)),
             listed => {

@@ -71,7 +71,8 @@ pub(crate) fn check(case: &Case, schedule: &Schedule) {
     let overruns = case.jobs.iter().any(|job| job.runtime.0 > job.request.planned());
     let promises = case.policy.parse::<Chosen>().unwrap().promises();
     // The jobs of an equipartition change their processors as they run, and those of immediate service stop.
-    let rigid = !["eqspatial", "immediate", "soon"].iter().any(|name| case.policy.starts_with(name));
+    let stopping = ["eqspatial", "immediate", "soon", "ss", "tss", "srt", "is"];
+    let rigid = !stopping.iter().any(|name| case.policy.starts_with(name));
     for (index, job) in jobs.iter().enumerate() {
         assert!(job.start >= job.request.submit);
         let asked = case.jobs.iter().find(|asked| asked.request.number == job.request.number);

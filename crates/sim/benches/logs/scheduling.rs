@@ -8,7 +8,7 @@ use miserly_workload::{Job, TraceError};
 
 use crate::input::Log;
 
-const POLICIES: [&str; 7] = [
+const POLICIES: [&str; 8] = [
     "fcfs",
     "easy",
     "easy(backfill=shortest)",
@@ -16,6 +16,7 @@ const POLICIES: [&str; 7] = [
     "conservative",
     "conservative(order=random, draw=pass)",
     "conservative(order=shortest, keep=false)",
+    "ss",
 ];
 
 pub(crate) fn bench(criterion: &mut Criterion, logs: &[Log]) {

@@ -30,7 +30,7 @@ fn identical_jobs_suspend_each_other_as_often_as_the_factor_says() {
 }
 
 /// The long job has run for a time, and the short one has less to run than what is left: it goes first, and the mean time in the
-/// system is (T_s + T_s + T_l) / 2. (The slides print (T_s + T_l) / 2.)
+/// system is (2 `T_s` + `T_l`) / 2. (The slides print (`T_s` + `T_l`) / 2.)
 #[test]
 fn by_remaining_time_the_short_one_goes_first() {
     let (long, short) = (7200, 3600);
@@ -43,7 +43,7 @@ fn by_remaining_time_the_short_one_goes_first() {
     }
 }
 
-/// T_s < T_l - t is what counts: what is left of the long one, not all of it. Equal is not less.
+/// `T_s` < `T_l` - t is what counts: what is left of the long one, not all of it. Equal is not less.
 #[test]
 fn by_remaining_time_one_that_is_shorter_but_not_than_what_is_left_waits() {
     for instants in BOTH {
