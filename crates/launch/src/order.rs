@@ -68,6 +68,10 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Bytes of a core file; 0 for none.
     pub core: Option<u64>,
+    /// Open files, as far as the job does not ask for more itself (the soft limit of `RLIMIT_NOFILE`); as its daemon has it, if not
+    /// given.
+    #[serde(default)]
+    pub files: Option<u64>,
 }
 
 /// How a job runs.

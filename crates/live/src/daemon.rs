@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use miserly_core::{Filler, Kind, Resources, Span, Time};
 use miserly_pools::monday;
+use rustix::fs::Mode;
+use rustix::process::umask;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -86,6 +88,8 @@ impl Service for Line {
 /// # Errors
 /// What keeps it from running. Jobs run on whatever becomes of it.
 pub fn run(options: Options, reread: impl Fn() -> Result<Configuration, String>) -> Result<(), DaemonError> {
+    // Nobody else's from the moment it is made. Jobs have the umask of whoever submitted them.
+    umask(Mode::RWXG | Mode::RWXO);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -145,6 +149,9 @@ fn engine(
     let over = hands.take_up(&store_attempts);
     let mut engine =
         Engine::open(setup_of(&options.configuration, clock), about, store, hands, Now::of(&clock))?;
+    if let Some(online) = online() {
+        engine.machine_has(&online);
+    }
     engine.begin(Now::of(&clock), over)?;
     Ok((engine, clock))
 }
@@ -182,9 +189,10 @@ async fn turns(
         if awake.has_slept() {
             happened.push(Input::Slept);
         }
-        let there = self::online();
-        if there != online {
-            online.clone_from(&there);
+        if let Some(there) = self::online()
+            && online.as_ref() != Some(&there)
+        {
+            online = Some(there.clone());
             happened.push(Input::Online(there));
         }
         engine.turn(Now::of(&clock), happened)?;
@@ -292,14 +300,15 @@ impl Awake {
     }
 }
 
-/// The processors that are online, by number; none where nobody says.
-fn online() -> Vec<u32> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+/// The processors that are online, by number; nothing where that cannot be read now: no machine has none.
+fn online() -> Option<Vec<u32>> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
     };
-    text.trim().split(',').filter_map(range).flatten().collect()
+    let online: Vec<u32> = text.trim().split(',').filter_map(range).flatten().collect();
+    (!online.is_empty()).then_some(online)
 }
 
 fn make_folder(path: &Path) -> Result<(), DaemonError> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use miserly_core::{Effect, Entry, Fault, JobId, Round, State, System};
 
+use super::capacity::of;
 use super::{Engine, EngineError, Hands, JournalLine, Setup, problem};
 use crate::clock::Now;
 use crate::model::{Problem, ProblemCode};
@@ -31,6 +32,7 @@ impl<H: Hands> Engine<H> {
         self.turn.lines.push(super::rounds::json(&began));
         let round = Round { fault: Some(Fault::Away), ..Round::default() };
         self.play_now(now, round)?;
+        self.fit_pools(now)?;
         self.tell_ahead();
         self.write_down(now)?;
         self.carry_out(now);
@@ -94,9 +96,13 @@ impl<H: Hands> Engine<H> {
                 return Err(Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, told) });
             }
         }
+        let capacities = self.capacities();
         let driver = |(queue, entries): (&super::Queue, Vec<(JobId, Entry)>)| {
             let told = format!("the jobs that run in queue {} hold more than it would have", queue.name);
-            queue.driver(entries).map_err(|_| problem(ProblemCode::Conflict, told))
+            // What a pool lacks, it lacks as long as it is the same pool.
+            let same = self.setup.queues.iter().any(|q| q.name == queue.name && q.pool == queue.pool);
+            let capacity = capacities.get(&queue.name).copied().filter(|_| same).map(of);
+            queue.driver(entries, capacity).map_err(|_| problem(ProblemCode::Conflict, told))
         };
         let queues: Result<Vec<_>, Problem> = setup.queues.iter().zip(entries).map(driver).collect();
         Ok(setup.system_of(queues?))

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
+use super::capacity::{Capacities, of};
 use super::cpus::Cpus;
 use super::prune::Pruning;
 use super::{
@@ -98,6 +99,7 @@ impl<H: Hands> Engine<H> {
         let stopped: Vec<_> = self.records.values().filter_map(stopped).collect();
         self.turn.actions.extend(stopped);
         self.away(now, meanwhile)?;
+        self.fit_pools(now)?;
         self.retie(now)?;
         self.forget_told_ahead();
         self.tell_ahead();
@@ -170,8 +172,12 @@ impl<H: Hands> Engine<H> {
             handles.insert(record.number, job);
             entries[queue].push((job, entry));
         }
+        let capacities = self.store.meta("capacities")?;
+        let capacities: Capacities =
+            capacities.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let driver = |(queue, entries): (&super::Queue, Vec<(JobId, Entry)>)| {
-            queue.driver(entries).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
+            let capacity = capacities.get(&queue.name).copied().map(of);
+            queue.driver(entries, capacity).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
         };
         let queues: Result<_, EngineError> = self.setup.queues.iter().zip(entries).map(driver).collect();
         Ok(Loaded { records, system: self.setup.system_of(queues?), numbers, handles })

@@ -137,6 +137,7 @@ impl<H: Hands> Engine<H> {
 
     /// The jobs that a submission asks for, checked.
     fn records_of(&self, now: Now, caller: Caller, submission: &Submission) -> Result<Vec<Record>, Problem> {
+        self.may_submit(caller)?;
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
         let (time, memory) = check(queue, submission)?;
         let indexes: Vec<Option<u32>> = match submission.array {
@@ -178,6 +179,20 @@ impl<H: Hands> Engine<H> {
             submission: Arc::clone(&shared),
         };
         Ok((first..).zip(indexes).map(record).collect())
+    }
+
+    /// Whether jobs of this user run as this user: the launcher has no rights to run them as anybody but the daemon's.
+    fn may_submit(&self, caller: Caller) -> Result<(), Problem> {
+        if caller.uid == self.owner {
+            return Ok(());
+        }
+        let name = |uid| crate::users::name(uid);
+        let told = format!(
+            "this daemon runs jobs as {} only, and you are {}: have a daemon of your own",
+            name(self.owner),
+            name(caller.uid)
+        );
+        Err(problem(ProblemCode::Forbidden, told))
     }
 
     fn queue_for(&self, caller: Caller, name: Option<&str>) -> Result<&Queue, Problem> {

@@ -7,6 +7,8 @@ mod attempt;
 
 mod order;
 
+mod files;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -48,6 +50,7 @@ impl Processes {
         clock: BootClock,
         reports: UnboundedSender<Input>,
     ) -> Processes {
+        files::raise();
         let home = Home { folder, exe, clock, socket };
         Processes { home, reports, workers: BTreeMap::new(), wakers: BTreeMap::new() }
     }

@@ -29,6 +29,7 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {
         limits: Limits {
             memory: (launch.memory > 0).then(|| launch.memory.saturating_mul(1024)),
             core: None,
+            files: super::files::before(),
         },
         nice: 0,
         mode: match launch.end {

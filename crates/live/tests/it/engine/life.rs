@@ -79,6 +79,12 @@ impl Life {
         life
     }
 
+    /// The configuration is read again, and is the same.
+    pub(crate) fn reread(&mut self, second: i64) {
+        let setup = self.setup.clone();
+        self.engine.as_mut().unwrap().set_up(Life::now(second), setup).unwrap().unwrap();
+    }
+
     fn now(second: i64) -> Now {
         let wall = Timestamp::from_second(1_000_000_000 + second).unwrap();
         Now { ticks: seconds(second), wall }
