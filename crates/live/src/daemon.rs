@@ -113,7 +113,8 @@ async fn daemon(
         let _ = stopped.await;
     }));
     tracing::info!("ready on {}", options.configuration.socket.display());
-    let ended = turns(&mut engine, clock, &mut inputs, signals, reread).await;
+    let ended =
+        turns(&mut engine, clock, &mut inputs, signals, reread, Fixed::of(&options.configuration)).await;
     drop(stop);
     // Answers that are on their way arrive; whoever waits for a job's end has to ask again.
     drop(inputs);
@@ -163,6 +164,7 @@ async fn turns(
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
     reread: impl Fn() -> Result<Configuration, String>,
+    fixed: Fixed,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
@@ -173,7 +175,7 @@ async fn turns(
             input = inputs.recv() => happened.extend(input),
             waited = timer.wait(clock, engine.next_moment()) => waited.map_err(system("cannot wait"))?,
             told = signals.next() => match told {
-                Told::Reread => reload(engine, clock, &reread)?,
+                Told::Reread => reload(engine, clock, &reread, &fixed)?,
                 Told::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
                     engine.go(Now::of(&clock))?;
@@ -199,13 +201,32 @@ async fn turns(
     }
 }
 
+/// What a running daemon cannot change.
+#[derive(PartialEq, Eq)]
+struct Fixed {
+    state: PathBuf,
+    socket: PathBuf,
+    access: api::Access,
+}
+
+impl Fixed {
+    fn of(configuration: &Configuration) -> Fixed {
+        let Configuration { state, socket, access, .. } = configuration.clone();
+        Fixed { state, socket, access }
+    }
+}
+
 fn reload(
     engine: &mut Engine<Processes>,
     clock: BootClock,
     reread: &impl Fn() -> Result<Configuration, String>,
+    fixed: &Fixed,
 ) -> Result<(), DaemonError> {
     match reread() {
         Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+        Ok(configuration) if Fixed::of(&configuration) != *fixed => tracing::error!(
+            "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
+        ),
         Ok(configuration) => match engine.set_up(Now::of(&clock), setup_of(&configuration, clock))? {
             Ok(()) => tracing::info!("the configuration was read again"),
             Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
