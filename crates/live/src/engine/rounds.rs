@@ -38,6 +38,8 @@ impl<H: Hands> Engine<H> {
                 self.over(now, at, attempt, &outcome, &mut round);
             }
             self.find_overdue(at, &mut round);
+            // Before anybody starts at the end of a job that has not ended.
+            self.loosen(at, &mut round);
             self.bring_in(at, &mut round);
             self.play(now, at, round)?;
         }
@@ -72,7 +74,7 @@ impl<H: Hands> Engine<H> {
     /// Hands a job that was kept back to the system.
     pub(super) fn submit_record(&mut self, at: Time, number: i64, round: &mut Round) {
         let job = self.new_handle(number);
-        let begin = self.begin_of(number);
+        let begin = self.records.get(&number).and_then(|record| self.begin_of(record, at));
         let Some(record) = self.records.get_mut(&number) else { return };
         let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == record.queue) else {
             return;

@@ -115,6 +115,7 @@ impl<H: Hands> Engine<H> {
             self.over(now, at, attempt, &outcome, &mut round);
         }
         self.find_overdue(at, &mut round);
+        self.loosen(at, &mut round);
         self.note_begun(at, meanwhile.critical, &mut round);
         self.play(now, at, round)?;
         self.forget_begun(now)

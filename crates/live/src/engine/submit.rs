@@ -75,7 +75,7 @@ impl<H: Hands> Engine<H> {
             self.setup.queues.iter().any(|q| q.name == self.records[&number].queue && q.knows_begin());
         let record = &self.records[&number];
         let due = record.back_until().is_some_and(|until| until <= at || knows);
-        if due || (!record.after.is_empty() && self.knows_ends_before(number)) {
+        if due || (!record.after.is_empty() && self.knows_ends_before(record, at)) {
             self.submit_record(at, number, round);
         } else {
             self.tied.insert(number);

@@ -40,7 +40,7 @@ impl Hands for Notes {
 /// A daemon's life without a daemon. Seconds begin with the state.
 pub(crate) struct Life {
     folder: TempDir,
-    setup: Setup,
+    pub(crate) setup: Setup,
     engine: Option<Engine<Notes>>,
     told: Told,
 }
@@ -54,15 +54,7 @@ impl Life {
     /// The same with another policy.
     pub(crate) fn of_policy(policy: &str, pool: u64, machine: u32) -> Life {
         let amount = Resources::cpus(pool).with(Kind::Memory, MEMORY);
-        let queue = Queue {
-            name: "batch".into(),
-            policy: policy.parse().unwrap(),
-            pool: Calendar::constant(amount),
-            default_time: None,
-            most_time: None,
-            default_memory: 1,
-            users: vec![],
-        };
+        let queue = Queue { pool: Calendar::constant(amount), ..queue("batch", policy) };
         let whole = Resources::cpus(machine.into()).with(Kind::Memory, MEMORY);
         let setup = Setup {
             queues: vec![queue],
@@ -80,8 +72,7 @@ impl Life {
     }
 
     fn now(second: i64) -> Now {
-        let wall = Timestamp::from_second(1_000_000_000 + second).unwrap();
-        Now { ticks: seconds(second), wall }
+        Now { ticks: seconds(second), wall: wall(second) }
     }
 
     /// The wall time of an instant, as second of this life.
@@ -159,4 +150,27 @@ pub(crate) fn job(cpus: u64, time: u32) -> Submission {
         no_opportunistic: true,
         ..Submission::default()
     }
+}
+
+/// The same, where it may run ahead of its window.
+pub(crate) fn early(cpus: u64, time: u32) -> Submission {
+    Submission { no_opportunistic: false, ..job(cpus, time) }
+}
+
+/// A queue with an empty pool.
+pub(crate) fn queue(name: &str, policy: &str) -> Queue {
+    Queue {
+        name: name.into(),
+        policy: policy.parse().unwrap(),
+        pool: Calendar::constant(Resources::cpus(0)),
+        default_time: None,
+        most_time: None,
+        default_memory: 1,
+        users: vec![],
+    }
+}
+
+/// The wall time of a second of a life.
+pub(crate) fn wall(second: i64) -> Timestamp {
+    Timestamp::from_second(1_000_000_000 + second).unwrap()
 }
