@@ -22,19 +22,20 @@ impl<H: Hands> Engine<H> {
                 "the daemon accepts no new jobs (miserly drain --undo)",
             )));
         }
+        // What is due is played first: a job to come after may be over then.
+        let at = self.fresh(now)?;
         let records = match self.records_of(now, caller, submission) {
             Ok(records) => records,
             Err(problem) => return Ok(Err(problem)),
         };
         // All of an array or nothing: tried first where some could be refused.
         if records.len() > 1
-            && let Err(problem) = self.tried(now, &records)?
+            && let Err(problem) = self.tried(now, at, &records)?
         {
             return Ok(Err(problem));
         }
         let numbers: Vec<i64> = records.iter().map(|record| record.number).collect();
         self.next_number += i64::try_from(records.len()).unwrap_or(i64::MAX);
-        let at = self.fresh(now)?;
         let mut round = Round::default();
         for record in records {
             self.enter(at, record, &mut round);
@@ -54,11 +55,12 @@ impl<H: Hands> Engine<H> {
 
     /// What it would be promised, without a commitment.
     pub(super) fn quote(&mut self, now: Now, caller: Caller, submission: &Submission) -> Asked {
+        let at = self.fresh(now)?;
         let records = match self.records_of(now, caller, submission) {
             Ok(records) => records,
             Err(problem) => return Ok(Err(problem)),
         };
-        let tried = self.tried(now, &records)?;
+        let tried = self.tried(now, at, &records)?;
         Ok(tried.map(|windows| Reply::Quote(Quote { windows })))
     }
 
@@ -95,11 +97,11 @@ impl<H: Hands> Engine<H> {
 
     /// What would come of these jobs in their queue as it is now.
     fn tried(
-        &mut self,
+        &self,
         now: Now,
+        at: Time,
         records: &[Record],
     ) -> Result<Result<Vec<Option<Window>>, Problem>, EngineError> {
-        let at = self.fresh(now)?;
         let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == records[0].queue) else {
             return Ok(Ok(vec![]));
         };

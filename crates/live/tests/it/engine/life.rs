@@ -93,7 +93,11 @@ impl Life {
 
     /// Time passes, and this happens.
     pub(crate) fn turn(&mut self, second: i64, inputs: Vec<Input>) {
-        self.engine.as_mut().unwrap().turn(Life::now(second), inputs).unwrap();
+        self.turn_at(Life::now(second), inputs);
+    }
+
+    pub(crate) fn turn_at(&mut self, now: Now, inputs: Vec<Input>) {
+        self.engine.as_mut().unwrap().turn(now, inputs).unwrap();
     }
 
     pub(crate) fn ask(&mut self, second: i64, question: Question) -> Result<Reply, Problem> {

@@ -8,4 +8,6 @@ mod suspended;
 
 mod after;
 
+mod due;
+
 mod life;
