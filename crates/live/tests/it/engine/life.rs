@@ -6,7 +6,9 @@ use std::rc::Rc;
 use jiff::Timestamp;
 use miserly_core::{Calendar, Filler, Kind, Resources, Span, Time};
 use miserly_live::clock::Now;
-use miserly_live::engine::{About, Action, Attempt, Engine, Hands, Input, Meanwhile, Outcome, Queue, Setup};
+use miserly_live::engine::{
+    About, Action, Attempt, Engine, EngineError, Hands, Input, Meanwhile, Outcome, Queue, Setup,
+};
 use miserly_live::model::{Exit, JobView, Problem, Status, Submission};
 use miserly_live::service::{Caller, Question, Reply};
 use miserly_live::store::Store;
@@ -29,7 +31,7 @@ fn span(seconds: i64) -> Span {
 /// What hands were told, in order.
 type Told = Rc<RefCell<Vec<(Attempt, Action)>>>;
 
-struct Notes(Told);
+pub(crate) struct Notes(Told);
 
 impl Hands for Notes {
     fn act(&mut self, attempt: Attempt, action: Action) {
@@ -82,13 +84,17 @@ impl Life {
 
     /// A daemon begins, and the one before it is gone as if it had been killed.
     pub(crate) fn begin(&mut self, second: i64, meanwhile: Meanwhile) {
+        let mut engine = self.opened(second).unwrap();
+        engine.begin(Life::now(second), meanwhile).unwrap();
+        self.engine = Some(engine);
+    }
+
+    /// The engine of another daemon, which has not begun yet, if what is on disk lets it.
+    pub(crate) fn opened(&mut self, second: i64) -> Result<Engine<Notes>, EngineError> {
         self.engine = None;
         self.told.borrow_mut().clear();
         let (store, notes) = (Store::open(self.folder.path()).unwrap(), Notes(Rc::clone(&self.told)));
-        let (about, now) = (About::default(), Life::now(second));
-        let mut engine = Engine::open(self.setup.clone(), about, store, notes, now).unwrap();
-        engine.begin(now, meanwhile).unwrap();
-        self.engine = Some(engine);
+        Engine::open(self.setup.clone(), About::default(), store, notes, Life::now(second))
     }
 
     /// Time passes, and this happens.

@@ -10,4 +10,6 @@ mod after;
 
 mod due;
 
+mod queues;
+
 mod life;
