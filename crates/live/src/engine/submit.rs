@@ -73,15 +73,18 @@ impl<H: Hands> Engine<H> {
         if !free {
             return;
         }
-        let knows =
-            self.setup.queues.iter().any(|q| q.name == self.records[&number].queue && q.knows_begin());
-        let record = &self.records[&number];
-        let due = record.back_until().is_some_and(|until| until <= at || knows);
-        if due || (!record.after.is_empty() && self.knows_ends_before(record, at)) {
+        if self.enters_at_once(&self.records[&number], at) {
             self.submit_record(at, number, round);
         } else {
             self.tied.insert(number);
         }
+    }
+
+    /// Whether a job that is not held is its policy's to know now: its begin has come, or is for the policy to heed.
+    fn enters_at_once(&self, record: &Record, at: Time) -> bool {
+        let knows = self.setup.queues.iter().any(|q| q.name == record.queue && q.knows_begin());
+        let due = record.begin_alone().is_some_and(|begin| begin <= at || knows);
+        due || (!record.after.is_empty() && self.knows_ends_before(record, at))
     }
 
     fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
@@ -105,11 +108,15 @@ impl<H: Hands> Engine<H> {
         let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == records[0].queue) else {
             return Ok(Ok(vec![]));
         };
+        // What they have in common says whether they would be kept back, and none of them has a window then.
+        if !self.enters_at_once(&records[0], at) {
+            return Ok(Ok(vec![None; records.len()]));
+        }
         let mut trial = self.trial(queue);
         let mut round = Round::default();
         let base = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         for (handle, record) in (base..).zip(records) {
-            let begin = record.begin.map(Time::from_ticks);
+            let begin = self.begin_of(record, at);
             let request = record.request(&self.setup, 0, at, begin);
             round.submitted.push(miserly_core::Submission { job: miserly_core::JobId(handle), request });
         }

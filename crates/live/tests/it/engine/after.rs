@@ -2,8 +2,8 @@
 
 use miserly_core::{Calendar, Kind, Resources};
 use miserly_live::engine::{Action, Attempt, Input, Meanwhile, Outcome, Queue};
-use miserly_live::model::{Exit, KilledBy, Phase, Submission};
-use miserly_live::service::Question;
+use miserly_live::model::{Exit, KilledBy, Phase, ProblemCode, Submission};
+use miserly_live::service::{Question, Reply};
 
 use super::life::{Life, early, job, queue, seconds, wall};
 
@@ -85,4 +85,40 @@ fn who_waits_for_a_requeued_job_waits_for_it_to_run_again() {
     let view = life.job(62, second);
     assert_eq!(Life::second(view.promise.unwrap().now.start), 61 + 50 + 1, "promised again");
     assert_eq!(life.told(second).len(), 0);
+}
+
+/// The first ends at 32 at the latest; what comes after it cannot be over by 25.
+#[test]
+fn an_array_after_another_job_is_accepted_as_a_whole_or_not_at_all() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, job(1, 30));
+    let array = serde_json::from_str(r#"{"first":0,"last":1}"#).unwrap();
+    let after = Submission { after: vec![first], array: Some(array), ..job(1, 10) };
+    let late = Submission { deadline: Some(wall(25)), ..after.clone() };
+    let problem = life.ask(2, Question::Submit(late)).unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Refused);
+    assert!(life.ask(3, Question::Job(first + 1)).is_err(), "nothing of it was accepted");
+    assert!(life.ask(3, Question::Submit(Submission { deadline: Some(wall(50)), ..after })).is_ok());
+}
+
+#[test]
+fn a_quote_after_another_job_is_what_is_promised_then() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, job(1, 30));
+    let after = Submission { after: vec![first], ..job(1, 10) };
+    let Ok(Reply::Quote(quote)) = life.ask(2, Question::Quote(after.clone())) else { panic!("no quote") };
+    let promised = life.submit(2, after);
+    let promised = life.job(2, promised).promise.unwrap().now;
+    assert_eq!(quote.windows, [Some(promised)]);
+    assert_eq!(Life::second(promised.start), 32);
+}
+
+/// Nobody knows when the first runs, so nobody knows when the other one does.
+#[test]
+fn what_comes_after_a_held_job_is_quoted_no_window() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, Submission { hold: true, ..job(1, 30) });
+    let after = Submission { after: vec![first], ..job(1, 10) };
+    let Ok(Reply::Quote(quote)) = life.ask(2, Question::Quote(after)) else { panic!("no quote") };
+    assert_eq!(quote.windows, [None]);
 }
