@@ -1,8 +1,11 @@
 //! Submissions.
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use miserly_core::{Effect, Kind, Request, Resources, Round, Span, System, Terms, Time};
+use miserly_launch::{Draft, OrderError};
 
 use super::asks::Asked;
 use super::effects::refusal;
@@ -210,21 +213,7 @@ impl<H: Hands> Engine<H> {
 
 /// The time and the memory, kilobytes, that a submission asks for, when all of it makes sense.
 fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem> {
-    if submission.command.is_empty() && submission.script.is_none() {
-        return Err(Problem::with_field("command", "there is nothing to run"));
-    }
-    if !submission.directory.is_absolute() {
-        return Err(Problem::with_field("directory", "the folder to run in is an absolute path"));
-    }
-    let nul = |text: &str| text.contains('\0');
-    if submission.command.iter().any(|arg| nul(arg))
-        || submission.environment.iter().any(|(name, value)| nul(name) || nul(value) || name.contains('='))
-    {
-        return Err(Problem::with_field(
-            "command",
-            "arguments and environment have no NUL, and names no '='",
-        ));
-    }
+    check_command(submission)?;
     let time = time_of(queue, submission.time)?;
     let most = queue.pool.most();
     if submission.cpus == 0 {
@@ -242,6 +231,33 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
         return Err(refused_field("memory", told));
     }
     Ok((time, memory))
+}
+
+/// What the launcher would not run is refused here, before anything is promised.
+fn check_command(submission: &Submission) -> Result<(), Problem> {
+    let name = name_of(submission);
+    let variables = submission.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    let draft = Draft {
+        argv: submission.command.iter().map(OsStr::new).collect(),
+        has_script: submission.script.is_some(),
+        cwd: &submission.directory,
+        // Its name is told in its environment.
+        env: variables.chain([(OsStr::new("MISERLY_JOB_NAME"), OsStr::new(&name))]).collect(),
+        outputs: [&submission.output, &submission.error]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
+            .collect(),
+        umask: submission.umask,
+    };
+    let field = |error: &OrderError| match error {
+        OrderError::Relative(_) | OrderError::ZeroByte { what: "the working directory", .. } => "directory",
+        OrderError::Variable(_) | OrderError::ZeroByte { what: "in the environment,", .. } => "environment",
+        OrderError::ZeroByte { what: "the output file", .. } => "output",
+        OrderError::Range { .. } => "umask",
+        _ => "command",
+    };
+    draft.check().map_err(|error| Problem::with_field(field(&error), error.to_string()))
 }
 
 fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {

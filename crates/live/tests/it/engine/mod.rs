@@ -12,4 +12,6 @@ mod due;
 
 mod queues;
 
+mod refusals;
+
 mod life;
