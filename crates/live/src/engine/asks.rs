@@ -8,6 +8,9 @@ use crate::model::{JobView, Problem, ProblemCode};
 use crate::service::{Caller, Filter, Question, Reply};
 use crate::store::EndedFilter;
 
+/// Of jobs that have ended at most so many are shown at once: they are read while nothing else is done.
+const ENDED_MOST: u32 = 10_000;
+
 /// What a question came to, or why the engine cannot go on.
 pub(super) type Asked = Result<Result<Reply, Problem>, EngineError>;
 
@@ -92,7 +95,7 @@ impl<H: Hands> Engine<H> {
                 uid: filter.uid,
                 queue: filter.queue.clone(),
                 array: filter.array,
-                limit: Some(filter.limit.unwrap_or(1000)),
+                limit: Some(filter.limit.unwrap_or(1000).min(ENDED_MOST)),
             };
             let rows = self
                 .store
@@ -188,7 +191,7 @@ impl<H: Hands> Engine<H> {
 
     /// When a job that is not over will be gone at the latest, if that is known. One that should be gone by now is late, and nobody
     /// knows for how long.
-    fn end_of(&self, number: i64, at: Time) -> Option<Time> {
+    pub(super) fn end_of(&self, number: i64, at: Time) -> Option<Time> {
         let end = self.expected_end(number).or_else(|| self.promised_end(number));
         end.filter(|end| *end > at && *end < Time::MAX)
     }

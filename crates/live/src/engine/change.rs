@@ -3,8 +3,8 @@
 use miserly_core::{Amendment, Change, Effect, Round, Span, State, Time};
 
 use super::asks::Asked;
-use super::submit::span_of;
-use super::{Action, Attempt, Ending, Engine, EngineError, Hands, Stands, problem};
+use super::submit::{most_time, span_of};
+use super::{Action, Attempt, Ending, Engine, EngineError, Hands, Record, Stands, problem};
 use crate::clock::Now;
 use crate::model::{Handed, KilledBy, Phase, Problem, ProblemCode};
 use crate::service::{Caller, Reply};
@@ -15,7 +15,7 @@ impl<H: Hands> Engine<H> {
         // What is due is played first: it may be the start of the job.
         let at = self.fresh(now)?;
         let jobs: Vec<i64> = if array {
-            let of = |record: &&super::Record| record.array.is_some_and(|(first, _)| first == job);
+            let of = |record: &&Record| record.array.is_some_and(|(first, _)| first == job);
             self.records.values().filter(of).map(|record| record.number).collect()
         } else {
             vec![job]
@@ -139,12 +139,8 @@ impl<H: Hands> Engine<H> {
             )));
         };
         let time = Span::from_ticks(record.time) + longer;
-        let most =
-            self.setup.queues.iter().find(|queue| queue.name == record.queue).and_then(|q| q.most_time);
-        if let Some(most) = most.filter(|most| time > *most) {
-            let told =
-                format!("job {job} would run for {time} s: its queue lets jobs run for at most {most} s");
-            return Ok(Err(problem(ProblemCode::Refused, told)));
+        if let Err(problem) = self.within_bounds(at, record, longer) {
+            return Ok(Err(problem));
         }
         let Some(handle) = self.handles.get(&job).copied() else {
             self.lengthen(job, time);
@@ -165,6 +161,28 @@ impl<H: Hands> Engine<H> {
         self.play(now, at, round)?;
         self.lengthen(job, time);
         Ok(self.view_of(now, job))
+    }
+
+    /// Whether a job may have so much more time in its queue, and a window that ends so much later.
+    fn within_bounds(&self, at: Time, record: &Record, longer: Span) -> Result<(), Problem> {
+        let Some(queue) = self.setup.queues.iter().find(|queue| queue.name == record.queue) else {
+            return Ok(());
+        };
+        let (job, time, most) = (record.number, Span::from_ticks(record.time) + longer, most_time(queue));
+        if time > most {
+            let told =
+                format!("job {job} would run for {time} s: its queue lets jobs run for at most {most} s");
+            return Err(problem(ProblemCode::Refused, told));
+        }
+        let end = self.end_of(job, at).unwrap_or(at) + longer;
+        match queue.policy.horizon().filter(|horizon| end > at + *horizon) {
+            None => Ok(()),
+            Some(horizon) => {
+                let told =
+                    format!("job {job} would end beyond the horizon of its queue, {horizon} s from now");
+                Err(problem(ProblemCode::Refused, told))
+            }
+        }
     }
 
     /// Whether no promise would break, and whose would.

@@ -261,7 +261,7 @@ fn check_command(submission: &Submission) -> Result<(), Problem> {
 }
 
 fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
-    let most = queue.most_time.unwrap_or(Span::from_ticks(i64::MAX / 8));
+    let most = most_time(queue);
     let Some(asked) = span_of(secs) else {
         return Err(Problem::with_field("time", "the time is a number of seconds above 0"));
     };
@@ -277,6 +277,11 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
         return Err(refused_field("time", told));
     }
     Ok(time)
+}
+
+/// For how long a job of the queue may run at most: not for so long that sums of times would pass the end of time.
+pub(super) fn most_time(queue: &Queue) -> Span {
+    queue.most_time.unwrap_or(Span::from_ticks(i64::MAX / 8))
 }
 
 /// So many seconds, to the tick; nothing, if they are no length of time.

@@ -35,3 +35,27 @@ fn what_could_not_be_launched_is_not_accepted() {
     refused(Submission { output: Some("a\0".into()), ..job(1, 10) }, "output");
     refused(Submission { error: Some("a\0".into()), ..job(1, 10) }, "output");
 }
+
+/// The horizon of `miser` is 30 days unless the queue says otherwise.
+#[test]
+fn a_window_is_not_made_longer_than_the_horizon_lets_it() {
+    let mut life = Life::new(2, 2);
+    let day = 86_400.0;
+    let number = life.submit(1, job(1, 20));
+    let waits = life.submit(1, job(2, 20));
+    for (job, by) in [(number, 30.0 * day), (waits, 30.0 * day), (number, 9.2e12)] {
+        let problem = life.ask(2, Question::Extend { job, by }).unwrap_err();
+        assert_eq!(problem.code, ProblemCode::Refused);
+        assert!(problem.message.contains("horizon") || problem.message.contains("at most"), "{problem:?}");
+    }
+    life.ask(2, Question::Extend { job: waits, by: 29.0 * day }).unwrap();
+}
+
+/// In a queue without a horizon, too, no job runs until the end of time.
+#[test]
+fn a_job_is_not_made_longer_than_any_may_be() {
+    let mut life = Life::of_policy("easy", 1, 1);
+    let number = life.submit(1, job(1, 20));
+    let problem = life.ask(2, Question::Extend { job: number, by: 9.2e12 }).unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Refused);
+}
