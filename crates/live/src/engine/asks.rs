@@ -106,7 +106,20 @@ impl<H: Hands> Engine<H> {
             }
         }
         views.extend(self.records.values().filter(wanted).map(|record| self.view(now, record)));
+        if views.is_empty() {
+            self.exists(filter)?;
+        }
         Ok(Reply::Jobs(views))
+    }
+
+    /// Whether there is what a filter names: that nobody is in it is another thing.
+    fn exists(&self, filter: &Filter) -> Result<(), Problem> {
+        if let Some(name) = &filter.queue {
+            self.queue_called(name)?;
+        }
+        let Some(array) = filter.array.filter(|array| !self.is_to_end(*array)) else { return Ok(()) };
+        let row = self.store.job(array).map_err(|error| problem(ProblemCode::Storage, error.to_string()))?;
+        row.map_or(Err(no_job(array)), |_| Ok(()))
     }
 
     fn drain(&mut self, caller: Caller, on: bool) -> Result<Reply, Problem> {

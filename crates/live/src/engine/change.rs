@@ -25,6 +25,12 @@ impl<H: Hands> Engine<H> {
                 return Ok(Err(problem));
             }
         }
+        if jobs.is_empty() {
+            return Ok(Err(problem(
+                ProblemCode::Conflict,
+                format!("job {job} is not the first of an array"),
+            )));
+        }
         let mut round = Round::default();
         let mut over = vec![];
         for job in &jobs {

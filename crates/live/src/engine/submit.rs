@@ -193,21 +193,23 @@ impl<H: Hands> Engine<H> {
     }
 
     fn queue_for(&self, caller: Caller, name: Option<&str>) -> Result<&Queue, Problem> {
-        let known =
-            || self.setup.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
-        let queue = match name {
-            None => self.setup.queues.first(),
-            Some(name) => self.setup.queues.iter().find(|queue| queue.name == name),
-        };
-        let queue = queue.ok_or_else(|| Problem {
-            code: ProblemCode::NotFound,
-            ..Problem::with_field("queue", format!("there is no such queue; there is {}", known()))
-        })?;
+        let first = self.setup.queues.first().map_or("", |queue| &queue.name);
+        let queue = self.queue_called(name.unwrap_or(first))?;
         if !queue.users.is_empty() && caller.uid != 0 && !queue.users.contains(&caller.uid) {
             let told = format!("queue {} is not yours to use", queue.name);
             return Err(Problem { code: ProblemCode::Forbidden, ..Problem::with_field("queue", told) });
         }
         Ok(queue)
+    }
+
+    /// The queue of that name.
+    pub(super) fn queue_called(&self, name: &str) -> Result<&Queue, Problem> {
+        let known =
+            || self.setup.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
+        self.setup.queues.iter().find(|queue| queue.name == name).ok_or_else(|| Problem {
+            code: ProblemCode::NotFound,
+            ..Problem::with_field("queue", format!("there is no such queue; there is {}", known()))
+        })
     }
 }
 
