@@ -142,8 +142,12 @@ impl Record {
 
     /// Until when it is kept back, if that is known.
     pub(super) fn back_until(&self) -> Option<Time> {
-        let back = self.stands == (Stands::Back { held: false }) && self.after.is_empty();
-        back.then(|| Time::from_ticks(self.begin.unwrap_or(i64::MIN)))
+        self.begin_alone().filter(|_| self.stands == Stands::Back { held: false })
+    }
+
+    /// When it may begin, if it waits for no other job: from always on, where its user did not say.
+    pub(super) fn begin_alone(&self) -> Option<Time> {
+        self.after.is_empty().then(|| Time::from_ticks(self.begin.unwrap_or(i64::MIN)))
     }
 
     /// For how long its resources are planned: its time, and until it is gone for certain.

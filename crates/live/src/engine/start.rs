@@ -117,6 +117,7 @@ impl<H: Hands> Engine<H> {
             self.over(now, at, attempt, &outcome, &mut round);
         }
         self.find_overdue(at, &mut round);
+        self.loosen(at, &mut round);
         self.note_begun(at, meanwhile.critical, &mut round);
         self.play(now, at, round)?;
         self.forget_begun(now)
@@ -159,14 +160,15 @@ impl<H: Hands> Engine<H> {
         let mut handles = BTreeMap::new();
         let mut entries: Vec<Vec<(JobId, Entry)>> = self.setup.queues.iter().map(|_| vec![]).collect();
         for record in records.values() {
-            let Some(entry) = record.entry.as_ref().filter(|_| record.is_in()).map(SavedEntry::entry) else {
-                continue;
-            };
+            // Of jobs that are kept back, too: they enter it when their time comes.
             let place = self.setup.queues.iter().position(|queue| queue.name == record.queue);
             let queue = place.ok_or_else(|| EngineError::Record {
                 job: record.number,
                 problem: format!("its queue {:?} is in the configuration no longer", record.queue),
             })?;
+            let Some(entry) = record.entry.as_ref().filter(|_| record.is_in()).map(SavedEntry::entry) else {
+                continue;
+            };
             let job = JobId(u32::try_from(numbers.len()).unwrap_or(u32::MAX));
             numbers.push(Some(record.number));
             handles.insert(record.number, job);

@@ -6,4 +6,12 @@ mod ahead;
 
 mod suspended;
 
+mod after;
+
+mod due;
+
+mod queues;
+
+mod refusals;
+
 mod life;
