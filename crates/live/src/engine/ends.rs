@@ -82,7 +82,7 @@ impl<H: Hands> Engine<H> {
     /// It was to run and nothing of it ever did: once more, where it was to be.
     fn start_again(&mut self, number: i64, attempt: Attempt) {
         self.forget(attempt);
-        let end = self.expected_end(number).map(|end| end - self.setup.handover);
+        let end = self.window_end(number);
         let Some(record) = self.records.get_mut(&number) else { return };
         let Some(run) = record.run.take() else { return };
         let end = if run.critical { end } else { None };

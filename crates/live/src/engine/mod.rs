@@ -44,6 +44,8 @@ mod start;
 
 mod ahead;
 
+mod again;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{JobId, Span, System, Time, Violation};

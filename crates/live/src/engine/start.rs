@@ -7,8 +7,8 @@ use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 use super::cpus::Cpus;
 use super::prune::Pruning;
 use super::{
-    Action, Attempt, Counts, Engine, EngineError, Hands, JournalLine, Meanwhile, Record, Run, SavedEntry,
-    Setup, Stands, Turn,
+    Attempt, Counts, Engine, EngineError, Hands, JournalLine, Meanwhile, Record, Run, SavedEntry, Setup,
+    Stands, Turn,
 };
 use crate::clock::{Mark, Now};
 use crate::model::{Problem, ProblemCode, Unenforced};
@@ -90,15 +90,9 @@ impl<H: Hands> Engine<H> {
             now.wall.as_microsecond(),
             &self.setup,
         )));
-        let stopped = |record: &Record| {
-            let run = record.run.as_ref().filter(|run| run.stopped && run.ending.is_none())?;
-            Some((Attempt { job: record.number, nth: run.nth }, Action::Stop))
-        };
-        // Their shims may have let them go on, with no daemon there.
-        let stopped: Vec<_> = self.records.values().filter_map(stopped).collect();
-        self.turn.actions.extend(stopped);
         self.away(now, meanwhile)?;
         self.retie(now)?;
+        self.tell_again(now.ticks);
         self.forget_told_ahead();
         self.tell_ahead();
         self.write_down(now)?;

@@ -6,4 +6,6 @@ mod ahead;
 
 mod suspended;
 
+mod again;
+
 mod life;
