@@ -1,6 +1,7 @@
 //! The beginning of a daemon: all is as it is on disk.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
@@ -25,6 +26,9 @@ pub struct About {
     pub owner: u32,
     /// What cannot be enforced.
     pub unenforced: Vec<Unenforced>,
+    /// The highest number that a job is known to have had, apart from what is written down of the next one, which may be lost or
+    /// old after damage; see [`highest`].
+    pub highest: i64,
     /// How the clock is to be found again; nothing, where it is not the machine's.
     pub mark: Option<Mark>,
 }
@@ -129,7 +133,7 @@ impl<H: Hands> Engine<H> {
             self.cpus.take_these(cpus);
         }
         (self.records, self.system, self.numbers, self.handles) = (records, system, numbers, handles);
-        self.next_number = self.number_in("next_number")?.unwrap_or(1);
+        self.next_number = self.number_in("next_number")?.unwrap_or(1).max(self.about.highest + 1);
         self.last = Time::from_ticks(self.number_in("last")?.unwrap_or(0));
         self.draining = self.store.meta("draining")?.as_deref() == Some("true");
         let counts = self.store.meta("counts")?;
@@ -184,6 +188,24 @@ pub fn attempts(store: &Store) -> Result<Vec<Attempt>, EngineError> {
         attempts.extend(record.run.map(|run| Attempt { job: record.number, nth: run.nth }));
     }
     Ok(attempts)
+}
+
+/// The highest number of a job that there is a trace of. The journal, which is long, is asked only where nothing says which number
+/// comes next.
+///
+/// # Errors
+/// If that cannot be read.
+pub fn highest(store: &Store) -> Result<i64, EngineError> {
+    let mut highest = store.highest_job()?;
+    if store.meta("next_number")?.is_none() {
+        store.journal(1, &mut |line| {
+            if let Ok(JournalLine::Round(round)) = serde_json::from_str(&line.body) {
+                highest = round.submitted.iter().map(|job| job.number).fold(highest, i64::max);
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(highest)
 }
 
 /// The record that a row of the store has.

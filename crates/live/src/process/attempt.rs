@@ -1,6 +1,7 @@
 //! The thread that sees to one attempt.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
@@ -23,6 +24,8 @@ pub(super) enum Begin {
     Launch(Box<Launch>),
     /// With a shim that was found alive.
     Alive(Box<Shim>),
+    /// With a shim whose job nobody knows and which was told to end it: nothing is reported, and its folder goes.
+    Unknown(Box<Shim>),
     /// With nothing: it is over, and that was reported.
     Over,
 }
@@ -64,7 +67,13 @@ impl Worker {
 
     fn run(self, begin: Begin) {
         let shim = match begin {
+            // What is in the folder is another's, and so it stays: nothing there is adopted, or removed.
+            Begin::Launch(_) if self.folder().exists() => return self.report(self.taken()),
             Begin::Launch(launch) => self.launch(&launch),
+            Begin::Unknown(shim) => {
+                self.tend(*shim);
+                return super::remove(&self.folder());
+            }
             Begin::Alive(shim) => Some(*shim),
             Begin::Over => None,
         };
@@ -75,10 +84,19 @@ impl Worker {
         self.wait_to_forget();
     }
 
+    fn folder(&self) -> PathBuf {
+        folder(&self.home.folder, self.attempt)
+    }
+
+    fn taken(&self) -> Outcome {
+        let message = format!("{} is there already", self.folder().display());
+        tracing::error!("job {} cannot be launched: {message}", self.attempt.job);
+        Outcome::Failed { at: self.home.clock.now(), why: Failure::System, message }
+    }
+
     fn launch(&self, wanted: &Launch) -> Option<Shim> {
         let order = order::order(&self.home, self.attempt, wanted);
-        let folder = folder(&self.home.folder, self.attempt);
-        match launch(&self.home.exe, &folder, &order) {
+        match launch(&self.home.exe, &self.folder(), &order) {
             Ok(shim) => Some(shim),
             Err(error) => {
                 tracing::warn!("job {} cannot be launched: {error}", self.attempt.job);
@@ -151,7 +169,7 @@ impl Worker {
     fn wait_to_forget(&self) {
         while let Ok(action) = self.orders.recv() {
             if matches!(action, Action::Forget) {
-                return super::remove(&folder(&self.home.folder, self.attempt));
+                return super::remove(&self.folder());
             }
         }
     }

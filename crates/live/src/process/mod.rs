@@ -7,6 +7,8 @@ mod attempt;
 
 mod order;
 
+mod sweep;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
