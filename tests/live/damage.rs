@@ -158,3 +158,30 @@ fn fill(folder: &std::path::Path) -> PathBuf {
     }
     path
 }
+
+#[test]
+fn a_launch_that_is_not_possible_now_is_tried_again() {
+    let daemon = Daemon::of_policy("miser");
+    let (there, away) = (daemon.state().join("attempts"), daemon.path("away"));
+    fs::rename(&there, &away).expect("a folder that can be moved");
+    let number = daemon.submit(&sh("exit 7", 60.0));
+    until("a launch fails", SOON, || daemon.log().contains("cannot be launched").then_some(()));
+    fs::rename(&away, &there).expect("a folder that can be moved");
+    let ended = daemon.wait(number).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+}
+
+#[test]
+fn a_job_that_cannot_be_taken_up_now_runs_on() {
+    let (mut daemon, number) = killed_with_a_job();
+    daemon.kill();
+    // What cannot be read is no proof that a job is over.
+    let obstacle = daemon.state().join(format!("attempts/{number}.1/end.json"));
+    fs::create_dir(&obstacle).expect("a folder");
+    daemon.start();
+    assert!(matches!(daemon.job(number).phase, Phase::Critical(_)), "{:?}", daemon.job(number).phase);
+    fs::remove_dir(&obstacle).expect("an empty folder");
+    fs::write(daemon.path("go"), "").expect("a file");
+    let ended = daemon.wait(number).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+}
