@@ -51,7 +51,8 @@ impl<H: Hands> Engine<H> {
 
     /// When the window of a job that runs ends; nothing, if that is past already.
     pub(super) fn window_end(&self, job: i64) -> Option<Time> {
-        Some(self.expected_end(job)? - self.setup.handover)
+        let record = self.records.get(&job)?;
+        Some(self.expected_end(job)? - record.handover(self.setup.handover))
     }
 
     fn is_suspended(&self, job: i64) -> bool {

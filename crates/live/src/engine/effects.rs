@@ -144,7 +144,8 @@ impl<H: Hands> Engine<H> {
         let job = self.handles.get(&number)?;
         let entry = self.system.ledger_of(*job)?.entry(*job);
         let State::Suspended { until, .. } = entry.state else { return None };
-        let left = entry.left(at, self.records.get(&number)?.submission.cpus) - self.setup.handover;
+        let record = self.records.get(&number)?;
+        let left = entry.left(at, record.submission.cpus) - record.handover(self.setup.handover);
         Some(until + self.setup.alone + left)
     }
 

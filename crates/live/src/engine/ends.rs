@@ -75,7 +75,7 @@ impl<H: Hands> Engine<H> {
             return !self.running.contains(&number);
         };
         let time = Span::from_ticks(record.time);
-        let lost = at + time - (end - self.setup.handover);
+        let lost = at + time - (end - record.handover(self.setup.handover));
         lost <= self.setup.grace.min(Span::from_ticks(record.time / 10))
     }
 
@@ -147,7 +147,12 @@ impl Record {
     }
 
     /// For how long its resources are planned: its time, and until it is gone for certain.
-    pub(super) fn planned(&self, handover: Span) -> Span {
-        Span::from_ticks(self.time) + handover
+    pub(super) fn planned(&self, today: Span) -> Span {
+        Span::from_ticks(self.time) + self.handover(today)
+    }
+
+    /// How long its resources are kept after its window: as it was planned, or, before that, as it would be today.
+    pub(super) fn handover(&self, today: Span) -> Span {
+        self.handover.map_or(today, Span::from_ticks)
     }
 }

@@ -78,6 +78,7 @@ impl<H: Hands> Engine<H> {
             return;
         };
         record.stands = Stands::In;
+        record.handover = Some(self.setup.handover.ticks());
         let request = record.request(&self.setup, queue, at, begin);
         self.tied.remove(&number);
         if !record.after.is_empty() {

@@ -149,7 +149,12 @@ impl<H: Hands> Engine<H> {
         let mut records = BTreeMap::new();
         for row in self.store.live_jobs()? {
             let bad = |problem: Problem| EngineError::Record { job: row.number, problem: problem.message };
-            records.insert(row.number, record(&row).map_err(bad)?);
+            let mut record = record(&row).map_err(bad)?;
+            if record.is_in() {
+                // An earlier version did not write it down.
+                record.handover.get_or_insert(self.setup.handover.ticks());
+            }
+            records.insert(row.number, record);
         }
         let mut numbers = vec![];
         let mut handles = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! What is on disk and may not have been heard: the next daemon says it once more.
 
 use miserly_live::engine::{Action, Meanwhile};
-use miserly_live::model::Submission;
+use miserly_live::model::{Phase, Submission};
 use miserly_live::service::Question;
 
 use super::life::{Life, job, seconds};
@@ -68,4 +68,22 @@ fn a_longer_window_is_told_by_the_next_daemon() {
     let told = life.told(number);
     let [Action::Critical { cpus, end }, Action::Continue] = &told[..] else { panic!("{told:?}") };
     assert!(*cpus == [0] && (end.ticks() - seconds(71).ticks()).abs() < 10, "{told:?}");
+}
+
+#[test]
+fn a_hand_over_that_is_changed_moves_no_end_of_a_job_that_runs() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, job(1, 20));
+    let Phase::Critical(before) = life.job(2, number).phase else { panic!("it runs") };
+    life.hand_over(10);
+    life.begin(3, Meanwhile::default());
+    let Phase::Critical(holding) = life.job(4, number).phase else { panic!("it runs") };
+    assert_eq!(holding, before);
+    life.told(number);
+    life.ask(5, Question::Extend { job: number, by: 4.0 }).unwrap();
+    let told = life.told(number);
+    assert!(
+        matches!(&told[..], [Action::EndAt(end)] if (end.ticks() - seconds(25).ticks()).abs() < 10),
+        "{told:?}"
+    );
 }
