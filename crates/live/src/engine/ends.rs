@@ -132,6 +132,10 @@ impl Record {
                 let by = by.unwrap_or(KilledBy::User);
                 Phase::Killed { start, end: wall(*at), by, exit: Some(*exit) }
             }
+            // Also one that was ended before its command had begun.
+            Outcome::Failed { at, .. } if self.run.as_ref().is_some_and(|run| run.ending.is_some()) => {
+                Phase::Killed { start: None, end: wall(*at), by: KilledBy::User, exit: None }
+            }
             Outcome::Failed { at, why, message } => {
                 Phase::Failed { at: wall(*at), why: *why, message: message.clone() }
             }
