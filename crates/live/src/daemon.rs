@@ -139,15 +139,19 @@ fn engine(
     make_folder(&attempts)?;
     let mut hands =
         Processes::new(attempts, options.exe.clone(), options.configuration.socket.clone(), clock, reports);
+    let known = crate::engine::attempts(&store)?;
+    let over = hands.take_up(&known);
+    let swept = hands
+        .sweep(&known, options.configuration.grace)
+        .map_err(system("cannot list the folders of the attempts"))?;
     let about = About {
+        highest: crate::engine::highest(&store)?.max(swept),
         state: options.configuration.state.display().to_string(),
         configuration: options.file.as_ref().map(|path| path.display().to_string()),
         owner: rustix::process::getuid().as_raw(),
         unenforced: crate::process::unenforced(),
         mark: Some(clock.mark(boot.to_owned())),
     };
-    let store_attempts = crate::engine::attempts(&store)?;
-    let over = hands.take_up(&store_attempts);
     let mut engine =
         Engine::open(setup_of(&options.configuration, clock), about, store, hands, Now::of(&clock))?;
     if let Some(online) = online() {

@@ -64,7 +64,7 @@ impl<H: Hands> Engine<H> {
     /// Moves running jobs off processors that are gone, to what is left of theirs and what is free.
     fn leave_lost_cpus(&mut self) {
         for number in self.running.clone() {
-            let end = self.expected_end(number).map(|end| end - self.setup.handover);
+            let end = self.window_end(number);
             let Some(run) = self.records.get_mut(&number).and_then(|record| record.run.as_mut()) else {
                 continue;
             };

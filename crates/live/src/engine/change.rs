@@ -54,7 +54,7 @@ impl<H: Hands> Engine<H> {
 
     /// Has a job's processes ended, if it has any; the rest follows when they are gone.
     fn end_processes(&mut self, job: i64, ending: Ending) -> bool {
-        let grace = self.setup.grace;
+        let kill = self.kill(ending);
         let Some(record) = self.records.get_mut(&job) else { return false };
         let in_window = self.running.contains(&job);
         match &mut record.run {
@@ -62,12 +62,15 @@ impl<H: Hands> Engine<H> {
                 run.ending = Some(ending);
                 let attempt = Attempt { job, nth: run.nth };
                 self.turn.touched.insert(job);
-                self.turn.actions.push((attempt, Action::Kill { grace, by: KilledBy::User }));
+                self.turn.actions.push((attempt, kill));
                 true
             }
             Some(run) if run.ending != Some(Ending::Displaced) || in_window => {
                 run.ending = Some(ending);
+                let attempt = Attempt { job, nth: run.nth };
                 self.turn.touched.insert(job);
+                // Once more: the first time may not have been heard.
+                self.turn.actions.push((attempt, kill));
                 true
             }
             _ => false,
@@ -219,7 +222,7 @@ impl<H: Hands> Engine<H> {
     }
 
     fn lengthen(&mut self, job: i64, time: Span) {
-        let end = self.expected_end(job).map(|end| end - self.setup.handover);
+        let end = self.window_end(job);
         let Some(record) = self.records.get_mut(&job) else { return };
         record.time = time.ticks();
         self.turn.touched.insert(job);

@@ -44,6 +44,8 @@ mod start;
 
 mod ahead;
 
+mod again;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{JobId, Span, System, Time, Violation};
@@ -57,7 +59,7 @@ pub use journal::{
 pub use record::{Ending, Record, Run, Stands, ToldAhead, ToldAt};
 pub use saved::{SavedBroken, SavedEntry, SavedRequest};
 pub use setup::{Queue, Setup};
-pub use start::{About, attempts};
+pub use start::{About, attempts, highest};
 
 use self::cpus::Cpus;
 use self::prune::Pruning;

@@ -81,6 +81,7 @@ impl<H: Hands> Engine<H> {
         let job = self.new_handle(number);
         let Some(record) = self.records.get_mut(&number) else { return };
         record.stands = Stands::In;
+        record.handover = Some(self.setup.handover.ticks());
         let request = record.request(&self.setup, queue, at, begin);
         self.tied.remove(&number);
         if !record.after.is_empty() {

@@ -1,6 +1,7 @@
 //! The beginning of a daemon: all is as it is on disk.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
@@ -8,8 +9,8 @@ use super::capacity::{Capacities, of};
 use super::cpus::Cpus;
 use super::prune::Pruning;
 use super::{
-    Action, Attempt, Counts, Engine, EngineError, Hands, JournalLine, Meanwhile, Record, Run, SavedEntry,
-    Setup, Stands, Turn,
+    Attempt, Counts, Engine, EngineError, Hands, JournalLine, Meanwhile, Record, Run, SavedEntry, Setup,
+    Stands, Turn,
 };
 use crate::clock::{Mark, Now};
 use crate::model::{Problem, ProblemCode, Unenforced};
@@ -26,6 +27,9 @@ pub struct About {
     pub owner: u32,
     /// What cannot be enforced.
     pub unenforced: Vec<Unenforced>,
+    /// The highest number that a job is known to have had, apart from what is written down of the next one, which may be lost or
+    /// old after damage; see [`highest`].
+    pub highest: i64,
     /// How the clock is to be found again; nothing, where it is not the machine's.
     pub mark: Option<Mark>,
 }
@@ -91,16 +95,10 @@ impl<H: Hands> Engine<H> {
             now.wall.as_microsecond(),
             &self.setup,
         )));
-        let stopped = |record: &Record| {
-            let run = record.run.as_ref().filter(|run| run.stopped && run.ending.is_none())?;
-            Some((Attempt { job: record.number, nth: run.nth }, Action::Stop))
-        };
-        // Their shims may have let them go on, with no daemon there.
-        let stopped: Vec<_> = self.records.values().filter_map(stopped).collect();
-        self.turn.actions.extend(stopped);
         self.away(now, meanwhile)?;
         self.fit_pools(now)?;
         self.retie(now)?;
+        self.tell_again(now.ticks);
         self.forget_told_ahead();
         self.tell_ahead();
         self.write_down(now)?;
@@ -138,7 +136,7 @@ impl<H: Hands> Engine<H> {
             self.cpus.take_these(cpus);
         }
         (self.records, self.system, self.numbers, self.handles) = (records, system, numbers, handles);
-        self.next_number = self.number_in("next_number")?.unwrap_or(1);
+        self.next_number = self.number_in("next_number")?.unwrap_or(1).max(self.about.highest + 1);
         self.last = Time::from_ticks(self.number_in("last")?.unwrap_or(0));
         self.draining = self.store.meta("draining")?.as_deref() == Some("true");
         let counts = self.store.meta("counts")?;
@@ -154,7 +152,12 @@ impl<H: Hands> Engine<H> {
         let mut records = BTreeMap::new();
         for row in self.store.live_jobs()? {
             let bad = |problem: Problem| EngineError::Record { job: row.number, problem: problem.message };
-            records.insert(row.number, record(&row).map_err(bad)?);
+            let mut record = record(&row).map_err(bad)?;
+            if record.is_in() {
+                // An earlier version did not write it down.
+                record.handover.get_or_insert(self.setup.handover.ticks());
+            }
+            records.insert(row.number, record);
         }
         let mut numbers = vec![];
         let mut handles = BTreeMap::new();
@@ -198,6 +201,24 @@ pub fn attempts(store: &Store) -> Result<Vec<Attempt>, EngineError> {
         attempts.extend(record.run.map(|run| Attempt { job: record.number, nth: run.nth }));
     }
     Ok(attempts)
+}
+
+/// The highest number of a job that there is a trace of. The journal, which is long, is asked only where nothing says which number
+/// comes next.
+///
+/// # Errors
+/// If that cannot be read.
+pub fn highest(store: &Store) -> Result<i64, EngineError> {
+    let mut highest = store.highest_job()?;
+    if store.meta("next_number")?.is_none() {
+        store.journal(1, &mut |line| {
+            if let Ok(JournalLine::Round(round)) = serde_json::from_str(&line.body) {
+                highest = round.submitted.iter().map(|job| job.number).fold(highest, i64::max);
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(highest)
 }
 
 /// The record that a row of the store has.

@@ -177,6 +177,7 @@ impl<H: Hands> Engine<H> {
             queue: queue.name.clone(),
             submitted: now.wall.as_microsecond(),
             time: time.ticks(),
+            handover: None,
             memory,
             begin: submission.begin.map(|at| now.ticks_at(at).ticks()),
             deadline: submission.deadline.map(|at| now.ticks_at(at).ticks()),
@@ -334,7 +335,7 @@ impl Record {
         let terms = Terms {
             begin,
             // Its resources are kept a little longer than that, but it is over by then.
-            deadline: self.deadline.map(|at| Time::from_ticks(at) + setup.handover),
+            deadline: self.deadline.map(|at| Time::from_ticks(at) + self.handover(setup.handover)),
             in_window_only: self.submission.no_opportunistic || setup.early.is_none(),
             restartable: self.submission.restartable,
         };

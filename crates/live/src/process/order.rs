@@ -120,6 +120,6 @@ fn boot_time(clock: BootClock, at: Time) -> BootTime {
     BootTime(clock.boot_time(at))
 }
 
-fn duration(span: Span) -> Duration {
+pub(super) fn duration(span: Span) -> Duration {
     Duration::from_micros(span.ticks().max(0).unsigned_abs())
 }

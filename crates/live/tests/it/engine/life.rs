@@ -88,6 +88,11 @@ impl Life {
         at.as_second() - 1_000_000_000
     }
 
+    /// From the next daemon on resources are kept so long after the end of a window.
+    pub(crate) fn hand_over(&mut self, seconds: i64) {
+        self.setup.handover = span(seconds);
+    }
+
     /// A daemon begins, and the one before it is gone as if it had been killed.
     pub(crate) fn begin(&mut self, second: i64, meanwhile: Meanwhile) {
         let mut engine = self.opened(second).unwrap();

@@ -14,4 +14,6 @@ mod queues;
 
 mod refusals;
 
+mod again;
+
 mod life;
