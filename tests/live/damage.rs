@@ -114,6 +114,9 @@ fn a_full_disk_refuses_submissions_and_forgets_no_end() {
         Err(ClientError::Refused(problem)) => assert_eq!(problem.code, ProblemCode::Storage, "{problem}"),
         other => panic!("{other:?}"),
     }
+    let pid = daemon.pid().expect("it runs");
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("a signal");
+    until("it refuses the configuration", SOON, || daemon.log().contains("stays as it was").then_some(()));
     fs::write(daemon.path("go"), "").expect("a file elsewhere");
     std::thread::sleep(std::time::Duration::from_secs(1));
     fs::remove_file(filler).expect("a file that can be removed");

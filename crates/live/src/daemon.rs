@@ -27,6 +27,9 @@ use crate::timer::Timer;
 /// So many questions at most are answered in one turn, and written down together.
 const TURN_MOST: usize = 512;
 
+/// How often a daemon that begins looks whether there is room on the disk: nothing tells it.
+const ROOM_AGAIN: Duration = Duration::from_secs(1);
+
 /// A machine that slept for longer was away.
 const SLEPT: Duration = Duration::from_secs(2);
 
@@ -157,7 +160,14 @@ fn engine(
     if let Some(online) = online() {
         engine.machine_has(&online);
     }
-    engine.begin(Now::of(&clock), over)?;
+    let mut told = false;
+    while let Err(error) = engine.begin(Now::of(&clock), over.clone()) {
+        let EngineError::Store(StoreError::Full) = error else { return Err(error.into()) };
+        if !std::mem::replace(&mut told, true) {
+            tracing::error!("the daemon waits until there is room for its state: {error}");
+        }
+        std::thread::sleep(ROOM_AGAIN);
+    }
     Ok((engine, clock))
 }
 

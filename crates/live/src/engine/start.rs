@@ -88,7 +88,7 @@ impl<H: Hands> Engine<H> {
     /// Takes up the work: what ended meanwhile has ended, a window that began is one, and what came due is started, first thing.
     ///
     /// # Errors
-    /// As [`turn`](Engine::turn).
+    /// As [`turn`](Engine::turn); and if what is to be written down finds no room: it can be called again then.
     pub fn begin(&mut self, now: Now, meanwhile: Meanwhile) -> Result<(), EngineError> {
         self.turn.lines.push(super::rounds::json(&JournalLine::began(
             now.ticks,
@@ -101,7 +101,12 @@ impl<H: Hands> Engine<H> {
         self.tell_again(now.ticks);
         self.forget_told_ahead();
         self.tell_ahead();
-        self.write_down(now)?;
+        if let Err(error) = self.write_down(now) {
+            // Nothing has begun then.
+            self.turn = Turn::default();
+            self.reload()?;
+            return Err(error.into());
+        }
         self.carry_out(now);
         Ok(())
     }

@@ -17,6 +17,9 @@ use crate::service::{Caller, Reply};
 /// More jobs than anybody means in one array.
 const ARRAY_MOST: usize = 10_000;
 
+/// The bytes of an array's jobs together.
+const ARRAY_BYTES: usize = 256 << 20;
+
 impl<H: Hands> Engine<H> {
     pub(super) fn submit(&mut self, now: Now, caller: Caller, submission: &Submission) -> Asked {
         if self.draining {
@@ -158,6 +161,12 @@ impl<H: Hands> Engine<H> {
         };
         if indexes.is_empty() || indexes.len() > ARRAY_MOST {
             let told = format!("an array has 1 to {ARRAY_MOST} jobs");
+            return Err(Problem::with_field("array", told));
+        }
+        // Each job of it has its own row.
+        let bytes = serde_json::to_string(submission).map_or(0, |text| text.len());
+        if indexes.len() > 1 && bytes.saturating_mul(indexes.len()) > ARRAY_BYTES {
+            let told = "it is too large for so many jobs: have them run a script that is in a file";
             return Err(Problem::with_field("array", told));
         }
         for other in &submission.after {
