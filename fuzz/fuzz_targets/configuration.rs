@@ -21,8 +21,8 @@ fuzz_target!(|text: &str| {
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
     assert!(!configuration.queues.is_empty());
-    let pool = configuration.pool.calendar(0);
-    let queues: Vec<_> = configuration.queues.iter().map(|queue| queue.pool.calendar(0)).collect();
+    let pool = configuration.pool.calendar(Time::ZERO);
+    let queues: Vec<_> = configuration.queues.iter().map(|queue| queue.pool.calendar(Time::ZERO)).collect();
     for second in (0..WEEK).step_by(STEP) {
         let at = Time::from_secs(second).unwrap();
         for kind in [Kind::Cpus, Kind::Memory] {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use miserly_live::client::ClientError;
 use miserly_live::model::{Exit, Phase, ProblemCode, Submission};
 
-use crate::support::{Daemon, SOON, sh, until};
+use crate::support::{Daemon, SOON, processes, sh, until};
 
 /// A daemon that was killed with one job running, which waits for a file `go` and exits with 7; and the job's number.
 fn killed_with_a_job() -> (Daemon, i64) {
@@ -114,6 +114,9 @@ fn a_full_disk_refuses_submissions_and_forgets_no_end() {
         Err(ClientError::Refused(problem)) => assert_eq!(problem.code, ProblemCode::Storage, "{problem}"),
         other => panic!("{other:?}"),
     }
+    let pid = daemon.pid().expect("it runs");
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("a signal");
+    until("it refuses the configuration", SOON, || daemon.log().contains("stays as it was").then_some(()));
     fs::write(daemon.path("go"), "").expect("a file elsewhere");
     std::thread::sleep(std::time::Duration::from_secs(1));
     fs::remove_file(filler).expect("a file that can be removed");
@@ -126,6 +129,28 @@ fn a_full_disk_refuses_submissions_and_forgets_no_end() {
     drop(small);
 }
 
+/// Jobs that nobody knows any more have no window, and their numbers are not given to others.
+#[test]
+fn a_state_that_is_gone_leaves_no_job_that_a_new_one_is_taken_for() {
+    let (mut daemon, lost) = killed_with_a_job();
+    let shims = processes::shims(&daemon.path(""));
+    daemon.kill();
+    fs::remove_dir_all(daemon.state().join("store")).expect("a store that can be removed");
+    daemon.start();
+    let signs = Submission { directory: daemon.path(""), ..sh("touch new", 5.0) };
+    let next = daemon.submit(&signs);
+    assert!(next > lost, "a number is given once: {next} after {lost}");
+    let ended = daemon.wait(next).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(0), .. }), "{ended:?}");
+    assert!(daemon.path("new").exists(), "it ran");
+    until("the job that nobody knows is gone", SOON, || {
+        let left = processes::shims(&daemon.path(""));
+        shims.iter().all(|shim| !left.contains(shim)).then_some(())
+    });
+    let folder = daemon.state().join(format!("attempts/{lost}.1"));
+    until("its folder is gone", SOON, || (!folder.exists()).then_some(()));
+}
+
 /// Leaves no room.
 fn fill(folder: &std::path::Path) -> PathBuf {
     use std::io::Write;
@@ -135,4 +160,31 @@ fn fill(folder: &std::path::Path) -> PathBuf {
         while file.write_all(&vec![0; block]).is_ok() {}
     }
     path
+}
+
+#[test]
+fn a_launch_that_is_not_possible_now_is_tried_again() {
+    let daemon = Daemon::of_policy("miser");
+    let (there, away) = (daemon.state().join("attempts"), daemon.path("away"));
+    fs::rename(&there, &away).expect("a folder that can be moved");
+    let number = daemon.submit(&sh("exit 7", 60.0));
+    until("a launch fails", SOON, || daemon.log().contains("cannot be launched").then_some(()));
+    fs::rename(&away, &there).expect("a folder that can be moved");
+    let ended = daemon.wait(number).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+}
+
+#[test]
+fn a_job_that_cannot_be_taken_up_now_runs_on() {
+    let (mut daemon, number) = killed_with_a_job();
+    daemon.kill();
+    // What cannot be read is no proof that a job is over.
+    let obstacle = daemon.state().join(format!("attempts/{number}.1/end.json"));
+    fs::create_dir(&obstacle).expect("a folder");
+    daemon.start();
+    assert!(matches!(daemon.job(number).phase, Phase::Critical(_)), "{:?}", daemon.job(number).phase);
+    fs::remove_dir(&obstacle).expect("an empty folder");
+    fs::write(daemon.path("go"), "").expect("a file");
+    let ended = daemon.wait(number).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
 }

@@ -1,13 +1,13 @@
 //! Whatever is killed, and whenever: what was accepted ends in some state, nothing runs twice, and nothing runs that was not accepted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::thread;
 use std::time::Duration;
 
 use miserly_live::client::ClientError;
 use miserly_live::engine::SavedBroken;
-use miserly_live::model::{Exit, Failure, JobView, LateStart, LostBy, Phase, Submission, ToldWhy};
+use miserly_live::model::{Exit, Failure, JobView, KilledBy, LateStart, LostBy, Phase, Submission, ToldWhy};
 use rustix::process::{Signal, kill_process};
 
 use crate::support::{Daemon, Draws, Promises, SOON, is_over, now, processes, rounds, sh, until};
@@ -23,34 +23,57 @@ enum Victim {
     Both,
 }
 
+/// What the daemon has accepted.
+#[derive(Default)]
+struct Accepted {
+    jobs: Vec<i64>,
+    /// Those of them that it was asked to cancel, whether it answered or not.
+    cancelled: BTreeSet<i64>,
+}
+
 #[test]
 fn nothing_accepted_is_lost_or_run_twice_whatever_is_killed() {
     let mut daemon = Daemon::of_policy("miser");
     let mut draws = Draws::new(4);
-    let mut accepted = vec![];
+    let mut accepted = Accepted::default();
     for round in 0..rounds() {
         let victim = draws.of(&[Victim::Daemon, Victim::Daemon, Victim::Shim, Victim::Both]);
-        accepted.extend(load_and_kill(&mut daemon, &mut draws, victim, round));
+        let more = load_and_kill(&mut daemon, &mut draws, victim, round);
+        accepted.jobs.extend(more.jobs);
+        accepted.cancelled.extend(more.cancelled);
     }
     daemon.wait_for_all();
     check(&daemon, &accepted);
     check_promises(&mut daemon);
 }
 
-/// Submits jobs while something is killed at a random moment; the numbers of those that were accepted.
-fn load_and_kill(daemon: &mut Daemon, draws: &mut Draws, victim: Victim, round: u64) -> Vec<i64> {
+/// Submits and changes jobs while something is killed at a random moment.
+fn load_and_kill(daemon: &mut Daemon, draws: &mut Draws, victim: Victim, round: u64) -> Accepted {
     let client = daemon.client();
     let folder = daemon.path("");
     let load = thread::spawn(move || {
-        let mut accepted = vec![];
+        let mut accepted = Accepted::default();
         for nth in 0..12 {
             let job = Submission {
                 directory: folder.clone(),
-                restartable: nth % 4 == 3,
+                restartable: nth % 3 == 0,
                 ..sh(&format!("{SIGN}{}", nth % 5), 5.0)
             };
             match client.submit(&job) {
-                Ok(submitted) => accepted.extend(submitted.jobs.iter().map(|job| job.number)),
+                Ok(submitted) => {
+                    let number = submitted.jobs[0].number;
+                    accepted.jobs.push(number);
+                    // Refused where it is over already, and not answered where the daemon is gone.
+                    match nth % 6 {
+                        1 => {
+                            accepted.cancelled.insert(number);
+                            let _ = client.cancel(number, false);
+                        }
+                        2 => drop(client.extend(number, 1.0)),
+                        3 => drop(client.requeue(number)),
+                        _ => {}
+                    }
+                }
                 Err(ClientError::Gone { .. } | ClientError::NoDaemon { .. }) => break,
                 Err(error) => panic!("round {round}: {error}"),
             }
@@ -81,9 +104,9 @@ fn kill_a_shim(daemon: &Daemon, draws: &mut Draws) {
 }
 
 /// Every job is over, ran at most once for each of its attempts, and only a restartable one or one that never ran has several.
-fn check(daemon: &Daemon, accepted: &[i64]) {
+fn check(daemon: &Daemon, accepted: &Accepted) {
     let jobs: BTreeMap<i64, JobView> = daemon.history().into_iter().map(|job| (job.number, job)).collect();
-    for number in accepted {
+    for number in &accepted.jobs {
         assert!(jobs.get(number).is_some_and(|job| is_over(&job.phase)), "job {number} was lost");
     }
     let mut ran: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
@@ -104,7 +127,9 @@ fn check(daemon: &Daemon, accepted: &[i64]) {
         let never = matches!(job.phase, Phase::Failed { why: Failure::System, .. });
         let last = ran.get(&job.number).and_then(|attempts| attempts.last());
         assert!(!never || last != Some(&job.attempts), "job {} ran: {:?}", job.number, job.phase);
-        assert!(done || by_shim || never, "job {} came to {:?}", job.number, job.phase);
+        let by_user = matches!(job.phase, Phase::Killed { by: KilledBy::User, .. });
+        let cancelled = by_user && accepted.cancelled.contains(&job.number);
+        assert!(done || by_shim || never || cancelled, "job {} came to {:?}", job.number, job.phase);
         // What is still the shim until it becomes the job's command may have been the one that was killed.
         let at_birth = matches!(job.phase, Phase::Done { exit: Exit::Signal(9), .. });
         let ran = ran.contains_key(&job.number);

@@ -14,6 +14,8 @@ mod real;
 
 mod damage;
 
+mod again;
+
 mod crowd;
 
 mod requests;

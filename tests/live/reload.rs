@@ -5,6 +5,7 @@ use std::fs;
 use miserly_live::model::{Exit, Phase, Submission};
 use rustix::process::{Signal, kill_process};
 
+use crate::same::play;
 use crate::support::{Daemon, SOON, cpus, processes, sh, until};
 
 const WAITS: &str = "echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done; exit 7";
@@ -69,7 +70,7 @@ fn a_larger_pool_and_a_new_queue_are_taken_and_running_jobs_are_not_touched() {
     if !has_two_cpus() {
         return;
     }
-    let daemon = Daemon::new(&configuration(1, &[("batch", 1)]));
+    let mut daemon = Daemon::new(&configuration(1, &[("batch", 1)]));
     let (number, pid) = running(&daemon);
     let before = (look(&daemon, number), processes::allowed(pid));
     let said = read_again(&daemon, &configuration(2, &[("batch", 1), ("more", 1)]));
@@ -80,6 +81,10 @@ fn a_larger_pool_and_a_new_queue_are_taken_and_running_jobs_are_not_touched() {
     assert!(matches!(other.phase, Phase::Done { exit: Exit::Code(3), .. }), "{:?}", other.phase);
     assert_eq!((look(&daemon, number), processes::allowed(pid)), before);
     check_ends(&daemon, number);
+    daemon.stop();
+    // Across the change, too.
+    let played = play(&daemon.state());
+    assert!(played.get("difference").is_none() && played["starts"] == 2, "{played:#}");
 }
 
 #[test]

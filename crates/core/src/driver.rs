@@ -126,10 +126,12 @@ impl Driver {
         for ended in round.ended.drain(..) {
             self.end(now, ended)?;
         }
+        // What is amended because of that breaks promises for the same reason.
+        let late = !round.overdue.is_empty();
         for job in round.overdue.drain(..) {
             self.overdue(now, job)?;
         }
-        self.disturb(now, round)?;
+        self.disturb(now, round, late.then_some(Broken::Overdue))?;
         for submission in round.submitted.drain(..) {
             self.submit(now, submission)?;
         }
@@ -143,14 +145,14 @@ impl Driver {
     ///
     /// These are rare, and a rebuilt policy decides as the one before would have: O(jobs in the system) each round that
     /// has any, in place of a rule in every policy.
-    fn disturb(&mut self, now: Time, round: &mut Round) -> Result<(), Violation> {
+    fn disturb(&mut self, now: Time, round: &mut Round, late: Option<Broken>) -> Result<(), Violation> {
         if round.withdrawn.is_empty() && round.amended.is_empty() && round.fault.is_none() {
             return Ok(());
         }
         for job in round.withdrawn.drain(..) {
             self.ledger.refuse(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
         }
-        let mut excuse = (!round.amended.is_empty()).then_some(Broken::Amended);
+        let mut excuse = (!round.amended.is_empty()).then_some(late.unwrap_or(Broken::Amended));
         for Amendment { job, change } in round.amended.drain(..) {
             self.ledger.amend(job, now, change).map_err(|rule| self.source_error(now, Some(job), rule))?;
         }
@@ -187,7 +189,7 @@ impl Driver {
             self.pass(now, effects)?;
         }
         if !(round.withdrawn.is_empty() && round.amended.is_empty() && round.fault.is_none()) {
-            self.disturb(now, round)?;
+            self.disturb(now, round, None)?;
             self.pass(now, effects)?;
         }
         for submission in round.submitted.drain(..) {

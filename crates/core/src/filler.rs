@@ -1,6 +1,7 @@
 //! Opportunistic work: waiting jobs on what is idle, ahead of their windows (Miser §3.2).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use crate::{Driver, Effect, JobId, Kind, Resources, Round, Span, State, Time};
 
@@ -17,7 +18,7 @@ pub struct Filler {
 /// everybody else leaves idle.
 ///
 /// Jobs that were promised a start get the idle processors in the order of these starts, each as many as it asks for or
-/// what is left, if its memory is free. A round costs O(log n) for each job whose promise changes, and for each job
+/// what is left, if its memory is free; none of them before its earliest start ([`Terms::begin`](crate::Terms)). A round costs O(log n) for each job whose promise changes, and for each job
 /// whose turn comes until no processor is left.
 pub(crate) struct Layer {
     filler: Filler,
@@ -27,6 +28,10 @@ pub(crate) struct Layer {
     promised: BTreeSet<Turn>,
     /// The same, by job.
     turns: BTreeMap<JobId, Turn>,
+    /// The earliest starts of those that may run here from then on, and the jobs.
+    begins: BTreeSet<(Time, JobId)>,
+    /// Jobs whose requests were amended in this round.
+    amended: Vec<JobId>,
     /// The jobs that run here now.
     running: BTreeSet<JobId>,
     wake: Option<Time>,
@@ -40,6 +45,8 @@ struct Turn {
     queue: usize,
     admitted: u64,
     job: JobId,
+    /// When it may run here at the earliest, if that is not at once.
+    begin: Option<Time>,
 }
 
 impl Layer {
@@ -50,6 +57,8 @@ impl Layer {
             interactive: 0,
             promised: BTreeSet::new(),
             turns: BTreeMap::new(),
+            begins: BTreeSet::new(),
+            amended: vec![],
             running: BTreeSet::new(),
             wake: None,
         };
@@ -62,7 +71,7 @@ impl Layer {
         layer
     }
 
-    /// When a job has to be parked, if nothing happens before.
+    /// When a job has to be parked or may begin, if nothing happens before.
     pub(crate) fn wake(&self) -> Option<Time> {
         self.wake
     }
@@ -70,6 +79,7 @@ impl Layer {
     /// Takes its part of a round.
     pub(crate) fn hear(&mut self, round: &mut Round) {
         self.interactive = round.interactive.take().unwrap_or(self.interactive);
+        self.amended.extend(round.amended.iter().map(|amendment| amendment.job));
         let gone = round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied());
         for job in gone {
             self.forget(job);
@@ -79,8 +89,9 @@ impl Layer {
 
     /// Gives out what is idle after the queues have decided, of which `effects` tell.
     pub(crate) fn fill(&mut self, now: Time, queues: &mut [Driver], effects: &mut Vec<Effect>, told: usize) {
-        for effect in &effects[told..] {
-            self.follow(queues, effect.job());
+        let amended = std::mem::take(&mut self.amended);
+        for job in effects[told..].iter().map(Effect::job).chain(amended) {
+            self.follow(queues, job);
         }
         let wanted = self.share_out(now, queues);
         let parked = self.running.iter().filter(|job| !wanted.contains_key(job)).map(|job| (*job, 0));
@@ -93,7 +104,7 @@ impl Layer {
             effects.extend(changed.then_some(Effect::Filled { job, procs }));
         }
         self.running = wanted.into_keys().collect();
-        self.wake = self.next_parking(now);
+        self.wake = self.next_parking(now).into_iter().chain(self.next_begin(now)).min();
     }
 
     /// Who runs on how many processors from now on.
@@ -109,6 +120,9 @@ impl Layer {
             let demand = machine.demand(&entry.request).masked(&self.filler.machine);
             if turn.start <= now + self.filler.lead {
                 idle = idle.less(&demand);
+                continue;
+            }
+            if turn.begin.is_some_and(|begin| begin > now) {
                 continue;
             }
             let procs = demand.cpus_count().min(idle.cpus_count());
@@ -137,6 +151,12 @@ impl Layer {
         parking.map(|start| start + (Span::ZERO - lead))
     }
 
+    /// The next instant at which a job may begin to run here.
+    fn next_begin(&self, now: Time) -> Option<Time> {
+        let later = (Bound::Excluded((now, JobId(u32::MAX))), Bound::Unbounded);
+        self.begins.range(later).next().map(|(begin, _)| *begin)
+    }
+
     /// Puts a job where its promise says, if it waits with one.
     fn follow(&mut self, queues: &[Driver], job: JobId) {
         self.forget(job);
@@ -148,14 +168,20 @@ impl Layer {
             return;
         };
         let (submit, admitted) = (entry.request.submit, entry.admitted);
-        let turn = Turn { start: promise.best, submit, queue, admitted, job };
+        let begin = entry.request.terms.begin;
+        let turn = Turn { start: promise.best, submit, queue, admitted, job, begin };
         self.promised.insert(turn);
         self.turns.insert(job, turn);
+        // Who stays in its window, or is parked by then, has nothing to wake up for.
+        let worth =
+            |begin: &Time| !entry.request.terms.in_window_only && *begin + self.filler.lead < turn.start;
+        self.begins.extend(begin.filter(worth).map(|begin| (begin, job)));
     }
 
     fn forget(&mut self, job: JobId) {
         if let Some(turn) = self.turns.remove(&job) {
             self.promised.remove(&turn);
+            self.begins.remove(&(turn.begin.unwrap_or(Time::MAX), job));
         }
     }
 }

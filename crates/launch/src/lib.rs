@@ -74,7 +74,7 @@ pub use folder::{RecordError, Started};
 pub use handle::{PATIENCE, Shim};
 pub use identity::Identity;
 pub use launch::launch;
-pub use order::{Limits, Mode, Order, OrderError, Output, Window};
+pub use order::{Draft, Limits, Mode, Order, OrderError, Output, Window};
 pub use probe::{Abilities, Launcher, Unenforced};
 pub use shim::STOP_PATIENCE;
 pub use time::BootTime;

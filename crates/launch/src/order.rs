@@ -1,8 +1,8 @@
 //! What is to be run, where, and until when.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -68,6 +68,10 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Bytes of a core file; 0 for none.
     pub core: Option<u64>,
+    /// Open files, as far as the job does not ask for more itself (the soft limit of `RLIMIT_NOFILE`); as its daemon has it, if not
+    /// given.
+    #[serde(default)]
+    pub files: Option<u64>,
 }
 
 /// How a job runs.
@@ -171,30 +175,72 @@ impl Order {
     /// # Errors
     /// The first thing that does not.
     pub fn check(&self) -> Result<(), OrderError> {
-        if self.script.is_none() && self.argv.is_empty() {
+        self.draft().check()?;
+        check_cpus(self.mode.cpus())?;
+        self.mode.window().map_or(Ok(()), |window| check_cpus(&window.cpus))?;
+        check_range("nice", self.nice.into(), 0..=19, "0 to 19")
+    }
+
+    fn draft(&self) -> Draft<'_> {
+        let outputs = [Some(&self.stdout), self.stderr.as_ref()];
+        Draft {
+            argv: self.argv.iter().map(OsString::as_os_str).collect(),
+            has_script: self.script.is_some(),
+            cwd: &self.cwd,
+            env: self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect(),
+            outputs: outputs.into_iter().flatten().map(|output| output.path.as_path()).collect(),
+            umask: self.umask,
+        }
+    }
+}
+
+/// The part of an order that whoever submits a job says, to be checked before there is an order.
+#[derive(Clone, Debug)]
+pub struct Draft<'a> {
+    /// As [`Order::argv`].
+    pub argv: Vec<&'a OsStr>,
+    /// Whether there is an [`Order::script`].
+    pub has_script: bool,
+    /// As [`Order::cwd`].
+    pub cwd: &'a Path,
+    /// As [`Order::env`].
+    pub env: Vec<(&'a OsStr, &'a OsStr)>,
+    /// The files for output.
+    pub outputs: Vec<&'a Path>,
+    /// As [`Order::umask`].
+    pub umask: u32,
+}
+
+impl Draft<'_> {
+    /// Whether an order of it makes sense by itself.
+    ///
+    /// # Errors
+    /// The first thing that does not.
+    pub fn check(&self) -> Result<(), OrderError> {
+        if !self.has_script && self.argv.is_empty() {
             return Err(OrderError::NoCommand);
         }
         if !self.cwd.is_absolute() {
-            return Err(OrderError::Relative(self.cwd.clone()));
+            return Err(OrderError::Relative(self.cwd.to_owned()));
         }
-        check_cpus(self.mode.cpus())?;
-        self.mode.window().map_or(Ok(()), |window| check_cpus(&window.cpus))?;
         check_range("the umask", self.umask.into(), 0..=0o777, "0 to 0o777")?;
-        check_range("nice", self.nice.into(), 0..=19, "0 to 19")?;
-        self.check_strings()
+        self.check_strings()?;
+        let wrong = |name: &OsStr| name.is_empty() || name.as_bytes().contains(&b'=');
+        match self.env.iter().find(|(name, _)| wrong(name)) {
+            Some((name, _)) => Err(OrderError::Variable((*name).to_owned())),
+            None => Ok(()),
+        }
     }
 
     fn check_strings(&self) -> Result<(), OrderError> {
-        let arguments = self.argv.iter().map(|text| ("the argument", text));
-        let values = self.env.iter().flat_map(|(name, value)| [name, value]);
-        for (what, text) in arguments.chain(values.map(|text| ("in the environment,", text))) {
-            if text.as_bytes().contains(&0) {
-                return Err(OrderError::ZeroByte { what, text: text.clone() });
-            }
-        }
-        let wrong = |name: &OsString| name.is_empty() || name.as_bytes().contains(&b'=');
-        match self.env.iter().find(|(name, _)| wrong(name)) {
-            Some((name, _)) => Err(OrderError::Variable(name.clone())),
+        let arguments = self.argv.iter().map(|text| ("the argument", *text));
+        let values = self.env.iter().flat_map(|(name, value)| [*name, *value]);
+        let values = values.map(|text| ("in the environment,", text));
+        let outputs = self.outputs.iter().map(|path| ("the output file", path.as_os_str()));
+        let folder = [("the working directory", self.cwd.as_os_str())];
+        let mut all = arguments.chain(values).chain(outputs).chain(folder);
+        match all.find(|(_, text)| text.as_bytes().contains(&0)) {
+            Some((what, text)) => Err(OrderError::ZeroByte { what, text: text.to_owned() }),
             None => Ok(()),
         }
     }

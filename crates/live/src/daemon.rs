@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use miserly_core::{Filler, Kind, Resources, Span, Time};
 use miserly_pools::monday;
+use rustix::fs::Mode;
+use rustix::process::umask;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -24,6 +26,9 @@ use crate::timer::Timer;
 
 /// So many questions at most are answered in one turn, and written down together.
 const TURN_MOST: usize = 512;
+
+/// How often a daemon that begins looks whether there is room on the disk: nothing tells it.
+const ROOM_AGAIN: Duration = Duration::from_secs(1);
 
 /// A machine that slept for longer was away.
 const SLEPT: Duration = Duration::from_secs(2);
@@ -86,6 +91,8 @@ impl Service for Line {
 /// # Errors
 /// What keeps it from running. Jobs run on whatever becomes of it.
 pub fn run(options: Options, reread: impl Fn() -> Result<Configuration, String>) -> Result<(), DaemonError> {
+    // Nobody else's from the moment it is made. Jobs have the umask of whoever submitted them.
+    umask(Mode::RWXG | Mode::RWXO);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -109,7 +116,8 @@ async fn daemon(
         let _ = stopped.await;
     }));
     tracing::info!("ready on {}", options.configuration.socket.display());
-    let ended = turns(&mut engine, clock, &mut inputs, signals, reread).await;
+    let ended =
+        turns(&mut engine, clock, &mut inputs, signals, reread, Fixed::of(&options.configuration)).await;
     drop(stop);
     // Answers that are on their way arrive; whoever waits for a job's end has to ask again.
     drop(inputs);
@@ -134,18 +142,32 @@ fn engine(
     make_folder(&attempts)?;
     let mut hands =
         Processes::new(attempts, options.exe.clone(), options.configuration.socket.clone(), clock, reports);
+    let known = crate::engine::attempts(&store)?;
+    let over = hands.take_up(&known);
+    let swept = hands
+        .sweep(&known, options.configuration.grace)
+        .map_err(system("cannot list the folders of the attempts"))?;
     let about = About {
+        highest: crate::engine::highest(&store)?.max(swept),
         state: options.configuration.state.display().to_string(),
         configuration: options.file.as_ref().map(|path| path.display().to_string()),
         owner: rustix::process::getuid().as_raw(),
         unenforced: crate::process::unenforced(),
         mark: Some(clock.mark(boot.to_owned())),
     };
-    let store_attempts = crate::engine::attempts(&store)?;
-    let over = hands.take_up(&store_attempts);
     let mut engine =
         Engine::open(setup_of(&options.configuration, clock), about, store, hands, Now::of(&clock))?;
-    engine.begin(Now::of(&clock), over)?;
+    if let Some(online) = online() {
+        engine.machine_has(&online);
+    }
+    let mut told = false;
+    while let Err(error) = engine.begin(Now::of(&clock), over.clone()) {
+        let EngineError::Store(StoreError::Full) = error else { return Err(error.into()) };
+        if !std::mem::replace(&mut told, true) {
+            tracing::error!("the daemon waits until there is room for its state: {error}");
+        }
+        std::thread::sleep(ROOM_AGAIN);
+    }
     Ok((engine, clock))
 }
 
@@ -156,6 +178,7 @@ async fn turns(
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
     reread: impl Fn() -> Result<Configuration, String>,
+    fixed: Fixed,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
@@ -166,7 +189,7 @@ async fn turns(
             input = inputs.recv() => happened.extend(input),
             waited = timer.wait(clock, engine.next_moment()) => waited.map_err(system("cannot wait"))?,
             told = signals.next() => match told {
-                Told::Reread => reload(engine, clock, &reread)?,
+                Told::Reread => reload(engine, clock, &reread, &fixed)?,
                 Told::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
                     engine.go(Now::of(&clock))?;
@@ -182,12 +205,28 @@ async fn turns(
         if awake.has_slept() {
             happened.push(Input::Slept);
         }
-        let there = self::online();
-        if there != online {
-            online.clone_from(&there);
+        if let Some(there) = self::online()
+            && online.as_ref() != Some(&there)
+        {
+            online = Some(there.clone());
             happened.push(Input::Online(there));
         }
         engine.turn(Now::of(&clock), happened)?;
+    }
+}
+
+/// What a running daemon cannot change.
+#[derive(PartialEq, Eq)]
+struct Fixed {
+    state: PathBuf,
+    socket: PathBuf,
+    access: api::Access,
+}
+
+impl Fixed {
+    fn of(configuration: &Configuration) -> Fixed {
+        let Configuration { state, socket, access, .. } = configuration.clone();
+        Fixed { state, socket, access }
     }
 }
 
@@ -195,9 +234,13 @@ fn reload(
     engine: &mut Engine<Processes>,
     clock: BootClock,
     reread: &impl Fn() -> Result<Configuration, String>,
+    fixed: &Fixed,
 ) -> Result<(), DaemonError> {
     match reread() {
         Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+        Ok(configuration) if Fixed::of(&configuration) != *fixed => tracing::error!(
+            "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
+        ),
         Ok(configuration) => match engine.set_up(Now::of(&clock), setup_of(&configuration, clock))? {
             Ok(()) => tracing::info!("the configuration was read again"),
             Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
@@ -292,14 +335,15 @@ impl Awake {
     }
 }
 
-/// The processors that are online, by number; none where nobody says.
-fn online() -> Vec<u32> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+/// The processors that are online, by number; nothing where that cannot be read now: no machine has none.
+fn online() -> Option<Vec<u32>> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
     };
-    text.trim().split(',').filter_map(range).flatten().collect()
+    let online: Vec<u32> = text.trim().split(',').filter_map(range).flatten().collect();
+    (!online.is_empty()).then_some(online)
 }
 
 fn make_folder(path: &Path) -> Result<(), DaemonError> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use crate::engine::{JournalLine, QueueLine};
 use crate::model::{Exit, KilledBy, Phase};
 use crate::store::{History, StoreError};
 
@@ -83,6 +84,22 @@ pub enum HistoryError {
         /// What it lacks.
         source: serde_json::Error,
     },
+}
+
+/// The processors that jobs could have, in all: the most of any configuration that the daemon had. Nothing, if the journal says nothing.
+///
+/// # Errors
+/// If there is no state in `folder`, or it cannot be read.
+pub fn procs(folder: &Path) -> Result<Option<u64>, StoreError> {
+    let mut most = None;
+    History::open(folder)?.journal(1, &mut |line| {
+        if let Ok(JournalLine::Began { queues, .. }) = serde_json::from_str(&line.body) {
+            let of = |queue: &QueueLine| queue.pool.iter().map(|(_, amounts)| amounts[0]).max().unwrap_or(0);
+            most = most.max(Some(queues.iter().map(of).sum()));
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(most)
 }
 
 /// The part of a job's record that matters here.

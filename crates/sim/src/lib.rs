@@ -31,5 +31,5 @@ pub use metrics::{
     EXACT_MOST, Early, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES,
     Measures, Metrics, Percentiles, SKETCH_ERROR, Series, Summary, student_t_95,
 };
-pub use replay::{Came, Outside, Past, Ran, replay};
+pub use replay::{Came, Outside, Past, Ran, replay, replay_over};
 pub use run::{RunError, Simulation};

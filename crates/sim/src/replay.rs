@@ -16,6 +16,8 @@ use miserly_core::{
 pub struct Outside {
     /// When.
     pub at: Time,
+    /// The queues changed before anything else happened: the how-manieth change, from 0.
+    pub change: Option<usize>,
     /// Nobody scheduled between then and this instant.
     pub away_since: Option<Time>,
     /// Jobs that ended ahead of their windows, on what was idle.
@@ -83,6 +85,19 @@ pub struct Came {
 /// # Errors
 /// If a policy makes a mistake.
 pub fn replay(system: System, past: Past) -> Result<Vec<Came>, Violation> {
+    replay_over(system, past, &mut |_, system| system)
+}
+
+/// The same, where the queues changed on the way: `change` puts the queues after a change in the place of those before, with the jobs
+/// that are in them ([`Outside::change`]).
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_over(
+    system: System,
+    past: Past,
+    change: &mut dyn FnMut(usize, System) -> System,
+) -> Result<Vec<Came>, Violation> {
     let mut replay = Replay {
         system,
         past,
@@ -93,6 +108,9 @@ pub fn replay(system: System, past: Past) -> Result<Vec<Came>, Violation> {
     };
     let until = replay.past.until;
     while let Some(at) = replay.next_instant().filter(|at| *at <= until) {
+        if let Some(nth) = replay.change_at(at) {
+            replay.system = change(nth, replay.system);
+        }
         replay.step(at)?;
     }
     Ok(replay.came)
@@ -133,6 +151,11 @@ impl Replay {
         }
     }
 
+    /// Which change of the queues comes first at that instant, if there is one.
+    fn change_at(&self, at: Time) -> Option<usize> {
+        self.past.outside.front().filter(|outside| outside.at <= at)?.change
+    }
+
     /// When a running job is expected to end, unless that is past.
     fn expected(&self, job: JobId) -> Option<Time> {
         match self.system.ledger_of(job)?.entry(job).state {
@@ -164,7 +187,11 @@ impl Replay {
             self.take_in(outside, &mut round);
         }
         for job in &round.withdrawn {
-            self.handles.remove(&self.numbers[job.index()]);
+            // Unless it has come back in the same round, by another handle.
+            let number = self.numbers[job.index()];
+            if self.handles.get(&number) == Some(job) {
+                self.handles.remove(&number);
+            }
         }
         let mut effects = vec![];
         self.system.round(at, &mut round, &mut effects)?;

@@ -97,7 +97,9 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Configuration> {
     if let Some(state) = &args.state {
         configuration.state = std::path::absolute(state)?;
     }
-    if let Some(socket) = &args.socket {
+    // As its clients look for it.
+    let named = std::env::var_os("MISERLY_SOCKET").filter(|path| !path.is_empty() && args.config.is_none());
+    if let Some(socket) = args.socket.clone().or(named.map(PathBuf::from)) {
         configuration.socket = std::path::absolute(socket)?;
     }
     Ok(configuration)

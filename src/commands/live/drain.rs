@@ -1,4 +1,4 @@
-//! `miserly drain`: nothing new is started, until it is.
+//! `miserly drain`: nothing new is accepted, until it is.
 
 use std::process::ExitCode;
 
@@ -8,9 +8,9 @@ use crate::args::DrainArgs;
 pub(crate) fn run(args: &DrainArgs) -> anyhow::Result<ExitCode> {
     let handed = client(&args.ask.daemon)?.drain(!args.undo)?;
     let says = if args.undo {
-        "jobs are started again\n"
+        "new jobs are accepted again\n"
     } else {
-        "no job is started any more; those that run go on. `miserly drain --undo` lets jobs start again\n"
+        "no new jobs are accepted; those that were keep their promises. `miserly drain --undo` accepts jobs again\n"
     };
     tell(args.ask.json, &handed, || says.to_owned())?;
     Ok(ExitCode::SUCCESS)

@@ -4,25 +4,34 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use miserly_core::{
-    Calendar, Change, Driver, EndHow, Fault, Filler, Host, Instants, Kind, Ledger, Machine, Resources, Span,
-    System, Time,
+    Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Kind, Ledger, Machine,
+    Request, Resources, Span, System, Time,
 };
 use miserly_live::config::{Configuration, Machine as Here};
 use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine};
 use miserly_live::store::History;
 use miserly_policies::Chosen;
-use miserly_sim::{Outside, Past, Ran, replay};
+use miserly_sim::{Outside, Past, Ran, replay_over};
 use serde::Serialize;
 
 use crate::args::ReplayArgs;
 use crate::output::{print, print_json};
 
 /// What the daemon was set up with.
+#[derive(PartialEq)]
 struct Began {
     queues: Vec<QueueLine>,
     early: Option<EarlyLine>,
+}
+
+/// What the journal tells.
+struct Lived {
+    first: Began,
+    /// Other set-ups that came later, each with the number of rounds before it.
+    changes: Vec<(usize, Began)>,
+    rounds: Vec<RoundLine>,
 }
 
 /// What a replay came to.
@@ -57,24 +66,24 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         Some(state) => state.clone(),
         None => Configuration::of_machine(&Here::here()?)?.state,
     };
-    let (began, rounds) = read(&state)?;
-    let played = compare(&began, &rounds)?;
+    let played = compare(&read(&state)?)?;
     (if args.json { print_json(&played) } else { print(&told(&played)) })?;
     Ok(if played.difference.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The queues, and the rounds that were played with them.
-fn read(state: &std::path::Path) -> anyhow::Result<(Began, Vec<RoundLine>)> {
+/// The set-ups of the daemon, and the rounds that were played with them.
+fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
     let history = History::open(state)?;
-    let (mut began, mut rounds, mut bad) = (None, vec![], None);
+    let (mut setups, mut rounds, mut bad): (Vec<(usize, Began)>, Vec<_>, _) = (vec![], vec![], None);
     history.journal(1, &mut |line| {
         match serde_json::from_str(&line.body) {
-            Ok(JournalLine::Began { queues, early, .. }) => match &began {
-                None => began = Some(Began { queues, early }),
-                Some(before) if before.queues == queues && before.early == early => {}
-                // What was played with other queues is another replay.
-                Some(_) => return ControlFlow::Break(()),
-            },
+            Ok(JournalLine::Began { queues, early, .. }) => {
+                let began = Began { queues, early };
+                // It is said again at each start of a daemon.
+                if setups.last().is_none_or(|(_, last)| *last != began) {
+                    setups.push((rounds.len(), began));
+                }
+            }
             Ok(JournalLine::Round(round)) => rounds.push(*round),
             Ok(JournalLine::Went { .. }) => {}
             Err(error) => {
@@ -87,11 +96,27 @@ fn read(state: &std::path::Path) -> anyhow::Result<(Began, Vec<RoundLine>)> {
     if let Some(bad) = bad {
         bail!(bad);
     }
-    Ok((began.context("the journal has no beginning: no daemon has run with this state")?, rounds))
+    let mut setups = setups.into_iter();
+    let first = setups.next().context("the journal has no beginning: no daemon has run with this state")?;
+    Ok(Lived { first: first.1, changes: setups.collect(), rounds })
 }
 
-fn compare(began: &Began, rounds: &[RoundLine]) -> anyhow::Result<Played> {
-    let came = replay(system(began)?, past(rounds))?;
+fn compare(lived: &Lived) -> anyhow::Result<Played> {
+    let Lived { first, changes, rounds } = lived;
+    let mut problem = None;
+    let setup = |nth: Option<usize>| nth.map_or(first, |nth| &changes[nth].1);
+    let mut change =
+        |nth: usize, before: System| match changed(setup(nth.checked_sub(1)), setup(Some(nth)), &before) {
+            Ok(system) => system,
+            Err(error) => {
+                problem.get_or_insert(error);
+                before
+            }
+        };
+    let came = replay_over(system(first, |_| Ok((vec![], None)))?, past(rounds, changes), &mut change)?;
+    if let Some(problem) = problem {
+        return Err(problem);
+    }
     let simulated: Vec<_> =
         came.iter().map(|came| (came.at.ticks(), EffectLine::of(&came.effect, came.job))).collect();
     let lived: Vec<_> =
@@ -113,12 +138,42 @@ fn compare(began: &Began, rounds: &[RoundLine]) -> anyhow::Result<Played> {
     })
 }
 
-/// The queues as they were, empty.
-fn system(began: &Began) -> anyhow::Result<System> {
+/// The queues after a change, with the jobs that are in them.
+fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<System> {
+    let place = |name: &str| began.queues.iter().position(|queue| queue.name == name);
+    system(began, |queue| {
+        let place = place(&queue.name).and_then(|place| u32::try_from(place).ok());
+        let found = before.queues().iter().find(|old| old.ledger().machine().hosts()[0].name == queue.name);
+        let Some(ledger) = found.map(Driver::ledger) else { return Ok((vec![], None)) };
+        // What a pool lacks, it lacks as long as it is the same pool.
+        let same = last.queues.iter().any(|old| old.name == queue.name && old.pool == queue.pool);
+        let capacity = Some(ledger.machine().capacity()).filter(|_| same);
+        let jobs = ledger.waiting().chain(ledger.running()).chain(ledger.suspended());
+        let entry = |job| {
+            let entry = ledger.entry(job).clone();
+            (job, Entry { request: Request { queue: place, ..entry.request }, ..entry })
+        };
+        Ok((jobs.map(entry).collect(), capacity))
+    })
+}
+
+/// The jobs of a queue, and what its pool has, if not all.
+type Filled = (Vec<(JobId, Entry)>, Option<Resources>);
+
+/// The queues as they were, with these jobs in each.
+fn system(began: &Began, jobs: impl Fn(&QueueLine) -> anyhow::Result<Filled>) -> anyhow::Result<System> {
     let queue = |queue: &QueueLine| -> anyhow::Result<Driver> {
         let machine = machine(queue)?;
         let policy: Chosen = queue.policy.parse()?;
-        Ok(Driver::new(Ledger::new(machine.clone()), policy.build(&machine, 0)?, Instants::Batch))
+        let policy = policy.build(&machine, 0)?;
+        let (jobs, capacity) = jobs(queue)?;
+        let ledger = Ledger::restored(machine, jobs).and_then(|ledger| match capacity {
+            Some(capacity) => ledger.with_capacity(capacity),
+            None => Ok(ledger),
+        });
+        let ledger =
+            ledger.map_err(|rule| anyhow!("queue {}: its jobs do not fit in it: {rule:?}", queue.name))?;
+        Ok(Driver::new(ledger, policy, Instants::Batch))
     };
     let system = System::new(began.queues.iter().map(queue).collect::<Result<_, _>>()?);
     Ok(match began.early {
@@ -145,12 +200,13 @@ fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
 }
 
 /// What came from outside in these rounds.
-fn past(rounds: &[RoundLine]) -> Past {
+fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> Past {
     let until = rounds.last().map_or(Time::ZERO, |round| Time::from_ticks(round.at));
     let mut past = Past { until, ..Past::default() };
     let mut starts: BTreeMap<i64, i64> = BTreeMap::new();
     let mut last = None;
-    for round in rounds {
+    for (nth, round) in rounds.iter().enumerate() {
+        let change = changes.iter().position(|(before, _)| *before == nth);
         let mut early = vec![];
         for ended in &round.ended {
             if let Some(start) = starts.remove(&ended.job) {
@@ -160,7 +216,7 @@ fn past(rounds: &[RoundLine]) -> Past {
                 early.push((ended.job, ended.how.how()));
             }
         }
-        past.outside.extend(outside(round, last, early));
+        past.outside.extend(outside(round, change, last, early));
         for effect in &round.effects {
             if let EffectLine::Started { job, .. } = effect {
                 starts.insert(*job, round.at);
@@ -172,7 +228,12 @@ fn past(rounds: &[RoundLine]) -> Past {
 }
 
 /// What came from outside in a round, if anything did.
-fn outside(round: &RoundLine, last: Option<Time>, ended: Vec<(i64, EndHow)>) -> Option<Outside> {
+fn outside(
+    round: &RoundLine,
+    change: Option<usize>,
+    last: Option<Time>,
+    ended: Vec<(i64, EndHow)>,
+) -> Option<Outside> {
     let fault = match round.capacity {
         _ if round.away => Some(Fault::Away),
         Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: of(amounts) }),
@@ -184,6 +245,7 @@ fn outside(round: &RoundLine, last: Option<Time>, ended: Vec<(i64, EndHow)>) -> 
     };
     let outside = Outside {
         at: Time::from_ticks(round.at),
+        change,
         away_since: last.filter(|_| round.away),
         ended,
         withdrawn: round.withdrawn.clone(),
@@ -192,7 +254,7 @@ fn outside(round: &RoundLine, last: Option<Time>, ended: Vec<(i64, EndHow)>) -> 
         submitted: round.submitted.iter().map(miserly_live::engine::SavedRequest::request).collect(),
     };
     let any = !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
-    (any || !outside.ended.is_empty() || outside.fault.is_some()).then_some(outside)
+    (any || change.is_some() || !outside.ended.is_empty() || outside.fault.is_some()).then_some(outside)
 }
 
 fn told(played: &Played) -> String {
@@ -203,7 +265,17 @@ fn told(played: &Played) -> String {
     match difference {
         None => text += "the simulator came to the same, in the same order, to the tick\n",
         Some(Difference { nth, daemon, simulator }) => {
-            text += &format!("effect {nth} differs\n  daemon     {daemon:?}\n  simulator  {simulator:?}\n");
+            let said = |side: &Option<(i64, EffectLine)>| match side {
+                Some((at, effect)) => {
+                    format!("at {at} us: {}", serde_json::to_string(effect).unwrap_or_default())
+                }
+                None => "nothing more".to_owned(),
+            };
+            text += &format!(
+                "effect {nth} differs\n  daemon     {}\n  simulator  {}\n",
+                said(daemon),
+                said(simulator)
+            );
         }
     }
     text

@@ -28,7 +28,7 @@ fn shown(job: &JobView) -> String {
     match &job.promise {
         Some(promise) => promised(promise, &mut line),
         None if !is_over(&job.phase) => {
-            line("promised", "nothing: it is held, or its queue promises no start");
+            line("promised", "nothing: it is held or waits for another job, or its queue promises no start");
         }
         None => {}
     }

@@ -53,7 +53,10 @@ fn prospect(job: &Accepted) -> String {
         (Some(window), true) => format!("has started, has its resources until {}", local(window.end)),
         (None, true) => "has started".to_owned(),
         (Some(window), false) => promised(window),
-        (None, false) => "waits; its queue promises no start".to_owned(),
+        (None, false) => {
+            "waits; no start is promised yet: it is held or waits for another job, or its queue promises none"
+                .to_owned()
+        }
     }
 }
 

@@ -33,10 +33,9 @@ fn each_command_asks_for_what_it_says() {
     let says = "job 12: running since 2026-03-01 09:00:00, on cpus 0; ended at 2026-03-01 11:00:00 if it has not ended by then\n";
     check("extend 12 30m", "POST /v1/jobs/12/extend", &json!({"by": 1800.0}), &longer, says);
     let none = json!({"jobs": []});
-    let drained =
-        "no job is started any more; those that run go on. `miserly drain --undo` lets jobs start again\n";
+    let drained = "no new jobs are accepted; those that were keep their promises. `miserly drain --undo` accepts jobs again\n";
     check("drain", "POST /v1/drain", &json!({"on": true}), &none, drained);
-    check("drain --undo", "POST /v1/drain", &json!({"on": false}), &none, "jobs are started again\n");
+    check("drain --undo", "POST /v1/drain", &json!({"on": false}), &none, "new jobs are accepted again\n");
 }
 
 /// One that is refused keeps nobody from the next.

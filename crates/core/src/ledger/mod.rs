@@ -88,6 +88,15 @@ impl Ledger {
         Ok(ledger)
     }
 
+    /// The ledger with so much on its only host, whatever jobs hold: as it was after the machine lost some.
+    ///
+    /// # Errors
+    /// If the machine has several hosts.
+    pub fn with_capacity(mut self, capacity: Resources) -> Result<Ledger, Rule> {
+        self.set_capacity(capacity)?;
+        Ok(self)
+    }
+
     /// From now on, keeps a list of the jobs that change.
     pub fn track(&mut self) {
         self.touched.get_or_insert_default();

@@ -84,6 +84,7 @@ fn prepare(order: &Order) -> Result<(File, File), Failure> {
     }
     limit(Resource::Core, order.limits.core).map_err(|error| setup("the limit of its core file", &error))?;
     limit(Resource::Data, order.limits.memory).map_err(|error| setup("its memory limit", &error))?;
+    files(order.limits.files).map_err(|error| setup("its limit of open files", &error))?;
     Ok((stdout, stderr))
 }
 
@@ -99,6 +100,14 @@ fn limit(resource: Resource, bytes: Option<u64>) -> io::Result<()> {
     let Some(bytes) = bytes else { return Ok(()) };
     let most = getrlimit(resource).maximum.map_or(bytes, |most| most.min(bytes));
     Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
+}
+
+/// Sets how many files may be open, unless the job asks for more.
+fn files(soft: Option<u64>) -> io::Result<()> {
+    let Some(soft) = soft else { return Ok(()) };
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let current = Some(maximum.map_or(soft, |most| most.min(soft)));
+    Ok(setrlimit(Resource::Nofile, Rlimit { current, maximum })?)
 }
 
 /// The command, and the file that it names.

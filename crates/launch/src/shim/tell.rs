@@ -20,6 +20,8 @@ impl Owner {
     pub(super) fn accept(&mut self) {
         while let Ok((stream, _)) = self.begun.listener.accept() {
             let Ok(line) = Line::new(stream) else { continue };
+            // What the one before said holds.
+            self.listen();
             self.daemon = Some(line);
             self.course.daemon_away(None);
             if let Some(stop) = &mut self.stop {
@@ -60,6 +62,8 @@ impl Owner {
             Told::Hello => Ok(()),
             _ if over => Err(Refusal::Ending),
             Told::Stop => return self.begin_stop(number, now),
+            // One that goes on may have stopped processes of its own.
+            Told::Continue if !self.course.is_stopped() => Ok(()),
             Told::Continue => self.go_on(),
             Told::Critical { cpus, end } => self.critical(cpus, end, now),
             Told::Window(window) => self.ahead(window),
@@ -79,12 +83,16 @@ impl Owner {
 
     fn go_on(&mut self) -> Done {
         self.drop_stop();
+        self.processes.signal(Signal::CONT).map_err(|error| Refusal::blind(&error))?;
         self.course.stopped(false);
-        self.processes.signal(Signal::CONT).map_err(|error| Refusal::blind(&error))
+        Ok(())
     }
 
     fn critical(&mut self, cpus: Vec<u32>, end: BootTime, now: BootTime) -> Done {
-        self.place(&cpus, true)?;
+        // What is there already may have placed its threads itself.
+        if !matches!(&self.mode, Mode::Critical { cpus: there, .. } if *there == cpus) {
+            self.place(&cpus, true)?;
+        }
         self.mode = Mode::Critical { cpus, end };
         self.course.start_at(None);
         self.course.end_at(end);

@@ -91,10 +91,10 @@ fn files_are_made_under_its_umask_and_the_attempt_is_its_owners() {
 
 #[test]
 fn limits_and_nice_are_set() {
-    let mut test = Test::of("ulimit -d; ulimit -c; nice");
-    test.order.limits = Limits { memory: Some(64 << 20), core: Some(0) };
+    let mut test = Test::of("ulimit -d; ulimit -c; ulimit -Sn; ulimit -n 200 && ulimit -Sn; nice");
+    test.order.limits = Limits { memory: Some(64 << 20), core: Some(0), files: Some(100) };
     test.order.nice = 7;
-    assert_eq!(output(&test), "65536\n0\n7\n");
+    assert_eq!(output(&test), "65536\n0\n100\n200\n7\n");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
@@ -20,6 +21,10 @@ pub enum Access {
     /// Every user of the machine.
     Everybody,
 }
+
+/// How often a socket is tried that somebody has, and how long it is waited in between.
+const TRIES: u32 = 50;
+const BETWEEN: Duration = Duration::from_millis(10);
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
@@ -66,8 +71,7 @@ pub struct Bound {
 pub fn bind(path: &Path, access: Access) -> Result<Bound, BindError> {
     let refused = |error| BindError::Io { path: path.to_owned(), error };
     make_folder(path, access)?;
-    let lock = lock(path)?;
-    refuse_if_taken(path)?;
+    let lock = take(path)?;
     let made = beside(path, ".new");
     let _ = fs::remove_file(&made);
     let listener = UnixListener::bind(&made).map_err(refused)?;
@@ -93,6 +97,19 @@ fn make_folder(path: &Path, access: Access) -> Result<(), BindError> {
         return Err(BindError::Folder { folder: folder.to_owned(), uid: found.uid() });
     }
     Ok(())
+}
+
+/// The right to make the socket, where nobody answers on it. A daemon that was killed while it was about to run another program
+/// leaves both to that for a moment.
+fn take(path: &Path) -> Result<File, BindError> {
+    let mut tries = 0;
+    loop {
+        match lock(path).and_then(|lock| refuse_if_taken(path).map(|()| lock)) {
+            Err(BindError::InUse(_)) if tries < TRIES => tries += 1,
+            taken => return taken,
+        }
+        std::thread::sleep(BETWEEN);
+    }
 }
 
 /// The right to make the socket, which goes with the process that has it.

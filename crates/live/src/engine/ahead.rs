@@ -84,11 +84,12 @@ impl<H: Hands> Engine<H> {
     pub(super) fn note_begun(&mut self, at: Time, critical: Vec<Critical>, round: &mut Round) {
         for mut begun in critical {
             let number = begun.attempt.job;
-            let ahead = self
-                .records
-                .get(&number)
-                .and_then(|record| record.run.as_ref())
+            let Some(record) = self.records.get(&number) else { continue };
+            let ahead = record
+                .run
+                .as_ref()
                 .is_some_and(|run| run.nth == begun.attempt.nth && !run.critical && run.ending.is_none());
+            let handover = record.handover(self.setup.handover);
             let Some(job) = self.handles.get(&number).copied().filter(|_| ahead && self.waits(number)) else {
                 continue;
             };
@@ -96,7 +97,7 @@ impl<H: Hands> Engine<H> {
                 // Told when another one held them, and never told otherwise: it moves.
                 begun.cpus = self.cpus.take(begun.cpus.len() as u64);
             }
-            let left = (begun.end + self.setup.handover - at).max(Span::TICK);
+            let left = (begun.end + handover - at).max(Span::TICK);
             round.amended.push(Amendment { job, change: Change::Estimate(left) });
             self.turn.begun.insert(number, begun);
         }

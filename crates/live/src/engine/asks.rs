@@ -1,12 +1,15 @@
 //! Answers.
 
-use miserly_core::{Round, Time};
+use miserly_core::{Amendment, Change, Round, State, Time};
 
 use super::{Answer, Engine, EngineError, Hands, Record, Stands, problem};
 use crate::clock::Now;
 use crate::model::{JobView, Problem, ProblemCode};
 use crate::service::{Caller, Filter, Question, Reply};
 use crate::store::EndedFilter;
+
+/// Of jobs that have ended at most so many are shown at once: they are read while nothing else is done.
+const ENDED_MOST: u32 = 10_000;
 
 /// What a question came to, or why the engine cannot go on.
 pub(super) type Asked = Result<Result<Reply, Problem>, EngineError>;
@@ -92,7 +95,7 @@ impl<H: Hands> Engine<H> {
                 uid: filter.uid,
                 queue: filter.queue.clone(),
                 array: filter.array,
-                limit: Some(filter.limit.unwrap_or(1000)),
+                limit: Some(filter.limit.unwrap_or(1000).min(ENDED_MOST)),
             };
             let rows = self
                 .store
@@ -103,7 +106,20 @@ impl<H: Hands> Engine<H> {
             }
         }
         views.extend(self.records.values().filter(wanted).map(|record| self.view(now, record)));
+        if views.is_empty() {
+            self.exists(filter)?;
+        }
         Ok(Reply::Jobs(views))
+    }
+
+    /// Whether there is what a filter names: that nobody is in it is another thing.
+    fn exists(&self, filter: &Filter) -> Result<(), Problem> {
+        if let Some(name) = &filter.queue {
+            self.queue_called(name)?;
+        }
+        let Some(array) = filter.array.filter(|array| !self.is_to_end(*array)) else { return Ok(()) };
+        let row = self.store.job(array).map_err(|error| problem(ProblemCode::Storage, error.to_string()))?;
+        row.map_or(Err(no_job(array)), |_| Ok(()))
     }
 
     fn drain(&mut self, caller: Caller, on: bool) -> Result<Reply, Problem> {
@@ -134,64 +150,70 @@ impl<H: Hands> Engine<H> {
         Ok(())
     }
 
-    fn loosen(&mut self, at: Time, round: &mut Round) {
+    /// Lets jobs go that need not wait for others any more, and ties those closer that wait for what is not known yet.
+    pub(super) fn loosen(&mut self, at: Time, round: &mut Round) {
         for number in self.tied.clone() {
-            let Some(record) = self.records.get_mut(&number) else { continue };
-            let before = record.after.len();
-            let after: Vec<i64> = record.after.clone();
-            let left: Vec<i64> = after.into_iter().filter(|other| self.records.contains_key(other)).collect();
-            let changed = left.len() != before;
-            let Some(record) = self.records.get_mut(&number) else { continue };
-            record.after = left;
-            if changed {
-                self.turn.touched.insert(number);
-            }
-            let (is_in, back, loose) =
-                (record.is_in(), record.stands == Stands::Back { held: false }, record.after.is_empty());
-            if is_in {
-                self.amend_begin(number, round);
+            self.forget_gone(number);
+            let Some(record) = self.records.get(&number) else { continue };
+            let back = record.stands == Stands::Back { held: false };
+            let loose = record.after.is_empty();
+            if record.is_in() {
+                round.amended.extend(self.new_begin(record, at));
                 if loose {
                     self.tied.remove(&number);
                 }
-            } else if back && !loose && self.knows_ends_before(number) {
+            } else if back && !loose && self.knows_ends_before(record, at) {
                 self.submit_record(at, number, round);
             }
         }
     }
 
-    /// Moves the earliest start of a job in the ledger to where it belongs now.
-    fn amend_begin(&mut self, number: i64, round: &mut Round) {
-        let begin = self.begin_of(number);
-        let Some(job) = self.handles.get(&number).copied() else { return };
-        let Some(entry) = self.system.ledger_of(job).map(|ledger| ledger.entry(job)) else { return };
-        let waits = entry.state == miserly_core::State::Waiting;
-        if waits && entry.request.terms.begin != begin {
-            round.amended.push(miserly_core::Amendment { job, change: miserly_core::Change::Begin(begin) });
+    /// A job waits no longer for those that are over.
+    fn forget_gone(&mut self, number: i64) {
+        let Some(record) = self.records.get(&number) else { return };
+        let is_left = |other: &i64| self.records.contains_key(other);
+        let left: Vec<i64> = record.after.iter().copied().filter(is_left).collect();
+        if let Some(record) = self.records.get_mut(&number).filter(|record| record.after != left) {
+            record.after = left;
+            self.turn.touched.insert(number);
         }
+    }
+
+    /// How the earliest start of a job that waits in the ledger has to be amended, if it has to.
+    fn new_begin(&self, record: &Record, at: Time) -> Option<Amendment> {
+        let begin = self.begin_of(record, at);
+        let job = *self.handles.get(&record.number)?;
+        let entry = self.system.ledger_of(job)?.entry(job);
+        let changes = entry.state == State::Waiting && entry.request.terms.begin != begin;
+        changes.then_some(Amendment { job, change: Change::Begin(begin) })
     }
 
     /// Whether its policy knows of earliest starts, and the ends of all that it waits for are known.
-    pub(super) fn knows_ends_before(&self, number: i64) -> bool {
-        let Some(record) = self.records.get(&number) else { return false };
+    pub(super) fn knows_ends_before(&self, record: &Record, at: Time) -> bool {
         let knows = self.setup.queues.iter().any(|queue| queue.name == record.queue && queue.knows_begin());
-        knows && record.after.iter().all(|other| self.end_of(*other).is_some())
+        knows && record.after.iter().all(|other| self.end_of(*other, at).is_some())
     }
 
-    /// The earliest start of a job: what its user said, and the ends of what it waits for.
-    pub(super) fn begin_of(&self, number: i64) -> Option<Time> {
-        let record = self.records.get(&number)?;
-        let ends = record.after.iter().filter_map(|other| self.end_of(*other));
+    /// The earliest start of a job, as of now: what its user said, and the ends of what it waits for. Never, while one of these is
+    /// not known.
+    pub(super) fn begin_of(&self, record: &Record, at: Time) -> Option<Time> {
+        let left = record.after.iter().filter(|other| self.records.contains_key(other));
+        let ends = left.map(|other| self.end_of(*other, at).unwrap_or(Time::MAX));
         ends.chain(record.begin.map(Time::from_ticks)).max()
     }
 
-    /// When a job will be gone at the latest, if that is known.
-    fn end_of(&self, number: i64) -> Option<Time> {
-        if let Some(end) = self.expected_end(number) {
-            return Some(end);
-        }
+    /// When a job that is not over will be gone at the latest, if that is known. One that should be gone by now is late, and nobody
+    /// knows for how long.
+    pub(super) fn end_of(&self, number: i64, at: Time) -> Option<Time> {
+        let end = self.expected_end(number).or_else(|| self.promised_end(number));
+        end.filter(|end| *end > at && *end < Time::MAX)
+    }
+
+    /// The end of the window that a waiting job was promised.
+    fn promised_end(&self, number: i64) -> Option<Time> {
         let job = self.handles.get(&number)?;
         let entry = self.system.ledger_of(*job)?.entry(*job);
-        let waits = entry.state == miserly_core::State::Waiting;
+        let waits = entry.state == State::Waiting;
         entry.promise.filter(|_| waits).map(|promise| promise.best + entry.request.planned())
     }
 }

@@ -1,10 +1,10 @@
 //! Changes of jobs that were accepted.
 
-use miserly_core::{Amendment, Change, Effect, Round, Span, State};
+use miserly_core::{Amendment, Change, Effect, Round, Span, State, Time};
 
 use super::asks::Asked;
-use super::submit::span_of;
-use super::{Action, Attempt, Ending, Engine, EngineError, Hands, Stands, problem};
+use super::submit::{most_time, span_of};
+use super::{Action, Attempt, Ending, Engine, EngineError, Hands, Record, Stands, problem};
 use crate::clock::Now;
 use crate::model::{Handed, KilledBy, Phase, Problem, ProblemCode};
 use crate::service::{Caller, Reply};
@@ -12,8 +12,10 @@ use crate::service::{Caller, Reply};
 impl<H: Hands> Engine<H> {
     /// Ends a job, or takes it back; of an array, all that is left of it.
     pub(super) fn cancel(&mut self, now: Now, caller: Caller, job: i64, array: bool) -> Asked {
+        // What is due is played first: it may be the start of the job.
+        let at = self.fresh(now)?;
         let jobs: Vec<i64> = if array {
-            let of = |record: &&super::Record| record.array.is_some_and(|(first, _)| first == job);
+            let of = |record: &&Record| record.array.is_some_and(|(first, _)| first == job);
             self.records.values().filter(of).map(|record| record.number).collect()
         } else {
             vec![job]
@@ -22,6 +24,12 @@ impl<H: Hands> Engine<H> {
             if let Err(problem) = self.own(caller, *job) {
                 return Ok(Err(problem));
             }
+        }
+        if jobs.is_empty() {
+            return Ok(Err(problem(
+                ProblemCode::Conflict,
+                format!("job {job} is not the first of an array"),
+            )));
         }
         let mut round = Round::default();
         let mut over = vec![];
@@ -35,7 +43,7 @@ impl<H: Hands> Engine<H> {
             }
         }
         if !round.is_empty() {
-            self.play_now(now, round)?;
+            self.play(now, at, round)?;
         }
         for job in over {
             let phase = Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None };
@@ -46,7 +54,7 @@ impl<H: Hands> Engine<H> {
 
     /// Has a job's processes ended, if it has any; the rest follows when they are gone.
     fn end_processes(&mut self, job: i64, ending: Ending) -> bool {
-        let grace = self.setup.grace;
+        let kill = self.kill(ending);
         let Some(record) = self.records.get_mut(&job) else { return false };
         let in_window = self.running.contains(&job);
         match &mut record.run {
@@ -54,12 +62,15 @@ impl<H: Hands> Engine<H> {
                 run.ending = Some(ending);
                 let attempt = Attempt { job, nth: run.nth };
                 self.turn.touched.insert(job);
-                self.turn.actions.push((attempt, Action::Kill { grace, by: KilledBy::User }));
+                self.turn.actions.push((attempt, kill));
                 true
             }
             Some(run) if run.ending != Some(Ending::Displaced) || in_window => {
                 run.ending = Some(ending);
+                let attempt = Attempt { job, nth: run.nth };
                 self.turn.touched.insert(job);
+                // Once more: the first time may not have been heard.
+                self.turn.actions.push((attempt, kill));
                 true
             }
             _ => false,
@@ -68,6 +79,7 @@ impl<H: Hands> Engine<H> {
 
     /// Keeps a waiting job from running. It gives up its window.
     pub(super) fn hold(&mut self, now: Now, caller: Caller, job: i64) -> Asked {
+        let at = self.fresh(now)?;
         let stands = match self.own(caller, job) {
             Ok(record) if record.run.is_some() => return Ok(Err(runs(job))),
             Ok(record) => record.stands.clone(),
@@ -76,7 +88,7 @@ impl<H: Hands> Engine<H> {
         if stands == Stands::In {
             let mut round = Round::default();
             round.withdrawn.extend(self.handles.get(&job));
-            self.play_now(now, round)?;
+            self.play(now, at, round)?;
         }
         if let Some(record) = self.records.get_mut(&job) {
             record.stands = Stands::Back { held: true };
@@ -90,12 +102,12 @@ impl<H: Hands> Engine<H> {
 
     /// Lets a held job run again: as one that has just been submitted.
     pub(super) fn release(&mut self, now: Now, caller: Caller, job: i64) -> Asked {
+        let at = self.fresh(now)?;
         match self.own(caller, job) {
             Ok(record) if record.stands == (Stands::Back { held: true }) => {}
             Ok(_) => return Ok(Err(problem(ProblemCode::Conflict, format!("job {job} is not held")))),
             Err(problem) => return Ok(Err(problem)),
         }
-        let at = self.fresh(now)?;
         let mut round = Round::default();
         if let Some(mut record) = self.records.remove(&job) {
             record.stands = Stands::Back { held: false };
@@ -124,6 +136,7 @@ impl<H: Hands> Engine<H> {
 
     /// Makes a job's window longer, if no promise breaks: that is tried first, on a copy.
     pub(super) fn extend(&mut self, now: Now, caller: Caller, job: i64, by: f64) -> Asked {
+        let at = self.fresh(now)?;
         let record = match self.own(caller, job) {
             Ok(record) => record,
             Err(problem) => return Ok(Err(problem)),
@@ -135,12 +148,8 @@ impl<H: Hands> Engine<H> {
             )));
         };
         let time = Span::from_ticks(record.time) + longer;
-        let most =
-            self.setup.queues.iter().find(|queue| queue.name == record.queue).and_then(|q| q.most_time);
-        if let Some(most) = most.filter(|most| time > *most) {
-            let told =
-                format!("job {job} would run for {time} s: its queue lets jobs run for at most {most} s");
-            return Ok(Err(problem(ProblemCode::Refused, told)));
+        if let Err(problem) = self.within_bounds(at, record, longer) {
+            return Ok(Err(problem));
         }
         let Some(handle) = self.handles.get(&job).copied() else {
             self.lengthen(job, time);
@@ -153,20 +162,42 @@ impl<H: Hands> Engine<H> {
         };
         let change = Change::Estimate(planned + longer);
         let amendment = Amendment { job: handle, change };
-        if let Err(problem) = self.try_to_amend(now, job, amendment)? {
+        if let Err(problem) = self.try_to_amend(at, job, amendment)? {
             return Ok(Err(problem));
         }
         let mut round = Round::default();
         round.amended.push(amendment);
-        self.play_now(now, round)?;
+        self.play(now, at, round)?;
         self.lengthen(job, time);
         Ok(self.view_of(now, job))
+    }
+
+    /// Whether a job may have so much more time in its queue, and a window that ends so much later.
+    fn within_bounds(&self, at: Time, record: &Record, longer: Span) -> Result<(), Problem> {
+        let Some(queue) = self.setup.queues.iter().find(|queue| queue.name == record.queue) else {
+            return Ok(());
+        };
+        let (job, time, most) = (record.number, Span::from_ticks(record.time) + longer, most_time(queue));
+        if time > most {
+            let told =
+                format!("job {job} would run for {time} s: its queue lets jobs run for at most {most} s");
+            return Err(problem(ProblemCode::Refused, told));
+        }
+        let end = self.end_of(job, at).unwrap_or(at) + longer;
+        match queue.policy.horizon().filter(|horizon| end > at + *horizon) {
+            None => Ok(()),
+            Some(horizon) => {
+                let told =
+                    format!("job {job} would end beyond the horizon of its queue, {horizon} s from now");
+                Err(problem(ProblemCode::Refused, told))
+            }
+        }
     }
 
     /// Whether no promise would break, and whose would.
     fn try_to_amend(
         &self,
-        now: Now,
+        at: Time,
         job: i64,
         amendment: Amendment,
     ) -> Result<Result<(), Problem>, EngineError> {
@@ -175,7 +206,7 @@ impl<H: Hands> Engine<H> {
         let mut round = Round::default();
         round.amended.push(amendment);
         let mut effects = vec![];
-        trial.round(self.last.max(now.ticks), &mut round, &mut effects)?;
+        trial.round(at, &mut round, &mut effects)?;
         let broken = effects.iter().find_map(|effect| match effect {
             Effect::PromiseBroken { job, .. } => Some(self.number(*job)),
             _ => None,
@@ -191,7 +222,7 @@ impl<H: Hands> Engine<H> {
     }
 
     fn lengthen(&mut self, job: i64, time: Span) {
-        let end = self.expected_end(job).map(|end| end - self.setup.handover);
+        let end = self.window_end(job);
         let Some(record) = self.records.get_mut(&job) else { return };
         record.time = time.ticks();
         self.turn.touched.insert(job);

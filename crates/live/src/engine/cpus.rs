@@ -1,20 +1,19 @@
 //! Which processors are whose, by number.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The processors for jobs, and those that nobody has in a window.
+/// The processors for jobs, and how many have each in a window: one at most, unless there are fewer processors than jobs were given.
 #[derive(Clone, Debug)]
 pub(super) struct Cpus {
     all: BTreeSet<u32>,
-    free: BTreeSet<u32>,
+    held: BTreeMap<u32, u32>,
     /// Those that are online, jobs' or not; all, as long as nobody says.
     online: Option<BTreeSet<u32>>,
 }
 
 impl Cpus {
     pub(super) fn new(all: &[u32]) -> Cpus {
-        let all: BTreeSet<u32> = all.iter().copied().collect();
-        Cpus { free: all.clone(), all, online: None }
+        Cpus { all: all.iter().copied().collect(), held: BTreeMap::new(), online: None }
     }
 
     /// These for jobs, all free, on the same machine.
@@ -27,26 +26,28 @@ impl Cpus {
         self.all.iter().copied().collect()
     }
 
-    /// Takes the lowest that are free and online, as many as there are; the ledger has seen to it that there are enough.
+    /// Takes the lowest that are free and online, as many as there are. The ledger has seen to it that there are enough, unless some
+    /// have just gone; where none is free, others are shared, since a job cannot be nowhere.
     pub(super) fn take(&mut self, count: u64) -> Vec<u32> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let taken: Vec<u32> = self.free().into_iter().take(count).collect();
-        for cpu in &taken {
-            self.free.remove(cpu);
+        let mut taken: Vec<u32> = self.free().into_iter().take(count).collect();
+        if taken.is_empty() {
+            taken = self.all.iter().copied().filter(|cpu| self.is_online(*cpu)).take(count).collect();
         }
+        self.take_these(&taken);
         taken
     }
 
     /// Takes these, which a job had before.
     pub(super) fn take_these(&mut self, cpus: &[u32]) {
         for cpu in cpus {
-            self.free.remove(cpu);
+            *self.held.entry(*cpu).or_default() += 1;
         }
     }
 
     /// Takes these, if all of them are free.
     pub(super) fn take_all_of(&mut self, cpus: &[u32]) -> bool {
-        let free = cpus.iter().all(|cpu| self.free.contains(cpu));
+        let free = cpus.iter().all(|cpu| self.is_free(*cpu));
         if free {
             self.take_these(cpus);
         }
@@ -55,7 +56,11 @@ impl Cpus {
 
     /// Those that nobody has in a window, and that are online.
     pub(super) fn free(&self) -> BTreeSet<u32> {
-        self.free.iter().copied().filter(|cpu| self.is_online(*cpu)).collect()
+        self.all.iter().copied().filter(|cpu| self.is_free(*cpu) && self.is_online(*cpu)).collect()
+    }
+
+    fn is_free(&self, cpu: u32) -> bool {
+        self.all.contains(&cpu) && !self.held.contains_key(&cpu)
     }
 
     /// Only these are online now.
@@ -72,7 +77,19 @@ impl Cpus {
         cpus.iter().any(|cpu| !self.is_online(*cpu))
     }
 
+    /// Gives back what a job had.
     pub(super) fn give(&mut self, cpus: &[u32]) {
-        self.free.extend(cpus.iter().filter(|cpu| self.all.contains(cpu)));
+        for cpu in cpus {
+            match self.held.get_mut(cpu) {
+                Some(holders) if *holders > 1 => *holders -= 1,
+                _ => drop(self.held.remove(cpu)),
+            }
+        }
+    }
+
+    /// How many of those for jobs are online, if somebody has said.
+    pub(super) fn online(&self) -> Option<u64> {
+        let online = self.online.as_ref()?;
+        Some(self.all.intersection(online).count() as u64)
     }
 }

@@ -6,7 +6,7 @@ use miserly_core::{Broken, Effect, Refusal, Span, State, Time};
 
 use super::{Action, Attempt, Ending, Engine, Hands, Launch, Record, Run, SavedBroken, Stands, ToldAt};
 use crate::clock::Now;
-use crate::model::{Failure, KilledBy, Phase};
+use crate::model::{Failure, Phase};
 
 impl<H: Hands> Engine<H> {
     /// Takes in one effect on a job.
@@ -140,17 +140,18 @@ impl<H: Hands> Engine<H> {
     }
 
     /// When a suspended job is over at the latest, also if it goes on by itself because no daemon is there.
-    fn end_if_resumed(&self, at: Time, number: i64) -> Option<Time> {
+    pub(super) fn end_if_resumed(&self, at: Time, number: i64) -> Option<Time> {
         let job = self.handles.get(&number)?;
         let entry = self.system.ledger_of(*job)?.entry(*job);
         let State::Suspended { until, .. } = entry.state else { return None };
-        let left = entry.left(at, self.records.get(&number)?.submission.cpus) - self.setup.handover;
+        let record = self.records.get(&number)?;
+        let left = entry.left(at, record.submission.cpus) - record.handover(self.setup.handover);
         Some(until + self.setup.alone + left)
     }
 
     fn resumed(&mut self, at: Time, number: i64) {
         self.running.insert(number);
-        let end = self.expected_end(number).map_or(at, |end| end - self.setup.handover);
+        let end = self.window_end(number).unwrap_or(at);
         let Some(record) = self.records.get_mut(&number) else { return };
         let cpus = self.cpus.take(record.submission.cpus);
         let Some(run) = &mut record.run else { return };
@@ -169,8 +170,9 @@ impl<H: Hands> Engine<H> {
         let Some(run) = &mut record.run else { return };
         self.cpus.give(&std::mem::take(&mut run.cpus));
         run.ending = Some(Ending::Displaced);
-        let kill = Action::Kill { grace: Span::ZERO, by: KilledBy::User };
-        self.turn.actions.push((Attempt { job: number, nth: run.nth }, kill));
+        let attempt = Attempt { job: number, nth: run.nth };
+        let kill = self.kill(Ending::Displaced);
+        self.turn.actions.push((attempt, kill));
     }
 
     fn refused(&mut self, now: Now, number: i64, why: Refusal) {

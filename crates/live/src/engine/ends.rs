@@ -75,14 +75,14 @@ impl<H: Hands> Engine<H> {
             return !self.running.contains(&number);
         };
         let time = Span::from_ticks(record.time);
-        let lost = at + time - (end - self.setup.handover);
+        let lost = at + time - (end - record.handover(self.setup.handover));
         lost <= self.setup.grace.min(Span::from_ticks(record.time / 10))
     }
 
     /// It was to run and nothing of it ever did: once more, where it was to be.
     fn start_again(&mut self, number: i64, attempt: Attempt) {
         self.forget(attempt);
-        let end = self.expected_end(number).map(|end| end - self.setup.handover);
+        let end = self.window_end(number);
         let Some(record) = self.records.get_mut(&number) else { return };
         let Some(run) = record.run.take() else { return };
         let end = if run.critical { end } else { None };
@@ -132,6 +132,10 @@ impl Record {
                 let by = by.unwrap_or(KilledBy::User);
                 Phase::Killed { start, end: wall(*at), by, exit: Some(*exit) }
             }
+            // Also one that was ended before its command had begun.
+            Outcome::Failed { at, .. } if self.run.as_ref().is_some_and(|run| run.ending.is_some()) => {
+                Phase::Killed { start: None, end: wall(*at), by: KilledBy::User, exit: None }
+            }
             Outcome::Failed { at, why, message } => {
                 Phase::Failed { at: wall(*at), why: *why, message: message.clone() }
             }
@@ -142,12 +146,21 @@ impl Record {
 
     /// Until when it is kept back, if that is known.
     pub(super) fn back_until(&self) -> Option<Time> {
-        let back = self.stands == (Stands::Back { held: false }) && self.after.is_empty();
-        back.then(|| Time::from_ticks(self.begin.unwrap_or(i64::MIN)))
+        self.begin_alone().filter(|_| self.stands == Stands::Back { held: false })
+    }
+
+    /// When it may begin, if it waits for no other job: from always on, where its user did not say.
+    pub(super) fn begin_alone(&self) -> Option<Time> {
+        self.after.is_empty().then(|| Time::from_ticks(self.begin.unwrap_or(i64::MIN)))
     }
 
     /// For how long its resources are planned: its time, and until it is gone for certain.
-    pub(super) fn planned(&self, handover: Span) -> Span {
-        Span::from_ticks(self.time) + handover
+    pub(super) fn planned(&self, today: Span) -> Span {
+        Span::from_ticks(self.time) + self.handover(today)
+    }
+
+    /// How long its resources are kept after its window: as it was planned, or, before that, as it would be today.
+    pub(super) fn handover(&self, today: Span) -> Span {
+        self.handover.map_or(today, Span::from_ticks)
     }
 }

@@ -44,6 +44,8 @@ mod start;
 
 mod ahead;
 
+mod again;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{JobId, Span, System, Time, Violation};
@@ -57,7 +59,7 @@ pub use journal::{
 pub use record::{Ending, Record, Run, Stands, ToldAhead, ToldAt};
 pub use saved::{SavedBroken, SavedEntry, SavedRequest};
 pub use setup::{Queue, Setup};
-pub use start::{About, attempts};
+pub use start::{About, attempts, highest};
 
 use self::cpus::Cpus;
 use self::prune::Pruning;
@@ -236,10 +238,11 @@ impl<H: Hands> Engine<H> {
         for input in rest {
             match input {
                 Input::Asked { caller, question, answer } => self.answer(now, caller, *question, answer)?,
-                Input::Online(cpus) => self.online(now, &cpus)?,
+                Input::Online(cpus) => self.online(&cpus),
                 Input::Over(..) | Input::Slept | Input::Moment => {}
             }
         }
+        self.fit_pools(now)?;
         self.retie(now)
     }
 
@@ -258,6 +261,7 @@ impl<H: Hands> Engine<H> {
             ("last".into(), self.last.ticks().to_string()),
             ("draining".into(), self.draining.to_string()),
             ("counts".into(), serde_json::to_string(&self.counts).unwrap_or_default()),
+            ("capacities".into(), serde_json::to_string(&self.capacities()).unwrap_or_default()),
         ];
         let meta = meta.into_iter().chain(self.clock_mark(now)).collect();
         self.store.commit(&Batch { lines: std::mem::take(&mut self.turn.lines), rows, meta })
@@ -325,9 +329,9 @@ impl<H: Hands> Engine<H> {
         tracing::error!("nothing can be written down, so nothing is done: {error}");
         let turn = std::mem::take(&mut self.turn);
         for (answer, reply) in turn.answers {
+            // Whatever was told of this turn is not on disk; what was refused is refused.
             let told = format!("it cannot be written down, so it is not done: {error}");
-            let changes = matches!(reply, Ok(Reply::Submitted(_) | Reply::Handed(_) | Reply::Job(_)));
-            let _ = answer.send(if changes { Err(problem(ProblemCode::Storage, told)) } else { reply });
+            let _ = answer.send(reply.and_then(|_| Err(problem(ProblemCode::Storage, told))));
         }
         self.reload()?;
         self.unwritten = facts;

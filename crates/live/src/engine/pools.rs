@@ -9,6 +9,9 @@ use crate::model::{Pool, Pools, Slice};
 /// So far ahead pools are shown where no window goes further: a day.
 const AHEAD: Span = Span::from_ticks(86_400_000_000);
 
+/// Of a calendar at most so many changes are shown; what lies beyond them is not.
+const CHANGES_MOST: usize = 10_000;
+
 impl<H: Hands> Engine<H> {
     /// The pools from now on.
     pub(super) fn pools(&self, now: Now) -> Pools {
@@ -83,15 +86,16 @@ fn windows(now: Time, ledger: &Ledger) -> Vec<Window> {
 /// The instants from now on at which something may change: as far as there are windows, and for [`AHEAD`] at least.
 fn points(now: Time, windows: &[Window], pool: &Calendar) -> Vec<Time> {
     let ends = windows.iter().map(|window| window.end).filter(|end| *end < Time::MAX);
-    let last = ends.max().unwrap_or(now).max(now + AHEAD);
+    let mut last = ends.max().unwrap_or(now).max(now + AHEAD);
     let mut points: Vec<Time> = windows.iter().flat_map(|window| [window.start, window.end]).collect();
     points.push(now);
-    let mut change = pool.next(now);
-    while let Some((at, _)) = change.filter(|(at, _)| *at <= last) {
-        points.push(at);
-        change = pool.next(at);
+    let changes = std::iter::successors(pool.next(now), |(at, _)| pool.next(*at)).map(|(at, _)| at);
+    let changes: Vec<Time> = changes.take_while(|at| *at <= last).take(CHANGES_MOST).collect();
+    if changes.len() == CHANGES_MOST {
+        last = changes[CHANGES_MOST - 1];
     }
-    points.retain(|at| *at >= now && *at < Time::MAX);
+    points.extend(changes);
+    points.retain(|at| *at >= now && *at <= last && *at < Time::MAX);
     points.sort_unstable();
     points.dedup();
     points
@@ -113,6 +117,9 @@ mod tests {
         };
         assert_eq!(points(at(3), &[], &pool), [3, 6, 24].map(at));
         assert_eq!(from_three(at(1), at(49)), [3, 6, 24, 30, 48, 49].map(at));
+        // Two changes a day, as far as that many of them go.
+        let far = from_three(at(3), at(24 * 1_000_000));
+        assert_eq!((far.len(), far.last()), (CHANGES_MOST + 1, Some(&at(24 * 5_000))));
         // Overdue.
         assert_eq!(from_three(at(3), Time::MAX), [3, 6, 24].map(at));
     }

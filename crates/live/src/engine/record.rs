@@ -25,6 +25,9 @@ pub struct Record {
     pub submitted: i64,
     /// For how long, ticks.
     pub time: i64,
+    /// So long after the end of its window its resources are kept, ticks, as it was planned; nothing before it is in a ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<i64>,
     /// Memory, kilobytes.
     pub memory: u64,
     /// Not before, ticks.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use miserly_core::{Effect, Entry, Fault, JobId, Round, State, System};
 
+use super::capacity::of;
 use super::{Engine, EngineError, Hands, JournalLine, Setup, problem};
 use crate::clock::Now;
 use crate::model::{Problem, ProblemCode};
+use crate::store::StoreError;
 
 impl<H: Hands> Engine<H> {
     /// Goes on with another set-up, if that touches no running job and breaks no promise: tried first, on a copy.
@@ -26,14 +28,22 @@ impl<H: Hands> Engine<H> {
         for run in self.records.values().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(&run.cpus);
         }
-        self.setup = setup;
+        let before = std::mem::replace(&mut self.setup, setup);
         let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
         self.turn.lines.push(super::rounds::json(&began));
         let round = Round { fault: Some(Fault::Away), ..Round::default() };
         self.play_now(now, round)?;
+        self.fit_pools(now)?;
         self.tell_ahead();
-        self.write_down(now)?;
-        self.carry_out(now);
+        match self.write_down(now) {
+            Ok(()) => self.carry_out(now),
+            Err(error @ StoreError::Full) => {
+                self.setup = before;
+                self.take_back(now, &error, vec![])?;
+                return Ok(Err(problem(ProblemCode::Storage, error.to_string())));
+            }
+            Err(error) => return Err(error.into()),
+        }
         Ok(Ok(()))
     }
 
@@ -94,9 +104,13 @@ impl<H: Hands> Engine<H> {
                 return Err(Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, told) });
             }
         }
+        let capacities = self.capacities();
         let driver = |(queue, entries): (&super::Queue, Vec<(JobId, Entry)>)| {
             let told = format!("the jobs that run in queue {} hold more than it would have", queue.name);
-            queue.driver(entries).map_err(|_| problem(ProblemCode::Conflict, told))
+            // What a pool lacks, it lacks as long as it is the same pool.
+            let same = self.setup.queues.iter().any(|q| q.name == queue.name && q.pool == queue.pool);
+            let capacity = capacities.get(&queue.name).copied().filter(|_| same).map(of);
+            queue.driver(entries, capacity).map_err(|_| problem(ProblemCode::Conflict, told))
         };
         let queues: Result<Vec<_>, Problem> = setup.queues.iter().zip(entries).map(driver).collect();
         Ok(setup.system_of(queues?))

@@ -38,6 +38,8 @@ impl<H: Hands> Engine<H> {
                 self.over(now, at, attempt, &outcome, &mut round);
             }
             self.find_overdue(at, &mut round);
+            // Before anybody starts at the end of a job that has not ended.
+            self.loosen(at, &mut round);
             self.bring_in(at, &mut round);
             self.play(now, at, round)?;
         }
@@ -71,13 +73,15 @@ impl<H: Hands> Engine<H> {
 
     /// Hands a job that was kept back to the system.
     pub(super) fn submit_record(&mut self, at: Time, number: i64, round: &mut Round) {
+        let Some(record) = self.records.get(&number) else { return };
+        let begin = self.begin_of(record, at);
+        let of = |queue: &super::Queue| queue.name == record.queue;
+        // Whoever sets the queues up has looked for those of all jobs.
+        let Some(queue) = self.setup.queues.iter().position(of) else { return };
         let job = self.new_handle(number);
-        let begin = self.begin_of(number);
         let Some(record) = self.records.get_mut(&number) else { return };
-        let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == record.queue) else {
-            return;
-        };
         record.stands = Stands::In;
+        record.handover = Some(self.setup.handover.ticks());
         let request = record.request(&self.setup, queue, at, begin);
         self.tied.remove(&number);
         if !record.after.is_empty() {

@@ -1,6 +1,8 @@
 //! What the engine is set up with.
 
-use miserly_core::{Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, Span, System};
+use miserly_core::{
+    Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Resources, Rule, Span, System,
+};
 use miserly_policies::Chosen;
 
 /// The machine and its queues, as the configuration has them.
@@ -59,15 +61,18 @@ impl Queue {
         self.policy.policy().name == "miser"
     }
 
-    /// Its policy over a ledger of these jobs.
+    /// Its policy over a ledger of these jobs; of a pool that has less than it should, if that is given.
     ///
     /// # Errors
     /// If the jobs hold more than the pool has.
     ///
     /// # Panics
     /// If the policy cannot run on such a machine, which the configuration has checked.
-    pub fn driver(&self, jobs: Vec<(JobId, Entry)>) -> Result<Driver, Rule> {
+    pub fn driver(&self, jobs: Vec<(JobId, Entry)>, capacity: Option<Resources>) -> Result<Driver, Rule> {
         let mut ledger = Ledger::restored(self.machine(), jobs)?;
+        if let Some(capacity) = capacity {
+            ledger = ledger.with_capacity(capacity)?;
+        }
         ledger.track();
         Ok(self.driver_over(ledger))
     }
@@ -85,7 +90,7 @@ impl Setup {
     /// # Errors
     /// None: an empty ledger holds nothing.
     pub fn system(&self) -> Result<System, Rule> {
-        let queues: Result<_, _> = self.queues.iter().map(|queue| queue.driver(vec![])).collect();
+        let queues: Result<_, _> = self.queues.iter().map(|queue| queue.driver(vec![], None)).collect();
         Ok(self.system_of(queues?))
     }
 

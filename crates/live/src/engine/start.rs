@@ -1,14 +1,16 @@
 //! The beginning of a daemon: all is as it is on disk.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
+use super::capacity::{Capacities, of};
 use super::cpus::Cpus;
 use super::prune::Pruning;
 use super::{
-    Action, Attempt, Counts, Engine, EngineError, Hands, JournalLine, Meanwhile, Record, Run, SavedEntry,
-    Setup, Stands, Turn,
+    Attempt, Counts, Engine, EngineError, Hands, JournalLine, Meanwhile, Record, Run, SavedEntry, Setup,
+    Stands, Turn,
 };
 use crate::clock::{Mark, Now};
 use crate::model::{Problem, ProblemCode, Unenforced};
@@ -25,6 +27,9 @@ pub struct About {
     pub owner: u32,
     /// What cannot be enforced.
     pub unenforced: Vec<Unenforced>,
+    /// The highest number that a job is known to have had, apart from what is written down of the next one, which may be lost or
+    /// old after damage; see [`highest`].
+    pub highest: i64,
     /// How the clock is to be found again; nothing, where it is not the machine's.
     pub mark: Option<Mark>,
 }
@@ -83,25 +88,25 @@ impl<H: Hands> Engine<H> {
     /// Takes up the work: what ended meanwhile has ended, a window that began is one, and what came due is started, first thing.
     ///
     /// # Errors
-    /// As [`turn`](Engine::turn).
+    /// As [`turn`](Engine::turn); and if what is to be written down finds no room: it can be called again then.
     pub fn begin(&mut self, now: Now, meanwhile: Meanwhile) -> Result<(), EngineError> {
         self.turn.lines.push(super::rounds::json(&JournalLine::began(
             now.ticks,
             now.wall.as_microsecond(),
             &self.setup,
         )));
-        let stopped = |record: &Record| {
-            let run = record.run.as_ref().filter(|run| run.stopped && run.ending.is_none())?;
-            Some((Attempt { job: record.number, nth: run.nth }, Action::Stop))
-        };
-        // Their shims may have let them go on, with no daemon there.
-        let stopped: Vec<_> = self.records.values().filter_map(stopped).collect();
-        self.turn.actions.extend(stopped);
         self.away(now, meanwhile)?;
+        self.fit_pools(now)?;
         self.retie(now)?;
+        self.tell_again(now.ticks);
         self.forget_told_ahead();
         self.tell_ahead();
-        self.write_down(now)?;
+        if let Err(error) = self.write_down(now) {
+            // Nothing has begun then.
+            self.turn = Turn::default();
+            self.reload()?;
+            return Err(error.into());
+        }
         self.carry_out(now);
         Ok(())
     }
@@ -115,6 +120,7 @@ impl<H: Hands> Engine<H> {
             self.over(now, at, attempt, &outcome, &mut round);
         }
         self.find_overdue(at, &mut round);
+        self.loosen(at, &mut round);
         self.note_begun(at, meanwhile.critical, &mut round);
         self.play(now, at, round)?;
         self.forget_begun(now)
@@ -135,7 +141,7 @@ impl<H: Hands> Engine<H> {
             self.cpus.take_these(cpus);
         }
         (self.records, self.system, self.numbers, self.handles) = (records, system, numbers, handles);
-        self.next_number = self.number_in("next_number")?.unwrap_or(1);
+        self.next_number = self.number_in("next_number")?.unwrap_or(1).max(self.about.highest + 1);
         self.last = Time::from_ticks(self.number_in("last")?.unwrap_or(0));
         self.draining = self.store.meta("draining")?.as_deref() == Some("true");
         let counts = self.store.meta("counts")?;
@@ -151,27 +157,37 @@ impl<H: Hands> Engine<H> {
         let mut records = BTreeMap::new();
         for row in self.store.live_jobs()? {
             let bad = |problem: Problem| EngineError::Record { job: row.number, problem: problem.message };
-            records.insert(row.number, record(&row).map_err(bad)?);
+            let mut record = record(&row).map_err(bad)?;
+            if record.is_in() {
+                // An earlier version did not write it down.
+                record.handover.get_or_insert(self.setup.handover.ticks());
+            }
+            records.insert(row.number, record);
         }
         let mut numbers = vec![];
         let mut handles = BTreeMap::new();
         let mut entries: Vec<Vec<(JobId, Entry)>> = self.setup.queues.iter().map(|_| vec![]).collect();
         for record in records.values() {
-            let Some(entry) = record.entry.as_ref().filter(|_| record.is_in()).map(SavedEntry::entry) else {
-                continue;
-            };
+            // Of jobs that are kept back, too: they enter it when their time comes.
             let place = self.setup.queues.iter().position(|queue| queue.name == record.queue);
             let queue = place.ok_or_else(|| EngineError::Record {
                 job: record.number,
                 problem: format!("its queue {:?} is in the configuration no longer", record.queue),
             })?;
+            let Some(entry) = record.entry.as_ref().filter(|_| record.is_in()).map(SavedEntry::entry) else {
+                continue;
+            };
             let job = JobId(u32::try_from(numbers.len()).unwrap_or(u32::MAX));
             numbers.push(Some(record.number));
             handles.insert(record.number, job);
             entries[queue].push((job, entry));
         }
+        let capacities = self.store.meta("capacities")?;
+        let capacities: Capacities =
+            capacities.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let driver = |(queue, entries): (&super::Queue, Vec<(JobId, Entry)>)| {
-            queue.driver(entries).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
+            let capacity = capacities.get(&queue.name).copied().map(of);
+            queue.driver(entries, capacity).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
         };
         let queues: Result<_, EngineError> = self.setup.queues.iter().zip(entries).map(driver).collect();
         Ok(Loaded { records, system: self.setup.system_of(queues?), numbers, handles })
@@ -190,6 +206,24 @@ pub fn attempts(store: &Store) -> Result<Vec<Attempt>, EngineError> {
         attempts.extend(record.run.map(|run| Attempt { job: record.number, nth: run.nth }));
     }
     Ok(attempts)
+}
+
+/// The highest number of a job that there is a trace of. The journal, which is long, is asked only where nothing says which number
+/// comes next.
+///
+/// # Errors
+/// If that cannot be read.
+pub fn highest(store: &Store) -> Result<i64, EngineError> {
+    let mut highest = store.highest_job()?;
+    if store.meta("next_number")?.is_none() {
+        store.journal(1, &mut |line| {
+            if let Ok(JournalLine::Round(round)) = serde_json::from_str(&line.body) {
+                highest = round.submitted.iter().map(|job| job.number).fold(highest, i64::max);
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(highest)
 }
 
 /// The record that a row of the store has.

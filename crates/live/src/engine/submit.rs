@@ -1,8 +1,11 @@
 //! Submissions.
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use miserly_core::{Effect, Kind, Request, Resources, Round, Span, System, Terms, Time};
+use miserly_launch::{Draft, OrderError};
 
 use super::asks::Asked;
 use super::effects::refusal;
@@ -14,6 +17,9 @@ use crate::service::{Caller, Reply};
 /// More jobs than anybody means in one array.
 const ARRAY_MOST: usize = 10_000;
 
+/// The bytes of an array's jobs together.
+const ARRAY_BYTES: usize = 256 << 20;
+
 impl<H: Hands> Engine<H> {
     pub(super) fn submit(&mut self, now: Now, caller: Caller, submission: &Submission) -> Asked {
         if self.draining {
@@ -22,19 +28,20 @@ impl<H: Hands> Engine<H> {
                 "the daemon accepts no new jobs (miserly drain --undo)",
             )));
         }
+        // What is due is played first: a job to come after may be over then.
+        let at = self.fresh(now)?;
         let records = match self.records_of(now, caller, submission) {
             Ok(records) => records,
             Err(problem) => return Ok(Err(problem)),
         };
         // All of an array or nothing: tried first where some could be refused.
         if records.len() > 1
-            && let Err(problem) = self.tried(now, &records)?
+            && let Err(problem) = self.tried(now, at, &records)?
         {
             return Ok(Err(problem));
         }
         let numbers: Vec<i64> = records.iter().map(|record| record.number).collect();
         self.next_number += i64::try_from(records.len()).unwrap_or(i64::MAX);
-        let at = self.fresh(now)?;
         let mut round = Round::default();
         for record in records {
             self.enter(at, record, &mut round);
@@ -54,11 +61,12 @@ impl<H: Hands> Engine<H> {
 
     /// What it would be promised, without a commitment.
     pub(super) fn quote(&mut self, now: Now, caller: Caller, submission: &Submission) -> Asked {
+        let at = self.fresh(now)?;
         let records = match self.records_of(now, caller, submission) {
             Ok(records) => records,
             Err(problem) => return Ok(Err(problem)),
         };
-        let tried = self.tried(now, &records)?;
+        let tried = self.tried(now, at, &records)?;
         Ok(tried.map(|windows| Reply::Quote(Quote { windows })))
     }
 
@@ -71,15 +79,18 @@ impl<H: Hands> Engine<H> {
         if !free {
             return;
         }
-        let knows =
-            self.setup.queues.iter().any(|q| q.name == self.records[&number].queue && q.knows_begin());
-        let record = &self.records[&number];
-        let due = record.back_until().is_some_and(|until| until <= at || knows);
-        if due || (!record.after.is_empty() && self.knows_ends_before(number)) {
+        if self.enters_at_once(&self.records[&number], at) {
             self.submit_record(at, number, round);
         } else {
             self.tied.insert(number);
         }
+    }
+
+    /// Whether a job that is not held is its policy's to know now: its begin has come, or is for the policy to heed.
+    fn enters_at_once(&self, record: &Record, at: Time) -> bool {
+        let knows = self.setup.queues.iter().any(|q| q.name == record.queue && q.knows_begin());
+        let due = record.begin_alone().is_some_and(|begin| begin <= at || knows);
+        due || (!record.after.is_empty() && self.knows_ends_before(record, at))
     }
 
     fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
@@ -95,19 +106,23 @@ impl<H: Hands> Engine<H> {
 
     /// What would come of these jobs in their queue as it is now.
     fn tried(
-        &mut self,
+        &self,
         now: Now,
+        at: Time,
         records: &[Record],
     ) -> Result<Result<Vec<Option<Window>>, Problem>, EngineError> {
-        let at = self.fresh(now)?;
         let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == records[0].queue) else {
             return Ok(Ok(vec![]));
         };
+        // What they have in common says whether they would be kept back, and none of them has a window then.
+        if !self.enters_at_once(&records[0], at) {
+            return Ok(Ok(vec![None; records.len()]));
+        }
         let mut trial = self.trial(queue);
         let mut round = Round::default();
         let base = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         for (handle, record) in (base..).zip(records) {
-            let begin = record.begin.map(Time::from_ticks);
+            let begin = self.begin_of(record, at);
             let request = record.request(&self.setup, 0, at, begin);
             round.submitted.push(miserly_core::Submission { job: miserly_core::JobId(handle), request });
         }
@@ -137,6 +152,7 @@ impl<H: Hands> Engine<H> {
 
     /// The jobs that a submission asks for, checked.
     fn records_of(&self, now: Now, caller: Caller, submission: &Submission) -> Result<Vec<Record>, Problem> {
+        self.may_submit(caller)?;
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
         let (time, memory) = check(queue, submission)?;
         let indexes: Vec<Option<u32>> = match submission.array {
@@ -145,6 +161,12 @@ impl<H: Hands> Engine<H> {
         };
         if indexes.is_empty() || indexes.len() > ARRAY_MOST {
             let told = format!("an array has 1 to {ARRAY_MOST} jobs");
+            return Err(Problem::with_field("array", told));
+        }
+        // Each job of it has its own row.
+        let bytes = serde_json::to_string(submission).map_or(0, |text| text.len());
+        if indexes.len() > 1 && bytes.saturating_mul(indexes.len()) > ARRAY_BYTES {
+            let told = "it is too large for so many jobs: have them run a script that is in a file";
             return Err(Problem::with_field("array", told));
         }
         for other in &submission.after {
@@ -164,6 +186,7 @@ impl<H: Hands> Engine<H> {
             queue: queue.name.clone(),
             submitted: now.wall.as_microsecond(),
             time: time.ticks(),
+            handover: None,
             memory,
             begin: submission.begin.map(|at| now.ticks_at(at).ticks()),
             deadline: submission.deadline.map(|at| now.ticks_at(at).ticks()),
@@ -180,42 +203,44 @@ impl<H: Hands> Engine<H> {
         Ok((first..).zip(indexes).map(record).collect())
     }
 
+    /// Whether jobs of this user run as this user: the launcher has no rights to run them as anybody but the daemon's.
+    fn may_submit(&self, caller: Caller) -> Result<(), Problem> {
+        if caller.uid == self.owner {
+            return Ok(());
+        }
+        let name = |uid| crate::users::name(uid);
+        let told = format!(
+            "this daemon runs jobs as {} only, and you are {}: have a daemon of your own",
+            name(self.owner),
+            name(caller.uid)
+        );
+        Err(problem(ProblemCode::Forbidden, told))
+    }
+
     fn queue_for(&self, caller: Caller, name: Option<&str>) -> Result<&Queue, Problem> {
-        let known =
-            || self.setup.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
-        let queue = match name {
-            None => self.setup.queues.first(),
-            Some(name) => self.setup.queues.iter().find(|queue| queue.name == name),
-        };
-        let queue = queue.ok_or_else(|| Problem {
-            code: ProblemCode::NotFound,
-            ..Problem::with_field("queue", format!("there is no such queue; there is {}", known()))
-        })?;
+        let first = self.setup.queues.first().map_or("", |queue| &queue.name);
+        let queue = self.queue_called(name.unwrap_or(first))?;
         if !queue.users.is_empty() && caller.uid != 0 && !queue.users.contains(&caller.uid) {
             let told = format!("queue {} is not yours to use", queue.name);
             return Err(Problem { code: ProblemCode::Forbidden, ..Problem::with_field("queue", told) });
         }
         Ok(queue)
     }
+
+    /// The queue of that name.
+    pub(super) fn queue_called(&self, name: &str) -> Result<&Queue, Problem> {
+        let known =
+            || self.setup.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
+        self.setup.queues.iter().find(|queue| queue.name == name).ok_or_else(|| Problem {
+            code: ProblemCode::NotFound,
+            ..Problem::with_field("queue", format!("there is no such queue; there is {}", known()))
+        })
+    }
 }
 
 /// The time and the memory, kilobytes, that a submission asks for, when all of it makes sense.
 fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem> {
-    if submission.command.is_empty() && submission.script.is_none() {
-        return Err(Problem::with_field("command", "there is nothing to run"));
-    }
-    if !submission.directory.is_absolute() {
-        return Err(Problem::with_field("directory", "the folder to run in is an absolute path"));
-    }
-    let nul = |text: &str| text.contains('\0');
-    if submission.command.iter().any(|arg| nul(arg))
-        || submission.environment.iter().any(|(name, value)| nul(name) || nul(value) || name.contains('='))
-    {
-        return Err(Problem::with_field(
-            "command",
-            "arguments and environment have no NUL, and names no '='",
-        ));
-    }
+    check_command(submission)?;
     let time = time_of(queue, submission.time)?;
     let most = queue.pool.most();
     if submission.cpus == 0 {
@@ -235,8 +260,35 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
     Ok((time, memory))
 }
 
+/// What the launcher would not run is refused here, before anything is promised.
+fn check_command(submission: &Submission) -> Result<(), Problem> {
+    let name = name_of(submission);
+    let variables = submission.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    let draft = Draft {
+        argv: submission.command.iter().map(OsStr::new).collect(),
+        has_script: submission.script.is_some(),
+        cwd: &submission.directory,
+        // Its name is told in its environment.
+        env: variables.chain([(OsStr::new("MISERLY_JOB_NAME"), OsStr::new(&name))]).collect(),
+        outputs: [&submission.output, &submission.error]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
+            .collect(),
+        umask: submission.umask,
+    };
+    let field = |error: &OrderError| match error {
+        OrderError::Relative(_) | OrderError::ZeroByte { what: "the working directory", .. } => "directory",
+        OrderError::Variable(_) | OrderError::ZeroByte { what: "in the environment,", .. } => "environment",
+        OrderError::ZeroByte { what: "the output file", .. } => "output",
+        OrderError::Range { .. } => "umask",
+        _ => "command",
+    };
+    draft.check().map_err(|error| Problem::with_field(field(&error), error.to_string()))
+}
+
 fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
-    let most = queue.most_time.unwrap_or(Span::from_ticks(i64::MAX / 8));
+    let most = most_time(queue);
     let Some(asked) = span_of(secs) else {
         return Err(Problem::with_field("time", "the time is a number of seconds above 0"));
     };
@@ -252,6 +304,11 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
         return Err(refused_field("time", told));
     }
     Ok(time)
+}
+
+/// For how long a job of the queue may run at most: not for so long that sums of times would pass the end of time.
+pub(super) fn most_time(queue: &Queue) -> Span {
+    queue.most_time.unwrap_or(Span::from_ticks(i64::MAX / 8))
 }
 
 /// So many seconds, to the tick; nothing, if they are no length of time.
@@ -287,7 +344,7 @@ impl Record {
         let terms = Terms {
             begin,
             // Its resources are kept a little longer than that, but it is over by then.
-            deadline: self.deadline.map(|at| Time::from_ticks(at) + setup.handover),
+            deadline: self.deadline.map(|at| Time::from_ticks(at) + self.handover(setup.handover)),
             in_window_only: self.submission.no_opportunistic || setup.early.is_none(),
             restartable: self.submission.restartable,
         };

@@ -55,10 +55,8 @@ impl<H: Hands> Engine<H> {
         let run = record.run.as_ref().filter(|run| run.ending.is_none() || run.critical);
         match (run, record.entry.as_ref().map(|entry| entry.entry().state)) {
             (Some(run), Some(State::Running { expected, .. })) => {
-                let end = match expected {
-                    Expected::At(end) => end - self.setup.handover,
-                    Expected::Overdue { since } => since - self.setup.handover,
-                };
+                let (Expected::At(end) | Expected::Overdue { since: end }) = expected;
+                let end = end - record.handover(self.setup.handover);
                 let start = now.wall_at(start);
                 Phase::Critical(Holding { start, end: now.wall_at(end), cpus: run.cpus.clone() })
             }

@@ -1,10 +1,12 @@
 //! The thread that sees to one attempt.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
-use miserly_launch::{Found, LaunchError, Reply, Shim, TellError, launch};
+use miserly_launch::{FindError, Found, LaunchError, Refusal, Reply, Shim, TellError, launch};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::OwnedFd;
 use tokio::sync::mpsc::UnboundedSender;
@@ -17,12 +19,21 @@ use crate::model::Failure;
 /// A shim that dies as it begins is tried again as long as its job has been started less often than this.
 const TRIES: u32 = 3;
 
+/// The first pause before something is tried again; each is twice as long as the one before.
+const FIRST: Duration = Duration::from_millis(100);
+/// The longest pause.
+const LONGEST: Duration = Duration::from_secs(5);
+
 /// How a thread begins.
 pub(super) enum Begin {
     /// By launching it.
     Launch(Box<Launch>),
+    /// By finding out what has become of it, which was not possible yet.
+    Find,
     /// With a shim that was found alive.
     Alive(Box<Shim>),
+    /// With a shim whose job nobody knows and which was told to end it: nothing is reported, and its folder goes.
+    Unknown(Box<Shim>),
     /// With nothing: it is over, and that was reported.
     Over,
 }
@@ -44,6 +55,8 @@ pub(super) struct Worker {
     orders: mpsc::Receiver<Action>,
     waker: Waker,
     reports: UnboundedSender<Input>,
+    /// What it was told while it could not do it yet.
+    put_off: Vec<Action>,
 }
 
 impl Worker {
@@ -56,15 +69,22 @@ impl Worker {
     ) -> io::Result<(mpsc::Sender<Action>, Waker)> {
         let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
         let (sender, orders) = mpsc::channel();
-        let worker = Worker { home, attempt, orders, waker: waker.clone(), reports };
+        let worker = Worker { home, attempt, orders, waker: waker.clone(), reports, put_off: vec![] };
         let name = format!("job {}.{}", attempt.job, attempt.nth);
         thread::Builder::new().name(name).stack_size(256 * 1024).spawn(move || worker.run(begin))?;
         Ok((sender, waker))
     }
 
-    fn run(self, begin: Begin) {
+    fn run(mut self, begin: Begin) {
         let shim = match begin {
+            // What is in the folder is another's, and so it stays: nothing there is adopted, or removed.
+            Begin::Launch(_) if self.folder().exists() => return self.report(self.taken()),
             Begin::Launch(launch) => self.launch(&launch),
+            Begin::Unknown(shim) => {
+                self.tend(*shim);
+                return super::remove(&self.folder());
+            }
+            Begin::Find => self.find_or_report(),
             Begin::Alive(shim) => Some(*shim),
             Begin::Over => None,
         };
@@ -75,27 +95,98 @@ impl Worker {
         self.wait_to_forget();
     }
 
-    fn launch(&self, wanted: &Launch) -> Option<Shim> {
+    fn folder(&self) -> PathBuf {
+        folder(&self.home.folder, self.attempt)
+    }
+
+    fn taken(&self) -> Outcome {
+        let message = format!("{} is there already", self.folder().display());
+        tracing::error!("job {} cannot be launched: {message}", self.attempt.job);
+        self.failed(message)
+    }
+
+    /// Launches it, again and again where the machine lacks something for now; until its window has lost more than the grace,
+    /// or it is told what only a job can do that runs. The engine sees then what is to become of it.
+    fn launch(&mut self, wanted: &Launch) -> Option<Shim> {
         let order = order::order(&self.home, self.attempt, wanted);
-        let folder = folder(&self.home.folder, self.attempt);
-        match launch(&self.home.exe, &folder, &order) {
-            Ok(shim) => Some(shim),
-            Err(error) => {
-                tracing::warn!("job {} cannot be launched: {error}", self.attempt.job);
-                // Whatever went wrong: what is certain is what is found.
-                match super::found(&self.home, self.attempt) {
-                    Ok(Found::Alive(shim)) => return Some(shim),
-                    Ok(Found::NeverRan) if self.may_try_again(&error) => self.report(Outcome::NeverRan),
-                    Ok(Found::NeverRan) | Err(_) => self.report(Outcome::Failed {
-                        at: self.home.clock.now(),
-                        why: Failure::System,
-                        message: error.to_string(),
-                    }),
-                    Ok(found) => self.report(outcome(&self.home, found)),
+        let latest = wanted.end.map(|_| self.home.clock.now() + wanted.grace);
+        let mut pause = FIRST;
+        loop {
+            let error = match launch(&self.home.exe, &self.folder(), &order) {
+                Ok(shim) => return Some(shim),
+                Err(error) => error,
+            };
+            tracing::warn!("job {} cannot be launched: {error}", self.attempt.job);
+            // Whatever went wrong: what is certain is what is found.
+            match self.found() {
+                Ok(Found::NeverRan) if passes(&error) => {}
+                Ok(Found::NeverRan) => {
+                    self.report(self.given_up(&error));
+                    return None;
                 }
+                Ok(Found::Alive(shim)) => return Some(shim),
+                other => {
+                    self.report(self.outcome(other));
+                    return None;
+                }
+            }
+            self.rest(&mut pause);
+            let ends = |action: &Action| matches!(action, Action::Kill { .. } | Action::Critical { .. });
+            if latest.is_some_and(|latest| self.home.clock.now() > latest) || self.put_off.iter().any(ends) {
+                self.report(Outcome::NeverRan);
+                return None;
+            }
+            // It was given up, so nothing will run in it.
+            super::remove(&self.folder());
+        }
+    }
+
+    /// What has become of it, once that can be told.
+    ///
+    /// # Errors
+    /// If a record of it is damaged, so that it can never be told.
+    fn found(&mut self) -> Result<Found, FindError> {
+        let mut pause = FIRST;
+        loop {
+            match super::found(&self.home, self.attempt) {
+                Err(error) if !super::is_final(&error) => {
+                    tracing::warn!("job {}: {error}", self.attempt.job);
+                    self.rest(&mut pause);
+                }
+                found => return found,
+            }
+        }
+    }
+
+    /// Its shim, if it is alive; else it is over, and that is reported.
+    fn find_or_report(&mut self) -> Option<Shim> {
+        match self.found() {
+            Ok(Found::Alive(shim)) => Some(shim),
+            other => {
+                self.report(self.outcome(other));
                 None
             }
         }
+    }
+
+    fn outcome(&self, found: Result<Found, FindError>) -> Outcome {
+        found.map_or_else(|error| self.failed(error.to_string()), |found| outcome(&self.home, found))
+    }
+
+    fn failed(&self, message: String) -> Outcome {
+        Outcome::Failed { at: self.home.clock.now(), why: Failure::System, message }
+    }
+
+    /// Waits, longer each time, and keeps what it is told meanwhile.
+    fn rest(&mut self, pause: &mut Duration) {
+        thread::sleep(*pause);
+        *pause = (*pause * 2).min(LONGEST);
+        self.put_off.extend(self.orders.try_iter());
+    }
+
+    /// A launch that failed for good, or by the death of its shim, which does not go on for ever.
+    fn given_up(&self, error: &LaunchError) -> Outcome {
+        if self.may_try_again(error) { Outcome::NeverRan } else { self.failed(error.to_string()) }
     }
 
     /// Whether it may have been an accident: the shim was killed before it began. That does not go on for ever.
@@ -104,7 +195,10 @@ impl Worker {
     }
 
     /// Does what it is told until the shim is gone.
-    fn tend(&self, mut shim: Shim) -> Outcome {
+    fn tend(&mut self, mut shim: Shim) -> Outcome {
+        for action in std::mem::take(&mut self.put_off) {
+            self.tell(&mut shim, action);
+        }
         loop {
             if gone(&shim, &self.waker) {
                 break;
@@ -121,16 +215,10 @@ impl Worker {
     }
 
     /// What became of an attempt whose shim left no end.
-    fn settle(&self, shim: Shim) -> Outcome {
+    fn settle(&mut self, shim: Shim) -> Outcome {
         drop(shim);
-        match super::found(&self.home, self.attempt) {
-            Ok(found) => outcome(&self.home, found),
-            Err(error) => Outcome::Failed {
-                at: self.home.clock.now(),
-                why: Failure::System,
-                message: error.to_string(),
-            },
-        }
+        let found = self.found();
+        self.outcome(found)
     }
 
     fn tell(&self, shim: &mut Shim, action: Action) {
@@ -151,9 +239,18 @@ impl Worker {
     fn wait_to_forget(&self) {
         while let Ok(action) = self.orders.recv() {
             if matches!(action, Action::Forget) {
-                return super::remove(&folder(&self.home.folder, self.attempt));
+                return super::remove(&self.folder());
             }
         }
+    }
+}
+
+/// Whether a launch failed for something that may be there later: room, memory, files or processes.
+fn passes(error: &LaunchError) -> bool {
+    match error {
+        LaunchError::Record(_) | LaunchError::Spawn { .. } | LaunchError::Unclear { .. } => true,
+        LaunchError::Refused(refusal) => matches!(refusal, Refusal::Begin { .. }),
+        LaunchError::Order(_) | LaunchError::Died { .. } => false,
     }
 }
 

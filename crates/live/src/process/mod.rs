@@ -7,11 +7,15 @@ mod attempt;
 
 mod order;
 
+mod files;
+
+mod sweep;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-use miserly_launch::{Found, Launcher, LostTo, Reply, Shim, Told, find};
+use miserly_launch::{FindError, Found, Launcher, LostTo, RecordError, Reply, Shim, Told, find};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::{Begin, Worker};
@@ -48,6 +52,7 @@ impl Processes {
         clock: BootClock,
         reports: UnboundedSender<Input>,
     ) -> Processes {
+        files::raise();
         let home = Home { folder, exe, clock, socket };
         Processes { home, reports, workers: BTreeMap::new(), wakers: BTreeMap::new() }
     }
@@ -65,6 +70,10 @@ impl Processes {
                 Ok(found) => {
                     over.push((*attempt, outcome(&self.home, found)));
                     self.employ(*attempt, Begin::Over);
+                }
+                Err(error) if !is_final(&error) => {
+                    tracing::warn!("job {} cannot be taken up yet: {error}", attempt.job);
+                    self.employ(*attempt, Begin::Find);
                 }
                 Err(error) => {
                     tracing::error!("job {} cannot be taken up: {error}", attempt.job);
@@ -155,8 +164,13 @@ fn folder(home: &Path, attempt: Attempt) -> PathBuf {
     home.join(format!("{}.{}", attempt.job, attempt.nth))
 }
 
-fn found(home: &Home, attempt: Attempt) -> Result<Found, miserly_launch::FindError> {
+fn found(home: &Home, attempt: Attempt) -> Result<Found, FindError> {
     find(&folder(&home.folder, attempt))
+}
+
+/// Whether it can never be told what has become of an attempt.
+fn is_final(error: &FindError) -> bool {
+    matches!(error, FindError::Record(RecordError::Damaged { .. }))
 }
 
 /// The window that an attempt is in, as its shim has it. A shim that does not answer has nothing to say.

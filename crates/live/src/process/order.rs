@@ -29,6 +29,7 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {
         limits: Limits {
             memory: (launch.memory > 0).then(|| launch.memory.saturating_mul(1024)),
             core: None,
+            files: super::files::before(),
         },
         nice: 0,
         mode: match launch.end {
@@ -119,6 +120,6 @@ fn boot_time(clock: BootClock, at: Time) -> BootTime {
     BootTime(clock.boot_time(at))
 }
 
-fn duration(span: Span) -> Duration {
+pub(super) fn duration(span: Span) -> Duration {
     Duration::from_micros(span.ticks().max(0).unsigned_abs())
 }

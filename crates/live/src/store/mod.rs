@@ -106,6 +106,14 @@ impl Store {
         read::job(&self.connection, number)
     }
 
+    /// The highest number of a job, whether it has ended or not; 0 where there is none.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn highest_job(&self) -> Result<i64, StoreError> {
+        read::highest_job(&self.connection)
+    }
+
     /// The jobs that have ended, by number: those that the filter admits, or all.
     ///
     /// # Errors

@@ -79,6 +79,12 @@ pub(super) fn ended_from(connection: &Connection, from: i64, most: u32) -> Resul
     collect(connection, &sql, params![from, most], true)
 }
 
+pub(super) fn highest_job(connection: &Connection) -> Result<i64, StoreError> {
+    let sql =
+        "SELECT coalesce(max(number), 0) FROM (SELECT number FROM live UNION ALL SELECT number FROM ended)";
+    Ok(connection.query_row(sql, [], |row| row.get(0))?)
+}
+
 pub(super) fn job(connection: &Connection, number: i64) -> Result<Option<Row>, StoreError> {
     for ended in [false, true] {
         let sql = format!("SELECT {JOB} FROM {} WHERE number = ?", rows::table(ended));

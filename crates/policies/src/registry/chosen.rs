@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use miserly_core::{Machine, Policy};
+use miserly_core::{Machine, Policy, Span};
 
 use super::domain::{NoValue, Value};
 use super::error::{PolicyError, nearest};
@@ -52,6 +52,12 @@ impl Chosen {
             _ => false,
         };
         !own_seed && self.args.iter().any(random)
+    }
+
+    /// How far ahead a window may lie when it is made, with its end, if the policy has such a bound.
+    pub fn horizon(&self) -> Option<Span> {
+        let bounded = self.policy.params.iter().any(|param| param.name == "horizon");
+        bounded.then(|| self.values(0).span("horizon")).filter(|horizon| *horizon < Span::MAX)
     }
 
     /// Makes the policy, ready for a driver. `seed` is for its random draws, if it has no seed of its own.

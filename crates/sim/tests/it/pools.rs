@@ -164,7 +164,8 @@ fn check_filling(now: Time, system: &System, filler: Filler) {
         let all = demand(&entry.request);
         let procs = all.cpus_count().min(idle.cpus_count());
         let fits = all.with(Kind::Cpus, procs).fits_in(&idle);
-        let runs = start > now + filler.lead && !entry.request.terms.in_window_only && fits;
+        let may = entry.request.terms.begin.is_none_or(|begin| begin <= now);
+        let runs = may && start > now + filler.lead && !entry.request.terms.in_window_only && fits;
         assert_eq!(
             entry.filling.procs,
             if runs { procs } else { 0 },
@@ -200,6 +201,33 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
             |at, procs| (Time::from_ticks(at), format!("Filled {{ job: JobId(2), procs: {procs} }}"));
         assert!([effect(4, 4), effect(9, 0)].iter().all(|told| fates[2].effects.contains(told)));
     }
+}
+
+/// Job 1 has the batch processors until 20; job 2 is promised 20, and may run on the others from 5 on, though nothing else
+/// happens then. An amendment at 2 lets it run at once, or not before 7.
+#[test]
+fn nobody_runs_ahead_of_its_earliest_start() {
+    let job = |(number, begin): (i64, Option<i64>)| {
+        let terms = Terms { begin: begin.map(Time::from_ticks), ..Terms::NONE };
+        let plain = Request::new(number, Time::ZERO, Span::from_ticks(20), Resources::cpus(4));
+        NaiveJob { request: Request { terms, ..plain }, runtime: ActualRuntime(Span::from_ticks(20)) }
+    };
+    let filler = Filler { lead: Span::TICK, machine: Resources::cpus(8) };
+    let begins = |changes: Vec<(Time, NaiveChange)>| {
+        let jobs = [(1, None), (2, Some(5))].map(job).into();
+        let steps = vec![(0, Resources::cpus(4))];
+        let script = NaivePool { steps, period: 24, horizon: None, jobs, changes };
+        let policy = Box::new(first_fit(&machine(&script), Span::MAX));
+        let fates = Play::of(&script, policy, BOTH[0]).filling(filler).run(|_, _| {});
+        let first = fates[1].effects.iter().find(|(_, effect)| effect.starts_with("Filled"));
+        first.map(|(at, _)| at.ticks())
+    };
+    let at_two =
+        |begin: Option<i64>| vec![(Time::from_ticks(2), NaiveChange::Begin(1, begin.map(Time::from_ticks)))];
+    assert_eq!(begins(vec![]), Some(5));
+    assert_eq!(begins(at_two(None)), Some(2));
+    assert_eq!(begins(at_two(Some(7))), Some(7));
+    assert_eq!(begins(at_two(Some(19))), None);
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use std::io::Write;
 
 use anyhow::{Context, bail};
 use miserly_live::config::default_state;
-use miserly_live::history::{Past, past};
+use miserly_live::history::{Past, past, procs};
 use miserly_report::AtomicFile;
 
 use crate::args::{ExportArgs, ExportFormat};
@@ -20,7 +20,11 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     if jobs.is_empty() {
         bail!("no job has ended in {}: there is nothing to export", state.display());
     }
-    let bytes = bytes(&jobs, args)?;
+    let procs = match args.procs {
+        Some(procs) => Some(procs),
+        None => procs(&state)?.and_then(|procs| u32::try_from(procs).ok()),
+    };
+    let bytes = bytes(&jobs, procs, args)?;
     match &args.output {
         None => std::io::stdout().lock().write_all(&bytes).context("cannot write to standard output"),
         Some(path) => {
@@ -33,9 +37,9 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     }
 }
 
-fn bytes(jobs: &[Past], args: &ExportArgs) -> anyhow::Result<Vec<u8>> {
+fn bytes(jobs: &[Past], procs: Option<u32>, args: &ExportArgs) -> anyhow::Result<Vec<u8>> {
     match args.format {
-        ExportFormat::Swf => Ok(swf::swf(jobs, args.procs)?),
+        ExportFormat::Swf => Ok(swf::swf(jobs, procs)?),
         ExportFormat::Csv => Ok(columns::table(jobs).csv()?),
         #[cfg(feature = "parquet")]
         ExportFormat::Parquet => Ok(columns::table(jobs).parquet()?),

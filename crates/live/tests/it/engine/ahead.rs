@@ -109,7 +109,9 @@ fn a_job_that_is_in_its_window_on_record_is_as_it_was() {
         10,
         Meanwhile { over: vec![], critical: vec![Critical { attempt, cpus: vec![0], end: seconds(50) }] },
     );
-    assert!(life.told(number).is_empty());
+    let told = life.told(number);
+    let [Action::Critical { cpus, end }, Action::Continue] = &told[..] else { panic!("{told:?}") };
+    assert!(*cpus == [0] && (end.ticks() - seconds(50).ticks()).abs() < 10, "{told:?}");
     let Phase::Critical(holding) = life.job(11, number).phase else { panic!("it runs") };
     assert_eq!(Life::second(holding.end), 50);
 }

@@ -1,6 +1,6 @@
 //! Processors that go offline, and come back.
 
-use miserly_live::engine::{Action, Input};
+use miserly_live::engine::{Action, Input, Meanwhile};
 use miserly_live::model::{Phase, ToldWhy, Why};
 
 use super::life::{HAND_OVER, Life, job, seconds};
@@ -81,4 +81,30 @@ fn who_needs_what_is_gone_waits_for_it() {
     );
     life.turn(30, vec![Input::Online(vec![0, 1])]);
     assert!(matches!(life.job(31, wide).phase, Phase::Critical(_)));
+}
+
+#[test]
+fn what_is_gone_is_gone_after_the_configuration_was_read_again_and_for_the_next_daemon() {
+    let (mut life, [.., waits]) = two_and_one();
+    life.turn(10, vec![Input::Online(vec![0])]);
+    let moved = start(&mut life, 11, waits);
+    life.reread(12);
+    assert_eq!((life.status(13).queues[0].cpus, start(&mut life, 13, waits)), (1, moved));
+    life.begin(14, Meanwhile::default());
+    assert_eq!((life.status(15).queues[0].cpus, start(&mut life, 15, waits)), (1, moved));
+    life.turn(20, vec![Input::Online(vec![0, 1])]);
+    assert_eq!(life.status(21).queues[0].cpus, 2);
+}
+
+#[test]
+fn a_job_that_starts_before_its_pool_has_shrunk_is_somewhere() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, job(2, 9));
+    let next = life.submit(1, job(2, 9));
+    life.end(8, first);
+    life.told(next);
+    // Both came to be known at once, and the start was due before.
+    life.turn(9, vec![Input::Online(vec![1])]);
+    let told = life.told(next);
+    assert!(matches!(&told[..], [Action::Critical { cpus, .. }] if *cpus == [1]), "{told:?}");
 }

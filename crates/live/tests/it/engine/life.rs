@@ -6,7 +6,9 @@ use std::rc::Rc;
 use jiff::Timestamp;
 use miserly_core::{Calendar, Filler, Kind, Resources, Span, Time};
 use miserly_live::clock::Now;
-use miserly_live::engine::{About, Action, Attempt, Engine, Hands, Input, Meanwhile, Outcome, Queue, Setup};
+use miserly_live::engine::{
+    About, Action, Attempt, Engine, EngineError, Hands, Input, Meanwhile, Outcome, Queue, Setup,
+};
 use miserly_live::model::{Exit, JobView, Problem, Status, Submission};
 use miserly_live::service::{Caller, Question, Reply};
 use miserly_live::store::Store;
@@ -29,7 +31,7 @@ fn span(seconds: i64) -> Span {
 /// What hands were told, in order.
 type Told = Rc<RefCell<Vec<(Attempt, Action)>>>;
 
-struct Notes(Told);
+pub(crate) struct Notes(Told);
 
 impl Hands for Notes {
     fn act(&mut self, attempt: Attempt, action: Action) {
@@ -40,7 +42,7 @@ impl Hands for Notes {
 /// A daemon's life without a daemon. Seconds begin with the state.
 pub(crate) struct Life {
     folder: TempDir,
-    setup: Setup,
+    pub(crate) setup: Setup,
     engine: Option<Engine<Notes>>,
     told: Told,
 }
@@ -54,15 +56,7 @@ impl Life {
     /// The same with another policy.
     pub(crate) fn of_policy(policy: &str, pool: u64, machine: u32) -> Life {
         let amount = Resources::cpus(pool).with(Kind::Memory, MEMORY);
-        let queue = Queue {
-            name: "batch".into(),
-            policy: policy.parse().unwrap(),
-            pool: Calendar::constant(amount),
-            default_time: None,
-            most_time: None,
-            default_memory: 1,
-            users: vec![],
-        };
+        let queue = Queue { pool: Calendar::constant(amount), ..queue("batch", policy) };
         let whole = Resources::cpus(machine.into()).with(Kind::Memory, MEMORY);
         let setup = Setup {
             queues: vec![queue],
@@ -79,9 +73,14 @@ impl Life {
         life
     }
 
+    /// The configuration is read again, and is the same.
+    pub(crate) fn reread(&mut self, second: i64) {
+        let setup = self.setup.clone();
+        self.engine.as_mut().unwrap().set_up(Life::now(second), setup).unwrap().unwrap();
+    }
+
     fn now(second: i64) -> Now {
-        let wall = Timestamp::from_second(1_000_000_000 + second).unwrap();
-        Now { ticks: seconds(second), wall }
+        Now { ticks: seconds(second), wall: wall(second) }
     }
 
     /// The wall time of an instant, as second of this life.
@@ -89,20 +88,33 @@ impl Life {
         at.as_second() - 1_000_000_000
     }
 
+    /// From the next daemon on resources are kept so long after the end of a window.
+    pub(crate) fn hand_over(&mut self, seconds: i64) {
+        self.setup.handover = span(seconds);
+    }
+
     /// A daemon begins, and the one before it is gone as if it had been killed.
     pub(crate) fn begin(&mut self, second: i64, meanwhile: Meanwhile) {
+        let mut engine = self.opened(second).unwrap();
+        engine.begin(Life::now(second), meanwhile).unwrap();
+        self.engine = Some(engine);
+    }
+
+    /// The engine of another daemon, which has not begun yet, if what is on disk lets it.
+    pub(crate) fn opened(&mut self, second: i64) -> Result<Engine<Notes>, EngineError> {
         self.engine = None;
         self.told.borrow_mut().clear();
         let (store, notes) = (Store::open(self.folder.path()).unwrap(), Notes(Rc::clone(&self.told)));
-        let (about, now) = (About::default(), Life::now(second));
-        let mut engine = Engine::open(self.setup.clone(), about, store, notes, now).unwrap();
-        engine.begin(now, meanwhile).unwrap();
-        self.engine = Some(engine);
+        Engine::open(self.setup.clone(), About::default(), store, notes, Life::now(second))
     }
 
     /// Time passes, and this happens.
     pub(crate) fn turn(&mut self, second: i64, inputs: Vec<Input>) {
-        self.engine.as_mut().unwrap().turn(Life::now(second), inputs).unwrap();
+        self.turn_at(Life::now(second), inputs);
+    }
+
+    pub(crate) fn turn_at(&mut self, now: Now, inputs: Vec<Input>) {
+        self.engine.as_mut().unwrap().turn(now, inputs).unwrap();
     }
 
     pub(crate) fn ask(&mut self, second: i64, question: Question) -> Result<Reply, Problem> {
@@ -159,4 +171,27 @@ pub(crate) fn job(cpus: u64, time: u32) -> Submission {
         no_opportunistic: true,
         ..Submission::default()
     }
+}
+
+/// The same, where it may run ahead of its window.
+pub(crate) fn early(cpus: u64, time: u32) -> Submission {
+    Submission { no_opportunistic: false, ..job(cpus, time) }
+}
+
+/// A queue with an empty pool.
+pub(crate) fn queue(name: &str, policy: &str) -> Queue {
+    Queue {
+        name: name.into(),
+        policy: policy.parse().unwrap(),
+        pool: Calendar::constant(Resources::cpus(0)),
+        default_time: None,
+        most_time: None,
+        default_memory: 1,
+        users: vec![],
+    }
+}
+
+/// The wall time of a second of a life.
+pub(crate) fn wall(second: i64) -> Timestamp {
+    Timestamp::from_second(1_000_000_000 + second).unwrap()
 }

@@ -6,4 +6,14 @@ mod ahead;
 
 mod suspended;
 
+mod after;
+
+mod due;
+
+mod queues;
+
+mod refusals;
+
+mod again;
+
 mod life;

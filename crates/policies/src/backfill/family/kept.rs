@@ -165,6 +165,9 @@ impl Kept {
         let place = self.places.get(job)?;
         let reserved = (place.at, place.span, &place.placement);
         let from = earliest(desk.ledger().request(job), desk.now());
+        if from >= place.at {
+            return None;
+        }
         let demand = demand(desk.ledger(), job);
         if let Some(hosts) = self.plan.hosts_alone(news) {
             return self.plan.earlier_on(from, &demand, reserved, hosts);
@@ -196,7 +199,10 @@ impl Kept {
             let Some(place) = self.places.get(job).cloned() else { continue };
             let request = desk.ledger().request(job);
             let from = at.max(earliest(request, desk.now()));
-            let found = if self.plan.holds(from, place.span, &place.placement) {
+            let found = if from == Time::MAX {
+                // Nobody knows yet when it may begin.
+                None
+            } else if self.plan.holds(from, place.span, &place.placement) {
                 Some((from, place.placement.clone()))
             } else {
                 self.plan.earliest_from(from, Time::MAX, place.span, &demand(desk.ledger(), job))

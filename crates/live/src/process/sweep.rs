@@ -1,0 +1,56 @@
+//! Folders of attempts that nobody knows: a crash lost the word to remove them, or damage lost their jobs.
+
+use miserly_core::Span;
+use miserly_launch::{Cause, Found, Shim, Told};
+
+use super::attempt::Begin;
+use super::{Processes, folder, found, order, remove};
+use crate::engine::Attempt;
+
+impl Processes {
+    /// Sees to the attempts that have a folder and are none of these. Nobody knows of a window for them, so those that run are
+    /// ended, with so much grace, and their folders go. Returns the highest number of a job that has a folder, 0 where there is
+    /// none: the name of a folder that is there must not be given again.
+    ///
+    /// # Errors
+    /// If the folders cannot be listed.
+    pub fn sweep(&mut self, known: &[Attempt], grace: Span) -> std::io::Result<i64> {
+        let mut highest = 0;
+        for entry in std::fs::read_dir(&self.home.folder)? {
+            let Some(attempt) = entry?.file_name().to_str().and_then(attempt_of) else { continue };
+            highest = highest.max(attempt.job);
+            if !known.contains(&attempt) {
+                self.settle_unknown(attempt, grace);
+            }
+        }
+        Ok(highest)
+    }
+
+    fn settle_unknown(&mut self, attempt: Attempt, grace: Span) {
+        let path = folder(&self.home.folder, attempt);
+        match found(&self.home, attempt) {
+            Ok(Found::Alive(shim)) => {
+                tracing::warn!("{}: nobody knows its job, which runs; it is ended", path.display());
+                let begin = Begin::Unknown(end(attempt, shim, grace));
+                self.employ(attempt, begin);
+            }
+            Ok(_) => remove(&path),
+            Err(error) => tracing::error!("{}: nobody knows its job: {error}", path.display()),
+        }
+    }
+}
+
+/// Tells a shim to end its job.
+fn end(attempt: Attempt, mut shim: Shim, grace: Span) -> Box<Shim> {
+    let kill = Told::Kill { grace: order::duration(grace), cause: Cause::User };
+    if let Err(error) = shim.tell(&kill) {
+        tracing::warn!("job {}: {kill:?} failed: {error}", attempt.job);
+    }
+    Box::new(shim)
+}
+
+/// The attempt that has a folder of this name.
+fn attempt_of(name: &str) -> Option<Attempt> {
+    let (job, nth) = name.split_once('.')?;
+    Some(Attempt { job: job.parse().ok()?, nth: nth.parse().ok()? })
+}
