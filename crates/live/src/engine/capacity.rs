@@ -35,9 +35,10 @@ impl<H: Hands> Engine<H> {
     fn leave_lost_cpus(&mut self) {
         for number in self.running.clone() {
             let end = self.expected_end(number).map(|end| end - self.setup.handover);
-            let Some(run) = self.records.get_mut(&number).and_then(|record| record.run.as_mut()) else {
-                continue;
-            };
+            let Some(record) = self.records.get_mut(&number) else { continue };
+            // A queue's own policy decides which processors its jobs have; the kernel has moved it meanwhile.
+            let own = self.cpus.has_own(&record.queue);
+            let Some(run) = record.run.as_mut().filter(|_| !own) else { continue };
             if !self.cpus.lacks_any(&run.cpus) {
                 continue;
             }

@@ -1,25 +1,46 @@
 //! Which processors are whose, by number.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use miserly_core::PeSet;
+
+use super::Setup;
 
 /// The processors for jobs, and those that nobody has in a window.
 #[derive(Clone, Debug)]
 pub(super) struct Cpus {
+    /// Those that no queue has for itself.
     all: BTreeSet<u32>,
     free: BTreeSet<u32>,
+    /// Those of queues whose policy decides which of them a job has: its ledger knows which are free.
+    own: BTreeMap<String, Vec<u32>>,
     /// Those that are online, jobs' or not; all, as long as nobody says.
     online: Option<BTreeSet<u32>>,
 }
 
 impl Cpus {
-    pub(super) fn new(all: &[u32]) -> Cpus {
-        let all: BTreeSet<u32> = all.iter().copied().collect();
-        Cpus { free: all.clone(), all, online: None }
+    pub(super) fn new(setup: &Setup) -> Cpus {
+        let own = setup.own_cpus();
+        let mut all: BTreeSet<u32> = setup.cpus.iter().copied().collect();
+        all.retain(|cpu| !own.values().flatten().any(|one| one == cpu));
+        Cpus { free: all.clone(), all, own, online: None }
     }
 
     /// These for jobs, all free, on the same machine.
-    pub(super) fn anew(&self, all: &[u32]) -> Cpus {
-        Cpus { online: self.online.clone(), ..Cpus::new(all) }
+    pub(super) fn anew(&self, setup: &Setup) -> Cpus {
+        Cpus { online: self.online.clone(), ..Cpus::new(setup) }
+    }
+
+    /// Those of a queue's own that its policy calls so.
+    pub(super) fn named(&self, queue: &str, pes: &PeSet) -> Vec<u32> {
+        let own = self.own.get(queue).map(Vec::as_slice).unwrap_or_default();
+        let numbers = pes.ranges().iter().flat_map(|(low, high)| *low..=*high);
+        numbers.filter_map(|pe| own.get(usize::try_from(pe).ok()?)).copied().collect()
+    }
+
+    /// Whether a queue has processors of its own.
+    pub(super) fn has_own(&self, queue: &str) -> bool {
+        self.own.contains_key(queue)
     }
 
     /// All of them: where whoever runs early may run.

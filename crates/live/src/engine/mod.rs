@@ -56,7 +56,8 @@ pub use journal::{
 };
 pub use record::{Ending, Record, Run, Stands, ToldAhead, ToldAt};
 pub use saved::{SavedBroken, SavedEntry, SavedRequest};
-pub use setup::{Queue, Setup};
+use setup::Learned;
+pub use setup::{Queue, Setup, Tallies};
 pub use start::{About, attempts};
 
 use self::cpus::Cpus;
@@ -258,9 +259,19 @@ impl<H: Hands> Engine<H> {
             ("last".into(), self.last.ticks().to_string()),
             ("draining".into(), self.draining.to_string()),
             ("counts".into(), serde_json::to_string(&self.counts).unwrap_or_default()),
+            ("tallies".into(), serde_json::to_string(&self.learned()).unwrap_or_default()),
         ];
         let meta = meta.into_iter().chain(self.clock_mark(now)).collect();
         self.store.commit(&Batch { lines: std::mem::take(&mut self.turn.lines), rows, meta })
+    }
+
+    /// What the policies have learned.
+    fn learned(&self) -> Learned {
+        let of = |queue: &miserly_core::Driver| {
+            queue.ledger().tallies().iter().map(|tally| (tally.count, tally.sum)).collect::<Vec<_>>()
+        };
+        let all = self.setup.queues.iter().zip(self.system.queues());
+        all.map(|(setup, queue)| (setup.name.clone(), of(queue))).filter(|(_, of)| !of.is_empty()).collect()
     }
 
     fn row(record: &Record) -> Row {

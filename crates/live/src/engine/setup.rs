@@ -1,6 +1,10 @@
 //! What the engine is set up with.
 
-use miserly_core::{Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, Span, System};
+use std::collections::BTreeMap;
+
+use miserly_core::{
+    Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, Span, System, Tally,
+};
 use miserly_policies::Chosen;
 
 /// The machine and its queues, as the configuration has them.
@@ -23,6 +27,12 @@ pub struct Setup {
     /// So long jobs that have ended are remembered; none, for ever.
     pub keep_history: Option<Span>,
 }
+
+/// What a policy has added up of jobs that are gone, as it is written down: counts and sums.
+pub type Tallies = Vec<(u64, u128)>;
+
+/// What the policy of each queue has added up, by name.
+pub(super) type Learned = BTreeMap<String, Tallies>;
 
 /// A queue.
 #[derive(Clone, Debug)]
@@ -59,15 +69,24 @@ impl Queue {
         self.policy.policy().name == "miser"
     }
 
-    /// Its policy over a ledger of these jobs.
+    /// Whether its policy decides which processors a job has.
+    ///
+    /// # Panics
+    /// As [`driver`](Queue::driver).
+    pub fn names_pes(&self) -> bool {
+        self.policy.build(&self.machine(), 0).expect("the configuration was checked").names_pes()
+    }
+
+    /// Its policy over a ledger of these jobs, with what it has learned.
     ///
     /// # Errors
     /// If the jobs hold more than the pool has.
     ///
     /// # Panics
     /// If the policy cannot run on such a machine, which the configuration has checked.
-    pub fn driver(&self, jobs: Vec<(JobId, Entry)>) -> Result<Driver, Rule> {
-        let mut ledger = Ledger::restored(self.machine(), jobs)?;
+    pub fn driver(&self, jobs: Vec<(JobId, Entry)>, learned: Tallies) -> Result<Driver, Rule> {
+        let tallies = learned.into_iter().map(|(count, sum)| Tally { count, sum }).collect();
+        let mut ledger = Ledger::restored(self.machine(), jobs)?.with_tallies(tallies);
         ledger.track();
         Ok(self.driver_over(ledger))
     }
@@ -80,12 +99,25 @@ impl Queue {
 }
 
 impl Setup {
+    /// The processors of each queue whose policy decides which of them a job has: the highest, for the first such queue. What that
+    /// policy calls 0 is the first of these. The others share what is left.
+    pub(crate) fn own_cpus(&self) -> BTreeMap<String, Vec<u32>> {
+        let mut left = self.cpus.clone();
+        left.sort_unstable();
+        let mut own = BTreeMap::new();
+        for queue in self.queues.iter().filter(|queue| queue.names_pes()) {
+            let wanted = usize::try_from(queue.pool.most().cpus_count()).unwrap_or(usize::MAX);
+            own.insert(queue.name.clone(), left.split_off(left.len().saturating_sub(wanted)));
+        }
+        own
+    }
+
     /// All queues, with nobody in them.
     ///
     /// # Errors
     /// None: an empty ledger holds nothing.
     pub fn system(&self) -> Result<System, Rule> {
-        let queues: Result<_, _> = self.queues.iter().map(|queue| queue.driver(vec![])).collect();
+        let queues: Result<_, _> = self.queues.iter().map(|queue| queue.driver(vec![], vec![])).collect();
         Ok(self.system_of(queues?))
     }
 

@@ -6,6 +6,7 @@ use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
 use super::cpus::Cpus;
 use super::prune::Pruning;
+use super::setup::Learned;
 use super::{
     Action, Attempt, Counts, Engine, EngineError, Hands, JournalLine, Meanwhile, Record, Run, SavedEntry,
     Setup, Stands, Turn,
@@ -50,7 +51,7 @@ impl<H: Hands> Engine<H> {
         now: Now,
     ) -> Result<Engine<H>, EngineError> {
         let system = setup.system().map_err(|_| EngineError::Pool { queue: String::new() })?;
-        let cpus = Cpus::new(&setup.cpus);
+        let cpus = Cpus::new(&setup);
         let mut engine = Engine {
             setup,
             unenforced: about.unenforced.clone(),
@@ -130,7 +131,7 @@ impl<H: Hands> Engine<H> {
         let tied =
             |record: &&Record| record.stands == (Stands::Back { held: false }) || !record.after.is_empty();
         self.tied = records.values().filter(tied).map(|record| record.number).collect();
-        self.cpus = self.cpus.anew(&self.setup.cpus);
+        self.cpus = self.cpus.anew(&self.setup);
         for Run { cpus, .. } in records.values().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(cpus);
         }
@@ -170,8 +171,11 @@ impl<H: Hands> Engine<H> {
             handles.insert(record.number, job);
             entries[queue].push((job, entry));
         }
+        let tallies = self.store.meta("tallies")?;
+        let tallies: Learned = tallies.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let driver = |(queue, entries): (&super::Queue, Vec<(JobId, Entry)>)| {
-            queue.driver(entries).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
+            let learned = tallies.get(&queue.name).cloned().unwrap_or_default();
+            queue.driver(entries, learned).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
         };
         let queues: Result<_, EngineError> = self.setup.queues.iter().zip(entries).map(driver).collect();
         Ok(Loaded { records, system: self.setup.system_of(queues?), numbers, handles })
