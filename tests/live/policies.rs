@@ -184,3 +184,57 @@ fn what_no_process_can_do_is_refused_by_the_check() {
     let checked = miserly(&["daemon", "--check", &daemon.path("daemon.toml").to_string_lossy()]);
     assert!(checked.status.success(), "{checked:?}");
 }
+
+/// Where a job has written its processors, each time it looked.
+fn seen_on(daemon: &Daemon) -> Vec<String> {
+    let text = fs::read_to_string(daemon.path("on-cpus")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Says on which processors it is, now and when it was let go on; then it exits with 7.
+const LOOKS: &str = "look() { grep Cpus_allowed_list /proc/self/status >> on-cpus; }; echo $$ > pid; look; while [ ! -e go ]; do sleep 0.05; done; look; exit 7";
+
+/// A queue of its own for selective suspension, which looks every second.
+fn selective() -> String {
+    queue("ss(sf=1.5, period=1s)")
+}
+
+#[test]
+fn a_long_job_is_suspended_for_a_short_one_and_comes_back_to_its_processors() {
+    let daemon = Daemon::new(&selective());
+    let long = daemon.submit(&wide(&daemon, LOOKS, 600.0));
+    let pid = daemon.pid_in("pid");
+    let short =
+        daemon.submit(&wide(&daemon, "touch here; while [ ! -e on ]; do sleep 0.05; done; exit 3", 4.0));
+    until("the short one runs", SOON, || daemon.path("here").exists().then_some(()));
+    until("the long one is stopped", SOON, || is_stopped(pid).then_some(()));
+    assert_eq!((state(&daemon.job(long)), state(&daemon.job(short))), ("suspended", "critical"));
+    fs::write(daemon.path("on"), "").expect("a file");
+    assert_eq!(exit_of(&daemon.wait(short)), Exit::Code(3));
+    until("the long one goes on", SOON, || (!is_stopped(pid)).then_some(()));
+    fs::write(daemon.path("go"), "").expect("a file");
+    let ended = daemon.wait(long);
+    assert_eq!((exit_of(&ended), ended.attempts), (Exit::Code(7), 1));
+    let seen = seen_on(&daemon);
+    assert!(seen.len() == 2 && seen[0] == seen[1], "{seen:?}");
+}
+
+#[test]
+fn a_daemon_that_is_killed_while_a_job_is_suspended_forgets_nothing() {
+    let mut daemon = Daemon::new(&selective());
+    let long = daemon.submit(&wide(&daemon, LOOKS, 600.0));
+    let pid = daemon.pid_in("pid");
+    let short =
+        daemon.submit(&wide(&daemon, "touch here; while [ ! -e on ]; do sleep 0.05; done; exit 3", 30.0));
+    until("the long one is stopped", SOON, || is_stopped(pid).then_some(()));
+    daemon.kill();
+    daemon.start();
+    assert_eq!(state(&daemon.job(short)), "critical");
+    assert!(matches!(state(&daemon.job(long)), "suspended"));
+    fs::write(daemon.path("on"), "").expect("a file");
+    fs::write(daemon.path("go"), "").expect("a file");
+    assert_eq!(exit_of(&daemon.wait(short)), Exit::Code(3));
+    assert_eq!(exit_of(&daemon.wait(long)), Exit::Code(7));
+    daemon.wait_for_all();
+    assert!(stopped(&daemon).is_empty());
+}

@@ -32,6 +32,21 @@ fn a_life_under_conservative_is_played_again() {
     live_and_play_again("conservative", 3);
 }
 
+#[test]
+fn a_life_under_selective_suspension_is_played_again() {
+    live_and_play_again("ss(sf=1.2, period=1s)", 4);
+}
+
+#[test]
+fn a_life_under_tunable_selective_suspension_is_played_again() {
+    live_and_play_again("tss(sf=1.2, period=1s)", 5);
+}
+
+#[test]
+fn a_life_under_immediate_slices_is_played_again() {
+    live_and_play_again("is(slice=1s)", 6);
+}
+
 /// Lives with a kill in the middle, and compares; then compares with a life that was not so, which must be seen.
 fn live_and_play_again(policy: &str, seed: u64) {
     let mut daemon = Daemon::of_policy(policy);

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use miserly_core::{
-    Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Kind, Ledger, Machine,
-    Request, Resources, Span, System, Time,
+    Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, Machine, Request,
+    Resources, Span, System, Tally, Time,
 };
 use miserly_live::config::{Configuration, Machine as Here};
-use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine};
+use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
 use miserly_policies::Chosen;
 use miserly_sim::{Outside, Past, Ran, replay_over};
@@ -113,7 +113,7 @@ fn compare(lived: &Lived) -> anyhow::Result<Played> {
                 before
             }
         };
-    let came = replay_over(system(first, |_| Ok((vec![], None)))?, past(rounds, changes), &mut change)?;
+    let came = replay_over(system(first, |_| Ok(Contents::default()))?, past(rounds, changes), &mut change)?;
     if let Some(problem) = problem {
         return Err(problem);
     }
@@ -144,7 +144,7 @@ fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<Syste
     system(began, |queue| {
         let place = place(&queue.name).and_then(|place| u32::try_from(place).ok());
         let found = before.queues().iter().find(|old| old.ledger().machine().hosts()[0].name == queue.name);
-        let Some(ledger) = found.map(Driver::ledger) else { return Ok((vec![], None)) };
+        let Some(ledger) = found.map(Driver::ledger) else { return Ok(Contents::default()) };
         // What a pool lacks, it lacks as long as it is the same pool.
         let same = last.queues.iter().any(|old| old.name == queue.name && old.pool == queue.pool);
         let capacity = Some(ledger.machine().capacity()).filter(|_| same);
@@ -153,24 +153,35 @@ fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<Syste
             let entry = ledger.entry(job).clone();
             (job, Entry { request: Request { queue: place, ..entry.request }, ..entry })
         };
-        Ok((jobs.map(entry).collect(), capacity))
+        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, tallies: ledger.tallies().to_vec() })
     })
 }
 
-/// The jobs of a queue, and what its pool has, if not all.
-type Filled = (Vec<(JobId, Entry)>, Option<Resources>);
+/// What is in a queue.
+#[derive(Default)]
+struct Contents {
+    jobs: Vec<(JobId, Entry)>,
+    /// What its pool has, if not all.
+    capacity: Option<Resources>,
+    /// What its policy has added up.
+    tallies: Vec<Tally>,
+}
 
-/// The queues as they were, with these jobs in each.
-fn system(began: &Began, jobs: impl Fn(&QueueLine) -> anyhow::Result<Filled>) -> anyhow::Result<System> {
+/// The queues as they were, with this in each.
+fn system(
+    began: &Began,
+    contents: impl Fn(&QueueLine) -> anyhow::Result<Contents>,
+) -> anyhow::Result<System> {
     let queue = |queue: &QueueLine| -> anyhow::Result<Driver> {
         let machine = machine(queue)?;
         let policy: Chosen = queue.policy.parse()?;
         let policy = policy.build(&machine, 0)?;
-        let (jobs, capacity) = jobs(queue)?;
+        let Contents { jobs, capacity, tallies } = contents(queue)?;
         let ledger = Ledger::restored(machine, jobs).and_then(|ledger| match capacity {
             Some(capacity) => ledger.with_capacity(capacity),
             None => Ok(ledger),
         });
+        let ledger = ledger.map(|ledger| ledger.with_tallies(tallies));
         let ledger =
             ledger.map_err(|rule| anyhow!("queue {}: its jobs do not fit in it: {rule:?}", queue.name))?;
         Ok(Driver::new(ledger, policy, Instants::Batch))
@@ -178,22 +189,19 @@ fn system(began: &Began, jobs: impl Fn(&QueueLine) -> anyhow::Result<Filled>) ->
     let system = System::new(began.queues.iter().map(queue).collect::<Result<_, _>>()?);
     Ok(match began.early {
         Some(early) => {
-            system.filling(Filler { lead: Span::from_ticks(early.lead), machine: of(early.machine) })
+            system.filling(Filler { lead: Span::from_ticks(early.lead), machine: resources(early.machine) })
         }
         None => system,
     })
 }
 
-fn of(amounts: [u64; 4]) -> Resources {
-    Kind::ALL.into_iter().zip(amounts).fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount))
-}
-
 fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
     let [(first, amounts), ..] = queue.pool[..] else { bail!("queue {} has no pool", queue.name) };
     let Some(again) = queue.again else {
-        return Ok(Machine::of(vec![Host { name: queue.name.clone(), capacity: of(amounts) }]));
+        return Ok(Machine::of(vec![Host { name: queue.name.clone(), capacity: resources(amounts) }]));
     };
-    let steps = queue.pool.iter().map(|(at, amounts)| (Span::from_ticks(at - first), of(*amounts))).collect();
+    let steps =
+        queue.pool.iter().map(|(at, amounts)| (Span::from_ticks(at - first), resources(*amounts))).collect();
     let calendar = Calendar::repeating(Time::from_ticks(first), Span::from_ticks(again - first), steps);
     ensure!(calendar.is_some(), "the pool of queue {} makes no calendar", queue.name);
     Ok(calendar.map_or_else(|| Machine::plain(1), |calendar| Machine::pool(queue.name.clone(), calendar)))
@@ -236,7 +244,7 @@ fn outside(
 ) -> Option<Outside> {
     let fault = match round.capacity {
         _ if round.away => Some(Fault::Away),
-        Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: of(amounts) }),
+        Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
         None => None,
     };
     let amended = |line: &miserly_live::engine::AmendedLine| match line.estimate {

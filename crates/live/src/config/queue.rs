@@ -12,6 +12,8 @@ use super::{people, units};
 const POLICY: &str = "miser";
 
 /// A parameter with which a policy decides what no process can do, and why.
+const OVERHEAD: &str = "overhead: a stopped process keeps its memory";
+
 const KEEP_WORK: &str = "keep_work=true: a process that is taken off the machine loses what it has done";
 
 /// Policies whose decisions are not those of processes on one machine, and why.
@@ -108,11 +110,13 @@ fn policy(queue: &QueueFile, pool: &Week) -> Result<Chosen, Problem> {
     if let Some((name, why)) = NOT_LIVE.iter().find(|(name, _)| *name == policy.policy().name) {
         return Err(wrong(format!("policy {name}: {why}; it runs in simulations only")));
     }
-    if policy.to_string().contains("keep_work=true") {
-        return Err(wrong(format!(
-            "policy {}: {KEEP_WORK}; it runs in simulations only",
-            policy.policy().name
-        )));
+    for (parameter, why) in [("keep_work=true", KEEP_WORK), ("overhead=write", OVERHEAD)] {
+        if policy.to_string().contains(parameter) {
+            return Err(wrong(format!(
+                "policy {}: {why}; it runs in simulations only",
+                policy.policy().name
+            )));
+        }
     }
     let machine = pool.machine(queue.name.get_ref(), Time::ZERO);
     policy.build(&machine, 0).map_err(|error| wrong(format!("policy: {error}")))?;

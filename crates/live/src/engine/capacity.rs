@@ -1,32 +1,11 @@
 //! What the machine has, when that changes under the jobs.
 
-use std::collections::BTreeMap;
-
 use miserly_core::{Fault, Kind, Resources, Round};
 
 use super::{Action, Attempt, Engine, EngineError, Hands};
 use crate::clock::Now;
 
-/// What pools have that lack something, by queue.
-pub(super) type Capacities = BTreeMap<String, [u64; 4]>;
-
-/// Amounts as they were written down.
-pub(super) fn of(amounts: [u64; 4]) -> Resources {
-    Kind::ALL.into_iter().zip(amounts).fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount))
-}
-
 impl<H: Hands> Engine<H> {
-    /// What pools have that lack something.
-    pub(super) fn capacities(&self) -> Capacities {
-        let queues = self.setup.queues.iter().zip(self.system.queues());
-        let has = |(setup, queue): (&super::Queue, &miserly_core::Driver)| {
-            let capacity = queue.ledger().machine().capacity();
-            let lacks = capacity != setup.pool.most();
-            lacks.then(|| (setup.name.clone(), Kind::ALL.map(|kind| capacity.get(kind))))
-        };
-        queues.filter_map(has).collect()
-    }
-
     /// These processors are online now, before anything else happens.
     pub fn machine_has(&mut self, cpus: &[u32]) {
         self.cpus.set_online(cpus);
@@ -65,9 +44,10 @@ impl<H: Hands> Engine<H> {
     fn leave_lost_cpus(&mut self) {
         for number in self.running.clone() {
             let end = self.window_end(number);
-            let Some(run) = self.records.get_mut(&number).and_then(|record| record.run.as_mut()) else {
-                continue;
-            };
+            let Some(record) = self.records.get_mut(&number) else { continue };
+            // A queue's own policy decides which processors its jobs have; the kernel has moved it meanwhile.
+            let own = self.cpus.has_own(&record.queue);
+            let Some(run) = record.run.as_mut().filter(|_| !own) else { continue };
             if !self.cpus.lacks_any(&run.cpus) {
                 continue;
             }

@@ -2,28 +2,45 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use miserly_core::PeSet;
+
+use super::Setup;
+
 /// The processors for jobs, and how many have each in a window: one at most, unless there are fewer processors than jobs were given.
 #[derive(Clone, Debug)]
 pub(super) struct Cpus {
+    /// Those that no queue has for itself.
     all: BTreeSet<u32>,
     held: BTreeMap<u32, u32>,
+    /// Those of queues whose policy decides which of them a job has: its ledger knows which are free.
+    own: BTreeMap<String, Vec<u32>>,
     /// Those that are online, jobs' or not; all, as long as nobody says.
     online: Option<BTreeSet<u32>>,
 }
 
 impl Cpus {
-    pub(super) fn new(all: &[u32]) -> Cpus {
-        Cpus { all: all.iter().copied().collect(), held: BTreeMap::new(), online: None }
+    pub(super) fn new(setup: &Setup) -> Cpus {
+        let own = setup.own_cpus();
+        let mut all: BTreeSet<u32> = setup.cpus.iter().copied().collect();
+        all.retain(|cpu| !own.values().flatten().any(|one| one == cpu));
+        Cpus { all, held: BTreeMap::new(), own, online: None }
     }
 
     /// These for jobs, all free, on the same machine.
-    pub(super) fn anew(&self, all: &[u32]) -> Cpus {
-        Cpus { online: self.online.clone(), ..Cpus::new(all) }
+    pub(super) fn anew(&self, setup: &Setup) -> Cpus {
+        Cpus { online: self.online.clone(), ..Cpus::new(setup) }
     }
 
-    /// All of them: where whoever runs early may run.
-    pub(super) fn all(&self) -> Vec<u32> {
-        self.all.iter().copied().collect()
+    /// Those of a queue's own that its policy calls so.
+    pub(super) fn named(&self, queue: &str, pes: &PeSet) -> Vec<u32> {
+        let own = self.own.get(queue).map(Vec::as_slice).unwrap_or_default();
+        let numbers = pes.ranges().iter().flat_map(|(low, high)| *low..=*high);
+        numbers.filter_map(|pe| own.get(usize::try_from(pe).ok()?)).copied().collect()
+    }
+
+    /// Whether a queue has processors of its own.
+    pub(super) fn has_own(&self, queue: &str) -> bool {
+        self.own.contains_key(queue)
     }
 
     /// Takes the lowest that are free and online, as many as there are. The ledger has seen to it that there are enough, unless some
@@ -90,6 +107,7 @@ impl Cpus {
     /// How many of those for jobs are online, if somebody has said.
     pub(super) fn online(&self) -> Option<u64> {
         let online = self.online.as_ref()?;
-        Some(self.all.intersection(online).count() as u64)
+        let own = self.own.values().flatten();
+        Some(self.all.iter().chain(own).filter(|cpu| online.contains(cpu)).count() as u64)
     }
 }

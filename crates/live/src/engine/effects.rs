@@ -40,14 +40,16 @@ impl<H: Hands> Engine<H> {
     /// Gives a job that has started its processors, and has it run on them. One whose processes of before are not gone yet
     /// waits for that.
     pub(super) fn begin_window(&mut self, at: Time, number: i64) {
-        let Some(record) = self.records.get_mut(&number) else { return };
+        let Some(record) = self.records.get(&number) else { return };
         if record.run.as_ref().is_some_and(|run| run.ending.is_some()) {
             return;
         }
+        let whole = Span::from_ticks(record.time);
         let (cpus, end) = match self.turn.begun.remove(&number) {
             Some(begun) => (begun.cpus, begun.end),
-            None => (self.cpus.take(record.submission.cpus), at + Span::from_ticks(record.time)),
+            None => (self.cpus_for(number), at + whole),
         };
+        let Some(record) = self.records.get_mut(&number) else { return };
         match &mut record.run {
             Some(run) => {
                 run.critical = true;
@@ -58,6 +60,17 @@ impl<H: Hands> Engine<H> {
                 self.turn.actions.push((attempt, Action::Critical { cpus, end }));
             }
             None => self.launch(number, cpus, Some(end)),
+        }
+    }
+
+    /// The processors of a job that begins, or goes on: those that its policy decided on, or else the lowest that are free.
+    fn cpus_for(&mut self, number: i64) -> Vec<u32> {
+        let Some(record) = self.records.get(&number) else { return vec![] };
+        let job = self.handles.get(&number).copied();
+        let entry = job.and_then(|job| self.system.ledger_of(job)?.get(job));
+        match entry.and_then(|entry| entry.placement()?.pes()) {
+            Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.named(&record.queue, pes),
+            _ => self.cpus.take(record.submission.cpus),
         }
     }
 
@@ -152,9 +165,8 @@ impl<H: Hands> Engine<H> {
     fn resumed(&mut self, at: Time, number: i64) {
         self.running.insert(number);
         let end = self.window_end(number).unwrap_or(at);
-        let Some(record) = self.records.get_mut(&number) else { return };
-        let cpus = self.cpus.take(record.submission.cpus);
-        let Some(run) = &mut record.run else { return };
+        let cpus = self.cpus_for(number);
+        let Some(run) = self.records.get_mut(&number).and_then(|record| record.run.as_mut()) else { return };
         run.stopped = false;
         run.cpus.clone_from(&cpus);
         let attempt = Attempt { job: number, nth: run.nth };

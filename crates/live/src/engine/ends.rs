@@ -154,6 +154,11 @@ impl Record {
         self.after.is_empty().then(|| Time::from_ticks(self.begin.unwrap_or(i64::MIN)))
     }
 
+    /// How long it may run on.
+    pub(super) fn left(&self, now: Time) -> Span {
+        self.entry.as_ref().map_or(Span::ZERO, |entry| entry.entry().left(now, self.submission.cpus))
+    }
+
     /// For how long its resources are planned: its time, and until it is gone for certain.
     pub(super) fn planned(&self, today: Span) -> Span {
         Span::from_ticks(self.time) + self.handover(today)

@@ -1,10 +1,11 @@
 //! The journal: what happened, and what came of it; never a decision that can be derived again.
 
-use miserly_core::{Amendment, Change, Effect, EndHow, Fault, JobId, Kind, Reason, Refusal, Round, Time};
+use miserly_core::{Amendment, Change, Effect, EndHow, Fault, JobId, Reason, Refusal, Round, Time};
 use serde::{Deserialize, Serialize};
 
 use super::saved::{SavedBroken, SavedRequest};
 use super::setup::Setup;
+use super::{Amounts, amounts};
 
 /// A line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -41,7 +42,7 @@ pub struct QueueLine {
     /// Its policy, as it is written.
     pub policy: String,
     /// What its pool has: from when on in ticks, and how much of each kind. The last one holds until `again` after the first.
-    pub pool: Vec<(i64, [u64; 4])>,
+    pub pool: Vec<(i64, Amounts)>,
     /// When all is as it was; none for a pool that is always the same.
     pub again: Option<i64>,
 }
@@ -52,7 +53,7 @@ pub struct EarlyLine {
     /// How long before a start what it needs is left free, ticks.
     pub lead: i64,
     /// What the machine has.
-    pub machine: [u64; 4],
+    pub machine: Amounts,
 }
 
 /// One round: what happened, and what came of it.
@@ -80,7 +81,7 @@ pub struct RoundLine {
     pub away: bool,
     /// A pool now has so much.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<(u32, [u64; 4])>,
+    pub capacity: Option<(u32, Amounts)>,
     /// Jobs that were submitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub submitted: Vec<SavedRequest>,
@@ -284,8 +285,4 @@ impl RefusalLine {
             Refusal::Deadline => RefusalLine::Deadline,
         }
     }
-}
-
-fn amounts(of: &miserly_core::Resources) -> [u64; 4] {
-    Kind::ALL.map(|kind| of.get(kind))
 }

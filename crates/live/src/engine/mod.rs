@@ -4,6 +4,8 @@
 //! No clock, no process and no socket is in here: instants come with the calls, actions go to [`Hands`], and what is answered
 //! goes back to whoever asked. So all of it can be played under any clock, as the tests do.
 
+mod amounts;
+
 mod saved;
 
 mod journal;
@@ -51,6 +53,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use miserly_core::{JobId, Span, System, Time, Violation};
 use tokio::sync::oneshot;
 
+pub use amounts::{Amounts, amounts, resources};
 pub use hands::{Action, Ahead, Attempt, Critical, Hands, Launch, Meanwhile, Outcome};
 pub use journal::{
     AmendedLine, EarlyLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine,
@@ -58,7 +61,7 @@ pub use journal::{
 };
 pub use record::{Ending, Record, Run, Stands, ToldAhead, ToldAt};
 pub use saved::{SavedBroken, SavedEntry, SavedRequest};
-pub use setup::{Queue, Setup};
+pub use setup::{Kept, Queue, Setup};
 pub use start::{About, attempts, highest};
 
 use self::cpus::Cpus;
@@ -261,10 +264,17 @@ impl<H: Hands> Engine<H> {
             ("last".into(), self.last.ticks().to_string()),
             ("draining".into(), self.draining.to_string()),
             ("counts".into(), serde_json::to_string(&self.counts).unwrap_or_default()),
-            ("capacities".into(), serde_json::to_string(&self.capacities()).unwrap_or_default()),
+            ("queues".into(), serde_json::to_string(&self.kept()).unwrap_or_default()),
         ];
         let meta = meta.into_iter().chain(self.clock_mark(now)).collect();
         self.store.commit(&Batch { lines: std::mem::take(&mut self.turn.lines), rows, meta })
+    }
+
+    /// What the queues have beside their jobs, where they have anything.
+    fn kept(&self) -> BTreeMap<String, Kept> {
+        let queues = self.setup.queues.iter().zip(self.system.queues());
+        let all = queues.map(|(setup, queue)| (setup.name.clone(), Kept::of(setup, queue.ledger())));
+        all.filter(|(_, kept)| *kept != Kept::default()).collect()
     }
 
     fn row(record: &Record) -> Row {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use miserly_core::{Effect, Entry, Fault, JobId, Round, State, System};
 
-use super::capacity::of;
 use super::{Engine, EngineError, Hands, JournalLine, Setup, problem};
 use crate::clock::Now;
 use crate::model::{Problem, ProblemCode};
@@ -19,12 +18,15 @@ impl<H: Hands> Engine<H> {
         if let Err(problem) = self.tried_set_up(now, &setup)? {
             return Ok(Err(problem));
         }
+        if let Err(problem) = self.keeps_places(&setup) {
+            return Ok(Err(problem));
+        }
         let system = match self.system_of(&setup) {
             Ok(system) => system,
             Err(problem) => return Ok(Err(problem)),
         };
         self.system = system;
-        self.cpus = self.cpus.anew(&setup.cpus);
+        self.cpus = self.cpus.anew(&setup);
         for run in self.records.values().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(&run.cpus);
         }
@@ -45,6 +47,35 @@ impl<H: Hands> Engine<H> {
             Err(error) => return Err(error.into()),
         }
         Ok(Ok(()))
+    }
+
+    /// Whether suspended jobs have policies that will let them go on, and jobs on processors of their queue's own have these.
+    fn keeps_places(&self, setup: &Setup) -> Result<(), Problem> {
+        let (before, after) = (self.setup.own_cpus(), setup.own_cpus());
+        let policy = |setup: &Setup, name: &str| {
+            setup.queues.iter().find(|queue| queue.name == name).map(|queue| queue.policy.to_string())
+        };
+        for record in self.records.values() {
+            let Some(entry) = record.entry.as_ref().filter(|_| record.is_in()).map(super::SavedEntry::entry)
+            else {
+                continue;
+            };
+            let queue = record.queue.as_str();
+            let suspended = matches!(entry.state, State::Suspended { .. });
+            let moved = entry.state != State::Waiting && before.get(queue) != after.get(queue);
+            let told = if suspended && policy(&self.setup, queue) != policy(setup, queue) {
+                format!(
+                    "job {} is suspended by the policy of queue {queue}, which would be another",
+                    record.number
+                )
+            } else if moved {
+                format!("job {} is on processors of queue {queue}, which would have others", record.number)
+            } else {
+                continue;
+            };
+            return Err(Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, told) });
+        }
+        Ok(())
     }
 
     /// Whether every promise can be kept with it.
@@ -104,13 +135,14 @@ impl<H: Hands> Engine<H> {
                 return Err(Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, told) });
             }
         }
-        let capacities = self.capacities();
+        let kept = self.kept();
         let driver = |(queue, entries): (&super::Queue, Vec<(JobId, Entry)>)| {
             let told = format!("the jobs that run in queue {} hold more than it would have", queue.name);
             // What a pool lacks, it lacks as long as it is the same pool.
             let same = self.setup.queues.iter().any(|q| q.name == queue.name && q.pool == queue.pool);
-            let capacity = capacities.get(&queue.name).copied().filter(|_| same).map(of);
-            queue.driver(entries, capacity).map_err(|_| problem(ProblemCode::Conflict, told))
+            let mut kept = kept.get(&queue.name).cloned().unwrap_or_default();
+            kept.capacity = kept.capacity.filter(|_| same);
+            queue.driver(entries, kept).map_err(|_| problem(ProblemCode::Conflict, told))
         };
         let queues: Result<Vec<_>, Problem> = setup.queues.iter().zip(entries).map(driver).collect();
         Ok(setup.system_of(queues?))

@@ -9,6 +9,8 @@ use miserly_core::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::{Amounts, amounts, resources};
+
 /// A job in a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SavedEntry {
@@ -138,7 +140,7 @@ impl SavedHolds {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct SavedShare {
     host: u32,
-    amount: [u64; 4],
+    amount: Amounts,
     /// The processors by number, as ranges, where they are named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pes: Option<Vec<(u32, u32)>>,
@@ -378,7 +380,7 @@ impl SavedMemo {
 fn shares(placement: &Placement) -> Vec<SavedShare> {
     let saved = |share: &Share| SavedShare {
         host: share.host.0,
-        amount: Kind::ALL.map(|kind| share.amount.get(kind)),
+        amount: amounts(&share.amount),
         pes: match &share.pes {
             Pes::Count => None,
             Pes::Set(pes) => Some(pes.ranges().to_vec()),
@@ -389,10 +391,8 @@ fn shares(placement: &Placement) -> Vec<SavedShare> {
 
 fn placement(shares: &[SavedShare]) -> Placement {
     let share = |saved: &SavedShare| {
-        let amount = Kind::ALL.into_iter().zip(saved.amount);
-        let amount = amount.fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount));
         let pes = saved.pes.as_ref().map_or(Pes::Count, |ranges| Pes::Set(PeSet::of_ranges(ranges)));
-        Share { host: HostId(saved.host), amount, pes }
+        Share { host: HostId(saved.host), amount: resources(saved.amount), pes }
     };
     match shares {
         [one] => Placement::of(share(one)),

@@ -1,9 +1,13 @@
 //! What the engine is set up with.
 
+use std::collections::BTreeMap;
+
 use miserly_core::{
-    Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Resources, Rule, Span, System,
+    Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, Span, System, Tally,
 };
 use miserly_policies::Chosen;
+
+use super::{Amounts, amounts, resources};
 
 /// The machine and its queues, as the configuration has them.
 #[derive(Clone, Debug)]
@@ -24,6 +28,27 @@ pub struct Setup {
     pub early: Option<Filler>,
     /// So long jobs that have ended are remembered; none, for ever.
     pub keep_history: Option<Span>,
+}
+
+/// What the ledger of a queue has beside its jobs, as it is written down.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Kept {
+    /// What its pool has, if that lacks something.
+    pub capacity: Option<Amounts>,
+    /// What its policy has added up of jobs that are gone: counts and sums.
+    pub tallies: Vec<(u64, u128)>,
+}
+
+impl Kept {
+    /// What this queue's ledger has.
+    pub(super) fn of(queue: &Queue, ledger: &Ledger) -> Kept {
+        let capacity = ledger.machine().capacity();
+        Kept {
+            capacity: (capacity != queue.pool.most()).then(|| amounts(&capacity)),
+            tallies: ledger.tallies().iter().map(|tally| (tally.count, tally.sum)).collect(),
+        }
+    }
 }
 
 /// A queue.
@@ -61,17 +86,26 @@ impl Queue {
         self.policy.policy().name == "miser"
     }
 
-    /// Its policy over a ledger of these jobs; of a pool that has less than it should, if that is given.
+    /// Whether its policy decides which processors a job has.
+    ///
+    /// # Panics
+    /// As [`driver`](Queue::driver).
+    pub fn names_pes(&self) -> bool {
+        self.policy.build(&self.machine(), 0).expect("the configuration was checked").names_pes()
+    }
+
+    /// Its policy over a ledger of these jobs, with what is kept beside them.
     ///
     /// # Errors
     /// If the jobs hold more than the pool has.
     ///
     /// # Panics
     /// If the policy cannot run on such a machine, which the configuration has checked.
-    pub fn driver(&self, jobs: Vec<(JobId, Entry)>, capacity: Option<Resources>) -> Result<Driver, Rule> {
-        let mut ledger = Ledger::restored(self.machine(), jobs)?;
-        if let Some(capacity) = capacity {
-            ledger = ledger.with_capacity(capacity)?;
+    pub fn driver(&self, jobs: Vec<(JobId, Entry)>, kept: Kept) -> Result<Driver, Rule> {
+        let tallies = kept.tallies.into_iter().map(|(count, sum)| Tally { count, sum }).collect();
+        let mut ledger = Ledger::restored(self.machine(), jobs)?.with_tallies(tallies);
+        if let Some(capacity) = kept.capacity {
+            ledger = ledger.with_capacity(resources(capacity))?;
         }
         ledger.track();
         Ok(self.driver_over(ledger))
@@ -85,12 +119,26 @@ impl Queue {
 }
 
 impl Setup {
+    /// The processors of each queue whose policy decides which of them a job has: the highest, for the first such queue. What that
+    /// policy calls 0 is the first of these. The others share what is left.
+    pub(crate) fn own_cpus(&self) -> BTreeMap<String, Vec<u32>> {
+        let mut left = self.cpus.clone();
+        left.sort_unstable();
+        let mut own = BTreeMap::new();
+        for queue in self.queues.iter().filter(|queue| queue.names_pes()) {
+            let wanted = usize::try_from(queue.pool.most().cpus_count()).unwrap_or(usize::MAX);
+            own.insert(queue.name.clone(), left.split_off(left.len().saturating_sub(wanted)));
+        }
+        own
+    }
+
     /// All queues, with nobody in them.
     ///
     /// # Errors
     /// None: an empty ledger holds nothing.
     pub fn system(&self) -> Result<System, Rule> {
-        let queues: Result<_, _> = self.queues.iter().map(|queue| queue.driver(vec![], None)).collect();
+        let empty = |queue: &Queue| queue.driver(vec![], Kept::default());
+        let queues: Result<_, _> = self.queues.iter().map(empty).collect();
         Ok(self.system_of(queues?))
     }
 

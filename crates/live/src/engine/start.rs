@@ -5,12 +5,11 @@ use std::ops::ControlFlow;
 
 use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
-use super::capacity::{Capacities, of};
 use super::cpus::Cpus;
 use super::prune::Pruning;
 use super::{
-    Attempt, Counts, Engine, EngineError, Hands, JournalLine, Meanwhile, Record, Run, SavedEntry, Setup,
-    Stands, Turn,
+    Attempt, Counts, Engine, EngineError, Hands, JournalLine, Kept, Meanwhile, Record, Run, SavedEntry,
+    Setup, Stands, Turn,
 };
 use crate::clock::{Mark, Now};
 use crate::model::{Problem, ProblemCode, Unenforced};
@@ -55,7 +54,7 @@ impl<H: Hands> Engine<H> {
         now: Now,
     ) -> Result<Engine<H>, EngineError> {
         let system = setup.system().map_err(|_| EngineError::Pool { queue: String::new() })?;
-        let cpus = Cpus::new(&setup.cpus);
+        let cpus = Cpus::new(&setup);
         let mut engine = Engine {
             setup,
             unenforced: about.unenforced.clone(),
@@ -136,7 +135,7 @@ impl<H: Hands> Engine<H> {
         let tied =
             |record: &&Record| record.stands == (Stands::Back { held: false }) || !record.after.is_empty();
         self.tied = records.values().filter(tied).map(|record| record.number).collect();
-        self.cpus = self.cpus.anew(&self.setup.cpus);
+        self.cpus = self.cpus.anew(&self.setup);
         for Run { cpus, .. } in records.values().filter_map(|record| record.run.as_ref()) {
             self.cpus.take_these(cpus);
         }
@@ -182,12 +181,12 @@ impl<H: Hands> Engine<H> {
             handles.insert(record.number, job);
             entries[queue].push((job, entry));
         }
-        let capacities = self.store.meta("capacities")?;
-        let capacities: Capacities =
-            capacities.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let kept = self.store.meta("queues")?;
+        let mut kept: BTreeMap<String, Kept> =
+            kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let driver = |(queue, entries): (&super::Queue, Vec<(JobId, Entry)>)| {
-            let capacity = capacities.get(&queue.name).copied().map(of);
-            queue.driver(entries, capacity).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
+            let kept = kept.remove(&queue.name).unwrap_or_default();
+            queue.driver(entries, kept).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
         };
         let queues: Result<_, EngineError> = self.setup.queues.iter().zip(entries).map(driver).collect();
         Ok(Loaded { records, system: self.setup.system_of(queues?), numbers, handles })

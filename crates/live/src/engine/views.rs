@@ -62,7 +62,10 @@ impl<H: Hands> Engine<H> {
             }
             (Some(_), Some(State::Suspended { until, .. })) => {
                 let start = now.wall_at(start);
-                Phase::Suspended(Holding { start, end: now.wall_at(until), cpus: vec![] })
+                // Where nobody knows when it goes on: as soon as it could be over.
+                let soonest = || now.ticks + record.left(now.ticks) - self.setup.handover;
+                let end = if until < Time::MAX { until } else { soonest() };
+                Phase::Suspended(Holding { start, end: now.wall_at(end), cpus: vec![] })
             }
             (Some(run), _) => Phase::Opportunistic { start: now.wall_at(start), parked: run.stopped },
             (None, _) => Phase::Batch,
@@ -136,7 +139,7 @@ impl<H: Hands> Engine<H> {
             state: self.about.state.clone(),
             configuration: self.about.configuration.clone(),
             draining: self.draining,
-            cpus: self.cpus.all().len() as u64,
+            cpus: self.setup.cpus.len() as u64,
             queues: self.system.queues().iter().zip(&self.setup.queues).map(queue).collect(),
             unenforced: self.unenforced.clone(),
             promises: self.counts.promises,
