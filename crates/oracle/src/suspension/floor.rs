@@ -2,6 +2,7 @@
 
 use miserly_core::{Kind, Resources, Span, draw};
 
+use super::NaiveRule;
 use super::world::{State, World};
 
 pub(super) fn count(set: &[bool]) -> u64 {
@@ -130,8 +131,28 @@ impl World<'_> {
         }
         match self.own(job) {
             Some(own) => within(&own, of).then_some(own),
-            None => lowest(of, self.procs(job)),
+            None => self.choose(job, of, &[]),
         }
+    }
+
+    /// Processors of these for a job that may be anywhere, once these victims are suspended too.
+    pub(super) fn choose(&self, job: usize, of: &[bool], victims: &[usize]) -> Option<Vec<bool>> {
+        if !self.rules.spares || self.rules.migrates {
+            return lowest(of, self.procs(job));
+        }
+        let mut back = self.those(State::Suspended);
+        back.extend(victims);
+        back.sort_by_key(|&other| crate::order::arrival(other, self.jobs));
+        let back = match self.rules.rule {
+            NaiveRule::Slices { .. } => back,
+            NaiveRule::Xfactor { .. } | NaiveRule::Remaining => self.most_urgent_first(back),
+        };
+        let mut order: Vec<usize> = (0..of.len()).filter(|&pe| of[pe]).collect();
+        // The place in the order of the most urgent that comes back to it.
+        let place = |pe: usize| back.iter().position(|&other| self.standing[other].pes[pe]);
+        order.sort_by_key(|&pe| std::cmp::Reverse(place(pe).unwrap_or(usize::MAX)));
+        let chosen = order.get(..usize::try_from(self.procs(job)).expect("small machines"))?;
+        Some((0..of.len()).map(|pe| chosen.contains(&pe)).collect())
     }
 
     pub(super) fn go_on(&mut self, job: usize, pes: Vec<bool>) {

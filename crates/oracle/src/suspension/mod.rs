@@ -26,6 +26,8 @@ pub struct NaiveSuspension {
     pub disk: Option<NaiveDisk>,
     /// A suspended job may run on anywhere.
     pub migrates: bool,
+    /// A job that may be anywhere goes first to where nobody suspended has to come back to, then to where the least urgent have.
+    pub spares: bool,
 }
 
 /// Who may suspend whom.

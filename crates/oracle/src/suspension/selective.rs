@@ -2,7 +2,7 @@
 
 use miserly_core::Span;
 
-use super::floor::{enough, lowest, meet, within};
+use super::floor::{enough, meet, within};
 use super::world::{State, World};
 use super::{NaiveLimit, NaiveRule};
 
@@ -34,7 +34,7 @@ impl World<'_> {
     }
 
     /// By rank, those of one rank by their admission.
-    fn most_urgent_first(&self, mut jobs: Vec<usize>) -> Vec<usize> {
+    pub(super) fn most_urgent_first(&self, mut jobs: Vec<usize>) -> Vec<usize> {
         jobs.sort_by(|&one, &other| {
             let (one, other) = (self.rank(one), self.rank(other));
             (other.over * one.under).cmp(&(one.over * other.under))
@@ -116,7 +116,7 @@ impl World<'_> {
             (one.over * other.under).cmp(&(other.over * one.under))
         });
         let victims = enough(&candidates, |victims| self.fits_without(job, victims))?;
-        let pes = lowest(&self.had(&victims), wanted)?;
+        let pes = self.choose(job, &self.had(&victims), &victims)?;
         Some((victims, pes))
     }
 }

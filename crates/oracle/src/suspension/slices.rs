@@ -2,7 +2,7 @@
 
 use miserly_core::{Span, Time};
 
-use super::floor::{count, enough, lowest, meet, union, without};
+use super::floor::{count, enough, meet, union, without};
 use super::world::{State, World};
 
 /// What the first job of the queue waits for.
@@ -107,7 +107,7 @@ impl World<'_> {
             ((wait + run) * its_run).cmp(&((its_wait + its_run) * run))
         });
         let Some(victims) = enough(&candidates, |victims| self.fits_without(job, victims)) else { return };
-        let pes = lowest(&self.had(&victims), self.procs(job)).expect("there are enough");
+        let pes = self.choose(job, &self.had(&victims), &victims).expect("there are enough");
         self.take_over(job, &victims, pes);
     }
 }

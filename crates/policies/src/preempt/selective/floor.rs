@@ -5,7 +5,7 @@ use miserly_core::{
     Violation,
 };
 
-use super::transfer::Transfer;
+use super::Moving;
 
 /// The only host of a machine that these policies run on.
 pub(super) const HOST: HostId = HostId(0);
@@ -16,9 +16,7 @@ pub(super) const HOST: HostId = HostId(0);
 /// else may have them. Its claim is in the ledger, as the place where it is planned to be.
 #[derive(Debug)]
 pub(super) struct Floor {
-    transfer: Transfer,
-    /// A suspended job may run on anywhere.
-    migrates: bool,
+    moving: Moving,
     /// The jobs with a claim.
     claimants: Vec<JobId>,
     /// The jobs that are being written out, and until when.
@@ -28,8 +26,8 @@ pub(super) struct Floor {
 }
 
 impl Floor {
-    pub(super) fn new(transfer: Transfer, migrates: bool) -> Floor {
-        Floor { transfer, migrates, claimants: vec![], leaving: vec![], coming: vec![] }
+    pub(super) fn new(moving: Moving) -> Floor {
+        Floor { moving, claimants: vec![], leaving: vec![], coming: vec![] }
     }
 
     pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
@@ -54,7 +52,7 @@ impl Floor {
     }
 
     pub(super) fn migrates(&self) -> bool {
-        self.migrates
+        self.moving.migrates
     }
 
     pub(super) fn claims(&self, job: JobId) -> bool {
@@ -101,21 +99,42 @@ impl Floor {
         Ok(served)
     }
 
-    /// Where a job could be now, of these processors; `None` if nowhere.
-    pub(super) fn place(&self, ledger: &Ledger, job: JobId, available: &PeSet) -> Option<PeSet> {
+    /// Where a job could be now, of these processors; `None` if nowhere. The suspended jobs, the most urgent first, are asked for only
+    /// if that matters.
+    pub(super) fn place<'s>(
+        &self,
+        ledger: &Ledger,
+        job: JobId,
+        available: &PeSet,
+        suspended: impl FnOnce() -> &'s [JobId],
+    ) -> Option<PeSet> {
         let entry = ledger.entry(job);
         if !has_rest(ledger, job) {
             return None;
         }
         match own(entry).filter(|_| self.must_return(entry)) {
             Some(own) => available.contains_all(own).then(|| own.clone()),
-            None => available.clone().take_lowest(entry.request.procs()),
+            None if available.count() < entry.request.procs() => None,
+            None => self.choose(ledger, entry.request.procs(), available, suspended()),
         }
+    }
+
+    /// So many of these processors for a job that may be anywhere, with an eye to where these jobs have to come back to.
+    pub(super) fn choose(
+        &self,
+        ledger: &Ledger,
+        procs: u64,
+        of: &PeSet,
+        returning: &[JobId],
+    ) -> Option<PeSet> {
+        let returning = returning.iter().filter(|_| !self.moving.migrates);
+        let returning = returning.filter_map(|job| pes(ledger.entry(*job)));
+        self.moving.place.choose(of, procs, returning)
     }
 
     /// Whether a job can only be where it was.
     pub(super) fn must_return(&self, entry: &Entry) -> bool {
-        !self.migrates && own(entry).is_some()
+        !self.moving.migrates && own(entry).is_some()
     }
 
     /// Starts a job, or lets it run on, on these processors, which are free.
@@ -131,7 +150,7 @@ impl Floor {
             let demand = desk.ledger().machine().demand(&entry.request);
             return desk.start(job, Placement::on_pes(HOST, demand, pes), reason);
         };
-        let read = self.transfer.read(entry);
+        let read = self.moving.transfer.read(entry);
         if read > Span::ZERO {
             self.coming.push((desk.now() + read, job));
         }
@@ -152,7 +171,7 @@ impl Floor {
         let (now, by) = (desk.now(), desk.ledger().entry(job).admitted);
         let mut latest = now;
         for victim in victims {
-            let Some(write) = self.transfer.write(desk.ledger().entry(*victim)) else {
+            let Some(write) = self.moving.transfer.write(desk.ledger().entry(*victim)) else {
                 desk.suspend(*victim, Time::MAX, by)?;
                 continue;
             };

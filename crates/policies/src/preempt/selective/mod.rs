@@ -6,6 +6,8 @@ mod floor;
 
 mod limits;
 
+mod place;
+
 mod rank;
 
 mod slices;
@@ -20,6 +22,7 @@ use self::blockers::Blockers;
 use self::floor::Floor;
 use self::limits::Lessons;
 pub use self::limits::{CATEGORIES, Limits};
+pub use self::place::Place;
 pub use self::rank::Criterion;
 use self::rank::Rank;
 pub use self::slices::Slices;
@@ -37,10 +40,19 @@ pub struct Suspension {
     pub limits: Option<Limits>,
     /// There is a pass at the multiples of this, if anything could come of it; if there is such a time.
     pub period: Option<Span>,
-    /// What it costs.
+    /// Where jobs go, and what it costs to take them from there.
+    pub moving: Moving,
+}
+
+/// How jobs leave processors, and which they have then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moving {
+    /// What it costs to leave.
     pub transfer: Transfer,
     /// A suspended job may run on elsewhere than where it was.
     pub migrates: bool,
+    /// Where a job goes that may be anywhere.
+    pub place: Place,
 }
 
 /// Starts whoever fits, the most urgent first, and suspends running jobs for more urgent ones that do not.
@@ -74,7 +86,7 @@ pub struct Selective {
 impl Selective {
     /// A policy by these rules.
     pub fn new(name: &'static str, rules: Suspension) -> Selective {
-        let floor = Floor::new(rules.transfer, rules.migrates);
+        let floor = Floor::new(rules.moving);
         let (blockers, lessons) = (Blockers::default(), Lessons::default());
         Selective { name, rules, floor, idle: vec![], running: vec![], blockers, lessons }
     }
@@ -85,12 +97,12 @@ impl Selective {
         let mut idle: Vec<(Rank, u64, JobId)> = self.able(desk, &mut view);
         idle.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
         for (rank, _, job) in idle {
-            if let Some(pes) = self.floor.place(desk.ledger(), job, view.available()) {
+            if let Some(pes) = view.place(&self.floor, desk, job) {
                 let reason = self.reason(desk, job, rank);
                 self.floor.go_on(desk, job, pes.clone(), reason)?;
                 view.take(desk.ledger(), &pes);
                 self.now_runs(job);
-            } else if let Some((victims, pes)) = view.victims(desk.ledger(), job, rank) {
+            } else if let Some((victims, pes)) = view.victims(&self.floor, desk, job, rank) {
                 let reason = self.reason(desk, job, rank);
                 self.floor.take_over(desk, job, &victims, pes, reason)?;
                 self.running.retain(|running| !victims.contains(running));

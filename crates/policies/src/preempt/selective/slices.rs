@@ -4,7 +4,7 @@ use miserly_core::{
     Desk, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Reason, Span, State, Time, Violation,
 };
 
-use super::Transfer;
+use super::Moving;
 use super::floor::{self, Floor};
 use super::rank::{current_slowdown, ran};
 use super::view::{Victim, enough, need, room};
@@ -25,7 +25,7 @@ use crate::shared::Key;
 pub struct Slices {
     name: &'static str,
     slice: Span,
-    transfer: Transfer,
+    moving: Moving,
     floor: Floor,
     idle: Vec<JobId>,
     running: Vec<JobId>,
@@ -48,17 +48,15 @@ type Occupied = (Time, PeSet);
 
 impl Slices {
     /// Slices of that length.
-    pub fn new(name: &'static str, slice: Span, transfer: Transfer, migrates: bool) -> Slices {
-        let floor = Floor::new(transfer, migrates);
-        Slices { name, slice, transfer, floor, idle: vec![], running: vec![], new: vec![] }
+    pub fn new(name: &'static str, slice: Span, moving: Moving) -> Slices {
+        let floor = Floor::new(moving);
+        Slices { name, slice, moving, floor, idle: vec![], running: vec![], new: vec![] }
     }
 
     /// Whoever does not run and waits for nothing that is certain already, in the order of arrival.
     fn queue(&self, ledger: &Ledger) -> Vec<JobId> {
         let waits = |job: &JobId| self.floor.is_free_to_go(ledger, *job);
-        let mut queue: Vec<JobId> = self.idle.iter().copied().filter(waits).collect();
-        queue.sort_unstable_by_key(|job| Key::arrival(ledger.entry(*job)));
-        queue
+        in_order_of_arrival(ledger, self.idle.iter().copied().filter(waits))
     }
 
     fn now_runs(&mut self, job: JobId) {
@@ -69,9 +67,10 @@ impl Slices {
     /// Lets the queue's jobs run as EASY does.
     fn pass_queue(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let mut available = self.floor.available(desk.ledger());
+        let suspended = in_order_of_arrival(desk.ledger(), desk.ledger().suspended());
         let mut reserved: Option<Reservation> = None;
         for job in self.queue(desk.ledger()) {
-            let Some(pes) = self.room(desk, job, &available, reserved.as_mut()) else {
+            let Some(pes) = self.room(desk, job, &available, &suspended, reserved.as_mut()) else {
                 if reserved.is_none() && floor::has_rest(desk.ledger(), job) {
                     reserved = Some(self.reserve(desk, job, &available));
                 }
@@ -96,19 +95,20 @@ impl Slices {
         desk: &Desk<'_>,
         job: JobId,
         available: &PeSet,
+        suspended: &[JobId],
         reserved: Option<&mut Reservation>,
     ) -> Option<PeSet> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let Some(first) = reserved else { return self.floor.place(ledger, job, available) };
+        let Some(first) = reserved else { return self.floor.place(ledger, job, available, || suspended) };
         let entry = ledger.entry(job);
         let procs = entry.request.procs();
-        let end = now + self.transfer.read(entry) + entry.left(now, procs);
+        let end = now + self.moving.transfer.read(entry) + entry.left(now, procs);
         if end <= first.at {
-            return self.floor.place(ledger, job, available);
+            return self.floor.place(ledger, job, available, || suspended);
         }
         let mut elsewhere = available.clone();
         elsewhere.remove_all(&first.on);
-        let pes = self.floor.place(ledger, job, &elsewhere)?;
+        let pes = self.floor.place(ledger, job, &elsewhere, || suspended)?;
         if first.on.is_empty() {
             first.extra = first.extra.checked_sub(procs)?;
         }
@@ -146,7 +146,8 @@ impl Slices {
             let entry = ledger.entry(*job);
             let (Some(start), Some(pes)) = (entry.planned, floor::claim(entry)) else { continue };
             claimed.insert_all(pes);
-            let end = start.max(now) + self.transfer.read(entry) + entry.left(now, entry.request.procs());
+            let end =
+                start.max(now) + self.moving.transfer.read(entry) + entry.left(now, entry.request.procs());
             occupied.push((end, pes.clone()));
         }
         let holds = self.running.iter().chain(&self.idle).map(|job| ledger.entry(*job));
@@ -173,7 +174,11 @@ impl Slices {
         for had in victims.iter().filter_map(|victim| floor::pes(ledger.entry(*victim))) {
             available.insert_all(had);
         }
-        let Some(pes) = available.take_lowest(need.cpus_count()) else { return Ok(()) };
+        let leave = victims.iter().copied();
+        let returning = in_order_of_arrival(ledger, ledger.suspended().chain(leave));
+        let Some(pes) = self.floor.choose(ledger, need.cpus_count(), &available, &returning) else {
+            return Ok(());
+        };
         self.floor.take_over(desk, job, &victims, pes, Reason::Quantum)?;
         self.running.retain(|running| !victims.contains(running));
         self.idle.extend(victims);
@@ -191,9 +196,15 @@ impl Slices {
             rank: current_slowdown(entry, now),
             admitted: entry.admitted,
             job,
-            gives: self.transfer.frees(entry),
+            gives: self.moving.transfer.frees(entry),
         })
     }
+}
+
+fn in_order_of_arrival(ledger: &Ledger, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
+    let mut jobs: Vec<JobId> = jobs.collect();
+    jobs.sort_unstable_by_key(|job| Key::arrival(ledger.entry(*job)));
+    jobs
 }
 
 /// Until when a job has which processors, as far as is known.

@@ -28,6 +28,8 @@ pub(super) struct View {
     /// The rank of the last job that has to be suspended for somebody who needs so many processors and nothing else; whether victims may
     /// be of any width.
     bars: Vec<((bool, u64), Option<Rank>)>,
+    /// The suspended jobs, the most urgent first, once somebody had to know.
+    suspended: Option<Vec<JobId>>,
 }
 
 impl View {
@@ -39,11 +41,23 @@ impl View {
             .sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
         let available = floor.available(ledger);
         let free = room(ledger, &available);
-        View { rules: rules.clone(), available, free, victims, must_return: !floor.migrates(), bars: vec![] }
+        View {
+            rules: rules.clone(),
+            available,
+            free,
+            victims,
+            must_return: !floor.migrates(),
+            bars: vec![],
+            suspended: None,
+        }
     }
 
-    pub(super) fn available(&self) -> &PeSet {
-        &self.available
+    /// Where a job could be now.
+    pub(super) fn place(&mut self, floor: &Floor, desk: &Desk<'_>, job: JobId) -> Option<PeSet> {
+        let View { rules, available, suspended, .. } = self;
+        floor.place(desk.ledger(), job, available, || {
+            suspended.get_or_insert_with(|| by_urgency(rules, desk, desk.ledger().suspended()))
+        })
     }
 
     /// These are not free any more.
@@ -108,7 +122,14 @@ impl View {
     }
 
     /// Whom a job of that rank suspends, and what it has then; `None` if it is not entitled to enough.
-    pub(super) fn victims(&self, ledger: &Ledger, job: JobId, rank: Rank) -> Option<(Vec<JobId>, PeSet)> {
+    pub(super) fn victims(
+        &self,
+        floor: &Floor,
+        desk: &Desk<'_>,
+        job: JobId,
+        rank: Rank,
+    ) -> Option<(Vec<JobId>, PeSet)> {
+        let ledger = desk.ledger();
         let entry = ledger.entry(job);
         let entitled = |victim: &Victim| self.rules.criterion.entitles(rank, victim.rank);
         let (victims, pes) = if let Some(own) = self.own(entry) {
@@ -128,7 +149,9 @@ impl View {
             for had in chosen.iter().filter_map(|victim| floor::pes(ledger.entry(victim.job))) {
                 pes.insert_all(had);
             }
-            (chosen, pes.take_lowest(need.cpus_count())?)
+            let leave = chosen.iter().map(|victim| victim.job);
+            let returning = by_urgency(&self.rules, desk, ledger.suspended().chain(leave));
+            (chosen, floor.choose(ledger, need.cpus_count(), &pes, &returning)?)
         };
         Some((victims.into_iter().map(|victim| victim.job).collect(), pes))
     }
@@ -169,6 +192,17 @@ pub(super) fn enough<'v>(
     Some(needed)
 }
 
+/// These jobs, the most urgent first.
+fn by_urgency(rules: &Suspension, desk: &Desk<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
+    let (ledger, now) = (desk.ledger(), desk.now());
+    let mut ranked: Vec<(Rank, u64, JobId)> = jobs
+        .map(|job| (job, ledger.entry(job)))
+        .map(|(job, entry)| (rules.criterion.rank(entry, now), entry.admitted, job))
+        .collect();
+    ranked.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
+    ranked.into_iter().map(|(.., job)| job).collect()
+}
+
 /// A running job, if it may be suspended at all.
 fn victim(rules: &Suspension, ledger: &Ledger, now: Time, job: JobId) -> Option<Victim> {
     let entry = ledger.entry(job);
@@ -178,6 +212,6 @@ fn victim(rules: &Suspension, ledger: &Ledger, now: Time, job: JobId) -> Option<
     }
     let rank = rules.criterion.rank(entry, now);
     let protected = rules.limits.as_ref().is_some_and(|limits| limits.protect(ledger, entry, rank));
-    let gives = rules.transfer.frees(entry);
+    let gives = rules.moving.transfer.frees(entry);
     (!protected).then_some(Victim { rank, admitted: entry.admitted, job, gives })
 }

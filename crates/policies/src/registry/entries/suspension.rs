@@ -1,7 +1,7 @@
 //! Selective suspension (Kettimuthu et al.).
 
 use super::backfill::EASY;
-use crate::preempt::{Criterion, Limits, Selective, Slices, Suspension, Transfer};
+use crate::preempt::{Criterion, Limits, Moving, Place, Selective, Slices, Suspension, Transfer};
 use crate::registry::values::Values;
 use crate::registry::{DefaultValue, Domain, Param, Promises, Registered, RunsOn};
 
@@ -46,6 +46,16 @@ const MIGRATE: Param = Param {
     doc: "suspended jobs may run on on other processors than theirs",
 };
 
+const PLACE: Param = Param {
+    name: "place",
+    domain: Domain::Choice(&[
+        ("spare", "first those that nobody suspended has to come back to, then those of the least urgent"),
+        ("lowest", "the lowest, whoever has to come back to them"),
+    ]),
+    default: DefaultValue::Is("spare"),
+    doc: "the processors of a job that may be anywhere",
+};
+
 const SEED: Param = Param {
     name: "seed",
     domain: Domain::Integer(0, u64::MAX),
@@ -73,7 +83,7 @@ pub(in crate::registry) const SS: Registered = Registered {
     summary: "selective suspension: a job may suspend others whose xfactors are smaller by a factor",
     promises: "nothing",
     source: KETTIMUTHU,
-    params: &[SF, PERIOD, OVERHEAD, RATE, MIGRATE, SEED],
+    params: &[SF, PERIOD, OVERHEAD, RATE, MIGRATE, PLACE, SEED],
     runs_on: RunsOn::OneHost,
     heeds_terms: false,
     build: |values, _| Box::new(Selective::new("ss", by_xfactor(values, None))),
@@ -85,7 +95,7 @@ pub(in crate::registry) const SS: Registered = Registered {
 pub(in crate::registry) const TSS: Registered = Registered {
     name: "tss",
     summary: "tunable selective suspension: as ss, but jobs beyond the limit of their category are not suspended",
-    params: &[SF, LIMIT, MEANS, PERIOD, OVERHEAD, RATE, MIGRATE, SEED],
+    params: &[SF, LIMIT, MEANS, PERIOD, OVERHEAD, RATE, MIGRATE, PLACE, SEED],
     build: |values, _| {
         let factor = values.millionths("limit").unwrap_or_default();
         let limits = Limits { factor, means: values.all_millionths("means") };
@@ -98,7 +108,7 @@ pub(in crate::registry) const TSS: Registered = Registered {
 pub(in crate::registry) const SRT: Registered = Registered {
     name: "srt",
     summary: "a job suspends others that have longer to run; long ones may starve",
-    params: &[OVERHEAD, RATE, MIGRATE, SEED],
+    params: &[OVERHEAD, RATE, MIGRATE, PLACE, SEED],
     build: |values, _| {
         let rules = Suspension {
             criterion: Criterion::Remaining,
@@ -125,11 +135,10 @@ pub(in crate::registry) const IS: Registered = Registered {
         OVERHEAD,
         RATE,
         MIGRATE,
+        PLACE,
         SEED,
     ],
-    build: |values, _| {
-        Box::new(Slices::new("is", values.span("slice"), transfer(values), values.flag("migrate")))
-    },
+    build: |values, _| Box::new(Slices::new("is", values.span("slice"), moving(values))),
     ..SS
 };
 
@@ -148,9 +157,13 @@ fn by_xfactor(values: &Values, limits: Option<Limits>) -> Suspension {
         half_width: true,
         limits,
         period: (period < miserly_core::Span::MAX).then_some(period),
-        transfer: transfer(values),
-        migrates: values.flag("migrate"),
+        moving: moving(values),
     }
+}
+
+fn moving(values: &Values) -> Moving {
+    let place = if values.word("place") == "lowest" { Place::Lowest } else { Place::Spare };
+    Moving { transfer: transfer(values), migrates: values.flag("migrate"), place }
 }
 
 fn transfer(values: &Values) -> Transfer {

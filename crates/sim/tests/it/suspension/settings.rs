@@ -25,6 +25,7 @@ impl Setting {
             params.push(format!("overhead={}, rate={rate}", if read { "write+read" } else { "write" }));
         }
         params.push(format!("migrate={}", self.naive.migrates));
+        params.push(format!("place={}", if self.naive.spares { "spare" } else { "lowest" }));
         format!("{}({})", self.name(), params.join(", "))
     }
 
@@ -61,8 +62,9 @@ fn setting(unit: i64) -> impl Strategy<Value = Setting> {
     let disk = (prop::sample::select(vec![2000u64, 50_000, 400_000, 1_000_000_000]), any::<bool>());
     let disk = disk.prop_map(|(rate, read)| NaiveDisk { rate, read, seed: SEED });
     let disk = prop_oneof![Just(None), disk.prop_map(Some)];
-    (rule(unit), disk, any::<bool>())
-        .prop_map(|(rule, disk, migrates)| Setting { naive: NaiveSuspension { rule, disk, migrates } })
+    (rule(unit), disk, any::<bool>(), any::<bool>()).prop_map(|(rule, disk, migrates, spares)| Setting {
+        naive: NaiveSuspension { rule, disk, migrates, spares },
+    })
 }
 
 fn rule(unit: i64) -> impl Strategy<Value = NaiveRule> {
