@@ -28,13 +28,15 @@ fn figures(document: &Value, by: &str, pointer: &str) -> Vec<(String, f64)> {
 #[test]
 fn groups_come_in_their_order_and_sum_up_to_the_run() {
     let lab = Lab::with_log(&log(12));
-    let options = "--by user --by category --by runtime-bin --by queue --by lsf-class --by user";
+    let options = "--by user --by category --by runtime-bin --by queue --by lsf-class --by user --by estimate --by estimate-category --by status";
     let run = lab.document(&format!("simulate log.swf -p easy --warmup 1h --json {options}"));
     Schema::load().check(&run);
     let measured = run["jobs"]["measured"].as_f64().expect("a number");
     assert!(measured < 300.0);
     let waited = run["metrics"]["wait"]["mean"].as_f64().expect("a mean") * measured;
-    for by in ["category", "user", "queue", "runtime-bin", "lsf-class"] {
+    for by in
+        ["category", "user", "queue", "runtime-bin", "lsf-class", "estimate", "estimate-category", "status"]
+    {
         let jobs = figures(&run, by, "/jobs");
         let means = figures(&run, by, "/metrics/wait/mean");
         let sum: f64 = jobs.iter().zip(&means).map(|((_, jobs), (_, mean))| jobs * mean).sum();
@@ -133,7 +135,7 @@ fn an_experiment_knows_its_words() {
     lab.write("groups.toml", experiment("colour"));
     let run = lab.run("experiment run groups.toml -o results");
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-    let said = "groups.toml:7: by: \"colour\" is nothing to group jobs by: it is one of category, user, queue, runtime-bin, lsf-class";
+    let said = "groups.toml:7: by: \"colour\" is nothing to group jobs by: it is one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status";
     assert!(run.stderr.contains(said), "{}", run.stderr);
     assert_eq!(lab.files(), ["groups.toml", "log.swf"]);
 }

@@ -44,7 +44,7 @@ fn documents_follow_the_schema() {
         "--drop job>0",
         "--details",
         "--details --drop job>0",
-        "--by category --by user --by queue --by runtime-bin --by lsf-class",
+        "--by category --by user --by queue --by runtime-bin --by lsf-class --by estimate --by estimate-category --by status",
         "--by category --by user --drop job>0",
     ] {
         schema.check(&lab.document(&format!("simulate log.swf -p easy(backfill=shortest) --json {options}")));

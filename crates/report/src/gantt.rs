@@ -23,6 +23,7 @@ const MARK: usize = 5;
 ///     request: Request::new(1, start, end - start, Resources::cpus(2)),
 ///     runtime: end - start,
 ///     killed: false,
+///     status: miserly_workload::swf::Status::Unknown,
 ///     start,
 ///     end,
 ///     reason: Some(Reason::AtOnce),

@@ -25,7 +25,7 @@ pub use numbers::{count, duration, figure, memory, percent};
 pub use run::{
     Cdf, Cdfs, Details, Difference, EarlyDoc, FillingDoc, Group, GuaranteeRatio, Guarantees, HostsDoc, Jobs,
     MachineDoc, Measure, MetricsDoc, Outcome, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, Promises,
-    QueueLength, Series, Settings, StepDoc, Timing, TraceDoc, Uncertainty, compare_tables, differences,
-    simulate_table,
+    QueueLength, Series, Settings, StepDoc, SuspendedDoc, Timing, TraceDoc, Uncertainty, compare_tables,
+    differences, simulate_table,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

@@ -3,7 +3,7 @@
 use std::io;
 
 use miserly_core::{Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, Time};
-use miserly_workload::swf::Record;
+use miserly_workload::swf::{Record, Status};
 
 use crate::Interruptions;
 
@@ -18,6 +18,8 @@ pub struct Finished {
     pub runtime: Span,
     /// Whether it was killed at its estimate.
     pub killed: bool,
+    /// How it ended, as its log has it.
+    pub status: Status,
     /// When it started; if it was requeued, the last time. Of one that was done before its start, when it first ran.
     pub start: Time,
     /// When it ended.

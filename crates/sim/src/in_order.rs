@@ -95,6 +95,7 @@ impl<S: Sink> Observer for InOrder<S> {
 #[cfg(test)]
 mod tests {
     use miserly_core::{Reason, Resources, Span};
+    use miserly_workload::swf::Status;
 
     use super::*;
 
@@ -120,6 +121,7 @@ mod tests {
             request: request(number),
             runtime: Span::TICK,
             killed: false,
+            status: Status::Unknown,
             start,
             end,
             reason: Some(Reason::AtOnce),

@@ -29,7 +29,7 @@ pub use interruptions::Interruptions;
 pub use metrics::{
     BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, Batches, Bucket, Category, Distribution,
     EXACT_MOST, Early, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES,
-    Measures, Metrics, Percentiles, SKETCH_ERROR, Series, Summary, student_t_95,
+    Measures, Metrics, Percentiles, Quality, SKETCH_ERROR, Series, Summary, Suspended, student_t_95,
 };
 pub use replay::{Came, Outside, Past, Ran, replay, replay_over};
 pub use run::{RunError, Simulation};

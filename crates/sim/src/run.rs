@@ -8,7 +8,7 @@ use miserly_core::{
     Placement, Policy, Reason, Request, Resources, Round, Span, State, Submission, System, Time, Violation,
     span_of_work, work,
 };
-use miserly_workload::swf::Record;
+use miserly_workload::swf::{Record, Status};
 use miserly_workload::{Job, TraceError, queue_position};
 
 use crate::event_queue::EventQueue;
@@ -77,6 +77,7 @@ struct Live {
     request: Request,
     runtime: Span,
     killed: bool,
+    status: Status,
     used_memory: Option<u64>,
     record: Option<Box<Record>>,
     started: Option<Started>,
@@ -459,6 +460,7 @@ impl Live {
             request: job.request,
             runtime: job.runtime.0,
             killed: job.killed,
+            status: job.status,
             used_memory: job.used_memory,
             record: job.record,
             started: None,
@@ -525,6 +527,7 @@ impl Live {
             request: self.request,
             runtime: self.runtime,
             killed: self.killed,
+            status: self.status,
             start: at,
             end,
             reason,

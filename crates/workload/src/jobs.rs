@@ -9,7 +9,7 @@ use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Terms
 
 use crate::estimates::{Estimates, Factor};
 use crate::filter::Filter;
-use crate::swf::{Field, ReadError, Reader, Record};
+use crate::swf::{Field, ReadError, Reader, Record, Status};
 use crate::trace::{Trace, TraceError};
 
 /// What happens to a job that reaches the log's own estimate.
@@ -132,6 +132,8 @@ pub struct Job {
     pub runtime: ActualRuntime,
     /// Whether it was cut.
     pub killed: bool,
+    /// How it ended, as the log has it.
+    pub status: Status,
     /// The memory that it really uses, kB for all its processors; `None` where the log does not know.
     pub used_memory: Option<u64>,
     /// Its line, if it was to be kept.
@@ -339,8 +341,9 @@ fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
         return Err(Skip::TooLargeForQueue);
     }
     let used_memory = record.positive(Field::UsedMemory).map(|each| each.saturating_mul(procs));
+    let status = record.status();
     let record = options.keep_records.then(|| Box::new(record.clone()));
-    Ok(Job { request, runtime: ActualRuntime(runtime), killed, used_memory, record })
+    Ok(Job { request, runtime: ActualRuntime(runtime), killed, status, used_memory, record })
 }
 
 /// Which of so many queues a log's queue number means: 1 is the first one. Any number that none has, or no number, means

@@ -4,6 +4,7 @@ use arbitrary::Arbitrary;
 use miserly_core::{ActualRuntime, Instants, Request, Resources, Span, Time};
 use miserly_policies::{Domain, POLICIES, Param, Registered};
 use miserly_workload::Job;
+use miserly_workload::swf::Status;
 
 /// The seed of the run.
 pub(crate) const SEED: u64 = 7;
@@ -139,6 +140,7 @@ impl Small {
             request: Request::new(number, submit, Span::from_ticks(estimate), demand),
             runtime: ActualRuntime(Span::from_ticks(runtime)),
             killed: false,
+            status: Status::Unknown,
             used_memory: None,
             record: None,
         }

@@ -160,7 +160,7 @@ pub struct Record {
     /// Distributions, and the machine and the queue over time.
     #[serde(default)]
     pub details: bool,
-    /// Measures by category, user, queue, runtime-bin or lsf-class.
+    /// Measures by these kinds of groups.
     #[serde(default)]
     pub by: Vec<String>,
     /// The runtimes and waits of this share of the measured jobs, those that waited longest.

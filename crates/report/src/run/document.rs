@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_sim::{Batches, Distribution, EXACT_MOST, Early, Measures, Metrics, SKETCH_ERROR};
+use miserly_sim::{Batches, Distribution, EXACT_MOST, Early, Measures, Metrics, SKETCH_ERROR, Suspended};
 use miserly_workload::Counts;
 use serde::Serialize;
 
@@ -39,6 +39,9 @@ pub struct Outcome {
     pub lost_work: Option<f64>,
     /// How often jobs were suspended.
     pub suspensions: u64,
+    /// What that came to, where anybody was suspended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<SuspendedDoc>,
     /// From the first submission to the last end, seconds.
     pub makespan: Option<f64>,
     /// Jobs ended per hour of the makespan.
@@ -233,6 +236,29 @@ impl EarlyDoc {
     }
 }
 
+/// What suspension came to.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SuspendedDoc {
+    /// Jobs that were suspended at least once.
+    pub jobs: u64,
+    /// Suspensions of one job, at most.
+    pub most: u64,
+    /// For how long jobs were suspended, all together, seconds.
+    pub time: f64,
+    /// For how long they were written out and read back, all together, seconds.
+    pub overhead: f64,
+    /// What they held meanwhile as a share of the machine, 0 to 1.
+    pub share: Option<f64>,
+}
+
+impl SuspendedDoc {
+    fn of(metrics: &Metrics) -> Option<SuspendedDoc> {
+        let Suspended { count, jobs, most, time, overhead, .. } = metrics.suspended;
+        let (time, overhead) = (time as f64 / 1e6, overhead as f64 / 1e6);
+        (count > 0).then(|| SuspendedDoc { jobs, most, time, overhead, share: metrics.overhead() })
+    }
+}
+
 /// How long the run took.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Timing {
@@ -280,7 +306,8 @@ impl Outcome {
             loss_of_capacity: metrics.loss_of_capacity(),
             kept_idle: metrics.kept_idle(),
             lost_work: metrics.lost_work(),
-            suspensions: metrics.suspensions(),
+            suspensions: metrics.suspended.count,
+            suspended: SuspendedDoc::of(metrics),
             makespan: metrics.makespan().map(miserly_core::Span::as_secs_f64),
             throughput_per_hour: metrics.throughput_per_hour(),
             queue_length: QueueLength { mean: queue_mean, max: queue_max },

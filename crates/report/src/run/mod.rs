@@ -19,7 +19,7 @@ pub use details::{
 };
 pub use document::{
     EarlyDoc, FillingDoc, Jobs, Measure, MetricsDoc, Outcome, PercentileDoc, Promises, QueueLength, Settings,
-    Timing, TraceDoc,
+    SuspendedDoc, Timing, TraceDoc,
 };
 pub use groups::Group;
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};

@@ -1,7 +1,7 @@
 //! The tables that people read.
 
 use super::details::Difference;
-use super::document::{EarlyDoc, Measure, Outcome, Settings};
+use super::document::{EarlyDoc, Measure, Outcome, Settings, SuspendedDoc};
 use super::group_tables;
 use super::layout::Columns;
 use crate::numbers::{count, duration, figure, percent};
@@ -52,8 +52,8 @@ fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     facts.extend(outcome.early.as_ref().map(|early| ("early work", early_work(early))));
     facts.extend(nonzero("kept idle for a job", outcome.kept_idle));
     facts.extend(nonzero("work lost", outcome.lost_work));
-    let suspensions = outcome.suspensions;
-    facts.extend((suspensions > 0).then(|| ("suspensions", count(suspensions))));
+    facts.extend(outcome.suspended.as_ref().map(|of| ("suspensions", suspensions(outcome.suspensions, of))));
+    facts.extend(nonzero("written and read", outcome.suspended.as_ref().and_then(|of| of.share)));
     facts.extend(promised_to_waited(outcome).map(|text| ("promised / waited", text)));
     if outcome.metrics.slowdown.count != outcome.jobs.measured {
         let over = format!("over the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
@@ -276,6 +276,11 @@ fn placed_at_once(outcome: &Outcome) -> String {
     }
     let share = percent(Some(placed as f64 / measured as f64));
     format!("{share}: {} of {} jobs", count(placed), count(measured))
+}
+
+/// `1 200, of 800 jobs, one of them 7 times`.
+fn suspensions(all: u64, of: &SuspendedDoc) -> String {
+    format!("{}, of {} jobs, one of them {} times", count(all), count(of.jobs), count(of.most))
 }
 
 /// A share, where it is more than nothing.

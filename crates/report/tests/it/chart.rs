@@ -9,6 +9,7 @@ use miserly_core::{
 use miserly_policies::Chosen;
 use miserly_report::gantt;
 use miserly_sim::{Finished, Observer, Simulation};
+use miserly_workload::swf::Status;
 use miserly_workload::{Job, JobOptions, Jobs, Overrun, Trace};
 
 /// A job as (submit, runtime, processors, estimate), in seconds.
@@ -85,6 +86,7 @@ impl Asks {
             request: Request::new(number, Time::ZERO + secs(self.submit), secs(self.estimate), demand),
             runtime: ActualRuntime(secs(self.runtime)),
             killed: false,
+            status: Status::Unknown,
             used_memory: Some(self.used),
             record: None,
         }

@@ -2,6 +2,7 @@
 
 use miserly_core::{ActualRuntime, Host, JobNumber, Kind, Machine, Request, Resources, Span, Time, draw};
 use miserly_workload::Job;
+use miserly_workload::swf::Status;
 
 /// Processors of a host.
 const CPUS: u64 = 64;
@@ -67,6 +68,7 @@ impl Workload {
             request: Request::new(number, Time::ZERO + span(submit), span(estimate), demand),
             runtime: ActualRuntime(span(runtime)),
             killed: false,
+            status: Status::Unknown,
             used_memory: None,
             record: None,
         }

@@ -14,6 +14,8 @@ mod guarantees;
 
 mod early;
 
+mod suspended;
+
 mod series;
 
 mod groups;
@@ -26,12 +28,13 @@ use miserly_core::{Reason, Refusal, Request, Span, Time};
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval};
 pub use distribution::{Distribution, Summary};
 pub use early::Early;
-pub use groups::{Category, Group, GroupKey, Grouping, GroupingError, Groups};
+pub use groups::{Category, Group, GroupKey, Grouping, GroupingError, Groups, Quality};
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
 pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};
 pub use series::{BUCKETS_MOST, Bucket, Series};
 pub use student::student_t_95;
+pub use suspended::Suspended;
 
 use crate::finished::{Finished, Observer, Standing};
 
@@ -62,7 +65,8 @@ pub struct Metrics {
     promised: u64,
     broken: u64,
     refused: BTreeMap<Refusal, u64>,
-    suspensions: u64,
+    /// What suspension came to.
+    pub suspended: Suspended,
     lost: u128,
     at_once: u64,
     busy: u128,
@@ -103,7 +107,7 @@ impl Metrics {
             promised: 0,
             broken: 0,
             refused: BTreeMap::new(),
-            suspensions: 0,
+            suspended: Suspended::default(),
             lost: 0,
             at_once: 0,
             busy: 0,
@@ -172,9 +176,9 @@ impl Metrics {
         self.at_once
     }
 
-    /// How often jobs were suspended, all together.
-    pub fn suspensions(&self) -> u64 {
-        self.suspensions
+    /// What jobs held while they were written out and read back, as a share of the machine, 0 to 1.
+    pub fn overhead(&self) -> Option<f64> {
+        self.share_of_capacity(self.suspended.held)
     }
 
     /// Jobs that the policy refused, by reason.
@@ -228,7 +232,7 @@ impl Metrics {
         self.queue.longest = self.queue.longest.max(other.queue.longest);
         self.queue.lost += other.queue.lost;
         self.queue.kept += other.queue.kept;
-        self.suspensions += other.suspensions;
+        self.suspended.merge(&other.suspended);
         self.lost += other.lost;
         self.at_once += other.at_once;
         for (why, count) in &other.refused {
@@ -290,7 +294,7 @@ impl Observer for Metrics {
         let left_queue = job.reason.map_or(job.end, |_| job.start);
         self.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
         self.early.add(job);
-        self.suspensions += u64::from(job.interruptions.count);
+        self.suspended.add(job);
         self.lost += job.lost;
         self.last_end = self.last_end.max(Some(job.end));
         if self.measures_from(job.request.submit) {
@@ -303,6 +307,7 @@ impl Observer for Metrics {
 #[cfg(test)]
 mod tests {
     use miserly_core::Resources;
+    use miserly_workload::swf::Status;
 
     use super::*;
 
@@ -317,6 +322,7 @@ mod tests {
             request: Request::new(number, submit, secs(60), Resources::cpus(procs)),
             runtime,
             killed: number % 5 == 0,
+            status: Status::Unknown,
             start,
             end: start + runtime,
             reason: Some(Reason::Reserved),

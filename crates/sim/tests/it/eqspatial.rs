@@ -10,6 +10,7 @@ use miserly_oracle::{NaiveJob, equipartition};
 use miserly_policies::Chosen;
 use miserly_sim::{Finished, Observer, Simulation};
 use miserly_workload::Job;
+use miserly_workload::swf::Status;
 use proptest::prelude::*;
 
 use crate::support::{BOTH, SEED, in_order};
@@ -33,6 +34,7 @@ fn job((number, &((submit, runtime, more), procs, (memory, used))): (i64, &Asks)
         request: Request::new(number, Time::ZERO + secs(submit), secs((runtime + more).max(0)), demand),
         runtime: ActualRuntime(secs(runtime)),
         killed: false,
+        status: Status::Unknown,
         used_memory: Some(memory * used / 10),
         record: None,
     }

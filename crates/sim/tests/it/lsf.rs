@@ -7,6 +7,7 @@ use miserly_core::{ActualRuntime, Host, Instants, Kind, Machine, Request, Resour
 use miserly_oracle::{NaiveJob, NaiveLsf, lsf_schedule};
 use miserly_sim::Finished;
 use miserly_workload::Job;
+use miserly_workload::swf::Status;
 use proptest::prelude::*;
 
 use crate::rebuild::run_replacing;
@@ -49,6 +50,7 @@ fn job() -> impl Strategy<Value = Job> {
                 request: Request { user, ..request },
                 runtime: ActualRuntime(hours(run)),
                 killed: false,
+                status: Status::Unknown,
                 used_memory: None,
                 record: None,
             }

@@ -8,6 +8,7 @@ use miserly_core::{
 };
 use miserly_policies::Chosen;
 use miserly_sim::{Finished, Observer, Simulation};
+use miserly_workload::swf::Status;
 use miserly_workload::{Job, TraceError};
 use proptest::prelude::*;
 
@@ -41,6 +42,7 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
         },
         runtime: ActualRuntime(Span::from_ticks(runtime * ticks)),
         killed: false,
+        status: Status::Unknown,
         used_memory: None,
         record: None,
     };

@@ -5,6 +5,8 @@
 
 mod record;
 
+mod status;
+
 mod parse;
 
 mod header;
@@ -18,4 +20,5 @@ pub use parse::{LineError, parse_line};
 pub(crate) use parse::{SECONDS_MAX, is_blank};
 pub use reader::{Line, ReadError, Reader};
 pub use record::{Decimal, Field, Record};
+pub use status::Status;
 pub use writer::Writer;

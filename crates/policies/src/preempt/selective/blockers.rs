@@ -2,13 +2,12 @@
 
 use miserly_core::{Entry, JobId, Ledger, PeSet, Span, State, Time};
 
-use super::floor;
-use super::rank::Criterion;
+use super::{Suspension, floor};
 
 /// For each suspended job that has to come back to its processors, a running job on them that it may not suspend.
 ///
-/// Nothing but an end or a suspension moves that job; and until it moves, its rank only grows. So it is looked for anew only when it
-/// is gone, or when the suspended job has waited for long enough to suspend it.
+/// Nothing but an end or a suspension moves that job. So another is looked for only when it is gone; or when the suspended job, whose
+/// rank only grows, has waited for long enough to suspend it; or, if nobody may suspend it, when it is not beyond its limit any more.
 #[derive(Debug, Default)]
 pub(super) struct Blockers(Vec<Option<Blocked>>);
 
@@ -18,6 +17,8 @@ struct Blocked {
     admitted: u64,
     by: (JobId, u64),
     until: Time,
+    /// Whether it is in the way because it is beyond its limit.
+    beyond: bool,
 }
 
 impl Blockers {
@@ -26,15 +27,15 @@ impl Blockers {
     pub(super) fn find(
         &mut self,
         (ledger, now): (&Ledger, Time),
-        criterion: Criterion,
+        rules: &Suspension,
         job: JobId,
         running: &[JobId],
     ) -> Option<Time> {
-        if let Some(until) = self.known(ledger, now, job) {
+        if let Some(until) = self.known((ledger, now), rules, job) {
             return Some(until);
         }
         let entry = ledger.entry(job);
-        let found = floor::own(entry).and_then(|own| blocker((ledger, now), criterion, entry, own, running));
+        let found = floor::own(entry).and_then(|own| blocker((ledger, now), rules, entry, own, running));
         if self.0.len() <= job.index() {
             self.0.resize(job.index() + 1, None);
         }
@@ -42,12 +43,13 @@ impl Blockers {
         found.map(|blocked| blocked.until)
     }
 
-    fn known(&self, ledger: &Ledger, now: Time, job: JobId) -> Option<Time> {
+    fn known(&self, (ledger, now): (&Ledger, Time), rules: &Suspension, job: JobId) -> Option<Time> {
         let blocked = (*self.0.get(job.index())?)?;
         let (other, its) = blocked.by;
-        let there = ledger.get(other).is_some_and(|entry| entry.admitted == its && runs(entry));
+        let other = ledger.get(other).filter(|entry| entry.admitted == its && runs(entry))?;
         let same = ledger.entry(job).admitted == blocked.admitted;
-        (there && same && blocked.until > now).then_some(blocked.until)
+        let still = blocked.until > now && (!blocked.beyond || is_beyond((ledger, now), rules, other));
+        (same && still).then_some(blocked.until)
     }
 
     /// A job runs again, or is gone.
@@ -58,25 +60,39 @@ impl Blockers {
     }
 }
 
-/// Who is on these processors and the most urgent of those, if the job may not suspend it.
+/// Who is on these processors, and nobody may suspend it; else the most urgent of those, if the job may not suspend it.
 fn blocker(
     (ledger, now): (&Ledger, Time),
-    criterion: Criterion,
+    rules: &Suspension,
     entry: &Entry,
     own: &PeSet,
     running: &[JobId],
 ) -> Option<Blocked> {
-    let there = running.iter().filter(|job| {
+    let there = |job: &&JobId| {
         let other = ledger.entry(**job);
         runs(other) && floor::pes(other).is_some_and(|pes| pes.meets(own))
-    });
+    };
+    let there: Vec<JobId> = running.iter().filter(there).copied().collect();
+    let blocked = |by: JobId, until: Time, beyond: bool| {
+        Some(Blocked { admitted: entry.admitted, by: (by, ledger.entry(by).admitted), until, beyond })
+    };
+    if let Some(by) = there.iter().find(|job| is_beyond((ledger, now), rules, ledger.entry(**job))) {
+        return blocked(*by, Time::MAX, true);
+    }
+    let criterion = rules.criterion;
     let rank = |job: &JobId| criterion.rank(ledger.entry(*job), now);
-    let (bar, by) = there.map(|job| (rank(job), *job)).max_by(|one, other| one.0.cmp(&other.0))?;
+    let (bar, by) = there.iter().map(|job| (rank(job), *job)).max_by(|one, other| one.0.cmp(&other.0))?;
     if criterion.entitles(criterion.rank(entry, now), bar) {
         return None;
     }
     let until = criterion.entitled_at(entry, now, bar).map_or(Time::MAX, |at| at.max(now + Span::TICK));
-    Some(Blocked { admitted: entry.admitted, by: (by, ledger.entry(by).admitted), until })
+    blocked(by, until, false)
+}
+
+/// Whether nobody may suspend a job, because it is beyond its limit.
+fn is_beyond((ledger, now): (&Ledger, Time), rules: &Suspension, entry: &Entry) -> bool {
+    let rank = || rules.criterion.rank(entry, now);
+    rules.limits.as_ref().is_some_and(|limits| limits.protect(ledger, entry, rank()))
 }
 
 /// Whether a job keeps its processors for now.

@@ -119,13 +119,13 @@ impl Selective {
     /// The jobs for whom something can be done, by the look of it, with their ranks and admissions.
     fn able(&mut self, desk: &Desk<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let Selective { rules: Suspension { criterion, .. }, floor, idle, running, blockers, .. } = self;
+        let Selective { rules, floor, idle, running, blockers, .. } = self;
         let mut able = vec![];
         for job in idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job)) {
             let entry = ledger.entry(job);
-            let rank = || criterion.rank(entry, now);
+            let rank = || rules.criterion.rank(entry, now);
             let can = if floor.must_return(entry) {
-                blockers.find((ledger, now), *criterion, job, running).is_none()
+                blockers.find((ledger, now), rules, job, running).is_none()
             } else {
                 view.may_help(ledger, job, rank())
             };
@@ -176,7 +176,7 @@ impl Selective {
         let at = |job: JobId| {
             let entry = ledger.entry(job);
             if floor.must_return(entry) {
-                let until = blockers.find((ledger, now), rules.criterion, job, running);
+                let until = blockers.find((ledger, now), rules, job, running);
                 return until.filter(|at| *at < Time::MAX);
             }
             let view = view.get_or_insert_with(|| View::of(rules, floor, running, desk));

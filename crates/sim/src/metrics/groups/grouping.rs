@@ -5,8 +5,10 @@ use std::str::FromStr;
 
 use miserly_core::lsf::Class;
 use miserly_core::{Kind, Request, Span};
+use miserly_workload::swf::Status;
 
 use super::categories::Category;
+use super::quality::Quality;
 use crate::finished::Finished;
 
 /// By what the jobs of a run are told apart.
@@ -23,6 +25,12 @@ pub enum Grouping {
     RuntimeBin,
     /// What the job asked for: the twelve classes of the NCSA Origin 2000, Chiang and Vernon's Table 1.
     LsfClass,
+    /// How good the estimate was: Kettimuthu et al.'s good and bad estimators.
+    Estimate,
+    /// How good the estimate was, then runtime and width.
+    EstimateCategory,
+    /// How the job ended, as its log has it.
+    Status,
 }
 
 /// A group of jobs. The order is the natural one: small before large, unknown last.
@@ -40,17 +48,33 @@ pub enum GroupKey {
     LsfClass(Class),
     /// Asked for more than any of these classes admits.
     BeyondClasses,
+    /// Estimates that were as good.
+    Estimate(Quality),
+    /// Estimates that were as good, of a range of runtimes and of widths.
+    EstimateCategory(Quality, Category),
+    /// Jobs that ended so.
+    Status(Status),
 }
 
 /// A word that names no [`Grouping`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is nothing to group jobs by: it is one of category, user, queue, runtime-bin, lsf-class")]
+#[error(
+    "{0:?} is nothing to group jobs by: it is one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status"
+)]
 pub struct GroupingError(String);
 
 impl Grouping {
     /// All there are.
-    pub const ALL: [Grouping; 5] =
-        [Grouping::Category, Grouping::User, Grouping::Queue, Grouping::RuntimeBin, Grouping::LsfClass];
+    pub const ALL: [Grouping; 8] = [
+        Grouping::Category,
+        Grouping::User,
+        Grouping::Queue,
+        Grouping::RuntimeBin,
+        Grouping::LsfClass,
+        Grouping::Estimate,
+        Grouping::EstimateCategory,
+        Grouping::Status,
+    ];
 
     /// Its word.
     pub const fn as_str(self) -> &'static str {
@@ -60,6 +84,9 @@ impl Grouping {
             Grouping::Queue => "queue",
             Grouping::RuntimeBin => "runtime-bin",
             Grouping::LsfClass => "lsf-class",
+            Grouping::Estimate => "estimate",
+            Grouping::EstimateCategory => "estimate-category",
+            Grouping::Status => "status",
         }
     }
 
@@ -72,12 +99,17 @@ impl Grouping {
     pub fn key(self, job: &Finished) -> GroupKey {
         let run = job.runtime;
         let number = |number: Option<u32>| number.map_or(GroupKey::Unknown, GroupKey::Number);
+        let category = || Category::of(run, job.request.procs());
+        let quality = || Quality::of(job.request.estimate, run);
         match self {
-            Grouping::Category => GroupKey::Category(Category::of(run, job.request.procs())),
+            Grouping::Category => GroupKey::Category(category()),
             Grouping::User => number(job.request.user),
             Grouping::Queue => number(job.request.queue),
             Grouping::RuntimeBin => GroupKey::Bin(bin(run)),
             Grouping::LsfClass => class(&job.request),
+            Grouping::Estimate => GroupKey::Estimate(quality()),
+            Grouping::EstimateCategory => GroupKey::EstimateCategory(quality(), category()),
+            Grouping::Status => GroupKey::Status(job.status),
         }
     }
 
@@ -88,6 +120,12 @@ impl Grouping {
             Grouping::LsfClass => {
                 Class::ALL.into_iter().map(GroupKey::LsfClass).chain([GroupKey::BeyondClasses]).collect()
             }
+            Grouping::Estimate => Quality::ALL.map(GroupKey::Estimate).into(),
+            Grouping::EstimateCategory => {
+                let of = |quality| Category::all().map(move |of| GroupKey::EstimateCategory(quality, of));
+                Quality::ALL.into_iter().flat_map(of).collect()
+            }
+            Grouping::Status => Status::ALL.map(GroupKey::Status).into(),
             Grouping::User | Grouping::Queue | Grouping::RuntimeBin => Vec::new(),
         }
     }
@@ -122,6 +160,11 @@ impl fmt::Display for GroupKey {
             (GroupKey::Category(category), _) => category.fmt(f),
             (GroupKey::Number(number), _) => number.fmt(f),
             (GroupKey::LsfClass(class), _) => class.fmt(f),
+            (GroupKey::Estimate(quality), _) => f.write_str(quality.as_str()),
+            (GroupKey::EstimateCategory(quality, category), _) => {
+                write!(f, "{} {category}", quality.as_str())
+            }
+            (GroupKey::Status(status), _) => f.write_str(status.as_str()),
             (GroupKey::BeyondClasses, _) => f.write_str("beyond"),
             (GroupKey::Unknown | GroupKey::Bin(_), _) => f.write_str("unknown"),
         }

@@ -4,10 +4,13 @@ mod grouping;
 
 mod categories;
 
+mod quality;
+
 use std::collections::BTreeMap;
 
 pub use categories::Category;
 pub use grouping::{GroupKey, Grouping, GroupingError};
+pub use quality::Quality;
 
 use super::distribution::TICKS_PER_SECOND;
 use super::measures::Measures;

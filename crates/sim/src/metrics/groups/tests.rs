@@ -1,6 +1,7 @@
 //! Groups against the obvious way to measure them, in parts and whole.
 
 use miserly_core::{Kind, Reason, Request, Resources, Span, Time};
+use miserly_workload::swf::Status;
 use proptest::prelude::*;
 
 use super::*;
@@ -13,13 +14,14 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
     let submit = Time::ZERO + ticks(submit);
     let start = submit + ticks(wait);
     let demand = Resources::cpus(procs).with(Kind::Memory, memory(procs));
-    let mut request = Request::new(1, submit, ticks(run), demand);
+    let mut request = Request::new(1, submit, ticks(estimate(run, user)), demand);
     (request.user, request.queue) = (user, user.map(|user| user % 2));
     Finished {
         admission: 0,
         request,
         runtime: ticks(run),
         killed: false,
+        status: Status::ALL[procs as usize % 4],
         start,
         end: start + ticks(run),
         reason: Some(Reason::Reserved),
@@ -31,6 +33,15 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         lost: 0,
         ahead: None,
         record: None,
+    }
+}
+
+/// An estimate that is exact, or just good, or just bad.
+fn estimate(run: i64, user: Option<u32>) -> i64 {
+    match user {
+        Some(3) => 2 * run,
+        Some(4) => 2 * run + 1,
+        _ => run,
     }
 }
 
@@ -64,7 +75,8 @@ fn told(groups: &mut Groups) -> Vec<String> {
 }
 
 /// In which group a job is, said again: the paper's limits and the doubling of seconds, one after the other.
-fn naive_name(by: Grouping, &(_, _, run, procs, user): &Drawn) -> String {
+fn naive_name(by: Grouping, job: &Drawn) -> String {
+    let &(_, _, run, procs, user) = job;
     let seconds = run as f64 / 1e6;
     let or_unknown = |number: Option<u32>| number.map_or("unknown".into(), |number| number.to_string());
     match by {
@@ -77,8 +89,15 @@ fn naive_name(by: Grouping, &(_, _, run, procs, user): &Drawn) -> String {
             let width = widths.iter().find(|(most, _)| procs <= *most).unwrap().1;
             format!("{length} {width}")
         }
+        Grouping::Estimate => if user == Some(4) { "badly" } else { "well" }.into(),
+        Grouping::EstimateCategory => {
+            let by = |by| naive_name(by, job);
+            format!("{} {}", by(Grouping::Estimate), by(Grouping::Category))
+        }
+        Grouping::Status => ["completed", "failed", "cancelled", "unknown"][procs as usize % 4].into(),
         Grouping::LsfClass => {
-            // Runtimes stand for the estimates, and memory is drawn with the processors.
+            let seconds = estimate(run, user) as f64 / 1e6;
+            // Memory is drawn with the processors.
             let lengths = [(5.0, "vst"), (50.0, "st"), (200.0, "mt"), (400.0, "lt")];
             let sizes = [(8, 2, "sj"), (16, 4, "mj"), (64, 16, "lj")];
             let length = lengths.iter().find(|(most, _)| seconds / 3600.0 <= *most);
