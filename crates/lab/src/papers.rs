@@ -58,6 +58,20 @@ pub const PAPERS: &[Paper] = &[
             machine!("chiang-2001", "hpc2n-nodes.toml"),
         ],
     },
+    Paper {
+        name: "kettimuthu-2002",
+        title: "Kettimuthu, Subramani, Srinivasan, Gopalasamy, Panda, Sadayappan: Selective Preemption Strategies for Parallel Job Scheduling, 2002",
+        experiments: &[
+            experiment!("kettimuthu-2002", "1-no-suspension"),
+            experiment!("kettimuthu-2002", "2-exact"),
+            experiment!("kettimuthu-2002", "3-estimates"),
+            experiment!("kettimuthu-2002", "4-overhead"),
+            experiment!("kettimuthu-2002", "5-parts"),
+            experiment!("kettimuthu-2002", "6-load"),
+            experiment!("kettimuthu-2002", "7-placing"),
+        ],
+        machines: &[],
+    },
 ];
 
 /// The paper of that name, if there is one.

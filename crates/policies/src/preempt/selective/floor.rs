@@ -73,6 +73,15 @@ impl Floor {
         available
     }
 
+    /// The processors that nobody can be suspended on: those of jobs that are written out or read back, and those with a claim on them.
+    pub(super) fn settled(&self, ledger: &Ledger) -> PeSet {
+        let moving = self.leaving.iter().chain(&self.coming).map(|(_, job)| pes(ledger.entry(*job)));
+        let claims = self.claimants.iter().map(|job| claim(ledger.entry(*job)));
+        let mut settled = PeSet::empty();
+        moving.chain(claims).flatten().for_each(|pes| settled.insert_all(pes));
+        settled
+    }
+
     /// Frees what was written out by now.
     pub(super) fn vacate(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();

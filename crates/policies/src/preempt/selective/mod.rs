@@ -120,12 +120,14 @@ impl Selective {
     fn able(&mut self, desk: &Desk<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
         let (ledger, now) = (desk.ledger(), desk.now());
         let Selective { rules, floor, idle, running, blockers, .. } = self;
+        let settled = floor.settled(ledger);
         let mut able = vec![];
         for job in idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job)) {
             let entry = ledger.entry(job);
             let rank = || rules.criterion.rank(entry, now);
             let can = if floor.must_return(entry) {
-                blockers.find((ledger, now), rules, job, running).is_none()
+                !floor::own(entry).is_some_and(|own| own.meets(&settled))
+                    && blockers.find((ledger, now), rules, job, running).is_none()
             } else {
                 view.may_help(ledger, job, rank())
             };
@@ -171,11 +173,16 @@ impl Selective {
     fn entitled_next(&mut self, desk: &Desk<'_>) -> Option<Time> {
         let (ledger, now) = (desk.ledger(), desk.now());
         let Selective { rules, floor, idle, running, blockers, .. } = self;
+        let settled = floor.settled(ledger);
         let mut view = None;
         let idle = idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job));
         let at = |job: JobId| {
             let entry = ledger.entry(job);
             if floor.must_return(entry) {
+                if floor::own(entry).is_some_and(|own| own.meets(&settled)) {
+                    // There is a pass when that is over.
+                    return None;
+                }
                 let until = blockers.find((ledger, now), rules, job, running);
                 return until.filter(|at| *at < Time::MAX);
             }
