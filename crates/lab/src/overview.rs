@@ -144,7 +144,7 @@ fn busiest(document: &Value) -> [i64; 2] {
 }
 
 /// The rows of the table of measures: name, path, decimals, what it is divided by.
-const MEASURES: [(&str, &str, usize, f64); 17] = [
+const MEASURES: [(&str, &str, usize, f64); 19] = [
     ("jobs read", "jobs.read", 0, 1.0),
     ("  simulated", "jobs.simulated", 0, 1.0),
     ("  killed at the estimate", "jobs.killed_at_estimate", 0, 1.0),
@@ -158,6 +158,8 @@ const MEASURES: [(&str, &str, usize, f64); 17] = [
     ("bounded slowdown, mean", "metrics.bounded_slowdown.mean", 2, 1.0),
     ("  95 % ±", "uncertainty.half_width.bounded_slowdown", 2, 1.0),
     ("bounded slowdown, p95", "metrics.bounded_slowdown.p95", 2, 1.0),
+    ("bounded slowdown, max", "metrics.bounded_slowdown.max", 2, 1.0),
+    ("suspensions", "suspensions", 0, 1.0),
     ("utilization (%)", "utilization", 2, 0.01),
     ("queue length, mean", "queue_length.mean", 2, 1.0),
     ("promises made", "promises.made", 0, 1.0),
@@ -214,6 +216,12 @@ fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartFile> {
         x_scale: Scale::Time,
         ..of(title, value)
     };
+    let heat = |title: &str, value: &str| ChartFile {
+        kind: ChartKind::Heat,
+        x_label: "policy".into(),
+        y_label: "category".into(),
+        ..of(title, value)
+    };
     let mut charts = vec![
         ChartFile { x_label: "wait".into(), ..of("how long jobs wait", "details.cdf.wait") },
         ChartFile {
@@ -228,12 +236,13 @@ fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartFile> {
             y_scale: Scale::LogTime,
             ..of("wait against runtime", "by.runtime-bin:metrics.wait.mean")
         },
-        ChartFile {
-            kind: ChartKind::Heat,
-            x_label: "policy".into(),
-            y_label: "category".into(),
-            ..of("mean bounded slowdown by category", "by.category:metrics.bounded_slowdown.mean")
-        },
+        heat("mean bounded slowdown by category", "by.category:metrics.bounded_slowdown.mean"),
+        heat(
+            "95th percentile of the bounded slowdown by category",
+            "by.category:metrics.bounded_slowdown.p95",
+        ),
+        heat("worst bounded slowdown by category", "by.category:metrics.bounded_slowdown.max"),
+        heat("jobs by category", "by.category:jobs"),
         ChartFile {
             x_label: "promised wait / actual wait".into(),
             x_scale: Scale::Log,

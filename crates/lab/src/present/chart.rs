@@ -259,8 +259,10 @@ fn heat(chart: &ChartFile, results: &Results) -> Outcome {
         let group = groups.iter().find(|group| group_name(group) == *name)?;
         Some(at(group, measure)?.as_f64()? / chart.unit)
     };
-    let cells = rows.iter().map(|name| lines.iter().map(|line| cell(name, line)).collect()).collect();
-    let body = Body::Heat { cells, ramp: Ramp::Log, decimals: 1 };
+    let cells: Vec<Vec<Option<f64>>> =
+        rows.iter().map(|name| lines.iter().map(|line| cell(name, line)).collect()).collect();
+    let counts = cells.iter().flatten().flatten().all(|value| value.fract() == 0.0);
+    let body = Body::Heat { cells, ramp: Ramp::Log, decimals: usize::from(!counts) };
     let columns: Vec<String> = lines.into_iter().map(|(label, ..)| label).collect();
     let none = columns.is_empty();
     Ok(((!none).then_some(Drawn { body, columns, rows }), missing))
