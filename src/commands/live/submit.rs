@@ -20,16 +20,16 @@ pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
     }
     let submitted = client.submit(&submission)?;
     tell(args.json, &submitted, || if args.quiet { numbers(&submitted) } else { accepted(&submitted.jobs) })?;
-    if args.wait { Ok(await_all(&client, &submitted.jobs)) } else { Ok(ExitCode::SUCCESS) }
+    if args.wait { Ok(await_all(&client, &submitted.jobs, args.json)) } else { Ok(ExitCode::SUCCESS) }
 }
 
 fn numbers(submitted: &Submitted) -> String {
     submitted.jobs.iter().flat_map(|job| [job.number.to_string(), "\n".to_owned()]).collect()
 }
 
-fn await_all(client: &Client, jobs: &[Accepted]) -> ExitCode {
+fn await_all(client: &Client, jobs: &[Accepted], json: bool) -> ExitCode {
     let numbers: Vec<i64> = jobs.iter().map(|job| job.number).collect();
-    wait::await_all(client, &numbers, |_| Ok(()))
+    wait::await_all(client, &numbers, json, |_| Ok(()))
 }
 
 /// What became of a submission; of a long array only the first and the last are named.
