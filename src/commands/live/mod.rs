@@ -10,6 +10,8 @@ mod failure;
 
 mod submission;
 
+mod places;
+
 mod submit;
 
 mod queue;

@@ -7,11 +7,12 @@ use miserly_live::model::{Accepted, Quote, Submitted, Window};
 
 use super::submission::submission;
 use super::text::{counted, local};
-use super::{client, tell, wait};
+use super::{client, places, tell, wait};
 use crate::args::SubmitArgs;
 
 pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
     let submission = submission(args)?;
+    places::check(&submission)?;
     let client = client(&args.daemon)?;
     if args.quote {
         let quote = client.quote(&submission)?;
