@@ -114,11 +114,12 @@ fn a_full_disk_refuses_submissions_and_forgets_no_end() {
         Err(ClientError::Refused(problem)) => assert_eq!(problem.code, ProblemCode::Storage, "{problem}"),
         other => panic!("{other:?}"),
     }
-    let pid = daemon.pid().expect("it runs");
-    rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("a signal");
-    until("it refuses the configuration", SOON, || daemon.log().contains("stays as it was").then_some(()));
+    refuses_a_configuration(&daemon);
+    let unwritten = || daemon.log().matches("nothing can be written down").count();
+    let before = unwritten();
     fs::write(daemon.path("go"), "").expect("a file elsewhere");
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    until("its end cannot be written down", SOON, || (unwritten() > before).then_some(()));
+    refuses_a_configuration(&daemon);
     fs::remove_file(filler).expect("a file that can be removed");
     let ended = daemon.wait(number).phase;
     assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
@@ -127,6 +128,16 @@ fn a_full_disk_refuses_submissions_and_forgets_no_end() {
     assert_eq!(daemon.history().len(), 2, "what was refused was not accepted");
     daemon.stop();
     drop(small);
+}
+
+/// Has it read its configuration again, which it cannot go on with.
+#[track_caller]
+fn refuses_a_configuration(daemon: &Daemon) {
+    let refused = || daemon.log().matches("stays as it was").count();
+    let before = refused();
+    let pid = daemon.pid().expect("it runs");
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("a signal");
+    until("it refuses the configuration", SOON, || (refused() > before).then_some(()));
 }
 
 /// Jobs that nobody knows any more have no window, and their numbers are not given to others.

@@ -46,9 +46,12 @@ fn holding(job: &JobView) -> Holding {
     }
 }
 
+/// Kills the daemon; with none there, the window of the job with this process begins at its start.
 #[track_caller]
-fn wait_until(at: Timestamp) {
-    until("that instant", SOON, || (Timestamp::now() >= at).then_some(()));
+fn killed_until(daemon: &mut Daemon, start: Timestamp, pid: u32) {
+    daemon.kill();
+    until("the start of its window", SOON, || (Timestamp::now() >= start).then_some(()));
+    until("its window begins", SOON, || (!processes::is_idle(pid)).then_some(()));
 }
 
 /// Processes of the normal class that keep every processor busy: several for each, so that none idles while the kernel evens them out.
@@ -169,9 +172,7 @@ fn with_no_daemon_a_window_begins_and_ends_by_itself() {
     let pid = daemon.pid_in("pid");
     let window = daemon.job(job).promise.expect("miser promises").now;
     assert!(processes::is_idle(pid) && Timestamp::now() < window.start);
-    daemon.kill();
-    wait_until(window.start);
-    until("its window begins", SOON, || (!processes::is_idle(pid)).then_some(()));
+    killed_until(&mut daemon, window.start, pid);
     assert!(Timestamp::now() < window.end);
     until("it ends", SOON, || processes::stat(pid, 3).is_none().then_some(()));
     let early = window.end - jiff::SignedDuration::from_secs(1);
@@ -190,9 +191,7 @@ fn a_daemon_that_returns_agrees_with_a_window_that_began_without_it() {
     let job = daemon.submit(&wide(&daemon, WAITS, 60.0));
     let pid = daemon.pid_in("pid");
     let window = daemon.job(job).promise.expect("miser promises").now;
-    daemon.kill();
-    wait_until(window.start);
-    until("its window begins", SOON, || (!processes::is_idle(pid)).then_some(()));
+    killed_until(&mut daemon, window.start, pid);
     let allowed = processes::allowed(pid);
     daemon.start();
     let adopted = daemon.job(job);
@@ -234,9 +233,7 @@ fn a_window_that_was_moved_earlier_begins_then_with_no_daemon() {
     });
     // What is decided reaches a shim a moment after it is on disk.
     thread::sleep(Duration::from_millis(500));
-    daemon.kill();
-    wait_until(moved);
-    until("its window begins", SOON, || (!processes::is_idle(pid)).then_some(()));
+    killed_until(&mut daemon, moved, pid);
     assert!(Timestamp::now() < told);
     daemon.start();
     assert!(daemon.job(job).late.is_none());

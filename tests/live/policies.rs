@@ -44,6 +44,20 @@ fn stopped(daemon: &Daemon) -> Vec<Pid> {
     processes::of(&daemon.path("")).into_iter().filter(|pid| is_stopped(number(pid))).collect()
 }
 
+/// Two jobs on all processors, the first of which is stopped for the second: the first one's number and process, and the number of
+/// the second, which exits with 3 when there is a file `on`.
+#[track_caller]
+fn stopped_for_another(daemon: &Daemon, script: &str, times: [f64; 2]) -> (i64, u32, i64) {
+    let victim = daemon.submit(&wide(daemon, script, times[0]));
+    let pid = daemon.pid_in("pid");
+    let waits = "touch here; while [ ! -e on ]; do sleep 0.05; done; exit 3";
+    let newcomer = daemon.submit(&wide(daemon, waits, times[1]));
+    until("the newcomer runs", SOON, || daemon.path("here").exists().then_some(()));
+    until("the victim is stopped", SOON, || is_stopped(pid).then_some(()));
+    assert_eq!((state(&daemon.job(victim)), state(&daemon.job(newcomer))), ("suspended", "critical"));
+    (victim, pid, newcomer)
+}
+
 /// The victim's whole output, as if nothing had happened to it.
 #[track_caller]
 fn check_counted(daemon: &Daemon) {
@@ -55,13 +69,7 @@ fn check_counted(daemon: &Daemon) {
 #[test]
 fn immediate_service_stops_a_job_and_lets_it_go_on() {
     let daemon = Daemon::of_policy("immediate(policy=fcfs-backfill, quantum=20s, after=0s)");
-    let victim = daemon.submit(&wide(&daemon, COUNTS, 60.0));
-    let pid = daemon.pid_in("pid");
-    let newcomer =
-        daemon.submit(&wide(&daemon, "touch here; while [ ! -e on ]; do sleep 0.05; done; exit 3", 60.0));
-    until("the newcomer runs", SOON, || daemon.path("here").exists().then_some(()));
-    until("the victim is stopped", SOON, || is_stopped(pid).then_some(()));
-    assert_eq!((state(&daemon.job(victim)), state(&daemon.job(newcomer))), ("suspended", "critical"));
+    let (victim, pid, newcomer) = stopped_for_another(&daemon, COUNTS, [60.0, 60.0]);
     let counted = || fs::read_to_string(daemon.path("counted")).expect("its output");
     let before = counted();
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -112,12 +120,7 @@ fn who_is_not_done_in_its_quantum_runs_again_in_its_turn() {
 fn a_killed_daemon_leaves_nothing_stopped_for_ever() {
     let policy = "immediate(policy=fcfs-backfill, quantum=30s, after=0s)";
     let mut daemon = Daemon::new(&format!("alone = 1\n{}", queue(policy)));
-    let victim = daemon.submit(&wide(&daemon, COUNTS, 60.0));
-    let pid = daemon.pid_in("pid");
-    let newcomer =
-        daemon.submit(&wide(&daemon, "touch here; while [ ! -e on ]; do sleep 0.05; done; exit 3", 60.0));
-    until("the newcomer runs", SOON, || daemon.path("here").exists().then_some(()));
-    until("the victim is stopped", SOON, || is_stopped(pid).then_some(()));
+    let (victim, pid, newcomer) = stopped_for_another(&daemon, COUNTS, [60.0, 60.0]);
     daemon.kill();
     until("it goes on with no daemon", SOON, || (!is_stopped(pid)).then_some(()));
     // The next daemon takes up what the one before it meant.
@@ -191,7 +194,7 @@ fn seen_on(daemon: &Daemon) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Says on which processors it is, now and when it was let go on; then it exits with 7.
+/// Writes the number of its process, and on which processors it is, now and when it was let go on; then it exits with 7.
 const LOOKS: &str = "look() { grep Cpus_allowed_list /proc/self/status >> on-cpus; }; echo $$ > pid; look; while [ ! -e go ]; do sleep 0.05; done; look; exit 7";
 
 /// A queue of its own for selective suspension, which looks every second.
@@ -202,13 +205,7 @@ fn selective() -> String {
 #[test]
 fn a_long_job_is_suspended_for_a_short_one_and_comes_back_to_its_processors() {
     let daemon = Daemon::new(&selective());
-    let long = daemon.submit(&wide(&daemon, LOOKS, 600.0));
-    let pid = daemon.pid_in("pid");
-    let short =
-        daemon.submit(&wide(&daemon, "touch here; while [ ! -e on ]; do sleep 0.05; done; exit 3", 4.0));
-    until("the short one runs", SOON, || daemon.path("here").exists().then_some(()));
-    until("the long one is stopped", SOON, || is_stopped(pid).then_some(()));
-    assert_eq!((state(&daemon.job(long)), state(&daemon.job(short))), ("suspended", "critical"));
+    let (long, pid, short) = stopped_for_another(&daemon, LOOKS, [600.0, 4.0]);
     fs::write(daemon.path("on"), "").expect("a file");
     assert_eq!(exit_of(&daemon.wait(short)), Exit::Code(3));
     until("the long one goes on", SOON, || (!is_stopped(pid)).then_some(()));
@@ -222,12 +219,7 @@ fn a_long_job_is_suspended_for_a_short_one_and_comes_back_to_its_processors() {
 #[test]
 fn a_daemon_that_is_killed_while_a_job_is_suspended_forgets_nothing() {
     let mut daemon = Daemon::new(&selective());
-    let long = daemon.submit(&wide(&daemon, LOOKS, 600.0));
-    let pid = daemon.pid_in("pid");
-    let short =
-        daemon.submit(&wide(&daemon, "touch here; while [ ! -e on ]; do sleep 0.05; done; exit 3", 30.0));
-    until("the long one is stopped", SOON, || is_stopped(pid).then_some(()));
-    // Perhaps before the short one has processes: then it is started again.
+    let (long, _, short) = stopped_for_another(&daemon, LOOKS, [600.0, 30.0]);
     daemon.kill();
     daemon.start();
     until("all is as it was", SOON, || {

@@ -11,12 +11,18 @@ use crate::support::{Daemon, sh};
 /// The beginning of a submission that would be accepted.
 const WHOLE: &str = r#"{"command": ["/bin/true"], "directory": "/", "time": 5, "cpus": 1}"#;
 
-#[test]
-fn what_makes_no_sense_is_told_so_and_changes_nothing() {
+/// A daemon that has had one job; the job's number, and how the daemon stands.
+fn with_one_job_over() -> (Daemon, i64, Status) {
     let daemon = Daemon::of_policy("miser");
     let first = daemon.submit(&sh("true", 5.0));
     daemon.wait(first);
     let before = daemon.client().status().expect("a status");
+    (daemon, first, before)
+}
+
+#[test]
+fn what_makes_no_sense_is_told_so_and_changes_nothing() {
+    let (daemon, first, before) = with_one_job_over();
 
     let check = |bytes: &[u8], status: u16, code: &str, says: &str| {
         let answer = send(&daemon, bytes);
@@ -57,10 +63,7 @@ fn what_makes_no_sense_is_told_so_and_changes_nothing() {
 
 #[test]
 fn what_is_too_large_is_told_so_and_changes_nothing() {
-    let daemon = Daemon::of_policy("miser");
-    let first = daemon.submit(&sh("true", 5.0));
-    daemon.wait(first);
-    let before = daemon.client().status().expect("a status");
+    let (daemon, first, before) = with_one_job_over();
 
     let large = format!(r#"{{"script": "{}", "directory": "/", "time": 5}}"#, "#".repeat(4 << 20));
     let answer = send(&daemon, &request("POST", "/v1/jobs", &large));
@@ -82,10 +85,7 @@ fn what_is_too_large_is_told_so_and_changes_nothing() {
 
 #[test]
 fn what_is_no_http_is_let_go() {
-    let daemon = Daemon::of_policy("miser");
-    let first = daemon.submit(&sh("true", 5.0));
-    daemon.wait(first);
-    let before = daemon.client().status().expect("a status");
+    let (daemon, first, before) = with_one_job_over();
 
     let tls = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03];
     for bytes in

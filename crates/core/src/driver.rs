@@ -131,7 +131,9 @@ impl Driver {
         for job in round.overdue.drain(..) {
             self.overdue(now, job)?;
         }
-        self.disturb(now, round, late.then_some(Broken::Overdue))?;
+        if is_disturbed(round) {
+            self.disturb(now, round, late.then_some(Broken::Overdue))?;
+        }
         for submission in round.submitted.drain(..) {
             self.submit(now, submission)?;
         }
@@ -146,9 +148,6 @@ impl Driver {
     /// These are rare, and a rebuilt policy decides as the one before would have: O(jobs in the system) each round that
     /// has any, in place of a rule in every policy.
     fn disturb(&mut self, now: Time, round: &mut Round, late: Option<Broken>) -> Result<(), Violation> {
-        if round.withdrawn.is_empty() && round.amended.is_empty() && round.fault.is_none() {
-            return Ok(());
-        }
         for job in round.withdrawn.drain(..) {
             self.ledger.refuse(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
         }
@@ -180,6 +179,7 @@ impl Driver {
         for ended in &round.ended {
             self.release_if_due(now, ended.job)?;
         }
+        let disturbed = is_disturbed(round);
         // All of them before the pass: none of them will give way at this instant.
         let any_overdue = !round.overdue.is_empty();
         for job in round.overdue.drain(..) {
@@ -187,8 +187,9 @@ impl Driver {
         }
         if any_overdue {
             self.pass(now, effects)?;
+            self.drop_too_late(round);
         }
-        if !(round.withdrawn.is_empty() && round.amended.is_empty() && round.fault.is_none()) {
+        if disturbed {
             self.disturb(now, round, None)?;
             self.pass(now, effects)?;
         }
@@ -205,6 +206,13 @@ impl Driver {
             self.pass(now, effects)?;
         }
         Ok(())
+    }
+
+    /// Drops what was to be changed of jobs that a pass of this very instant has started or refused.
+    fn drop_too_late(&self, round: &mut Round) {
+        let waits = |job: &JobId| self.ledger.get(*job).is_some_and(|entry| entry.state == State::Waiting);
+        round.withdrawn.retain(waits);
+        round.amended.retain(|amendment| self.ledger.get(amendment.job).is_some());
     }
 
     fn release_if_due(&mut self, now: Time, job: JobId) -> Result<(), Violation> {
@@ -274,4 +282,9 @@ impl Driver {
         let number = job.and_then(|job| self.ledger.get(job)).map(|entry| entry.request.number);
         Violation { policy: format!("{} (event source)", self.policy.name()), job: number, now, rule }
     }
+}
+
+/// Whether anything was changed from outside.
+fn is_disturbed(round: &Round) -> bool {
+    !(round.withdrawn.is_empty() && round.amended.is_empty() && round.fault.is_none())
 }

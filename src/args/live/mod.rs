@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, value_parser};
 use miserly_live::submit::length_of_time;
 
+use super::Command;
+
 pub(crate) use self::submit::SubmitArgs;
 
 /// Which daemon is asked.
@@ -145,6 +147,25 @@ pub(crate) struct DrainArgs {
 
     #[command(flatten)]
     pub(crate) ask: AskArgs,
+}
+
+impl Command {
+    /// Whether it is one for the daemon, and its answer is to be JSON.
+    pub(crate) fn asks_daemon_for_json(&self) -> bool {
+        match self {
+            Command::Submit(args) => args.json,
+            Command::Queue(args) => args.json,
+            Command::Show(JobArgs { json, .. })
+            | Command::Extend(ExtendArgs { job: JobArgs { json, .. }, .. }) => *json,
+            Command::Wait(args) | Command::Hold(args) | Command::Release(args) | Command::Requeue(args) => {
+                args.json
+            }
+            Command::Cancel(args) => args.jobs.json,
+            Command::Pools(args) | Command::Status(args) => args.json,
+            Command::Drain(args) => args.ask.json,
+            _ => false,
+        }
+    }
 }
 
 /// The number of a job.

@@ -6,7 +6,11 @@ pub(crate) mod export;
 
 mod text;
 
+mod failure;
+
 mod submission;
+
+mod places;
 
 mod submit;
 
@@ -42,6 +46,7 @@ use crate::output::{print, print_json};
 
 pub(crate) use self::drain::run as drain;
 pub(crate) use self::extend::run as extend;
+pub(crate) use self::failure::tell_failure;
 pub(crate) use self::logs::run as logs;
 pub(crate) use self::orders::{cancel, hold, release, requeue};
 pub(crate) use self::pools::run as pools;

@@ -6,7 +6,7 @@ use miserly_live::client::{Client, ClientError};
 use miserly_live::model::Handed;
 
 use super::text::jobs;
-use super::{client, tell};
+use super::{client, tell, tell_failure};
 use crate::args::{CancelArgs, JobsArgs};
 
 pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
@@ -36,8 +36,8 @@ fn each(
     for &job in &args.jobs {
         match order(&client, job) {
             Ok(those) => handed.extend(those.jobs),
-            Err(ClientError::Refused(problem)) => {
-                eprintln!("error: job {job}: {problem}");
+            Err(error @ ClientError::Refused(_)) => {
+                tell_failure(args.json, Some(job), &error.into());
                 code = ExitCode::from(1);
             }
             Err(error) => return Err(error.into()),

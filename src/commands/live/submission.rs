@@ -78,7 +78,7 @@ fn script(program: &Path) -> anyhow::Result<Option<String>> {
     }
     let Ok(mut file) = File::open(program) else { return Ok(None) };
     let mut mark = Vec::new();
-    // A folder cannot be read, and is no script; whoever runs it will say so.
+    // A folder cannot be read, and is no script.
     if file.by_ref().take(2).read_to_end(&mut mark).is_err() || mark != b"#!" {
         return Ok(None);
     }

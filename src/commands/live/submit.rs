@@ -7,11 +7,12 @@ use miserly_live::model::{Accepted, Quote, Submitted, Window};
 
 use super::submission::submission;
 use super::text::{counted, local};
-use super::{client, tell, wait};
+use super::{client, places, tell, wait};
 use crate::args::SubmitArgs;
 
 pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
     let submission = submission(args)?;
+    places::check(&submission)?;
     let client = client(&args.daemon)?;
     if args.quote {
         let quote = client.quote(&submission)?;
@@ -20,16 +21,16 @@ pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
     }
     let submitted = client.submit(&submission)?;
     tell(args.json, &submitted, || if args.quiet { numbers(&submitted) } else { accepted(&submitted.jobs) })?;
-    if args.wait { Ok(await_all(&client, &submitted.jobs)) } else { Ok(ExitCode::SUCCESS) }
+    if args.wait { Ok(await_all(&client, &submitted.jobs, args.json)) } else { Ok(ExitCode::SUCCESS) }
 }
 
 fn numbers(submitted: &Submitted) -> String {
     submitted.jobs.iter().flat_map(|job| [job.number.to_string(), "\n".to_owned()]).collect()
 }
 
-fn await_all(client: &Client, jobs: &[Accepted]) -> ExitCode {
+fn await_all(client: &Client, jobs: &[Accepted], json: bool) -> ExitCode {
     let numbers: Vec<i64> = jobs.iter().map(|job| job.number).collect();
-    wait::await_all(client, &numbers, |_| Ok(()))
+    wait::await_all(client, &numbers, json, |_| Ok(()))
 }
 
 /// What became of a submission; of a long array only the first and the last are named.

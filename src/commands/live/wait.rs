@@ -6,7 +6,7 @@ use miserly_live::client::Client;
 use miserly_live::model::{Exit, Failure, JobView, KilledBy, Phase};
 
 use super::show::ended;
-use super::{UNKNOWN, client, tell};
+use super::{UNKNOWN, client, tell, tell_failure};
 use crate::args::JobsArgs;
 
 /// The code of a job whose time was over, as that of timeout(1).
@@ -14,7 +14,7 @@ const OVERRUN: u8 = 124;
 
 pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
-    Ok(await_all(&client, &args.jobs, |job| {
+    Ok(await_all(&client, &args.jobs, args.json, |job| {
         tell(args.json, job, || format!("job {}: {}\n", job.number, ended(&job.phase)))
     }))
 }
@@ -24,6 +24,7 @@ pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
 pub(super) fn await_all(
     client: &Client,
     jobs: &[i64],
+    json: bool,
     tell: impl Fn(&JobView) -> anyhow::Result<()>,
 ) -> ExitCode {
     let mut code = 0;
@@ -31,7 +32,7 @@ pub(super) fn await_all(
         let this = match await_one(client, job, &tell) {
             Ok(this) => this,
             Err(error) => {
-                eprintln!("error: job {job}: {error:#}");
+                tell_failure(json, Some(job), &error);
                 UNKNOWN
             }
         };

@@ -52,6 +52,39 @@ fn several_jobs() {
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), expect);
 }
 
+/// Programs get JSON, a line for each failure: the daemon's words, and the program's own where it has none.
+#[test]
+fn failures_for_programs() {
+    #[track_caller]
+    fn check(daemon: &Daemon, line: &str, code: i32, expect: &Value) {
+        let run = daemon.run(line);
+        let told: Value = serde_json::from_str(&run.stderr).expect("one document");
+        assert_eq!((run.code, &told), (Some(code), &json!({ "error": expect })), "{line}");
+    }
+    let conflict = json!({"code": "conflict", "message": "it has ended", "field": "by"});
+    let daemon = Daemon::new(&[
+        ("POST /v1/jobs/1/hold", 200, json!({"jobs": [1]})),
+        ("POST /v1/jobs/2/hold", 409, conflict.clone()),
+        ("POST /v1/jobs/3/extend", 409, conflict.clone()),
+        ("GET /v1/jobs/4/wait", 404, json!({"code": "not_found", "message": "there is no job 4"})),
+    ]);
+    let of_job = json!({"code": "conflict", "message": "it has ended", "field": "by", "job": 2});
+    check(&daemon, "hold --json 1 2", 1, &of_job);
+    check(&daemon, "extend --json 3 5m", 1, &conflict);
+    check(
+        &daemon,
+        "wait --json 4",
+        125,
+        &json!({"code": "not_found", "message": "there is no job 4", "job": 4}),
+    );
+    daemon.lab.write("job.sh", "#!/bin/sh\n#MISERLY --nonsense\n");
+    let message = "job.sh:2: no option --nonsense; `miserly submit --help` lists them";
+    check(&daemon, "submit --json job.sh", 2, &json!({"code": "malformed", "message": message}));
+    let message = "no daemon answers on nowhere: No such file or directory (os error 2); start one with `miserly daemon`, or say \
+        where it is with --socket or MISERLY_SOCKET";
+    check(&daemon, "status --json --socket nowhere", 1, &json!({"code": "no_answer", "message": message}));
+}
+
 #[test]
 fn waiting_for_several_exits_as_the_first_that_failed() {
     let done = |number, code: i32| {

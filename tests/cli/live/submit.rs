@@ -128,6 +128,36 @@ fn what_makes_no_sense_is_not_submitted() {
     assert!(daemon.asked().is_empty());
 }
 
+/// What the job needs as it starts is looked for as it will be then, unless it is to be made until then.
+#[test]
+fn what_is_not_there_is_not_submitted() {
+    let daemon = accepting();
+    daemon.lab.write("data", "1 2 3");
+    daemon.lab.write("job.sh", "#!/bin/sh\n");
+    std::fs::create_dir(daemon.lab.path("folder")).expect("a folder");
+    daemon.fails("submit -t 1s -d gone true", 2, "gone: there is no such folder");
+    daemon.fails("submit -t 1s -d data true", 2, "data: there is no such folder");
+    daemon.fails("submit -t 1s -o logs/out true", 2, "--output logs/out: there is no folder logs");
+    daemon.fails("submit -t 1s -e logs/%j true", 2, "--error logs/%j: there is no folder logs");
+    daemon.fails("submit -t 1s nowhere", 2, "nowhere: there is no such program in PATH (");
+    daemon.fails("submit -t 1s --export NONE,PATH=folder true", 2, "no such program in PATH (folder)");
+    for program in ["./nowhere", "./data", "./folder", "/nowhere"] {
+        daemon.fails(&format!("submit -t 1s {program}"), 2, "there is no such program, or it may not be run");
+    }
+    assert!(daemon.asked().is_empty());
+    for line in [
+        "-o %x/out true",
+        "-o folder/out -e /dev/null true",
+        "--export NONE true",
+        "--export NONE,PATH=:/bin:/usr/bin true",
+        "-d folder ./job.sh",
+        "--after 3 ./nowhere",
+        "--hold -d gone -o logs/out nowhere",
+    ] {
+        daemon.stdout(&format!("submit -t 1s {line}"));
+    }
+}
+
 /// What a script may say and what the command line takes are the same options.
 #[test]
 fn the_command_line_has_the_options_of_a_script() {

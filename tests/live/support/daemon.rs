@@ -5,7 +5,6 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use miserly_live::client::Client;
 use miserly_live::model::{JobView, Submission};
@@ -13,7 +12,7 @@ use miserly_live::service::Filter;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{SOON, now, until};
+use super::{SOON, until, until_or_tell};
 
 /// A folder with a daemon in it: its configuration, state, socket and log. All processes in it end with it.
 pub(crate) struct Daemon {
@@ -144,15 +143,8 @@ impl Daemon {
         let left = || self.client().jobs(&Filter::default()).expect("a list");
         let mut fewest = left();
         while !fewest.is_empty() {
-            let since = now();
-            fewest = loop {
-                let left = left();
-                if left.len() < fewest.len() {
-                    break left;
-                }
-                assert!(since.elapsed() < SOON, "none of these ends: {left:#?}");
-                thread::sleep(Duration::from_millis(100));
-            };
+            let fewer = || Some(left()).filter(|left| left.len() < fewest.len());
+            fewest = until_or_tell(SOON, fewer, || format!("one of these ends: {:#?}", left()));
         }
     }
 

@@ -24,14 +24,24 @@ pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// What `look` finds, as soon as it finds something; it is the world outside that is watched, so it is looked at again and again.
 #[track_caller]
-pub(crate) fn until<T>(what: &str, within: Duration, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, within: Duration, look: impl FnMut() -> Option<T>) -> T {
+    until_or_tell(within, look, || what.to_owned())
+}
+
+/// As [`until`], with words for what did not come that are found only then.
+#[track_caller]
+pub(crate) fn until_or_tell<T>(
+    within: Duration,
+    mut look: impl FnMut() -> Option<T>,
+    what: impl Fn() -> String,
+) -> T {
     let began = now();
     let mut pause = Duration::from_millis(5);
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(began.elapsed() < within, "{what}: not within {} s", within.as_secs());
+        assert!(began.elapsed() < within, "{}: not within {} s", what(), within.as_secs());
         thread::sleep(pause);
         // Looking costs the daemon something, too.
         pause = (pause * 3 / 2).min(Duration::from_millis(250));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{Span, State, Time};
+use miserly_core::{Span, Time};
 
 use super::{Action, Attempt, Ending, Engine, Hands, Record, Run};
 use crate::model::KilledBy;
@@ -34,8 +34,8 @@ impl<H: Hands> Engine<H> {
             return vec![self.kill(ending)];
         }
         let goes = if run.stopped { Action::Stop } else { Action::Continue };
-        if self.is_suspended(job) {
-            return [goes].into_iter().chain(self.end_if_resumed(now, job).map(Action::EndAt)).collect();
+        if let Some(end) = self.end_if_resumed(now, job) {
+            return vec![goes, Action::EndAt(end)];
         }
         // It is past its end where none is expected any more.
         let end = self.window_end(job).unwrap_or(now);
@@ -53,12 +53,6 @@ impl<H: Hands> Engine<H> {
     pub(super) fn window_end(&self, job: i64) -> Option<Time> {
         let record = self.records.get(&job)?;
         Some(self.expected_end(job)? - record.handover(self.setup.handover))
-    }
-
-    fn is_suspended(&self, job: i64) -> bool {
-        let handle = self.handles.get(&job);
-        let entry = handle.and_then(|handle| self.system.ledger_of(*handle)?.get(*handle));
-        entry.is_some_and(|entry| matches!(entry.state, State::Suspended { .. }))
     }
 }
 

@@ -58,18 +58,11 @@ impl<H: Hands> Engine<H> {
         let Some(record) = self.records.get_mut(&job) else { return false };
         let in_window = self.running.contains(&job);
         match &mut record.run {
-            Some(run) if run.ending.is_none() => {
-                run.ending = Some(ending);
-                let attempt = Attempt { job, nth: run.nth };
-                self.turn.touched.insert(job);
-                self.turn.actions.push((attempt, kill));
-                true
-            }
             Some(run) if run.ending != Some(Ending::Displaced) || in_window => {
                 run.ending = Some(ending);
                 let attempt = Attempt { job, nth: run.nth };
                 self.turn.touched.insert(job);
-                // Once more: the first time may not have been heard.
+                // Perhaps once more: the first time may not have been heard.
                 self.turn.actions.push((attempt, kill));
                 true
             }

@@ -99,8 +99,7 @@ impl<H: Hands> Engine<H> {
             cpus: if end.is_some() { cpus } else { all },
             end,
             ahead: None,
-            // A short window is not all grace.
-            grace: self.setup.grace.min(Span::from_ticks(record.time / 10)),
+            grace: record.grace(self.setup.grace),
             alone: self.setup.alone,
         };
         self.turn.touched.insert(number);

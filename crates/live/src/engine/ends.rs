@@ -71,12 +71,11 @@ impl<H: Hands> Engine<H> {
     /// Whether a job that has not run yet can still have its window: one that lost more of it than the grace at its end, which
     /// no job may count on, would be ended early. So it is with one whose daemon was killed between its start and its launch.
     fn has_window_left(&self, at: Time, number: i64) -> bool {
-        let (Some(end), Some(record)) = (self.expected_end(number), self.records.get(&number)) else {
+        let (Some(end), Some(record)) = (self.window_end(number), self.records.get(&number)) else {
             return !self.running.contains(&number);
         };
-        let time = Span::from_ticks(record.time);
-        let lost = at + time - (end - record.handover(self.setup.handover));
-        lost <= self.setup.grace.min(Span::from_ticks(record.time / 10))
+        let lost = at + Span::from_ticks(record.time) - end;
+        lost <= record.grace(self.setup.grace)
     }
 
     /// It was to run and nothing of it ever did: once more, where it was to be.
@@ -167,5 +166,9 @@ impl Record {
     /// How long its resources are kept after its window: as it was planned, or, before that, as it would be today.
     pub(super) fn handover(&self, today: Span) -> Span {
         self.handover.map_or(today, Span::from_ticks)
+    }
+    /// How long it has to end by itself once it is asked to: a short window is not all grace.
+    pub(super) fn grace(&self, most: Span) -> Span {
+        most.min(Span::from_ticks(self.time / 10))
     }
 }

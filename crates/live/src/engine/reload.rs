@@ -41,7 +41,8 @@ impl<H: Hands> Engine<H> {
             Ok(()) => self.carry_out(now),
             Err(error @ StoreError::Full) => {
                 self.setup = before;
-                self.take_back(now, &error, vec![])?;
+                let facts = std::mem::take(&mut self.unwritten);
+                self.take_back(now, &error, facts)?;
                 return Ok(Err(problem(ProblemCode::Storage, error.to_string())));
             }
             Err(error) => return Err(error.into()),

@@ -13,6 +13,7 @@ use super::{Engine, EngineError, Hands, Queue, Record, Setup, Stands, problem};
 use crate::clock::Now;
 use crate::model::{Accepted, Problem, ProblemCode, Quote, Submission, Submitted, Window};
 use crate::service::{Caller, Reply};
+use crate::users;
 
 /// More jobs than anybody means in one array.
 const ARRAY_MOST: usize = 10_000;
@@ -155,20 +156,7 @@ impl<H: Hands> Engine<H> {
         self.may_submit(caller)?;
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
         let (time, memory) = check(queue, submission)?;
-        let indexes: Vec<Option<u32>> = match submission.array {
-            None => vec![None],
-            Some(array) => array.indexes().take(ARRAY_MOST + 1).map(Some).collect(),
-        };
-        if indexes.is_empty() || indexes.len() > ARRAY_MOST {
-            let told = format!("an array has 1 to {ARRAY_MOST} jobs");
-            return Err(Problem::with_field("array", told));
-        }
-        // Each job of it has its own row.
-        let bytes = serde_json::to_string(submission).map_or(0, |text| text.len());
-        if indexes.len() > 1 && bytes.saturating_mul(indexes.len()) > ARRAY_BYTES {
-            let told = "it is too large for so many jobs: have them run a script that is in a file";
-            return Err(Problem::with_field("array", told));
-        }
+        let indexes = indexes_of(submission)?;
         for other in &submission.after {
             if *other >= self.next_number || *other < 1 {
                 return Err(Problem::with_field("after", format!("there is no job {other} to wait for")));
@@ -208,11 +196,10 @@ impl<H: Hands> Engine<H> {
         if caller.uid == self.owner {
             return Ok(());
         }
-        let name = |uid| crate::users::name(uid);
         let told = format!(
             "this daemon runs jobs as {} only, and you are {}: have a daemon of your own",
-            name(self.owner),
-            name(caller.uid)
+            users::name(self.owner),
+            users::name(caller.uid)
         );
         Err(problem(ProblemCode::Forbidden, told))
     }
@@ -258,6 +245,23 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
         return Err(refused_field("memory", told));
     }
     Ok((time, memory))
+}
+
+/// The indexes of the jobs that a submission is for; one without, if it is for no array.
+fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
+    let Some(array) = submission.array else { return Ok(vec![None]) };
+    let indexes: Vec<Option<u32>> = array.indexes().take(ARRAY_MOST + 1).map(Some).collect();
+    if indexes.is_empty() || indexes.len() > ARRAY_MOST {
+        let told = format!("an array has 1 to {ARRAY_MOST} jobs");
+        return Err(Problem::with_field("array", told));
+    }
+    // Each job of it has its own row.
+    let bytes = || serde_json::to_string(submission).map_or(0, |text| text.len());
+    if indexes.len() > 1 && bytes().saturating_mul(indexes.len()) > ARRAY_BYTES {
+        let told = "it is too large for so many jobs: have them run a script that is in a file";
+        return Err(Problem::with_field("array", told));
+    }
+    Ok(indexes)
 }
 
 /// What the launcher would not run is refused here, before anything is promised.

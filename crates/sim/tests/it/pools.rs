@@ -8,7 +8,7 @@ use miserly_policies::Chosen;
 use miserly_policies::window::first_fit;
 use proptest::prelude::*;
 
-use crate::scripted::{Fate, Play, machine, there_is};
+use crate::scripted::{Fate, Play, is_blocked, machine, there_is};
 use crate::support::{BOTH, SEED};
 
 fn resources() -> impl Strategy<Value = Resources> {
@@ -230,6 +230,38 @@ fn nobody_runs_ahead_of_its_earliest_start() {
     assert_eq!(begins(at_two(Some(19))), None);
 }
 
+/// The pool has neither memory nor, but for one, processors in the first two of nineteen ticks. Job 1 is promised 21, and loses
+/// that when the pool loses the memory it needs; job 2 is the head then, and is promised 40. The memory comes back, and job 1
+/// could start at 40 too: it does not take the start that job 2 was promised.
+#[test]
+fn a_head_that_comes_back_takes_no_promised_start() {
+    let amount = |cpus, memory| Resources::cpus(cpus).with(Kind::Memory, memory);
+    let job = |(number, submit, estimate, memory)| NaiveJob {
+        request: Request::new(
+            number,
+            Time::from_ticks(submit),
+            Span::from_ticks(estimate),
+            amount(1, memory),
+        ),
+        runtime: ActualRuntime(Span::from_ticks(estimate)),
+    };
+    let capacity = |(at, amount)| (Time::from_ticks(at), NaiveChange::Capacity(amount));
+    let script = NaivePool {
+        steps: vec![(0, amount(1, 0)), (2, amount(5, 4))],
+        period: 19,
+        horizon: None,
+        jobs: [(1, 10, 10, 4), (2, 28, 11, 1)].map(job).into(),
+        changes: [(11, amount(1, 1)), (29, amount(1, 4))].map(capacity).into(),
+    };
+    for fates in run_replacing(&script, "easy", &[false]) {
+        let told = |fate: &Fate| fate.naive.told.iter().map(|told| told.1).collect::<Vec<_>>();
+        let starts = fates.iter().map(|fate| (fate.naive.start.map(Time::ticks), told(fate)));
+        let [back, at_40, at_59] = [Time::from_ticks(21), Time::from_ticks(40), Time::from_ticks(59)];
+        let expect = [(Some(59), vec![back, Time::MAX, at_59]), (Some(40), vec![at_40])];
+        assert_eq!(starts.collect::<Vec<_>>(), expect);
+    }
+}
+
 proptest! {
     #[test]
     fn ahead_of_their_starts_jobs_have_what_is_idle(
@@ -246,12 +278,14 @@ proptest! {
         for instants in BOTH {
             let policy = Box::new(first_fit(&machine(&script), Span::MAX));
             let fates = Play::of(&script, policy, instants).filling(filler).run(|now, system| {
-                check_windows(now, system);
+                if !is_blocked(now, system.queues()[0].ledger()) {
+                    check_windows(now, system);
+                }
                 check_filling(now, system, filler);
             });
             for fate in &fates {
- check_promises(&fate.naive);
-}
+                check_promises(&fate.naive);
+            }
         }
     }
 

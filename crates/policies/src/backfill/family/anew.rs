@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Desk, Event, HostId, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Refusal, State, Time,
-    Violation,
+    Desk, Entry, Event, HostId, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Refusal, State,
+    Time, Violation,
 };
 
 use super::super::{in_turn, start_on};
@@ -56,7 +56,7 @@ pub struct Anew {
     name: &'static str,
     depth: Depth,
     hold: bool,
-    /// The waiting jobs that were promised a start, or have been the head with a reservation, if heads are held; the one
+    /// The waiting jobs that have the promise of a start, or have been the head with a reservation, if heads are held; the one
     /// that came first is the head. There are more only if one was taken out of the queue for a time.
     held: BTreeSet<(u64, JobId)>,
     /// The places of promised jobs that were lent a quantum before: they are kept, and nobody else is promised anything.
@@ -171,17 +171,21 @@ impl Anew {
     }
 
     /// Sends a job away that the pool can never hold for so long. Where the pool has only lost what the job asks for, the job
-    /// waits until it is there again, and its promise is broken.
+    /// waits until it is there again, and its promise is broken. It is not held meanwhile: another head may be promised a start by
+    /// the time it comes back, which it must not take.
     fn give_up(&mut self, desk: &mut Desk<'_>, next: &Waiting) -> Result<(), Violation> {
         let demand = demand(desk.ledger(), next.job);
         if self.plan.machine().varies() && self.plan.never_fits(desk.now(), next.span, &demand) {
             self.dequeue(next.job);
             return desk.refuse(next.job, Refusal::TooLarge);
         }
-        match desk.ledger().entry(next.job).promise {
-            Some(promise) if promise.best < Time::MAX => desk.break_promise(next.job, Time::MAX),
-            _ => Ok(()),
+        let entry = desk.ledger().entry(next.job);
+        let (memo, is_promised) = (entry.memo, promised_start(entry).is_some());
+        self.held.remove(&(entry.admitted, next.job));
+        if memo.held {
+            desk.remember(next.job, Memo { held: false, ..memo })?;
         }
+        if is_promised { desk.break_promise(next.job, Time::MAX) } else { Ok(()) }
     }
 
     /// Where what there is varies, somebody may fit whom no end of a job tells of.
@@ -252,7 +256,7 @@ impl Anew {
             _ => desk.promise(head, at)?,
         }
         // A policy around this one may have silenced it.
-        if desk.ledger().entry(head).promise.is_some() {
+        if promised_start(desk.ledger().entry(head)).is_some() {
             self.held.insert(place);
         }
         Ok(())
@@ -301,7 +305,7 @@ impl Anew {
         self.queue.insert(now, job, ledger);
         self.news.enters(job);
         let entry = ledger.entry(job);
-        if entry.promise.is_some() || (self.hold && entry.memo.held) {
+        if promised_start(entry).is_some() || (self.hold && entry.memo.held) {
             self.held.insert((entry.admitted, job));
         }
     }
@@ -310,7 +314,7 @@ impl Anew {
     fn keep_place(&mut self, job: JobId, ledger: &Ledger) {
         let entry = ledger.entry(job);
         if let (State::Running { quantum: Some(_), .. }, Some(_), Some(at), Some(placement)) =
-            (&entry.state, entry.promise, entry.planned, &entry.planned_on)
+            (&entry.state, promised_start(entry), entry.planned, &entry.planned_on)
         {
             let (span, placement) = (entry.request.planned(), placement.clone());
             self.lent.push(Reserved { job, at, span, placement });
@@ -409,4 +413,9 @@ impl Backfilling for Anew {
         }
         trial
     }
+}
+
+/// The start that a job was promised, unless that promise was broken until further notice.
+fn promised_start(entry: &Entry) -> Option<Time> {
+    entry.promise.map(|promise| promise.best).filter(|best| *best < Time::MAX)
 }

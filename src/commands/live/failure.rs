@@ -1,0 +1,29 @@
+//! How a command says that it failed: to people in a line, to programs as JSON.
+
+use miserly_live::client::ClientError;
+use serde_json::{Value, json};
+
+use super::exit_code;
+
+/// Tells on standard error why nothing came of a command, or of one job of several that it was about.
+pub(crate) fn tell_failure(json: bool, job: Option<i64>, error: &anyhow::Error) {
+    match job {
+        _ if json => eprintln!("{}", document(job, error)),
+        Some(job) => eprintln!("error: job {job}: {error:#}"),
+        None => eprintln!("error: {error:#}"),
+    }
+}
+
+/// The API's problem; where no daemon said so, one of the same form.
+fn document(job: Option<i64>, error: &anyhow::Error) -> Value {
+    let mut problem = if let Some(ClientError::Refused(problem)) = error.downcast_ref() {
+        json!(problem)
+    } else {
+        let code = if exit_code(error).is_some() { "no_answer" } else { "malformed" };
+        json!({"code": code, "message": format!("{error:#}")})
+    };
+    if let Some(job) = job.filter(|_| problem["job"].is_null()) {
+        problem["job"] = job.into();
+    }
+    json!({"error": problem})
+}

@@ -1,0 +1,53 @@
+//! What a job needs on the disk as it starts: its folder, its program, and the folders of its outputs.
+
+use std::path::Path;
+
+use anyhow::ensure;
+use miserly_live::model::Submission;
+use rustix::fs::{Access, access};
+
+/// Where programs are looked for that have no `PATH` in their environment, as execvp(3) does.
+const USUAL: &str = "/bin:/usr/bin";
+
+/// Refuses a job that could only fail. One that is held, or that comes after others, is not looked at: what it needs may be made by
+/// then.
+pub(super) fn check(job: &Submission) -> anyhow::Result<()> {
+    if job.hold || !job.after.is_empty() {
+        return Ok(());
+    }
+    ensure!(job.directory.is_dir(), "--directory {}: there is no such folder", job.directory.display());
+    check_output(job, "--output", job.output.as_deref())?;
+    check_output(job, "--error", job.error.as_deref())?;
+    check_program(job)
+}
+
+/// The file is made as the job starts, its folder is not. A folder with a pattern in its name is known only then.
+fn check_output(job: &Submission, option: &str, pattern: Option<&Path>) -> anyhow::Result<()> {
+    let Some((pattern, folder)) = pattern.and_then(|pattern| Some((pattern, pattern.parent()?))) else {
+        return Ok(());
+    };
+    let is_known = !folder.as_os_str().as_encoded_bytes().contains(&b'%');
+    let there = !is_known || job.directory.join(folder).is_dir();
+    ensure!(there, "{option} {}: there is no folder {}; make it first", pattern.display(), folder.display());
+    Ok(())
+}
+
+/// Looked for as the system does when it runs it: without a slash in the `PATH` of the job, all from the folder of the job.
+fn check_program(job: &Submission) -> anyhow::Result<()> {
+    let Some(program) = job.command.first().filter(|_| job.script.is_none()) else { return Ok(()) };
+    let runs = |path: &Path| {
+        let path = job.directory.join(path);
+        path.is_file() && access(&path, Access::EXEC_OK).is_ok()
+    };
+    if program.contains('/') {
+        ensure!(runs(Path::new(program)), "{program}: there is no such program, or it may not be run");
+        return Ok(());
+    }
+    let path = job.environment.get("PATH").map_or(USUAL, String::as_str);
+    let found = path.split(':').any(|folder| runs(&Path::new(folder).join(program)));
+    ensure!(
+        found,
+        "{program}: there is no such program in PATH ({path}); one in the job's folder is ./{program}"
+    );
+    Ok(())
+}
