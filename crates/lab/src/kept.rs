@@ -45,6 +45,9 @@ struct StayRow {
     start: f64,
     end: f64,
     pes: Vec<(u32, u32)>,
+    /// From when to when it worked there, if that is less: it was read back before, or written out afterwards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worked: Option<[f64; 2]>,
 }
 
 /// The document of the run without what differs from run to run.
@@ -81,6 +84,8 @@ impl Observer for Window {
                 start: secs(stay.from),
                 end: secs(stay.to),
                 pes: stay.pes.ranges().to_vec(),
+                worked: (stay.worked != (stay.from, stay.to))
+                    .then(|| [secs(stay.worked.0), secs(stay.worked.1)]),
             };
             self.rows.push(GanttRow {
                 job: job.request.number,

@@ -65,12 +65,32 @@ fn hosts(select: &Selector, results: &Results) -> Vec<(String, u32)> {
     hosts
 }
 
-/// A job of the window: the whole of it, or each of its stays.
+/// What it is called that a job is written out or read back.
+const TRANSFER: &str = "written or read";
+
+/// A job of the window: the whole of it, or each of its stays, and within these its work and its transfers.
 fn stays(row: &Value) -> Option<Vec<GanttJob>> {
     let whole = stay(row, row, None)?;
     let Some(stays) = row.get("stays").and_then(Value::as_array) else { return Some(vec![whole]) };
     let numbered = stays.iter().enumerate();
-    Some(numbered.filter_map(|(at, of)| stay(row, of, Some((at + 1, stays.len())))).collect())
+    let drawn =
+        numbered.filter_map(|(at, of)| Some((stay(row, of, Some((at + 1, stays.len())))?, worked(of))));
+    Some(drawn.flat_map(|(stay, worked)| apart(stay, worked)).collect())
+}
+
+/// From when to when a job worked in a stay, if not all the time.
+fn worked(stay: &Value) -> Option<(f64, f64)> {
+    let worked = stay.get("worked")?;
+    Some((worked.get(0)?.as_f64()?, worked.get(1)?.as_f64()?))
+}
+
+/// A stay as its transfers and its work.
+fn apart(stay: GanttJob, worked: Option<(f64, f64)>) -> Vec<GanttJob> {
+    let Some((from, to)) = worked else { return vec![stay] };
+    let transfer = |start, end| GanttJob { start, end, key: TRANSFER.to_owned(), ..stay.clone() };
+    let work = GanttJob { start: from, end: to, ..stay.clone() };
+    let pieces = [transfer(stay.start, from), work, transfer(to, stay.end)];
+    pieces.into_iter().filter(|piece| piece.start < piece.end).collect()
 }
 
 /// The job of `row` where and when `stay` says.
@@ -113,5 +133,22 @@ mod tests {
         ]);
         let quantum = (1.0, 2.0, vec![(8, 11)], Some((1, 2)));
         assert_eq!(told(&row), [quantum, (5.0, 20.0, vec![(0, 1), (4, 5)], Some((2, 2)))]);
+    }
+
+    #[test]
+    fn transfers_are_drawn_for_themselves() {
+        let row = json!({
+            "job": 7, "user": null, "submit": 0.0, "start": 0.0, "end": 30.0, "reason": "reserved", "pes": [[0, 1]],
+            "stays": [
+                { "start": 0.0, "end": 9.0, "pes": [[0, 1]], "worked": [0.0, 5.0] },
+                { "start": 20.0, "end": 30.0, "pes": [[0, 1]], "worked": [24.0, 30.0] },
+            ],
+        });
+        let told: Vec<_> =
+            stays(&row).unwrap().into_iter().map(|job| (job.start, job.end, job.key)).collect();
+        let (work, transfer) = ("reserved".to_owned(), TRANSFER.to_owned());
+        let expected =
+            [(0.0, 5.0, &work), (5.0, 9.0, &transfer), (20.0, 24.0, &transfer), (24.0, 30.0, &work)];
+        assert_eq!(told, expected.map(|(start, end, key)| (start, end, key.clone())));
     }
 }
