@@ -21,7 +21,7 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         request,
         runtime: ticks(run),
         killed: false,
-        status: Status::ALL[procs as usize % 4],
+        status: status(procs),
         start,
         end: start + ticks(run),
         reason: Some(Reason::Reserved),
@@ -33,6 +33,15 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         lost: 0,
         ahead: None,
         record: None,
+    }
+}
+
+fn status(procs: u64) -> Status {
+    match procs % 4 {
+        0 => Status::Completed,
+        1 => Status::Failed,
+        2 => Status::Cancelled,
+        _ => Status::Unknown,
     }
 }
 
@@ -94,7 +103,12 @@ fn naive_name(by: Grouping, job: &Drawn) -> String {
             let by = |by| naive_name(by, job);
             format!("{} {}", by(Grouping::Estimate), by(Grouping::Category))
         }
-        Grouping::Status => ["completed", "failed", "cancelled", "unknown"][procs as usize % 4].into(),
+        Grouping::Status => match procs % 4 {
+            0 => "completed".into(),
+            1 => "failed".into(),
+            2 => "cancelled".into(),
+            _ => "unknown".into(),
+        },
         Grouping::LsfClass => {
             let seconds = estimate(run, user) as f64 / 1e6;
             // Memory is drawn with the processors.
