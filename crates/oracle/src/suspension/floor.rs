@@ -111,10 +111,24 @@ impl World<'_> {
     /// Whether what a job needs besides processors is free once these have been written out.
     pub(super) fn has_rest(&self, job: usize, victims: &[usize]) -> bool {
         let gives = |other: &usize| self.rules.disk.is_some() && victims.contains(other);
-        let held = (0..self.jobs.len()).filter(|&other| self.holds_rest(other) && !gives(&other));
-        let held = held.fold(Resources::NONE, |sum, other| sum.plus(&self.rest(other)));
+        let sum = |jobs: &mut dyn Iterator<Item = usize>| {
+            jobs.fold(Resources::NONE, |sum, other| sum.plus(&self.rest(other)))
+        };
+        let held = sum(&mut (0..self.jobs.len()).filter(|&other| self.holds_rest(other) && !gives(&other)));
+        // What other claims count on, besides what those still have who are written out for them.
+        let claims =
+            (0..self.jobs.len()).filter(|&other| other != job && self.standing[other].claim.is_some());
+        let claimed =
+            claims.filter(|&other| !self.holds_rest(other)).fold(Resources::NONE, |sum_of, other| {
+                let leaves = |leaver: &usize| {
+                    let standing = &self.standing[*leaver];
+                    standing.writes_until.is_some() && standing.suspended_for == Some(other)
+                };
+                let coming = sum(&mut (0..self.jobs.len()).filter(leaves));
+                sum_of.plus(&self.rest(other).less(&coming))
+            });
         let free = self.machine.capacity().without_cpus().minus(&held).expect("nobody has what is not there");
-        self.holds_rest(job) || self.rest(job).fits_in(&free)
+        self.holds_rest(job) || self.rest(job).fits_in(&free.less(&claimed))
     }
 
     /// The processors to which a job has to come back.
@@ -165,6 +179,7 @@ impl World<'_> {
         let mut latest = self.now;
         for &victim in victims {
             self.stops(victim);
+            self.standing[victim].suspended_for = Some(job);
             if self.rules.disk.is_some() {
                 let until = self.now + self.writing(victim);
                 self.standing[victim].writes_until = Some(until);

@@ -38,6 +38,8 @@ pub(super) struct Standing {
     pub(super) writes_until: Option<Time>,
     /// It was written out, so it holds nothing and has to be read back.
     pub(super) out: bool,
+    /// Who it was suspended for, the last time.
+    pub(super) suspended_for: Option<usize>,
     /// What it will have, and when, once others have been written out.
     pub(super) claim: Option<(Time, Vec<bool>)>,
     pub(super) life: NaiveLife,
@@ -70,6 +72,7 @@ impl<'a> World<'a> {
             gone: false,
             writes_until: None,
             out: false,
+            suspended_for: None,
             claim: None,
             life: NaiveLife::default(),
         };

@@ -82,6 +82,26 @@ impl Floor {
         settled
     }
 
+    /// What is free besides processors, and no claim counts on: what a claimant lacks that those who are written out for it do not still
+    /// have. So there is enough for it when they are gone.
+    pub(super) fn free_rest(&self, ledger: &Ledger) -> Resources {
+        let lacks = |job: &JobId| {
+            let by = ledger.entry(*job).admitted;
+            let theirs =
+                self.leaving.iter().map(|(_, job)| ledger.entry(*job)).filter(|leaves| is_for(leaves, by));
+            let coming =
+                theirs.fold(Resources::NONE, |sum, entry| sum.plus(&self.moving.transfer.frees(entry)));
+            rest(ledger, *job).less(&coming)
+        };
+        let claimed = self.claimants.iter().fold(Resources::NONE, |sum, job| sum.plus(&lacks(job)));
+        ledger.free().without_cpus().less(&claimed)
+    }
+
+    /// Whether what a job needs besides processors is free for it.
+    pub(super) fn has_rest(&self, ledger: &Ledger, job: JobId) -> bool {
+        rest(ledger, job).fits_in(&self.free_rest(ledger))
+    }
+
     /// Frees what was written out by now.
     pub(super) fn vacate(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
@@ -97,7 +117,7 @@ impl Floor {
             let ledger = desk.ledger();
             let free = ledger.free_pes(HOST);
             let pes = claim(ledger.entry(job)).filter(|pes| free.is_some_and(|free| free.contains_all(pes)));
-            match pes.cloned().filter(|_| has_rest(ledger, job)) {
+            match pes.cloned().filter(|_| rest(ledger, job).fits_in(&ledger.free())) {
                 Some(pes) => {
                     self.go_on(desk, job, pes, Reason::Reserved)?;
                     served.push(job);
@@ -118,7 +138,7 @@ impl Floor {
         suspended: impl FnOnce() -> &'s [JobId],
     ) -> Option<PeSet> {
         let entry = ledger.entry(job);
-        if !has_rest(ledger, job) {
+        if !self.has_rest(ledger, job) {
             return None;
         }
         match own(entry).filter(|_| self.must_return(entry)) {
@@ -244,9 +264,9 @@ pub(super) fn rest(ledger: &Ledger, job: JobId) -> Resources {
     }
 }
 
-/// Whether what a job needs besides processors is free.
-pub(super) fn has_rest(ledger: &Ledger, job: JobId) -> bool {
-    rest(ledger, job).fits_in(&ledger.free())
+/// Whether a job was suspended for the one of that admission.
+fn is_for(entry: &Entry, admitted: u64) -> bool {
+    matches!(entry.state, State::Suspended { by, .. } if by == admitted)
 }
 
 /// Whether a job is suspended and is still being written out.

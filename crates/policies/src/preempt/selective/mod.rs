@@ -100,7 +100,7 @@ impl Selective {
             if let Some(pes) = view.place(&self.floor, desk, job) {
                 let reason = self.reason(desk, job, rank);
                 self.floor.go_on(desk, job, pes.clone(), reason)?;
-                view.take(desk.ledger(), &pes);
+                view.take(&self.floor, desk.ledger(), &pes);
                 self.now_runs(job);
             } else if let Some((victims, pes)) = view.victims(&self.floor, desk, job, rank) {
                 let reason = self.reason(desk, job, rank);

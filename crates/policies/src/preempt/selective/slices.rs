@@ -71,7 +71,7 @@ impl Slices {
         let mut reserved: Option<Reservation> = None;
         for job in self.queue(desk.ledger()) {
             let Some(pes) = self.room(desk, job, &available, &suspended, reserved.as_mut()) else {
-                if reserved.is_none() && floor::has_rest(desk.ledger(), job) {
+                if reserved.is_none() && self.floor.has_rest(desk.ledger(), job) {
                     reserved = Some(self.reserve(desk, job, &available));
                 }
                 continue;
@@ -168,7 +168,7 @@ impl Slices {
             self.running.iter().filter_map(|job| self.victim(ledger, now, *job)).collect();
         victims
             .sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
-        let free = room(ledger, &available);
+        let free = room(&self.floor, ledger, &available);
         let Some(victims) = enough(free, &need, victims.iter()) else { return Ok(()) };
         let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
         for had in victims.iter().filter_map(|victim| floor::pes(ledger.entry(*victim))) {

@@ -40,7 +40,7 @@ impl View {
         victims
             .sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
         let available = floor.available(ledger);
-        let free = room(ledger, &available);
+        let free = room(floor, ledger, &available);
         View {
             rules: rules.clone(),
             available,
@@ -61,9 +61,9 @@ impl View {
     }
 
     /// These are not free any more.
-    pub(super) fn take(&mut self, ledger: &Ledger, pes: &PeSet) {
+    pub(super) fn take(&mut self, floor: &Floor, ledger: &Ledger, pes: &PeSet) {
         self.available.remove_all(pes);
-        self.free = room(ledger, &self.available);
+        self.free = room(floor, ledger, &self.available);
         self.bars.clear();
     }
 
@@ -163,8 +163,8 @@ pub(super) fn need(ledger: &Ledger, job: JobId) -> Resources {
 }
 
 /// These processors, and what is free besides processors.
-pub(super) fn room(ledger: &Ledger, available: &PeSet) -> Resources {
-    ledger.free().with(Kind::Cpus, available.count())
+pub(super) fn room(floor: &Floor, ledger: &Ledger, available: &PeSet) -> Resources {
+    floor.free_rest(ledger).with(Kind::Cpus, available.count())
 }
 
 /// The first of these until there is enough with what is free, without those at their end that are not needed then.

@@ -97,7 +97,23 @@ fn lengths(job: &Finished) -> (Span, Span, Span) {
     )
 }
 
+/// That nobody still claims what was to be his by now.
+fn every_claim_is_in_time(ledger: &Ledger, now: Time) {
+    for job in ledger.waiting().chain(ledger.suspended()) {
+        let entry = ledger.entry(job);
+        let due = entry.planned.filter(|_| entry.planned_on.is_some());
+        assert!(due.is_none_or(|due| due > now), "job {} claims what it does not get", entry.request.number);
+    }
+}
+
 proptest! {
+    #[test]
+    fn whoever_suspended_others_runs_when_they_are_out(case in cases()) {
+        for instants in BOTH {
+            play(&case, instants, every_claim_is_in_time);
+        }
+    }
+
     #[test]
     fn every_job_ends_with_its_work_done(case in cases()) {
         for instants in BOTH {
