@@ -1,13 +1,18 @@
 //! Which processors a job has, by number, for those who ask: the schedule does not depend on it.
 
-use miserly_core::{Machine, PeSet, Pes, Placement};
+use miserly_core::{Driver, HostId, Machine, PeSet, Pes, Placement};
 
 /// The free processors of each host. A host's numbers follow those of the one before it.
+///
+/// Of queues that share a host, each whose policy names processors has a block of its own, as it has in the daemon: the highest, the
+/// first such queue. Blocks come after the hosts.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbering {
     free: Vec<PeSet>,
-    /// The first number of each host.
+    /// The first number of each host, or block.
     lows: Vec<u32>,
+    /// Where the hosts of each queue begin.
+    queues: Vec<usize>,
 }
 
 impl Numbering {
@@ -23,22 +28,43 @@ impl Numbering {
             block
         };
         let free = machine.hosts().iter().map(block).collect();
-        Numbering { free, lows }
+        Numbering { free, lows, queues: vec![0] }
     }
 
-    /// All processors of an idle host that pools share: each takes the lowest that are free.
-    pub(crate) fn of_pools(procs: u64) -> Numbering {
-        Numbering { free: vec![PeSet::block(0, u32::try_from(procs).unwrap_or(u32::MAX))], lows: vec![0] }
+    /// All processors of an idle host on which pools lie.
+    pub(crate) fn of_pools(procs: u64, pools: &[Driver]) -> Numbering {
+        let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let mut shared = count(procs);
+        let (mut lows, mut blocks, mut queues) = (vec![0], vec![], vec![]);
+        for ledger in pools.iter().map(Driver::ledger) {
+            if ledger.free_pes(HostId(0)).is_none() {
+                queues.push(0);
+                continue;
+            }
+            let own = count(ledger.machine().capacity().cpus_count()).min(shared);
+            shared -= own;
+            queues.push(lows.len());
+            lows.push(shared);
+            blocks.push(PeSet::block(shared, own));
+        }
+        let free = std::iter::once(PeSet::block(0, shared)).chain(blocks).collect();
+        Numbering { free, lows, queues }
     }
 
-    /// Those that the placement names, or else the lowest that are free where the job lies; fewer, if the ledger knows better
+    fn first(&self, queue: usize) -> usize {
+        self.queues.get(queue).copied().unwrap_or(0)
+    }
+
+    /// Those that the placement names, or else the lowest that are free where a job of that queue lies; fewer, if the ledger knows better
     /// (a job whose end is certain).
-    pub(crate) fn take(&mut self, placement: &Placement) -> PeSet {
+    pub(crate) fn take(&mut self, queue: usize, placement: &Placement) -> PeSet {
+        let first = self.first(queue);
         let mut taken = PeSet::empty();
         for share in placement.shares() {
-            let host = self.free.get_mut(share.host.index());
+            let place = first + share.host.index();
+            let host = self.free.get_mut(place);
             if let Pes::Set(named) = &share.pes {
-                let named = named.moved_up(self.lows.get(share.host.index()).copied().unwrap_or(0));
+                let named = named.moved_up(self.lows.get(place).copied().unwrap_or(0));
                 if let Some(free) = host {
                     free.remove_all(&named);
                 }
@@ -52,17 +78,43 @@ impl Numbering {
         taken
     }
 
-    /// Gives those back that a job had while it lay so.
-    pub(crate) fn give(&mut self, placement: &Placement, pes: &PeSet) {
+    /// Gives those back that a job of that queue had while it lay so.
+    pub(crate) fn give(&mut self, queue: usize, placement: &Placement, pes: &PeSet) {
+        let first = self.first(queue);
         let mut pes = pes.clone();
         // The shares of a placement may come in any order; its numbers ascend with the hosts.
         let mut hosts: Vec<_> =
             placement.shares().iter().map(|s| (s.host.index(), s.amount.cpus_count())).collect();
         hosts.sort_unstable();
         for (host, count) in hosts {
-            if let (Some(free), Some(part)) = (self.free.get_mut(host), pes.take_lowest(count)) {
+            if let (Some(free), Some(part)) = (self.free.get_mut(first + host), pes.take_lowest(count)) {
                 free.insert_all(&part);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Instants, Ledger, Resources};
+    use miserly_policies::Chosen;
+
+    use super::*;
+
+    #[test]
+    fn queues_that_name_processors_have_blocks_of_their_own() {
+        let pool = |(procs, policy): (u64, &str)| {
+            let machine = Machine::plain(procs);
+            let policy = policy.parse::<Chosen>().unwrap().build(&machine, 0).unwrap();
+            Driver::new(Ledger::new(machine), policy, Instants::Batch)
+        };
+        let pools = [(2, "ss"), (3, "easy"), (2, "is")].map(pool);
+        let mut numbering = Numbering::of_pools(8, &pools);
+        let counted = Placement::on_plain(Resources::cpus(3));
+        let named = Placement::on_pes(HostId(0), Resources::cpus(2), PeSet::first(2));
+        let had = [(0, &named), (1, &counted), (2, &named)].map(|(queue, on)| numbering.take(queue, on));
+        assert_eq!(had.each_ref().map(ToString::to_string), ["6-7", "0-2", "4-5"]);
+        numbering.give(0, &named, &had[0]);
+        assert_eq!(numbering.take(0, &named), had[0]);
     }
 }

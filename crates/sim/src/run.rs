@@ -143,7 +143,7 @@ impl Simulation {
             [only] if only.ledger().machine().capacity().cpus_count() == self.procs => {
                 Numbering::of(only.ledger().machine())
             }
-            _ => Numbering::of_pools(self.procs),
+            queues => Numbering::of_pools(self.procs, queues),
         });
         self
     }
@@ -410,7 +410,7 @@ impl Simulation {
         }
         live.stay = self.pes.as_mut().map(|pes| {
             let placement = Placement::on_plain(Resources::cpus(procs));
-            let had = pes.take(&placement);
+            let had = pes.take(live.queue, &placement);
             Here { from: now, worked_from: now, worked_to: None, placement, had }
         });
         let end = now + live.left(now, entry(&self.system, live.queue, job));
@@ -496,7 +496,7 @@ impl Live {
     fn come(&mut self, now: Time, entry: &Entry, pes: &mut Option<Numbering>) {
         self.leave(now, pes);
         let Some((placement, pes)) = entry.placement().zip(pes.as_mut()) else { return };
-        let (worked_from, had) = (now + entry.reading(now), pes.take(placement));
+        let (worked_from, had) = (now + entry.reading(now), pes.take(self.queue, placement));
         self.stay = Some(Here { from: now, worked_from, worked_to: None, placement: placement.clone(), had });
     }
 
@@ -504,7 +504,7 @@ impl Live {
     fn leave(&mut self, now: Time, pes: &mut Option<Numbering>) {
         let Some(here) = self.stay.take() else { return };
         if let Some(free) = pes {
-            free.give(&here.placement, &here.had);
+            free.give(self.queue, &here.placement, &here.had);
         }
         let worked = (here.worked_from.min(now), here.worked_to.unwrap_or(now));
         self.stays.push(Stay { from: here.from, to: now, worked, pes: here.had });

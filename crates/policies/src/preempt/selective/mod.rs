@@ -70,7 +70,9 @@ pub struct Moving {
 /// As time goes on, ranks of waiting jobs reach what entitles them to somebody's processors. When that is first follows from the ranks: there
 /// is a pass at the next multiple of the period then, and none before.
 ///
-/// O((w + r) log r + w q) for w jobs that do not run, of q widths, and r that do; suspended ones look at each running job.
+/// A pass looks at everybody once, and once more after each suspension: O((w + r) log (w + r) + w q) each time, for w jobs that do not run, of q
+/// widths, and r that do. A suspended job whose blocker has moved looks at each running job; and for each start somewhere the processors of all
+/// suspended jobs are gone through ([`Place::Spare`]).
 pub struct Selective {
     name: &'static str,
     rules: Suspension,

@@ -21,7 +21,8 @@ use crate::shared::Key;
 /// anything but processors has no reservation: suspended ones may have it, which have to come back before.
 /// Every job's first slice is undisturbed, also if it did not need to suspend anybody for it.
 ///
-/// A pass costs O((w + r) log (w + r)) for w jobs that do not run and r that do.
+/// O((w + r) log (w + r)) for w jobs that do not run and r that do, once a pass and once more for each job that has come; where somebody starts, the
+/// processors of all suspended jobs are gone through ([`Place::Spare`](super::Place::Spare)).
 pub struct Slices {
     name: &'static str,
     slice: Span,
