@@ -441,6 +441,9 @@ pub(crate) struct GenerateArgs {
     /// Submit each repetition of a job only after the one before it has run
     #[arg(long)]
     pub(crate) repeat_after_end: bool,
+    /// Set a parameter of feitelson96, such as size_order=1.2 or square_weight=1; repeatable. The log's header lists them
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+    pub(crate) set: Vec<(String, String)>,
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -449,6 +452,12 @@ pub(crate) struct GenerateArgs {
 /// By what jobs are grouped.
 fn grouping() -> impl TypedValueParser<Value = Grouping> {
     PossibleValuesParser::new(Grouping::ALL.map(Grouping::as_str)).try_map(|word| word.parse::<Grouping>())
+}
+
+/// A parameter of a model: its name and its value.
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE, such as size_order=1.2")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// A machine size.

@@ -93,6 +93,7 @@ impl GenerateArgs {
             seed: self.seed,
             month: self.month,
             repeat_after_end: self.repeat_after_end,
+            set: self.set.clone(),
         };
         Ok((find_model(&self.model)?.build)(&asked)?)
     }

@@ -295,6 +295,18 @@ fn models_that_make_no_log() {
     check("workload generate --load nan", "feitelson96: load is NaN; it must be above 0, and finite");
     check("workload generate --load inf", "feitelson96: load is inf; it must be above 0, and finite");
     check("workload generate --procs 0", "invalid value '0' for '--procs <P>': 0 is not in 1..=1073741824");
+    check(
+        "workload generate --set users",
+        "invalid value 'users' for '--set <NAME=VALUE>': write it as NAME=VALUE, such as size_order=1.2",
+    );
+    check("workload generate --set users=0", "feitelson96: users is 0; it must be 1 or more");
+    check(
+        "workload generate --set weight=1",
+        "feitelson96 has no parameter \"weight\"; it has jobs, procs, load, seed, size_order, small_max, small_weight, \
+         interesting_from, power_of_two_weight, square_weight, multiple_of_ten_weight, full_machine_weight, \
+         plus_one_weight, short_mean, long_mean, long_base, long_slope, run_order, run_max, users, repeat_after_end",
+    );
+    check("workload generate --model sud --set users=1", "--set: sud has no parameters beyond its options");
     check("workload generate --model sud --repeat-after-end", "--repeat-after-end: sud repeats no jobs");
     check(
         "workload generate --model lublin99",

@@ -109,6 +109,92 @@ fn an_experiment_shows_its_tables_charts_and_claims() {
     assert!(rows.starts_with("runs,trace,policy,estimates,model,factor,machine,load,seed,key,"), "{rows}");
 }
 
+/// Logs alone, without a run: one that a model makes, one that is not there.
+const LOGS: &str = r#"
+title = "Logs"
+
+[[trace]]
+name = "made"
+model = "feitelson96"
+jobs = 2000
+set = { power_of_two_weight = 50, square_weight = 1, run_order = 3 }
+
+[[trace]]
+name = "gone"
+file = "GONE-1996-1.swf.gz"
+optional = true
+
+[[table]]
+title = "Popular sizes"
+value = "log.sizes.interesting.powers_of_two.verdict"
+digits = 0
+rows = [{ label = "made", trace = "made" }, { label = "gone", trace = "gone" }]
+columns = [{ label = "popular" }, { label = "jobs in runs", value = "log.run_lengths.all.jobs" }]
+paper = [[nan, 1990], [nan, 7]]
+
+[[chart]]
+title = "Sizes"
+kind = "bars"
+value = "log.sizes.histogram"
+lines = [{ label = "made", trace = "made" }]
+
+[[chart]]
+title = "Runtimes"
+kind = "points"
+value = "log.runtimes.by_size"
+lines = [{ label = "each", trace = "made" }, { label = "tenths", trace = "made", value = "log.runtimes.buckets" }]
+
+[[claim]]
+text = "the order is that of the model"
+holds = "abs(order - 3) < 0.5"
+let.order = { value = "log.run_lengths.all.order", trace = "made" }
+"#;
+
+#[test]
+fn tables_charts_and_claims_of_logs_need_no_runs() {
+    let lab = Lab::new();
+    lab.write("logs.toml", LOGS);
+    let run = lab.run("experiment run logs.toml");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let page = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "| made | yes | - | - | 2 000 | 1 990 | +0.5 % |",
+        "| gone | - | - | - | - | 7 | - |",
+        "1 of 1 cells within 5 % of the paper",
+        "charts/sizes.svg",
+        "charts/runtimes.svg",
+        "- **holds**: the order is that of the model",
+    ] {
+        assert!(page.contains(part), "{part:?} is missing in\n{}", run.stdout);
+    }
+    // A path to neither a number nor a word.
+    lab.write("list.toml", LOGS.replace("log.run_lengths.all.jobs", "log.run_lengths.all.lengths"));
+    let error = lab.run("experiment run list.toml").stderr;
+    assert!(error.contains("\"log.run_lengths.all.lengths\" is neither a number nor a word"), "{error}");
+}
+
+/// Shipped beside the papers' other experiments.
+const WORKLOAD: &str = include_str!("../../experiments/feitelson-1996/1-workload.toml");
+
+#[test]
+fn without_its_logs_feitelsons_workload_is_told_of_the_model() {
+    let lab = Lab::new();
+    lab.write("workload.toml", WORKLOAD);
+    let run = lab.run("experiment run workload.toml");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for part in [
+        "- **holds**: Model: the order that is set comes out",
+        "- **holds**: model: powers of two are popular",
+        "- **holds**: model: the tenth of the parallel jobs that are largest run longer",
+        "charts/figure-7-sizes-in-the-model.svg",
+        "charts/figure-7-repetitions-in-the-model.svg",
+        "Without a log, and not drawn: SDSC Paragon.",
+    ] {
+        assert!(run.stdout.contains(part), "{part:?} is missing in\n{}", run.stdout);
+    }
+    assert_eq!(run.stdout.matches("order: a log is missing").count(), 1, "{}", run.stdout);
+}
+
 #[test]
 fn runs_that_are_there_are_kept_and_a_new_policy_is_all_that_is_run() {
     let lab = Lab::new();

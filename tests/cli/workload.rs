@@ -65,6 +65,20 @@ fn a_model_has_its_own_shape() {
 }
 
 #[test]
+fn parameters_of_a_model_are_set_by_name_and_told() {
+    let lab = Lab::new();
+    let log =
+        lab.stdout("workload generate --jobs 9 --set run_order=0 --set users=2 --set run_max=3 --set seed=4");
+    for part in ["jobs=9", "run_order=0", "users=2", "run_max=3", "seed=4", "square_weight=3"] {
+        assert!(log.contains(&format!("; Note: parameter {part}\n")), "{part} is missing in\n{log}");
+    }
+    assert_eq!(
+        log,
+        lab.stdout("workload generate --jobs 9 --seed 4 --set run_max=3 --set users=2 --set run_order=0")
+    );
+}
+
+#[test]
 fn a_month_of_the_origin_2000_is_told_beside_the_paper() {
     let lab = Lab::new();
     lab.stdout("workload generate --model o2k --month 2000-03 --seed 5 -o march.swf");

@@ -58,6 +58,9 @@ pub struct TraceFile {
     pub seeds: Vec<u64>,
     /// The model's month.
     pub month: Option<String>,
+    /// Further parameters of the model, by name, as `--set` takes them.
+    #[serde(default)]
+    pub set: BTreeMap<String, Scalar>,
     /// Where the log is to be had, or what to know of it; said where it is missing, and beside its results.
     pub note: Option<String>,
     /// Whether the experiment goes on without it.

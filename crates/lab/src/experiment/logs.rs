@@ -71,6 +71,7 @@ impl TraceFile {
             seed: self.seed,
             month,
             repeat_after_end: false,
+            set: self.set.iter().map(|(name, value)| (name.clone(), value.text())).collect(),
         };
         let entry = find_model(model).map_err(|error| error.to_string())?;
         let made =
@@ -106,6 +107,17 @@ mod tests {
     fn open(text: &str) -> Result<Log, String> {
         let file: TraceFile = toml::from_str(text).unwrap();
         file.open(&[], &Machines::default()).and_then(|found| found)
+    }
+
+    #[test]
+    fn a_model_has_the_parameters_that_are_set() {
+        let sha = |text: &str| {
+            open(&format!("name = 'made'\nmodel = 'feitelson96'\njobs = 20\n{text}")).map(|log| log.sha256)
+        };
+        assert_eq!(sha("set = { seed = 2, size_order = 1.5 }").unwrap(), sha("seed = 2").unwrap());
+        assert_ne!(sha("set = { repeat_after_end = true }").unwrap(), sha("").unwrap());
+        let error = sha("set = { size-order = 2 }").unwrap_err();
+        assert!(error.starts_with("feitelson96 has no parameter \"size-order\"; it has jobs, "), "{error}");
     }
 
     #[test]

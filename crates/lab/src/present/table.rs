@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use miserly_report::page::{Block, Cell, Emphasis, TableData};
+use serde_json::Value;
 
-use crate::experiment::file::{Line, Selector, TableFile};
-use crate::present::lines::{Asked, joined, shown};
+use crate::experiment::file::{Line, Scalar, Selector, TableFile};
+use crate::present::lines::{Asked, joined, part, shown};
 use crate::results::{Figure, Results};
 
 /// How far from the paper a cell may be to count as reproduced.
@@ -18,10 +19,10 @@ pub(super) fn blocks(table: &TableFile, results: &Results) -> Result<Vec<Block>,
     for (at, row) in table.rows.iter().enumerate() {
         let mut cells = vec![Cell::text(&row.label)];
         for (column_at, column) in table.columns.iter().enumerate() {
-            let (ours, keys) = figure(table, row, column, results)?;
+            let (ours, keys) = entry(table, row, column, results)?;
             let paper = table.paper.get(at).and_then(|line| line.get(column_at)).copied();
-            cells.extend(cells_of(table, ours, paper));
-            if let (Some(ours), Some(paper)) = (ours, paper) {
+            cells.extend(cells_of(table, &ours, paper));
+            if let (Entry::Figure(ours), Some(paper)) = (ours, paper) {
                 let cell = format!("{}, {}", row.label, column.label);
                 compared.add(cell, keys, ours.mean / table.unit, paper);
             }
@@ -46,14 +47,26 @@ fn header(table: &TableFile) -> Vec<Vec<String>> {
     vec![labels(3), second.collect()]
 }
 
-fn cells_of(table: &TableFile, ours: Option<Figure>, paper: Option<f64>) -> Vec<Cell> {
-    let shown_ours = ours.map_or_else(
-        || Cell::number("-").with(Emphasis::Muted),
-        |ours| Cell::number(with_width(table, ours)),
-    );
+/// What stands in a cell.
+enum Entry {
+    Figure(Figure),
+    /// What a log is described by in words.
+    Word(String),
+    Nothing,
+}
+
+fn cells_of(table: &TableFile, ours: &Entry, paper: Option<f64>) -> Vec<Cell> {
+    let shown_ours = match ours {
+        Entry::Figure(ours) => Cell::number(with_width(table, *ours)),
+        Entry::Word(word) => Cell::number(word),
+        Entry::Nothing => Cell::number("-").with(Emphasis::Muted),
+    };
     let Some(paper) = paper else { return vec![shown_ours] };
     let shown_paper = if paper.is_nan() { "-".into() } else { shown(paper, table.digits) };
-    let off = ours.map(|ours| off(ours.mean / table.unit, paper)).filter(|off| off.is_finite());
+    let off = match ours {
+        Entry::Figure(ours) => Some(off(ours.mean / table.unit, paper)).filter(|off| off.is_finite()),
+        Entry::Word(_) | Entry::Nothing => None,
+    };
     let shown_off = off.map_or_else(|| "-".into(), |off| format!("{:+.1} %", 100.0 * off));
     vec![shown_ours, Cell::number(shown_paper), Cell::number(shown_off).with(Emphasis::Muted)]
 }
@@ -64,19 +77,35 @@ fn with_width(table: &TableFile, ours: Figure) -> String {
     mean + &width.unwrap_or_default()
 }
 
-/// The figure of a cell, and the keys of its runs.
-fn figure(
+/// What a cell says, and what it is made of: the keys of its runs, or the log and the path.
+fn entry(
     table: &TableFile,
     row: &Line,
     column: &Line,
     results: &Results,
-) -> Result<(Option<Figure>, Vec<String>), String> {
+) -> Result<(Entry, Vec<String>), String> {
     let select: Selector = joined(&[&table.common, &column.select, &row.select]);
     let of_cell = |problem: String| format!("row {:?}, column {:?}: {problem}", row.label, column.label);
+    let path = row.value.as_ref().or(column.value.as_ref()).unwrap_or(&table.value);
+    if path.starts_with("log.") {
+        let entry = of_log(&select, path, results).map_err(of_cell)?;
+        return Ok((entry, select.values().map(Scalar::text).chain([path.clone()]).collect()));
+    }
     let found = results.find(&select).map_err(of_cell)?;
-    let value = row.value.as_ref().or(column.value.as_ref()).unwrap_or(&table.value);
-    let figure = Asked::of(&found, value).map_err(of_cell)?.figure();
-    Ok((figure, found.keys()))
+    let figure = Asked::of(&found, path).map_err(of_cell)?.figure();
+    Ok((figure.map_or(Entry::Nothing, Entry::Figure), found.keys()))
+}
+
+/// What the description of a log says at a path.
+fn of_log(select: &Selector, path: &str, results: &Results) -> Result<Entry, String> {
+    match part(results, select, path)? {
+        None | Some(Value::Null) => Ok(Entry::Nothing),
+        Some(Value::String(word)) => Ok(Entry::Word(word.clone())),
+        Some(value) => {
+            let mean = value.as_f64().ok_or_else(|| format!("{path:?} is neither a number nor a word"))?;
+            Ok(Entry::Figure(Figure { mean, half_width: None }))
+        }
+    }
 }
 
 /// How far `ours` is from the paper, relative to it.

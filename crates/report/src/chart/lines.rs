@@ -16,6 +16,9 @@ const TALL: f64 = 300.0;
 /// Curves of at most so many points have marks on them.
 const MARKED: usize = 40;
 
+/// Clouds of at most so many points have large dots, which are seen one by one.
+const FEW_DOTS: usize = 200;
+
 /// The dashes that tell curves apart without colour; as many as there are marks below.
 const DASHES: [&str; 5] = ["none", "7 3", "2 3", "9 3 2 3", "4 2"];
 
@@ -96,7 +99,10 @@ fn curve(frame: &Frame, n: usize, series: &Series) -> Markup {
     let colour = colours::series(n);
     let places: Vec<(f64, f64)> = spots(frame, series).into_iter().map(|spot| spot.place).collect();
     match series.style {
-        Style::Points => html! { path class={ "dots " (colour) } d=(dots(&places)) {} },
+        Style::Points => {
+            let size = if places.len() <= FEW_DOTS { "dots big " } else { "dots " };
+            html! { path class={ (size) (colour) } d=(dots(&places)) {} }
+        }
         Style::Steps => {
             html! { path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(steps(&places)) {} }
         }

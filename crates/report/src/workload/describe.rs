@@ -6,6 +6,7 @@ use miserly_workload::swf::Field;
 
 use super::json::studied_or_common;
 use super::month::month_text;
+use super::sizes::sizes_text;
 use super::text::{LABEL, bar, commons, duration, labelled, percent, share, short};
 
 const BAR: u64 = 24;
@@ -29,6 +30,7 @@ pub fn describe_text(log: &Description, studied: &[u64]) -> String {
         head(log),
         spreads(log),
         sizes(log),
+        sizes_text(log),
         estimates(log, studied),
         people(log),
         hours(log),

@@ -6,6 +6,7 @@ use miserly_workload::{CheckReport, Description};
 use serde_json::{Map, Value, json};
 
 use super::month::month_json;
+use super::sizes::{buckets_json, histogram_json, interesting_json, run_lengths_json, runtimes_json};
 
 /// A description of a log as JSON; `studied` are the estimates, in seconds, whose jobs are told apart, the three
 /// commonest where none is named.
@@ -30,11 +31,16 @@ pub fn describe_json(log: &Description, studied: &[u64]) -> Value {
             "powers_of_two": share(log.sizes.powers_of_two),
             "distinct": log.sizes.distinct,
             "common": commons(&log.sizes.common),
+            "histogram": histogram_json(&log.sizes.by_size),
+            "interesting": interesting_json(&log.sizes.interesting),
         },
         "runtimes": {
             "spread": spread(log.runtimes.spread),
             "under_a_minute": share(log.runtimes.under_a_minute),
+            "by_size": runtimes_json(&log.sizes.by_size),
+            "buckets": buckets_json(&log.runtimes.buckets),
         },
+        "run_lengths": run_lengths_json(&log.run_lengths),
         "estimates": estimates(&log.estimates),
         "study": study(log, studied),
         "waits": { "spread": spread(log.waits) },

@@ -2,6 +2,8 @@
 
 mod describe;
 
+mod sizes;
+
 mod month;
 
 mod check;

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::arrivals::{ArrivalCounter, LocalTime};
+use super::by_size::{SizeCounter, buckets};
 use super::estimates::EstimateCounter;
+use super::interest::interesting;
 use super::o2k::MonthCollector;
+use super::run_lengths::RunLengthCounter;
 use super::spread::{Share, Tally};
-use super::{Active, COMMONEST, Description, LogSpan, Runtimes, Sizes};
+use super::{Active, COMMONEST, Description, LogSpan, OfSize, Runtimes, Sizes};
 use crate::jobs::ProcsField;
 use crate::swf::{Field, Header, Record};
 
@@ -20,6 +23,8 @@ pub(super) struct Collector {
     span: Option<LogSpan>,
     work: u128,
     sizes: Tally,
+    by_size: SizeCounter,
+    run_lengths: RunLengthCounter,
     runtimes: Tally,
     waits: Tally,
     users: Tally,
@@ -45,6 +50,8 @@ impl Collector {
             span: None,
             work: 0,
             sizes: Tally::default(),
+            by_size: SizeCounter::default(),
+            run_lengths: RunLengthCounter::default(),
             runtimes: Tally::default(),
             waits: Tally::default(),
             users: Tally::default(),
@@ -100,15 +107,18 @@ impl Collector {
 
     fn add_size(&mut self, record: &Record) {
         let Some(size) = self.field.size(record) else { return };
+        let runtime = record.known(Field::Runtime);
         self.sizes.add(size);
-        let runtime = record.known(Field::Runtime).unwrap_or(0);
-        self.work += u128::from(size) * u128::from(runtime);
+        self.by_size.add(size, runtime);
+        self.run_lengths.add(record, size);
+        self.work += u128::from(size) * u128::from(runtime.unwrap_or(0));
     }
 
     pub(super) fn finish(self, name: &str, procs: Option<u32>, header: &Header) -> Description {
         let share = |count| Share { count, of: self.jobs };
         let value = |name| header.value(name).map(str::to_owned);
         let (estimates, study) = self.estimates.finish(&self.runtimes);
+        let by_size = self.by_size.finish();
         Description {
             name: name.to_owned(),
             computer: value("Computer"),
@@ -118,11 +128,13 @@ impl Collector {
             malformed: self.malformed,
             span: self.span,
             work: self.work,
-            sizes: sizes(&self.sizes),
             runtimes: Runtimes {
+                buckets: buckets(&by_size),
                 spread: self.runtimes.spread(),
                 under_a_minute: self.runtimes.share(|runtime| runtime < 60),
             },
+            sizes: sizes(&self.sizes, by_size, procs),
+            run_lengths: self.run_lengths.finish(),
             estimates,
             study,
             users: active(&self.users),
@@ -145,13 +157,15 @@ fn add_known(tally: &mut Tally, record: &Record, field: Field) {
     }
 }
 
-fn sizes(sizes: &Tally) -> Sizes {
+fn sizes(sizes: &Tally, by_size: Vec<OfSize>, procs: Option<u32>) -> Sizes {
     Sizes {
         spread: sizes.spread(),
         serial: sizes.share(|size| size == 1),
         powers_of_two: sizes.share(u64::is_power_of_two),
         distinct: sizes.distinct(),
         common: sizes.common(COMMONEST),
+        interesting: interesting(&by_size, procs),
+        by_size,
     }
 }
 

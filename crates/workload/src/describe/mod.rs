@@ -14,13 +14,22 @@ mod estimates;
 
 mod study;
 
+mod by_size;
+
+mod interest;
+
+mod run_lengths;
+
 mod o2k;
 
 mod collect;
 
 pub use arrivals::{Arrivals, Clock};
+pub use by_size::{BUCKETS, Bucket, OfSize};
 pub use estimates::{EstimateQuality, ROUND};
+pub use interest::{Interest, Interesting, Popularity, SOME, Verdict, YES};
 pub use o2k::{ClassRow, Demand, MonthStudy, Statement, Unit};
+pub use run_lengths::{FEW_RUNS, RunLengths, Runs};
 pub use spread::{Common, Share, Spread};
 pub use study::{Bin, Cdf, OfEstimate, Study};
 
@@ -55,6 +64,8 @@ pub struct Description {
     pub runtimes: Runtimes,
     /// The users' estimates, and how good they were.
     pub estimates: EstimateQuality,
+    /// How often users submit the same job again.
+    pub run_lengths: RunLengths,
     /// Runtimes and estimates in more detail.
     pub study: Study,
     /// The users, and the jobs of the most active.
@@ -115,6 +126,10 @@ pub struct Sizes {
     pub distinct: u64,
     /// The commonest sizes.
     pub common: Vec<Common>,
+    /// The sizes that occur, ascending, with their jobs.
+    pub by_size: Vec<OfSize>,
+    /// How popular the interesting sizes are; the full machine is not there where its size is unknown.
+    pub interesting: Vec<Interesting>,
 }
 
 /// How long the jobs run.
@@ -124,6 +139,8 @@ pub struct Runtimes {
     pub spread: Option<Spread>,
     /// Jobs that run for less than a minute.
     pub under_a_minute: Share,
+    /// The parallel jobs in [`BUCKETS`] buckets of equally many, in order of size.
+    pub buckets: Vec<Bucket>,
 }
 
 /// Who submits the jobs, or where they go: numbers of users, queues or partitions.
@@ -147,7 +164,7 @@ impl Description {
 /// Describes a log in one pass. `procs` overrides the header's machine size; `field` says which field is a
 /// job's size where both are known.
 ///
-/// Memory follows the different values in the log, and two numbers per job that has an estimate; of a log of the model
+/// Memory follows the different values in the log, the users, and two numbers per job that has an estimate; of a log of the model
 /// `o2k`, some more per job.
 ///
 /// # Errors

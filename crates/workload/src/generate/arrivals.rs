@@ -13,6 +13,8 @@ pub(super) struct Run {
     /// How many times.
     pub(super) length: u32,
     pub(super) user: u32,
+    /// What is run, if the model tells that of one run from that of another.
+    pub(super) executable: Option<u64>,
 }
 
 /// What is asked of the whole.
@@ -44,6 +46,7 @@ impl Run {
             procs: self.procs,
             memory: None,
             user: self.user,
+            executable: self.executable,
             queue: None,
             after: None,
         }

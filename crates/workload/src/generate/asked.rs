@@ -18,6 +18,9 @@ pub struct Asked {
     pub month: Option<Month>,
     /// Whether a repetition of a job is submitted only after the one before it has run.
     pub repeat_after_end: bool,
+    /// Further parameters of the model, by name, as text; of two of one name the last counts, and it goes before what is
+    /// asked for above.
+    pub set: Vec<(String, String)>,
 }
 
 impl Asked {
@@ -43,6 +46,11 @@ impl Asked {
     /// That no repetitions are asked for.
     pub(super) fn repeats_not(&self, model: &'static str) -> Result<(), GenerateError> {
         refuse(self.repeat_after_end, model, "--repeat-after-end", "repeats no jobs")
+    }
+
+    /// That no parameters are set by name.
+    pub(super) fn sets_not(&self, model: &'static str) -> Result<(), GenerateError> {
+        refuse(!self.set.is_empty(), model, "--set", "has no parameters beyond its options")
     }
 }
 

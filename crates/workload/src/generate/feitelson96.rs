@@ -7,6 +7,8 @@ use super::{GenerateError, Model, Shape};
 
 mod sizes;
 
+mod parameters;
+
 mod validate;
 
 /// Rigid jobs: sizes harmonic, tailored towards small and interesting ones; runtimes hyperexponential in two
@@ -16,6 +18,8 @@ mod validate;
 /// parameter says where its default is from; "decided here" means that no published value was found. Of those,
 /// the ratio of the two stages and the line between them (0.05 + 0.2 n / P) are as remembered from Feitelson's
 /// later book, Workload Modeling for Computer Systems Performance Evaluation, which was not at hand to check.
+///
+/// Each run is of a program of its own (field 14), so that the same job can be told from another that its user submits.
 ///
 /// Draws go through `ln` and `powf`, which may differ in the last bit between platforms; on one platform the
 /// same parameters make the same bytes.
@@ -140,10 +144,12 @@ impl Feitelson96 {
         let size = Discrete::new(self.procs, |size| self.size_weight(size));
         let length = Discrete::new(self.run_max, |length| harmonic(length, self.run_order));
         let user = Discrete::new(self.users, |_| 1.0);
+        let mut programs = 1..;
         move || {
             let procs = size.draw(&mut sizes);
             let runtime = self.runtime(procs, &mut runtimes);
-            Run { procs, runtime, length: length.draw(&mut lengths), user: user.draw(&mut users) }
+            let (length, user) = (length.draw(&mut lengths), user.draw(&mut users));
+            Run { procs, runtime, length, user, executable: programs.next() }
         }
     }
 
@@ -162,29 +168,7 @@ impl Model for Feitelson96 {
     }
 
     fn parameters(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("jobs", self.jobs.to_string()),
-            ("procs", self.procs.to_string()),
-            ("load", self.load.to_string()),
-            ("seed", self.seed.to_string()),
-            ("size_order", self.size_order.to_string()),
-            ("small_max", self.small_max.to_string()),
-            ("small_weight", self.small_weight.to_string()),
-            ("interesting_from", self.interesting_from.to_string()),
-            ("power_of_two_weight", self.power_of_two_weight.to_string()),
-            ("square_weight", self.square_weight.to_string()),
-            ("multiple_of_ten_weight", self.multiple_of_ten_weight.to_string()),
-            ("full_machine_weight", self.full_machine_weight.to_string()),
-            ("plus_one_weight", self.plus_one_weight.to_string()),
-            ("short_mean", self.short_mean.to_string()),
-            ("long_mean", self.long_mean.to_string()),
-            ("long_base", self.long_base.to_string()),
-            ("long_slope", self.long_slope.to_string()),
-            ("run_order", self.run_order.to_string()),
-            ("run_max", self.run_max.to_string()),
-            ("users", self.users.to_string()),
-            ("repeat_after_end", self.repeat_after_end.to_string()),
-        ]
+        self.clone().slots().into_iter().map(|(name, slot)| (name, slot.to_string())).collect()
     }
 
     fn validate(&self) -> Result<(), GenerateError> {

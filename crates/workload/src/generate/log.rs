@@ -21,6 +21,8 @@ pub struct Made {
     pub memory: Option<Memory>,
     /// Its user, from 1.
     pub user: u32,
+    /// The number of its executable, from 1, if the model has any: jobs of one number are the same job.
+    pub executable: Option<u64>,
     /// Its queue, from 1, if the model has any.
     pub queue: Option<u32>,
     /// The number of the job that ended when this one was submitted, if it waited for one.
@@ -52,6 +54,9 @@ impl Made {
         if let Some(memory) = self.memory {
             set(Field::RequestedMemory, memory.requested);
             set(Field::UsedMemory, memory.used);
+        }
+        if let Some(executable) = self.executable {
+            set(Field::Executable, executable);
         }
         if let Some(queue) = self.queue {
             set(Field::Queue, queue.into());

@@ -89,7 +89,9 @@ pub const MODELS: &[ModelEntry] = &[
         build: |asked| {
             let shape = asked.shape(Feitelson96::NAME, Feitelson96::SHAPE)?;
             let repeat_after_end = asked.repeat_after_end;
-            Ok(Box::new(Feitelson96 { repeat_after_end, ..Feitelson96::with_shape(shape) }))
+            let mut model = Feitelson96 { repeat_after_end, ..Feitelson96::with_shape(shape) };
+            asked.set.iter().try_for_each(|(name, value)| model.set(name, value))?;
+            Ok(Box::new(model))
         },
     },
     ModelEntry {
@@ -97,6 +99,7 @@ pub const MODELS: &[ModelEntry] = &[
         about: "Rigid jobs of uniform runtimes, 1 to 240 minutes, and sizes (Zotkin, Keleher, Perkovic, 2000)",
         build: |asked| {
             asked.repeats_not(Sud::NAME)?;
+            asked.sets_not(Sud::NAME)?;
             Ok(Box::new(Sud::with_shape(asked.shape(Sud::NAME, Sud::SHAPE)?)))
         },
     },
@@ -105,6 +108,7 @@ pub const MODELS: &[ModelEntry] = &[
         about: "The same with the sizes of feitelson96",
         build: |asked| {
             asked.repeats_not(Sud::SIZED_NAME)?;
+            asked.sets_not(Sud::SIZED_NAME)?;
             let shape = asked.shape(Sud::SIZED_NAME, Sud::SIZED_SHAPE)?;
             Ok(Box::new(Sud { sizes: SudSizes::Feitelson96, ..Sud::with_shape(shape) }))
         },
@@ -114,6 +118,7 @@ pub const MODELS: &[ModelEntry] = &[
         about: "A month of the NCSA Origin 2000, with memory: Table 4 of Chiang and Vernon, 2001",
         build: |asked| {
             asked.repeats_not(O2k::NAME)?;
+            asked.sets_not(O2k::NAME)?;
             Ok(Box::new(O2k::of(asked)?))
         },
     },
@@ -139,6 +144,16 @@ pub enum GenerateError {
         value: String,
         /// What it must be.
         wanted: &'static str,
+    },
+    /// A parameter that the model does not have.
+    #[error("{model} has no parameter {name:?}; it has {known}")]
+    NoSuchParameter {
+        /// The model.
+        model: &'static str,
+        /// What was asked for.
+        name: String,
+        /// The parameters that it has.
+        known: String,
     },
     /// Something was asked for that the model has no use for.
     #[error("{option}: {model} {why}")]
@@ -222,6 +237,9 @@ mod tests {
         let repeated = Asked { repeat_after_end: true, ..Asked::default() };
         refused("sud", &repeated, "--repeat-after-end: sud repeats no jobs");
         refused("o2k", &repeated, "--repeat-after-end: o2k repeats no jobs");
+        let set = Asked { set: vec![("size_order".into(), "1".into())], ..Asked::default() };
+        refused("sud", &set, "--set: sud has no parameters beyond its options");
+        refused("o2k", &set, "--set: o2k has no parameters beyond its options");
         let month = Asked { month: Some(crate::o2k::Month::March), ..Asked::default() };
         refused("feitelson96", &month, "--month: feitelson96 is of no month; only o2k is");
     }

@@ -80,7 +80,7 @@ impl Sud {
         let size = Discrete::new(self.procs, weight);
         move || {
             let procs = size.draw(&mut sizes);
-            Run { procs, runtime: runtime(runtimes.uniform()), length: 1, user: 1 }
+            Run { procs, runtime: runtime(runtimes.uniform()), length: 1, user: 1, executable: None }
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use miserly_workload::check::Anomaly;
+use miserly_workload::describe::FEW_RUNS;
 use miserly_workload::{ProcsField, Trace, check, describe};
 
 use super::assert_round_trip;
@@ -68,5 +69,32 @@ fn what_is_known_of_the_logs() {
         let report = check(&trace, None, ProcsField::Allocated).unwrap();
         let found = report.findings.get(&Anomaly::RanPastEstimate).map_or(0, |finding| finding.count);
         assert_eq!((report.read, found), (jobs, ran_past), "{name}");
+    }
+}
+
+/// Runs of repetitions, the longest, and their order in hundredths; each also counted by a script of its own.
+#[test]
+fn how_often_jobs_are_repeated() {
+    let Some(folder) = folder() else { return };
+    let known = [
+        ("NASA-iPSC-1993-3", true, 8_929, 3_473, 219),
+        ("SDSC-Par-1996-3.1-cln", false, 12_008, 735, 218),
+        ("KTH-SP2-1996-2", false, 9_345, 1_391, 212),
+        ("CTC-SP2-1996-3.1-cln", true, 43_994, 502, 218),
+        ("SDSC-SP2-1998-4.2-cln", true, 56_518, 63, 307),
+        ("HPC2N-2002-2.2-cln", false, 22_530, 13_522, 185),
+    ];
+    for (name, by_executable, runs, longest, order) in known {
+        let path = folder.join(format!("{name}.swf.gz"));
+        if !path.exists() {
+            eprintln!("skipped: no {}", path.display());
+            continue;
+        }
+        let log = describe(&Trace::open(&path).unwrap(), None, ProcsField::Allocated).unwrap();
+        let lengths = log.run_lengths;
+        assert_eq!(lengths.by_executable, by_executable, "{name}");
+        assert_eq!((lengths.all.count(), lengths.all.longest()), (runs, Some(longest)), "{name}");
+        let told = format!("{:.0}", lengths.all.order(FEW_RUNS).unwrap() * 100.0);
+        assert_eq!(told, order.to_string(), "{name}");
     }
 }

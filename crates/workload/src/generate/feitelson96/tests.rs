@@ -1,7 +1,14 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::describe::{FEW_RUNS, Interest, Verdict};
 use crate::generate::log::load;
+use crate::{Description, ProcsField, describe};
+
+fn described(model: &Feitelson96) -> Description {
+    let trace = model.generate().unwrap().into_trace("made");
+    describe(&trace, None, ProcsField::Allocated).unwrap()
+}
 
 fn text(model: &Feitelson96) -> Vec<u8> {
     let mut text = Vec::new();
@@ -94,6 +101,44 @@ fn the_log_tells_how_to_make_it_again() {
     let jobs: Vec<_> = text.lines().filter(|line| !line.starts_with(';')).collect();
     assert_eq!(jobs.len(), 2);
     assert!(jobs[0].starts_with("1 0 -1 "), "{}", jobs[0]);
+}
+
+#[test]
+fn run_lengths_are_found_again_with_their_order() {
+    for (seed, run_order) in [(1, 2.5), (2, 2.5), (3, 2.0), (4, 3.0)] {
+        let model = Feitelson96 { jobs: 50_000, seed, run_order, ..Feitelson96::default() };
+        let runs = described(&model).run_lengths;
+        assert!(runs.by_executable);
+        let order = runs.all.order(FEW_RUNS).unwrap();
+        assert!((order - run_order).abs() < 0.2, "{order} where {run_order} was set");
+        // Each run is one, whoever submits between and whatever the user submits next.
+        let drawn = model.generate().unwrap().jobs;
+        let longest = drawn.chunk_by(|a, b| a.executable == b.executable).map(<[_]>::len).max();
+        assert_eq!(runs.all.longest(), longest.map(|longest| longest as u64));
+    }
+}
+
+#[test]
+fn the_shape_of_figure_7() {
+    let log = described(&Feitelson96 { jobs: 50_000, ..Feitelson96::default() });
+    let verdict =
+        |interest| log.sizes.interesting.iter().find(|of| of.interest == interest).unwrap().verdict();
+    assert_eq!(verdict(Interest::PowerOfTwo), Verdict::Yes);
+    assert!(verdict(Interest::MultipleOfTen) >= Verdict::Some);
+    let buckets = &log.runtimes.buckets;
+    assert!(buckets[9].mean_runtime > buckets[0].mean_runtime, "{buckets:?}");
+    // Small ones are commoner than large ones.
+    let jobs = |from, to| -> u64 {
+        log.sizes.by_size.iter().filter(|of| (from..=to).contains(&of.procs)).map(|of| of.jobs).sum()
+    };
+    assert!(jobs(1, 8) > 3 * jobs(9, 128), "{} and {}", jobs(1, 8), jobs(9, 128));
+}
+
+#[test]
+fn repeated_after_the_end_every_job_is_in_one_run() {
+    // Runs of one user lie beside each other then, and are cut by one another; no job is lost or counted twice.
+    let model = Feitelson96 { jobs: 5000, repeat_after_end: true, ..Feitelson96::default() };
+    assert_eq!(described(&model).run_lengths.all.jobs(), 5000);
 }
 
 #[test]

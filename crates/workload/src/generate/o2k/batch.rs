@@ -115,6 +115,7 @@ impl Batch {
             memory: Some(memory),
             user: draft.user,
             queue: Some(queue),
+            executable: None,
             after: None,
         }
     }
