@@ -1,7 +1,6 @@
 //! A daemon that is started, killed and started again over one state.
 
 use std::fs::{self, File};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -88,7 +87,9 @@ impl Daemon {
         until("the daemon answers", SOON, || {
             let ended = process.try_wait().expect("a child that can be waited for");
             assert!(ended.is_none(), "the daemon does not start: {}", log_of(self.folder.path()));
-            UnixStream::connect(&socket).ok()
+            // Not the one before it, whose socket a child may have for a moment that is not its shim yet.
+            let pid = i32::try_from(process.id()).ok()?;
+            Client::new(socket.clone()).ok()?.status().ok().filter(|status| status.pid == pid)
         });
     }
 
