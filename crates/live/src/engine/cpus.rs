@@ -43,6 +43,11 @@ impl Cpus {
         self.own.contains_key(queue)
     }
 
+    /// The processors that a queue has for itself, if it has any.
+    pub(super) fn own(&self, queue: &str) -> Option<&Vec<u32>> {
+        self.own.get(queue)
+    }
+
     /// Takes the lowest that are free and online, as many as there are. The ledger has seen to it that there are enough, unless some
     /// have just gone; where none is free, others are shared, since a job cannot be nowhere.
     pub(super) fn take(&mut self, count: u64) -> Vec<u32> {
