@@ -63,13 +63,13 @@ impl<H: Hands> Engine<H> {
         }
     }
 
-    /// The processors of a job that begins, or goes on: those that its policy decided on, or else the lowest that are free.
-    fn cpus_for(&mut self, number: i64) -> Vec<u32> {
+    /// Takes the processors of a job that begins, or goes on: those that its policy decided on, or else the lowest that are free.
+    pub(super) fn cpus_for(&mut self, number: i64) -> Vec<u32> {
         let Some(record) = self.records.get(&number) else { return vec![] };
         let job = self.handles.get(&number).copied();
         let entry = job.and_then(|job| self.system.ledger_of(job)?.get(job));
         match entry.and_then(|entry| entry.placement()?.pes()) {
-            Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.named(&record.queue, pes),
+            Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.take_named(&record.queue, pes),
             _ => self.cpus.take(record.submission.cpus),
         }
     }

@@ -1,7 +1,7 @@
 //! Jobs on processors of their queue's own, when the configuration is another.
 
 use miserly_core::{Calendar, Kind, Resources};
-use miserly_live::engine::{Meanwhile, Queue};
+use miserly_live::engine::{Action, Input, Meanwhile, Queue};
 use miserly_live::model::{Phase, Submission};
 
 use super::life::{Life, job, queue};
@@ -102,7 +102,7 @@ fn a_policy_that_names_processors_does_not_begin_over_jobs_whose_processors_it_d
 #[test]
 fn a_pool_that_is_another_lacks_nothing_that_the_one_before_it_lacked() {
     let mut life = Life::of_policy("easy", 2, 4);
-    life.turn(1, vec![miserly_live::engine::Input::Online(vec![0])]);
+    life.turn(1, vec![Input::Online(vec![0])]);
     assert_eq!(life.status(2).queues[0].cpus, 1);
     // Nobody says what is online now.
     life.begin(3, Meanwhile::default());
@@ -111,4 +111,54 @@ fn a_pool_that_is_another_lacks_nothing_that_the_one_before_it_lacked() {
     life.setup.queues[0].pool = Calendar::constant(Resources::cpus(3).with(Kind::Memory, 1000));
     life.begin(5, Meanwhile::default());
     assert_eq!(life.status(6).queues[0].cpus, 3);
+}
+
+fn cpus_of(life: &mut Life, second: i64, job: i64) -> Vec<u32> {
+    match life.job(second, job).phase {
+        Phase::Critical(holding) => holding.cpus,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_processor_that_is_lost_under_a_job_is_nobody_elses_until_it_ends() {
+    let mut life = Life::of_policy(SS, 2, 2);
+    let [first, second, waits] = [1, 2, 3].map(|at| life.submit(at, job(1, 100)));
+    life.turn(5, vec![Input::Online(vec![0])]);
+    life.end(6, first);
+    assert!(matches!(life.job(7, waits).phase, Phase::Batch), "one processor is left, and a job runs on it");
+    assert_eq!(cpus_of(&mut life, 8, second), [0]);
+    life.begin(9, Meanwhile::default());
+    life.end(10, second);
+    assert_eq!(cpus_of(&mut life, 11, waits), [0]);
+}
+
+#[test]
+fn whichever_processor_is_lost_jobs_are_on_those_that_are_left() {
+    let mut life = Life::of_policy(SS, 2, 2);
+    let first = life.submit(1, job(1, 100));
+    life.told(first);
+    life.turn(2, vec![Input::Online(vec![1])]);
+    let told = life.told(first);
+    assert!(matches!(&told[..], [Action::Critical { cpus, .. }] if *cpus == [1]), "{told:?}");
+    life.end(3, first);
+    let next = life.submit(4, job(1, 100));
+    assert_eq!(cpus_of(&mut life, 5, next), [1]);
+    // Its number is that of the processor that comes back; it is on the other.
+    life.turn(6, vec![Input::Online(vec![0, 1])]);
+    let other = life.submit(7, job(1, 100));
+    assert_eq!(cpus_of(&mut life, 8, other), [0]);
+}
+
+#[test]
+fn a_suspended_job_whose_processor_is_lost_goes_on_on_another() {
+    let mut life = Life::of_policy(SS, 2, 2);
+    let [gone, long] = [1, 2].map(|at| life.submit(at, job(1, 600)));
+    assert_eq!(cpus_of(&mut life, 3, long), [1]);
+    life.end(4, gone);
+    let wide = life.submit(5, job(2, 10));
+    assert!(matches!(life.job(15, long).phase, Phase::Suspended(_)));
+    life.turn(16, vec![Input::Online(vec![0])]);
+    life.end(17, wide);
+    assert_eq!(cpus_of(&mut life, 18, long), [0]);
 }
