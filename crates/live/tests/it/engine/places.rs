@@ -113,6 +113,15 @@ fn a_pool_that_is_another_lacks_nothing_that_the_one_before_it_lacked() {
     assert_eq!(life.status(6).queues[0].cpus, 3);
 }
 
+/// Nobody knows when it goes on, so all that holds is what it has left.
+#[test]
+fn a_suspended_job_is_told_what_is_left_of_its_window() {
+    let (life, long, _) = long_for_short();
+    let told = life.told(long);
+    let [.., Action::Stop, Action::EndAlone { left, .. }] = &told[..] else { panic!("{told:?}") };
+    assert!((590..600).contains(&(left.ticks() / 1_000_000)), "{left:?}");
+}
+
 fn cpus_of(life: &mut Life, second: i64, job: i64) -> Vec<u32> {
     match life.job(second, job).phase {
         Phase::Critical(holding) => holding.cpus,
