@@ -21,8 +21,8 @@ impl<H: Hands> Engine<H> {
     /// of the others the last queue's first. When processors come back the pools grow again, up to what they had.
     pub(super) fn fit_pools(&mut self, now: Now) -> Result<(), EngineError> {
         let Some(there) = self.cpus.shared_online() else { return Ok(()) };
-        let shares = |queue: &&super::Queue| !self.cpus.has_own(&queue.name);
-        let shared = self.setup.queues.iter().filter(shares);
+        let has_none = |queue: &&super::Queue| !self.cpus.has_own(&queue.name);
+        let shared = self.setup.queues.iter().filter(has_none);
         let pools: u64 = shared.map(|queue| queue.pool.most().cpus_count()).sum();
         let mut missing = pools.saturating_sub(there);
         let mut changes = vec![];
