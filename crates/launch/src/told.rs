@@ -38,6 +38,10 @@ pub enum Told {
     EndAt {
         /// The end of the window.
         end: BootTime,
+        /// For a job that is stopped: so long after it goes on by itself its window ends, if that is before. Until it is told
+        /// another end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<Duration>,
     },
     /// Ask the job to leave, and kill it when the grace is over; at once without one.
     Kill {

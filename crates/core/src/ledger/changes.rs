@@ -166,9 +166,6 @@ impl Ledger {
     }
 
     pub(super) fn give(&mut self, placement: &Placement, part: Part) {
-        if part.has_cpus() {
-            self.give_pes(placement);
-        }
         let Ledger { free, machine, missing, .. } = self;
         for share in placement.shares() {
             // What the machine does not have any more is not free when it is given back.
@@ -176,6 +173,9 @@ impl Ledger {
             let owed = amount.least(missing);
             *missing = missing.less(&owed);
             free.set(machine, share.host, free.on(share.host).plus(&amount.less(&owed)));
+        }
+        if part.has_cpus() {
+            self.give_pes(placement);
         }
     }
 

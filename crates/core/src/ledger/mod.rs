@@ -11,9 +11,10 @@ mod suspension;
 pub(crate) use changes::Short;
 use entry::Part;
 pub use entry::{Entry, Expected, Holds, Memo, Progress, Promise, State, Tally, span as span_of_work, work};
+use names::Names;
 
 use crate::violation::Rule;
-use crate::{Broken, FreeHosts, HostId, JobId, Machine, PeSet, Pes, Placement, Request, Resources, Time};
+use crate::{Broken, FreeHosts, HostId, JobId, Machine, Pes, Placement, Request, Resources, Time};
 
 /// Who holds what: an Ousterhout matrix over hosts, of one row as yet, and the state of every job in the system.
 ///
@@ -25,7 +26,7 @@ pub struct Ledger {
     /// What each host has free. One row: the slot is checked to be 0.
     free: FreeHosts,
     /// The free processors of each host by number, if they are named.
-    pes: Option<Vec<PeSet>>,
+    pes: Option<Names>,
     /// What a policy added up.
     tallies: Vec<Tally>,
     /// What a policy noted for each host; empty as long as it noted nothing.

@@ -2,22 +2,70 @@
 
 use super::{Holds, Ledger, State};
 use crate::violation::Rule;
-use crate::{Entry, Machine, PeSet, Pes, Placement, Share};
+use crate::{Entry, Host, HostId, JobId, Machine, PeSet, Pes, Placement, Resources, Share};
+
+/// The processors by number that nobody holds, of each host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Names {
+    /// As many as are free by the counts, the lowest.
+    free: Vec<PeSet>,
+    /// The others: as long as jobs hold numbers that the machine does not have any more, so many of its own are nobody's.
+    kept_back: Vec<PeSet>,
+}
+
+impl Names {
+    /// Of the numbers of a host that nobody holds, as many as its counts say are free.
+    fn split(&mut self, host: usize, mut nobodys: PeSet, free: u64) {
+        let (Some(low), Some(high)) = (self.free.get_mut(host), self.kept_back.get_mut(host)) else { return };
+        // The counts may have less than the names, and never more.
+        *low = nobodys.take_lowest(free).unwrap_or_default();
+        *high = nobodys;
+    }
+
+    /// The numbers of a host that nobody holds.
+    fn nobodys(&self, host: usize) -> PeSet {
+        let mut all = self.free.get(host).cloned().unwrap_or_default();
+        if let Some(kept_back) = self.kept_back.get(host) {
+            all.insert_all(kept_back);
+        }
+        all
+    }
+}
 
 impl Ledger {
     /// Names the processors from now on, in each host from 0: jobs that were placed on any of them are on certain ones now.
     pub fn name_pes(&mut self) {
-        self.pes.get_or_insert_with(|| idle(&self.machine));
+        if self.pes.is_none() {
+            self.pes = Some(Names { free: self.idle_with_missing(), kept_back: vec![] });
+        }
         let mut jobs = std::mem::take(&mut self.jobs);
         for entry in jobs.iter_mut().flatten() {
             self.name(entry);
         }
         self.jobs = jobs;
+        self.count_pes();
     }
 
-    /// The processors of a host that nobody holds, if they are named; local to the host.
-    pub fn free_pes(&self, host: crate::HostId) -> Option<&PeSet> {
-        self.pes.as_ref()?.get(host.index())
+    /// The processors of a host that are free, if they are named; local to the host. They are as many as are free by the counts: as long
+    /// as jobs hold numbers that the machine has lost, the highest that nobody holds are kept back.
+    pub fn free_pes(&self, host: HostId) -> Option<&PeSet> {
+        self.pes.as_ref()?.free.get(host.index())
+    }
+
+    /// The processors of a host that would be free if these jobs left theirs, which they hold; none, where they are not named.
+    pub fn free_pes_without(&self, host: HostId, leaving: &[JobId]) -> PeSet {
+        let Some(names) = &self.pes else { return PeSet::empty() };
+        let shares = leaving.iter().filter_map(|job| self.get(*job)?.placement()).flat_map(Placement::shares);
+        let (mut nobodys, mut count) = (names.nobodys(host.index()), 0);
+        for share in shares.filter(|share| share.host == host) {
+            if let Pes::Set(set) = &share.pes {
+                nobodys.insert_all(&set.common(&self.there(host)));
+                count += set.count();
+            }
+        }
+        let free = self.free.each().get(host.index()).map_or(0, Resources::cpus_count);
+        let free = free + count.saturating_sub(self.missing.cpus_count());
+        nobodys.take_lowest(free).unwrap_or_default()
     }
 
     fn name(&mut self, entry: &mut Entry) {
@@ -29,8 +77,8 @@ impl Ledger {
         if placement.shares().iter().all(|share| share.pes != Pes::Count) {
             return;
         }
-        let all = idle(&self.machine);
-        let from = if holds { self.pes.as_deref().unwrap_or(&all) } else { &all };
+        let all = self.idle_with_missing();
+        let from = if holds { self.pes.as_ref().map_or(&all, |names| &names.free) } else { &all };
         if let Some(named) = named(placement, from) {
             *placement = named;
         }
@@ -43,7 +91,7 @@ impl Ledger {
     /// The placement with the lowest free processors where it names none; as it is, where nobody names any.
     pub(super) fn named(&self, placement: Placement) -> Placement {
         // Where too few are free, the counts say so better.
-        self.pes.as_ref().and_then(|free| named(&placement, free)).unwrap_or(placement)
+        self.pes.as_ref().and_then(|names| named(&placement, &names.free)).unwrap_or(placement)
     }
 
     /// Whether the processors that are named are as many as they should be, and free.
@@ -51,8 +99,8 @@ impl Ledger {
         let right = |share: &Share| match (&share.pes, &self.pes) {
             (Pes::Count, None) => true,
             (Pes::Count, Some(_)) | (Pes::Set(_), None) => false,
-            (Pes::Set(set), Some(free)) => {
-                let free = free.get(share.host.index());
+            (Pes::Set(set), Some(names)) => {
+                let free = names.free.get(share.host.index());
                 set.count() == share.amount.cpus_count() && free.is_some_and(|free| free.contains_all(set))
             }
         };
@@ -65,49 +113,76 @@ impl Ledger {
         if wrong { Err(Rule::WrongPes) } else { Ok(()) }
     }
 
+    /// These are free no more, by number; the counts know.
     pub(super) fn take_pes(&mut self, placement: &Placement) {
-        let Some(free) = &mut self.pes else { return };
+        let Some(names) = &mut self.pes else { return };
         for share in placement.shares() {
-            if let (Pes::Set(set), Some(free)) = (&share.pes, free.get_mut(share.host.index())) {
+            if let (Pes::Set(set), Some(free)) = (&share.pes, names.free.get_mut(share.host.index())) {
                 free.remove_all(set);
             }
         }
     }
 
+    /// These are nobody's now, by number; the counts know.
     pub(super) fn give_pes(&mut self, placement: &Placement) {
-        let Some(free) = &mut self.pes else { return };
-        let all = idle(&self.machine);
+        let Some(mut names) = self.pes.take() else { return };
         for share in placement.shares() {
             let host = share.host.index();
-            if let (Pes::Set(set), Some(free), Some(there)) = (&share.pes, free.get_mut(host), all.get(host))
-            {
+            if let (Pes::Set(set), Some(free)) = (&share.pes, self.free.each().get(host)) {
+                let mut nobodys = names.nobodys(host);
                 // What the machine does not have any more is not free when it is given back.
-                free.insert_all(&set.common(there));
+                nobodys.insert_all(&set.common(&self.there(share.host)));
+                names.split(host, nobodys, free.cpus_count());
             }
         }
+        self.pes = Some(names);
     }
 
-    /// Counts again what is free by number, since the machine has more or less than before.
+    /// Counts again what is free by number, since the machine has more or less than before. O(jobs in the system).
     pub(super) fn count_pes(&mut self) {
-        if self.pes.is_none() {
-            return;
+        if self.pes.is_some() {
+            self.pes = Some(self.counted());
         }
-        let mut free = idle(&self.machine);
-        for share in self.jobs.iter().flatten().filter_map(occupied).flat_map(Placement::shares) {
-            if let (Pes::Set(set), Some(free)) = (&share.pes, free.get_mut(share.host.index())) {
-                free.remove_all(set);
-            }
-        }
-        self.pes = Some(free);
     }
 
-    /// That nobody has a processor that another one has or that is free. O(jobs in the system).
+    /// What is free by number, from who holds what and how much is free.
+    fn counted(&self) -> Names {
+        let mut nobodys = idle(&self.machine);
+        for share in self.jobs.iter().flatten().filter_map(occupied).flat_map(Placement::shares) {
+            if let (Pes::Set(set), Some(left)) = (&share.pes, nobodys.get_mut(share.host.index())) {
+                left.remove_all(set);
+            }
+        }
+        let none = || vec![PeSet::empty(); nobodys.len()];
+        let mut names = Names { free: none(), kept_back: none() };
+        for (host, (left, free)) in nobodys.into_iter().zip(self.free.each()).enumerate() {
+            names.split(host, left, free.cpus_count());
+        }
+        names
+    }
+
+    /// All processors of a host.
+    fn there(&self, host: HostId) -> PeSet {
+        self.machine.hosts().get(host.index()).map(all_of).unwrap_or_default()
+    }
+
+    /// All processors of each host, with those that jobs hold and that the only host has lost.
+    fn idle_with_missing(&self) -> Vec<PeSet> {
+        let mut all = idle(&self.machine);
+        if let ([first], [host]) = (&mut all[..], self.machine.hosts()) {
+            *first = PeSet::first(count(host.capacity.cpus_count() + self.missing.cpus_count()));
+        }
+        all
+    }
+
+    /// That nobody has a processor that another one has or that is free, and that as many are free by number as by the counts. O(jobs in
+    /// the system).
     ///
     /// # Panics
-    /// If somebody has.
+    /// If that is not so.
     pub(super) fn check_names(&self) {
-        let Some(free) = &self.pes else { return };
-        let mut seen = free.clone();
+        let Some(names) = &self.pes else { return };
+        let mut seen: Vec<PeSet> = (0..names.free.len()).map(|host| names.nobodys(host)).collect();
         for share in self.jobs.iter().flatten().filter_map(occupied).flat_map(Placement::shares) {
             let Pes::Set(set) = &share.pes else { panic!("a job is on processors without names") };
             let seen = &mut seen[share.host.index()];
@@ -115,8 +190,12 @@ impl Ledger {
             assert_eq!(set.count(), share.amount.cpus_count(), "as many names as processors");
             seen.insert_all(set);
         }
-        let counted = |(named, free): (&PeSet, &crate::Resources)| named.count() >= free.cpus_count();
-        assert!(free.iter().zip(self.free.each()).all(counted), "what is free has names");
+        let counted = |(named, free): (&PeSet, &Resources)| named.count() == free.cpus_count();
+        assert!(
+            names.free.iter().zip(self.free.each()).all(counted),
+            "as many are free by number as are free"
+        );
+        assert_eq!(*names, self.counted(), "who holds what says which are free");
     }
 }
 
@@ -131,8 +210,15 @@ fn occupied(entry: &Entry) -> Option<&Placement> {
 
 /// All processors of each host.
 fn idle(machine: &Machine) -> Vec<PeSet> {
-    let count = |host: &crate::Host| u32::try_from(host.capacity.cpus_count()).unwrap_or(u32::MAX);
-    machine.hosts().iter().map(|host| PeSet::first(count(host))).collect()
+    machine.hosts().iter().map(all_of).collect()
+}
+
+fn all_of(host: &Host) -> PeSet {
+    PeSet::first(count(host.capacity.cpus_count()))
+}
+
+fn count(cpus: u64) -> u32 {
+    u32::try_from(cpus).unwrap_or(u32::MAX)
 }
 
 /// The placement with the lowest of these in the place of any.

@@ -3,7 +3,7 @@
 use super::changes::Short;
 use super::{Expected, Holds, Ledger, Part, State};
 use crate::violation::Rule;
-use crate::{JobId, Placement, Span, Time};
+use crate::{HostId, JobId, Placement, Resources, Share, Span, Time};
 
 impl Ledger {
     /// Takes a job off its processors; or, if it is written out until then, takes its processors from their work.
@@ -87,6 +87,11 @@ impl Ledger {
     /// Gives what is held of one placement and takes all of another; or does nothing.
     fn move_to(&mut self, old: &Placement, holds: Holds, on: Placement) -> Result<Placement, Rule> {
         let on = self.named(on);
+        if old.shares().iter().map(beside_cpus).eq(on.shares().iter().map(beside_cpus)) {
+            // What it keeps never comes free, so that no lost capacity is made up for with it.
+            self.take(&on, holds.missing())?;
+            return Ok(on);
+        }
         self.give(old, holds.part());
         if let Err(rule) = self.take(&on, Part::All) {
             // It was there a moment ago.
@@ -95,4 +100,9 @@ impl Ledger {
         }
         Ok(on)
     }
+}
+
+/// What a share holds besides processors, and where.
+fn beside_cpus(share: &Share) -> (HostId, Resources) {
+    (share.host, share.amount.without_cpus())
 }

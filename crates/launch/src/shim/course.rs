@@ -24,6 +24,8 @@ pub(super) struct Course {
     stopped: bool,
     /// Since when no daemon is connected.
     away: Option<BootTime>,
+    /// How long its window goes on once the job was let go on by itself.
+    left: Option<Duration>,
     ending: Option<Ending>,
 }
 
@@ -54,7 +56,7 @@ pub(super) enum Due {
 impl Course {
     /// A job that runs, while a daemon is connected.
     pub(super) fn new(end: Option<BootTime>, grace: Duration, alone: Duration) -> Course {
-        Course { start: None, end, grace, alone, stopped: false, away: None, ending: None }
+        Course { start: None, end, grace, alone, stopped: false, away: None, left: None, ending: None }
     }
 
     /// The next instant at which something is due.
@@ -78,7 +80,9 @@ impl Course {
         }
         let Some(ending) = &mut self.ending else {
             let goes_on = self.continue_at().is_some_and(|at| at <= now);
-            self.stopped &= !goes_on;
+            if goes_on {
+                self.go_on_alone(now);
+            }
             return goes_on.then_some(Due::Continue);
         };
         if ending.kill_at <= now && !ending.killed {
@@ -124,6 +128,20 @@ impl Course {
     /// Another end of the window.
     pub(super) fn end_at(&mut self, end: BootTime) {
         self.end = Some(end);
+        self.left = None;
+    }
+
+    /// So long after a stopped job goes on by itself its window ends, if that is before the end that it has.
+    pub(super) fn left_alone(&mut self, left: Option<Duration>) {
+        self.left = left;
+    }
+
+    fn go_on_alone(&mut self, now: BootTime) {
+        self.stopped = false;
+        if let Some(left) = self.left.take() {
+            let end = now.after(left);
+            self.end = Some(self.end.map_or(end, |before| before.min(end)));
+        }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -260,6 +278,29 @@ mod tests {
         course.daemon_away(Some(at(20)));
         course.kill(at(49), 5 * SECOND, Cause::User);
         check(&mut course, 50, &[Due::Term], Some(54));
+    }
+
+    #[test]
+    fn what_is_left_of_a_window_is_counted_from_when_a_stopped_job_goes_on() {
+        let mut course = course();
+        course.stopped(true);
+        course.end_at(BootTime(i64::MAX));
+        course.left_alone(Some(30 * SECOND));
+        course.daemon_away(Some(at(1000)));
+        check(&mut course, 1004, &[], Some(1005));
+        check(&mut course, 1006, &[Due::Continue], Some(1026));
+        check(&mut course, 1026, &[Due::Term], Some(1036));
+        check(&mut course, 1036, &[Due::Kill], None);
+    }
+
+    #[test]
+    fn another_end_takes_the_place_of_what_is_left() {
+        let mut course = course();
+        course.stopped(true);
+        course.left_alone(Some(SECOND));
+        course.end_at(at(200));
+        course.daemon_away(Some(at(20)));
+        check(&mut course, 25, &[Due::Continue], Some(190));
     }
 
     #[test]

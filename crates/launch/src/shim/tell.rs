@@ -68,8 +68,9 @@ impl Owner {
             Told::Critical { cpus, end } => self.critical(cpus, end, now),
             Told::Window(window) => self.ahead(window),
             Told::Cpus { cpus } => self.move_to(cpus),
-            Told::EndAt { end } => {
+            Told::EndAt { end, left } => {
                 self.course.end_at(end);
+                self.course.left_alone(left);
                 Ok(())
             }
             Told::Kill { grace, cause } => {

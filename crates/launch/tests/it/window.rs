@@ -81,7 +81,7 @@ fn another_end_counts() {
     let test = Test::of("sleep 100").until(60 * SECOND, Duration::ZERO);
     let mut shim = test.launch();
     let soon = BootTime::now().after(SECOND / 2);
-    assert_eq!(done(&mut shim, &Told::EndAt { end: soon }).end, Some(soon));
+    assert_eq!(done(&mut shim, &Told::EndAt { end: soon, left: None }).end, Some(soon));
     let end = ended(&shim);
     assert!(end.at >= soon && end.cause == Some(Cause::Time));
 }
@@ -107,7 +107,7 @@ fn a_kill_shortens_a_grace_and_all_else_is_refused() {
     test.wait_out("here");
     done(&mut shim, &Told::Kill { grace: 50 * SECOND, cause: Cause::Requeue });
     let end = BootTime::now();
-    for told in [Told::Stop, Told::Continue, Told::EndAt { end }, Told::Cpus { cpus: cpus() }] {
+    for told in [Told::Stop, Told::Continue, Told::EndAt { end, left: None }, Told::Cpus { cpus: cpus() }] {
         assert_eq!(shim.tell(&told).unwrap(), Reply::Refused(Refusal::Ending));
     }
     done(&mut shim, &Told::Kill { grace: Duration::ZERO, cause: Cause::User });

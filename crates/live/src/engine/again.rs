@@ -35,7 +35,7 @@ impl<H: Hands> Engine<H> {
         }
         let goes = if run.stopped { Action::Stop } else { Action::Continue };
         if let Some(end) = self.end_if_resumed(now, job) {
-            return vec![goes, Action::EndAt(end)];
+            return vec![goes, end];
         }
         // It is past its end where none is expected any more.
         let end = self.window_end(job).unwrap_or(now);

@@ -17,17 +17,21 @@ impl<H: Hands> Engine<H> {
         self.leave_lost_cpus();
     }
 
-    /// Pools that have more than what is online of the machine shrink, the last queue's first; when processors come back the
-    /// pools grow again, up to what they had.
+    /// Pools that have more than what is online of the machine shrink: those with processors of their own by what is lost of these, and
+    /// of the others the last queue's first. When processors come back the pools grow again, up to what they had.
     pub(super) fn fit_pools(&mut self, now: Now) -> Result<(), EngineError> {
-        let Some(there) = self.cpus.online() else { return Ok(()) };
-        let pools: u64 = self.setup.queues.iter().map(|queue| queue.pool.most().cpus_count()).sum();
+        let Some(there) = self.cpus.shared_online() else { return Ok(()) };
+        let has_none = |queue: &&super::Queue| !self.cpus.has_own(&queue.name);
+        let shared = self.setup.queues.iter().filter(has_none);
+        let pools: u64 = shared.map(|queue| queue.pool.most().cpus_count()).sum();
         let mut missing = pools.saturating_sub(there);
         let mut changes = vec![];
         for (place, queue) in self.setup.queues.iter().enumerate().rev() {
             let whole: Resources = queue.pool.most();
-            let loses = missing.min(whole.cpus_count());
-            missing -= loses;
+            let loses = self.cpus.own_lost(&queue.name).unwrap_or(missing).min(whole.cpus_count());
+            if !self.cpus.has_own(&queue.name) {
+                missing -= loses;
+            }
             changes.push((place, whole.with(Kind::Cpus, whole.cpus_count() - loses)));
         }
         for (place, capacity) in changes {
@@ -44,16 +48,17 @@ impl<H: Hands> Engine<H> {
     fn leave_lost_cpus(&mut self) {
         for number in self.running.clone() {
             let end = self.window_end(number);
-            let Some(record) = self.records.get_mut(&number) else { continue };
-            // A queue's own policy decides which processors its jobs have; the kernel has moved it meanwhile.
-            let own = self.cpus.has_own(&record.queue);
-            let Some(run) = record.run.as_mut().filter(|_| !own) else { continue };
+            let Some(run) = self.records.get(&number).and_then(|record| record.run.as_ref()) else {
+                continue;
+            };
             if !self.cpus.lacks_any(&run.cpus) {
                 continue;
             }
-            let wanted = run.cpus.len() as u64;
             self.cpus.give(&run.cpus);
-            let cpus = self.cpus.take(wanted);
+            let cpus = self.cpus_for(number);
+            let Some(run) = self.records.get_mut(&number).and_then(|record| record.run.as_mut()) else {
+                continue;
+            };
             // Without any the kernel has moved it already, to wherever it may.
             run.cpus.clone_from(&cpus);
             self.turn.touched.insert(number);

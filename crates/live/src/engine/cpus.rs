@@ -31,16 +31,33 @@ impl Cpus {
         Cpus { online: self.online.clone(), ..Cpus::new(setup) }
     }
 
-    /// Those of a queue's own that its policy calls so.
-    pub(super) fn named(&self, queue: &str, pes: &PeSet) -> Vec<u32> {
+    /// Takes those of a queue's own that its policy calls so. For each that is lost, or that a job has whose own was lost, another that is
+    /// online and that nobody has: the ledger loses its highest numbers, whichever processor is gone. Where there is none, others are shared,
+    /// as [`take`](Cpus::take) does.
+    pub(super) fn take_named(&mut self, queue: &str, pes: &PeSet) -> Vec<u32> {
         let own = self.own.get(queue).map(Vec::as_slice).unwrap_or_default();
         let numbers = pes.ranges().iter().flat_map(|(low, high)| *low..=*high);
-        numbers.filter_map(|pe| own.get(usize::try_from(pe).ok()?)).copied().collect()
+        let named: Vec<u32> = numbers.filter_map(|pe| own.get(usize::try_from(pe).ok()?)).copied().collect();
+        let others = own.iter().filter(|cpu| !named.contains(cpu));
+        let there = || named.iter().chain(others.clone()).copied().filter(|cpu| self.is_online(*cpu));
+        let mut taken: Vec<u32> =
+            there().filter(|cpu| !self.held.contains_key(cpu)).take(named.len()).collect();
+        if taken.is_empty() {
+            taken = there().take(named.len()).collect();
+        }
+        taken.sort_unstable();
+        self.take_these(&taken);
+        taken
     }
 
     /// Whether a queue has processors of its own.
     pub(super) fn has_own(&self, queue: &str) -> bool {
         self.own.contains_key(queue)
+    }
+
+    /// The processors that a queue has for itself, if it has any.
+    pub(super) fn own(&self, queue: &str) -> Option<&Vec<u32>> {
+        self.own.get(queue)
     }
 
     /// Takes the lowest that are free and online, as many as there are. The ledger has seen to it that there are enough, unless some
@@ -104,10 +121,15 @@ impl Cpus {
         }
     }
 
-    /// How many of those for jobs are online, if somebody has said.
-    pub(super) fn online(&self) -> Option<u64> {
+    /// How many of those are online that no queue has for itself, if somebody has said.
+    pub(super) fn shared_online(&self) -> Option<u64> {
         let online = self.online.as_ref()?;
-        let own = self.own.values().flatten();
-        Some(self.all.iter().chain(own).filter(|cpu| online.contains(cpu)).count() as u64)
+        Some(self.all.iter().filter(|cpu| online.contains(cpu)).count() as u64)
+    }
+
+    /// How many of a queue's own are lost, if it has any.
+    pub(super) fn own_lost(&self, queue: &str) -> Option<u64> {
+        let own = self.own.get(queue)?;
+        Some(own.iter().filter(|cpu| !self.is_online(**cpu)).count() as u64)
     }
 }

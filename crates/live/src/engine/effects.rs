@@ -63,13 +63,13 @@ impl<H: Hands> Engine<H> {
         }
     }
 
-    /// The processors of a job that begins, or goes on: those that its policy decided on, or else the lowest that are free.
-    fn cpus_for(&mut self, number: i64) -> Vec<u32> {
+    /// Takes the processors of a job that begins, or goes on: those that its policy decided on, or else the lowest that are free.
+    pub(super) fn cpus_for(&mut self, number: i64) -> Vec<u32> {
         let Some(record) = self.records.get(&number) else { return vec![] };
         let job = self.handles.get(&number).copied();
         let entry = job.and_then(|job| self.system.ledger_of(job)?.get(job));
         match entry.and_then(|entry| entry.placement()?.pes()) {
-            Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.named(&record.queue, pes),
+            Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.take_named(&record.queue, pes),
             _ => self.cpus.take(record.submission.cpus),
         }
     }
@@ -148,17 +148,17 @@ impl<H: Hands> Engine<H> {
         let attempt = Attempt { job: number, nth: run.nth };
         self.turn.actions.push((attempt, Action::Stop));
         // Its window goes on when it does; until then it must not end.
-        self.turn.actions.extend(end.map(|end| (attempt, Action::EndAt(end))));
+        self.turn.actions.extend(end.map(|end| (attempt, end)));
     }
 
-    /// When a suspended job is over at the latest, also if it goes on by itself because no daemon is there.
-    pub(super) fn end_if_resumed(&self, at: Time, number: i64) -> Option<Time> {
+    /// When a suspended job is over at the latest, also if it goes on by itself because no daemon is there, and how long it goes on then.
+    pub(super) fn end_if_resumed(&self, at: Time, number: i64) -> Option<Action> {
         let job = self.handles.get(&number)?;
         let entry = self.system.ledger_of(*job)?.entry(*job);
         let State::Suspended { until, .. } = entry.state else { return None };
         let record = self.records.get(&number)?;
         let left = entry.left(at, record.submission.cpus) - record.handover(self.setup.handover);
-        Some(until + self.setup.alone + left)
+        Some(Action::EndAlone { end: until + self.setup.alone + left, left })
     }
 
     fn resumed(&mut self, at: Time, number: i64) {

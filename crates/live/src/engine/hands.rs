@@ -36,6 +36,13 @@ pub enum Action {
     Ahead(Ahead),
     /// Its window ends then.
     EndAt(Time),
+    /// It is stopped, and its window ends then at the latest.
+    EndAlone {
+        /// The latest end.
+        end: Time,
+        /// How long it goes on if it goes on by itself, because no daemon is there.
+        left: Span,
+    },
     /// End it: ask, and insist after the grace.
     Kill {
         /// How long it has to end by itself.

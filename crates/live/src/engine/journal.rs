@@ -169,8 +169,7 @@ impl JournalLine {
     /// That a daemon began with this set-up.
     pub fn began(at: Time, wall: i64, setup: &Setup) -> JournalLine {
         let queue = |queue: &super::setup::Queue| {
-            let steps: Vec<_> =
-                queue.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect();
+            let steps = queue.steps();
             let first = steps.first().map_or(0, |(at, _)| *at);
             let again =
                 queue.pool.next(Time::ZERO).map(|_| first.saturating_add(queue.pool.period().ticks()));

@@ -34,6 +34,8 @@ mod capacity;
 
 mod reload;
 
+mod places;
+
 mod views;
 
 mod pools;
@@ -108,6 +110,16 @@ pub enum EngineError {
     /// What is written down of a job makes no sense.
     #[error("job {job}: {problem}; start with --recover to go on without what is damaged")]
     Record {
+        /// The job.
+        job: i64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A job cannot stay where it is, or go on, as the configuration is now.
+    #[error(
+        "job {job} {problem}; start with the configuration as it was for its queue until the job has ended, or has been cancelled"
+    )]
+    Place {
         /// The job.
         job: i64,
         /// What is wrong.
@@ -270,11 +282,11 @@ impl<H: Hands> Engine<H> {
         self.store.commit(&Batch { lines: std::mem::take(&mut self.turn.lines), rows, meta })
     }
 
-    /// What the queues have beside their jobs, where they have anything.
+    /// What the queues have beside their jobs.
     fn kept(&self) -> BTreeMap<String, Kept> {
         let queues = self.setup.queues.iter().zip(self.system.queues());
-        let all = queues.map(|(setup, queue)| (setup.name.clone(), Kept::of(setup, queue.ledger())));
-        all.filter(|(_, kept)| *kept != Kept::default()).collect()
+        let kept = |setup: &Queue, ledger| Kept::of(setup, self.cpus.own(&setup.name), ledger);
+        queues.map(|(setup, queue)| (setup.name.clone(), kept(setup, queue.ledger()))).collect()
     }
 
     fn row(record: &Record) -> Row {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use miserly_core::{Effect, Entry, Fault, JobId, Round, State, System};
 
+use super::places::Places;
 use super::{Engine, EngineError, Hands, JournalLine, Setup, problem};
 use crate::clock::Now;
 use crate::model::{Problem, ProblemCode};
@@ -50,33 +51,14 @@ impl<H: Hands> Engine<H> {
         Ok(Ok(()))
     }
 
-    /// Whether suspended jobs have policies that will let them go on, and jobs on processors of their queue's own have these.
+    /// Whether all jobs can stay where they are, or come back there.
     fn keeps_places(&self, setup: &Setup) -> Result<(), Problem> {
-        let (before, after) = (self.setup.own_cpus(), setup.own_cpus());
-        let policy = |setup: &Setup, name: &str| {
-            setup.queues.iter().find(|queue| queue.name == name).map(|queue| queue.policy.to_string())
-        };
-        for record in self.records.values() {
-            let Some(entry) = record.entry.as_ref().filter(|_| record.is_in()).map(super::SavedEntry::entry)
-            else {
-                continue;
-            };
-            let queue = record.queue.as_str();
-            let suspended = matches!(entry.state, State::Suspended { .. });
-            let moved = entry.state != State::Waiting && before.get(queue) != after.get(queue);
-            let told = if suspended && policy(&self.setup, queue) != policy(setup, queue) {
-                format!(
-                    "job {} is suspended by the policy of queue {queue}, which would be another",
-                    record.number
-                )
-            } else if moved {
-                format!("job {} is on processors of queue {queue}, which would have others", record.number)
-            } else {
-                continue;
-            };
-            return Err(Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, told) });
-        }
-        Ok(())
+        let places = Places::of(setup, self.kept());
+        let wrong = self.records.values().find_map(|record| Some((record.number, places.wrong(record)?)));
+        wrong.map_or(Ok(()), |(number, told)| {
+            let told = format!("job {number} {told}");
+            Err(Problem { job: Some(number), ..problem(ProblemCode::Conflict, told) })
+        })
     }
 
     /// Whether every promise can be kept with it.
@@ -139,10 +121,7 @@ impl<H: Hands> Engine<H> {
         let kept = self.kept();
         let driver = |(queue, entries): (&super::Queue, Vec<(JobId, Entry)>)| {
             let told = format!("the jobs that run in queue {} hold more than it would have", queue.name);
-            // What a pool lacks, it lacks as long as it is the same pool.
-            let same = self.setup.queues.iter().any(|q| q.name == queue.name && q.pool == queue.pool);
-            let mut kept = kept.get(&queue.name).cloned().unwrap_or_default();
-            kept.capacity = kept.capacity.filter(|_| same);
+            let kept = kept.get(&queue.name).cloned().unwrap_or_default().over(queue);
             queue.driver(entries, kept).map_err(|_| problem(ProblemCode::Conflict, told))
         };
         let queues: Result<Vec<_>, Problem> = setup.queues.iter().zip(entries).map(driver).collect();

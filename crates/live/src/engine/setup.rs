@@ -38,16 +38,32 @@ pub struct Kept {
     pub capacity: Option<Amounts>,
     /// What its policy has added up of jobs that are gone: counts and sums.
     pub tallies: Vec<(u64, u128)>,
+    /// The name of its policy; not known of what earlier versions wrote down.
+    pub policy: Option<String>,
+    /// The processors that it has for itself, by number, if its policy decides which of them a job has.
+    pub own: Option<Vec<u32>>,
+    /// What its pool has from when on; nothing of what earlier versions wrote down.
+    pub pool: Vec<(i64, Amounts)>,
 }
 
 impl Kept {
-    /// What this queue's ledger has.
-    pub(super) fn of(queue: &Queue, ledger: &Ledger) -> Kept {
+    /// What this queue, which has these processors for itself, and its ledger have.
+    pub(super) fn of(queue: &Queue, own: Option<&Vec<u32>>, ledger: &Ledger) -> Kept {
         let capacity = ledger.machine().capacity();
         Kept {
             capacity: (capacity != queue.pool.most()).then(|| amounts(&capacity)),
             tallies: ledger.tallies().iter().map(|tally| (tally.count, tally.sum)).collect(),
+            policy: Some(queue.policy.policy().name.to_owned()),
+            own: own.cloned(),
+            pool: queue.steps(),
         }
+    }
+
+    /// The same for this queue: what a pool lacks, it lacks as long as it is the same pool.
+    #[must_use]
+    pub(super) fn over(self, queue: &Queue) -> Kept {
+        let same = self.pool.is_empty() || self.pool == queue.steps();
+        Kept { capacity: self.capacity.filter(|_| same), ..self }
     }
 }
 
@@ -79,6 +95,11 @@ impl Queue {
                 Machine::of(vec![miserly_core::Host { name: self.name.clone(), capacity: self.pool.most() }])
             }
         }
+    }
+
+    /// What its pool has from when on, ticks, as that is written down.
+    pub(super) fn steps(&self) -> Vec<(i64, Amounts)> {
+        self.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect()
     }
 
     /// Whether its policy knows of earliest starts.

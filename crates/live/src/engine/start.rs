@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use miserly_core::{Entry, Fault, JobId, Round, Span, State, System, Time};
 
 use super::cpus::Cpus;
+use super::places::Places;
 use super::prune::Pruning;
 use super::{
     Attempt, Counts, Engine, EngineError, Hands, JournalLine, Kept, Meanwhile, Record, Run, SavedEntry,
@@ -184,8 +185,13 @@ impl<H: Hands> Engine<H> {
         let kept = self.store.meta("queues")?;
         let mut kept: BTreeMap<String, Kept> =
             kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let places = Places::of(&self.setup, kept.clone());
+        let wrong = |record: &Record| Some((record.number, places.wrong(record)?));
+        if let Some((job, problem)) = records.values().find_map(wrong) {
+            return Err(EngineError::Place { job, problem });
+        }
         let driver = |(queue, entries): (&super::Queue, Vec<(JobId, Entry)>)| {
-            let kept = kept.remove(&queue.name).unwrap_or_default();
+            let kept = kept.remove(&queue.name).unwrap_or_default().over(queue);
             queue.driver(entries, kept).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
         };
         let queues: Result<_, EngineError> = self.setup.queues.iter().zip(entries).map(driver).collect();

@@ -74,7 +74,10 @@ pub(super) fn told(clock: BootClock, action: Action) -> Option<Told> {
         Action::Continue => Told::Continue,
         Action::Critical { cpus, end } => Told::Critical { cpus, end: boot_time(clock, end) },
         Action::Ahead(ahead) => Told::Window(window(clock, ahead)),
-        Action::EndAt(end) => Told::EndAt { end: boot_time(clock, end) },
+        Action::EndAt(end) => Told::EndAt { end: boot_time(clock, end), left: None },
+        Action::EndAlone { end, left } => {
+            Told::EndAt { end: boot_time(clock, end), left: Some(duration(left)) }
+        }
         Action::Kill { grace, by } => Told::Kill { grace: duration(grace), cause: cause(by) },
         Action::Launch(_) | Action::Forget => return None,
     })

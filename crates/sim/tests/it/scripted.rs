@@ -30,6 +30,8 @@ pub(crate) struct Play<'a> {
     ranks: Vec<usize>,
     started: usize,
     now: Time,
+    /// Nothing is played from then on.
+    last: Time,
 }
 
 /// Longer than any script: whoever waits then waits for ever.
@@ -37,11 +39,21 @@ const LAST: Time = Time::from_ticks(2_000);
 
 impl<'a> Play<'a> {
     pub(crate) fn of(script: &'a NaivePool, policy: Box<dyn Policy>, instants: Instants) -> Play<'a> {
-        let driver = Driver::new(Ledger::new(machine(script)), policy, instants);
+        Play { last: LAST, ..Play::on(machine(script), script, policy, instants) }
+    }
+
+    /// The same on another machine in place of the script's pool, however long that takes.
+    pub(crate) fn on(
+        machine: Machine,
+        script: &'a NaivePool,
+        policy: Box<dyn Policy>,
+        instants: Instants,
+    ) -> Play<'a> {
+        let driver = Driver::new(Ledger::new(machine), policy, instants);
         let system = System::new(vec![driver]);
         let fates = vec![Fate::default(); script.jobs.len()];
         let ranks = vec![0; script.jobs.len()];
-        Play { script, system, fates, ranks, started: 0, now: Time::from_ticks(-1) }
+        Play { script, system, fates, ranks, started: 0, now: Time::from_ticks(-1), last: Time::MAX }
     }
 
     /// The same, with jobs that run ahead of their starts.
@@ -55,7 +67,7 @@ impl<'a> Play<'a> {
 
     /// Plays to the end; `look` sees all after each round.
     pub(crate) fn run(mut self, mut look: impl FnMut(Time, &mut System)) -> Vec<Fate> {
-        while let Some(now) = self.next_instant().filter(|at| *at < LAST) {
+        while let Some(now) = self.next_instant().filter(|at| *at < self.last) {
             let mut round = self.round(now);
             self.now = now;
             // Where a change is about nobody, nothing happens.
@@ -107,7 +119,9 @@ impl<'a> Play<'a> {
         };
         let all = work(self.script.jobs[job.index()].runtime.0, entry.request.procs());
         let did = entry.done(self.now) + entry.filled(self.now);
-        let end = self.now + span_of_work(all.saturating_sub(did), procs);
+        // One that is read back works from an instant to come.
+        let from = if quantum.is_some() { self.now } else { self.now.max(entry.progress.at) };
+        let end = from + span_of_work(all.saturating_sub(did), procs);
         // A quantum that it does not end in is the policy's to end.
         (quantum.is_none_or(|until| end <= until)).then_some(end)
     }

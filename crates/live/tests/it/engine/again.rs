@@ -51,8 +51,11 @@ fn a_job_that_was_suspended_is_stopped_by_the_next_daemon_until_it_goes_on() {
     let before = life.told(victim);
     life.begin(6, Meanwhile::default());
     let told = life.told(victim);
-    let [Action::Stop, Action::EndAt(end)] = &told[..] else { panic!("{told:?}") };
-    assert!(matches!(&before[..], [.., Action::Stop, Action::EndAt(first)] if first == end), "{before:?}");
+    let [Action::Stop, Action::EndAlone { end, .. }] = &told[..] else { panic!("{told:?}") };
+    assert!(
+        matches!(&before[..], [.., Action::Stop, Action::EndAlone { end: first, .. }] if first == end),
+        "{before:?}"
+    );
     // It is its turn while nobody is there: it is not stopped first.
     life.begin(37, Meanwhile::default());
     let told = life.told(victim);

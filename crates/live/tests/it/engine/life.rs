@@ -75,8 +75,13 @@ impl Life {
 
     /// The configuration is read again, and is the same.
     pub(crate) fn reread(&mut self, second: i64) {
+        self.set_up(second).unwrap();
+    }
+
+    /// The configuration is read again, and is what the set-up says now; or why it stays as it was.
+    pub(crate) fn set_up(&mut self, second: i64) -> Result<(), Problem> {
         let setup = self.setup.clone();
-        self.engine.as_mut().unwrap().set_up(Life::now(second), setup).unwrap().unwrap();
+        self.engine.as_mut().unwrap().set_up(Life::now(second), setup).unwrap()
     }
 
     fn now(second: i64) -> Now {

@@ -6,6 +6,8 @@ mod ahead;
 
 mod suspended;
 
+mod places;
+
 mod after;
 
 mod due;

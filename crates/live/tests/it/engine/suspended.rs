@@ -20,9 +20,10 @@ fn one_for_another() -> (Life, i64, i64) {
 fn its_window_does_not_end_while_it_is_suspended() {
     let (life, victim, _) = one_for_another();
     let told = life.told(victim);
-    let [Action::Stop, Action::EndAt(end)] = &told[..] else { panic!("{told:?}") };
+    let [Action::Stop, Action::EndAlone { end, left }] = &told[..] else { panic!("{told:?}") };
     // It may go on at 35 s, or by itself a minute later, and has 16 s left.
     assert!(*end >= seconds(35 + 60 + 16 - HAND_OVER), "{end:?}");
+    assert_eq!(left.ticks() / 1_000_000, 16);
 }
 
 #[test]

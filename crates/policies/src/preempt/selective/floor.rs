@@ -31,7 +31,7 @@ impl Floor {
     }
 
     pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
-        let there = PeSet::first(u32::try_from(ledger.machine().capacity().cpus_count()).unwrap_or(u32::MAX));
+        let there = there(ledger);
         let claims = |job: &JobId| claim(ledger.entry(*job)).is_some_and(|pes| there.contains_all(pes));
         let leaves = |job: JobId| match ledger.entry(job).state {
             State::Suspended { holds: Holds::All { until }, .. } => Some((until, job)),
@@ -51,10 +51,6 @@ impl Floor {
         self.coming.retain(|(_, coming)| *coming != job);
     }
 
-    pub(super) fn migrates(&self) -> bool {
-        self.moving.migrates
-    }
-
     pub(super) fn claims(&self, job: JobId) -> bool {
         self.claimants.contains(&job)
     }
@@ -66,7 +62,15 @@ impl Floor {
 
     /// The processors that are free, and that nobody has a claim on.
     pub(super) fn available(&self, ledger: &Ledger) -> PeSet {
-        let mut available = ledger.free_pes(HOST).cloned().unwrap_or_default();
+        self.unclaimed(ledger, ledger.free_pes(HOST).cloned().unwrap_or_default())
+    }
+
+    /// The same, once these jobs have left theirs.
+    pub(super) fn available_without(&self, ledger: &Ledger, leaving: &[JobId]) -> PeSet {
+        self.unclaimed(ledger, ledger.free_pes_without(HOST, leaving))
+    }
+
+    fn unclaimed(&self, ledger: &Ledger, mut available: PeSet) -> PeSet {
         for pes in self.claimants.iter().filter_map(|job| claim(ledger.entry(*job))) {
             available.remove_all(pes);
         }
@@ -141,7 +145,7 @@ impl Floor {
         if !self.has_rest(ledger, job) {
             return None;
         }
-        match own(entry).filter(|_| self.must_return(entry)) {
+        match own(entry).filter(|_| self.must_return(ledger, entry)) {
             Some(own) => available.contains_all(own).then(|| own.clone()),
             None if available.count() < entry.request.procs() => None,
             None => self.choose(ledger, entry.request.procs(), available, suspended()),
@@ -161,9 +165,9 @@ impl Floor {
         self.moving.place.choose(of, procs, returning)
     }
 
-    /// Whether a job can only be where it was.
-    pub(super) fn must_return(&self, entry: &Entry) -> bool {
-        !self.moving.migrates && own(entry).is_some()
+    /// Whether a job can only be where it was: not where the machine has lost some of that.
+    pub(super) fn must_return(&self, ledger: &Ledger, entry: &Entry) -> bool {
+        !self.moving.migrates && own(entry).is_some_and(|own| there(ledger).contains_all(own))
     }
 
     /// Starts a job, or lets it run on, on these processors, which are free.
@@ -235,6 +239,11 @@ impl Floor {
 fn in_order(ledger: &Ledger, mut jobs: Vec<JobId>) -> Vec<JobId> {
     jobs.sort_unstable_by_key(|job| ledger.entry(*job).admitted);
     jobs
+}
+
+/// The processors that the machine has.
+fn there(ledger: &Ledger) -> PeSet {
+    PeSet::first(u32::try_from(ledger.machine().capacity().cpus_count()).unwrap_or(u32::MAX))
 }
 
 /// The processors that a job had when it was suspended.

@@ -127,7 +127,7 @@ impl Selective {
         for job in idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job)) {
             let entry = ledger.entry(job);
             let rank = || rules.criterion.rank(entry, now);
-            let can = if floor.must_return(entry) {
+            let can = if floor.must_return(ledger, entry) {
                 !floor::own(entry).is_some_and(|own| own.meets(&settled))
                     && blockers.find((ledger, now), rules, job, running).is_none()
             } else {
@@ -180,7 +180,7 @@ impl Selective {
         let idle = idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job));
         let at = |job: JobId| {
             let entry = ledger.entry(job);
-            if floor.must_return(entry) {
+            if floor.must_return(ledger, entry) {
                 if floor::own(entry).is_some_and(|own| own.meets(&settled)) {
                     // There is a pass when that is over.
                     return None;

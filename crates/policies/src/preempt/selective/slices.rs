@@ -7,7 +7,7 @@ use miserly_core::{
 use super::Moving;
 use super::floor::{self, Floor};
 use super::rank::{current_slowdown, ran};
-use super::view::{Victim, enough, need, room};
+use super::view::{Victim, enough, need_of_leavers, room};
 use crate::shared::Key;
 
 /// Gives every job that comes a slice at once, by suspending others (slide "Immediate Service", after Chiang and Vernon).
@@ -121,7 +121,7 @@ impl Slices {
         let (ledger, now) = (desk.ledger(), desk.now());
         let entry = ledger.entry(job);
         let mut occupied = self.occupied(ledger, now);
-        if let Some(own) = floor::own(entry).filter(|_| self.floor.must_return(entry)) {
+        if let Some(own) = floor::own(entry).filter(|_| self.floor.must_return(ledger, entry)) {
             let ends = occupied.iter().filter(|(_, pes)| pes.meets(own)).map(|(end, _)| *end);
             return Reservation { at: ends.max().unwrap_or(now), extra: 0, on: own.clone() };
         }
@@ -163,21 +163,19 @@ impl Slices {
     /// Gives a job that has just come its slice, if it can.
     fn serve(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<(), Violation> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let need = need(ledger, job);
-        let mut available = self.floor.available(ledger);
+        let need = need_of_leavers(ledger, job);
         let mut victims: Vec<Victim> =
             self.running.iter().filter_map(|job| self.victim(ledger, now, *job)).collect();
         victims
             .sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
-        let free = room(&self.floor, ledger, &available);
+        let free = room(&self.floor, ledger, &self.floor.available(ledger));
         let Some(victims) = enough(free, &need, victims.iter()) else { return Ok(()) };
         let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
-        for had in victims.iter().filter_map(|victim| floor::pes(ledger.entry(*victim))) {
-            available.insert_all(had);
-        }
+        let available = self.floor.available_without(ledger, &victims);
         let leave = victims.iter().copied();
         let returning = in_order_of_arrival(ledger, ledger.suspended().chain(leave));
-        let Some(pes) = self.floor.choose(ledger, need.cpus_count(), &available, &returning) else {
+        let procs = ledger.request(job).procs();
+        let Some(pes) = self.floor.choose(ledger, procs, &available, &returning) else {
             return Ok(());
         };
         self.floor.take_over(desk, job, &victims, pes, Reason::Quantum)?;

@@ -1,6 +1,6 @@
 //! What a job could bring about at this pass.
 
-use miserly_core::{Desk, Entry, JobId, Kind, Ledger, PeSet, Resources, State, Time};
+use miserly_core::{Desk, JobId, Kind, Ledger, PeSet, Resources, State, Time};
 
 use super::Suspension;
 use super::floor::{self, Floor};
@@ -24,7 +24,6 @@ pub(super) struct View {
     free: Resources,
     /// The running jobs that may be suspended, by increasing rank.
     victims: Vec<Victim>,
-    must_return: bool,
     /// The rank of the last job that has to be suspended for somebody who needs so many processors and nothing else; whether victims may
     /// be of any width.
     bars: Vec<((bool, u64), Option<Rank>)>,
@@ -41,15 +40,7 @@ impl View {
             .sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
         let available = floor.available(ledger);
         let free = room(floor, ledger, &available);
-        View {
-            rules: rules.clone(),
-            available,
-            free,
-            victims,
-            must_return: !floor.migrates(),
-            bars: vec![],
-            suspended: None,
-        }
+        View { rules: rules.clone(), available, free, victims, bars: vec![], suspended: None }
     }
 
     /// Where a job could be now.
@@ -76,24 +67,25 @@ impl View {
     /// The rank of the most urgent job that has to be suspended for this one, which may be anywhere; `None` if that would not do.
     pub(super) fn bar(&mut self, ledger: &Ledger, job: JobId) -> Option<Rank> {
         let any_width = floor::own(ledger.entry(job)).is_some();
-        let need = need(ledger, job);
+        let need = need_of_leavers(ledger, job);
         let key = (any_width, need.cpus_count());
+        let procs = ledger.request(job).procs();
         if need != Resources::cpus(need.cpus_count()) {
-            return self.bar_for(&need, any_width);
+            return self.bar_for(&need, procs, any_width);
         }
         let at = match self.bars.binary_search_by_key(&key, |(asked, _)| *asked) {
             Ok(at) => at,
             Err(at) => {
-                self.bars.insert(at, (key, self.bar_for(&need, any_width)));
+                self.bars.insert(at, (key, self.bar_for(&need, procs, any_width)));
                 at
             }
         };
         self.bars[at].1
     }
 
-    fn bar_for(&self, need: &Resources, any_width: bool) -> Option<Rank> {
+    fn bar_for(&self, need: &Resources, procs: u64, any_width: bool) -> Option<Rank> {
         let mut had = self.free;
-        let may = |victim: &&Victim| any_width || self.narrow_enough(need.cpus_count(), victim);
+        let may = |victim: &&Victim| any_width || self.narrow_enough(procs, victim);
         self.victims.iter().filter(may).find_map(|victim| {
             had = had.plus(&victim.gives);
             need.fits_in(&had).then_some(victim.rank)
@@ -102,11 +94,6 @@ impl View {
 
     fn narrow_enough(&self, procs: u64, victim: &Victim) -> bool {
         !self.rules.half_width || procs.saturating_mul(2) >= victim.gives.cpus_count()
-    }
-
-    /// The processors that a job has to come back to.
-    fn own<'e>(&self, entry: &'e Entry) -> Option<&'e PeSet> {
-        floor::own(entry).filter(|_| self.must_return)
     }
 
     /// Who is on these processors, if all of them can be had by suspending jobs.
@@ -132,34 +119,44 @@ impl View {
         let ledger = desk.ledger();
         let entry = ledger.entry(job);
         let entitled = |victim: &Victim| self.rules.criterion.entitles(rank, victim.rank);
-        let (victims, pes) = if let Some(own) = self.own(entry) {
+        let own = floor::own(entry).filter(|_| floor.must_return(ledger, entry));
+        let victims = if let Some(own) = own {
             let there = self.on(ledger, own)?;
             let had = there.iter().fold(self.free, |had, victim| had.plus(&victim.gives));
-            if !there.iter().all(entitled) || !floor::rest(ledger, job).fits_in(&had) {
+            if !there.iter().all(entitled) || !need_of_leavers(ledger, job).without_cpus().fits_in(&had) {
                 return None;
             }
-            (there, own.clone())
+            there
         } else {
             let any_width = floor::own(entry).is_some();
-            let need = need(ledger, job);
-            let narrow = |victim: &Victim| any_width || self.narrow_enough(need.cpus_count(), victim);
+            let need = need_of_leavers(ledger, job);
+            let narrow = |victim: &Victim| any_width || self.narrow_enough(entry.request.procs(), victim);
             let may = |victim: &&Victim| entitled(victim) && narrow(victim);
-            let chosen = enough(self.free, &need, self.victims.iter().filter(may))?;
-            let mut pes = self.available.clone();
-            for had in chosen.iter().filter_map(|victim| floor::pes(ledger.entry(victim.job))) {
-                pes.insert_all(had);
-            }
-            let leave = chosen.iter().map(|victim| victim.job);
-            let returning = by_urgency(&self.rules, desk, ledger.suspended().chain(leave));
-            (chosen, floor.choose(ledger, need.cpus_count(), &pes, &returning)?)
+            enough(self.free, &need, self.victims.iter().filter(may))?
         };
-        Some((victims.into_iter().map(|victim| victim.job).collect(), pes))
+        let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
+        let pes = floor.available_without(ledger, &victims);
+        let pes = if let Some(own) = own {
+            pes.contains_all(own).then(|| own.clone())?
+        } else {
+            let leave = victims.iter().copied();
+            let returning = by_urgency(&self.rules, desk, ledger.suspended().chain(leave));
+            floor.choose(ledger, entry.request.procs(), &pes, &returning)?
+        };
+        Some((victims, pes))
     }
 }
 
 /// What a job has to be given to run where it may be anywhere.
 pub(super) fn need(ledger: &Ledger, job: JobId) -> Resources {
     floor::rest(ledger, job).with(Kind::Cpus, ledger.request(job).procs())
+}
+
+/// What a job has to be given by jobs that leave, with what is free: of what it needs, the first makes up for
+/// what the machine has lost.
+pub(super) fn need_of_leavers(ledger: &Ledger, job: JobId) -> Resources {
+    let need = need(ledger, job);
+    need.plus(&ledger.missing().masked(&need))
 }
 
 /// These processors, and what is free besides processors.

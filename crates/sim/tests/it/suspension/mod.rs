@@ -2,5 +2,6 @@
 
 mod against_oracle;
 mod by_the_rules;
+mod capacity;
 mod duel;
 mod settings;
