@@ -125,13 +125,14 @@ fn check(policy: &'static Registered, name: &str, written: &Written) -> Result<(
     Ok((position, Arg { param, text: shown(&value, written), value }))
 }
 
-/// The written form: a formula between quotes, any other value as it is.
+/// The written form: a formula or several numbers between quotes, any other value as it is.
 fn shown(value: &Value, written: &Written) -> String {
     match (value, written) {
         (Value::Policy(policy), Written::Quoted(_)) => format!("'{policy}'"),
         (Value::Order(order), Written::Quoted(text)) => {
             order.formula().map_or_else(|| text.clone(), |formula| format!("'{formula}'"))
         }
+        (Value::Numbers(_), _) => format!("'{}'", written.text()),
         _ => written.text().to_owned(),
     }
 }
@@ -194,6 +195,15 @@ mod tests {
             "fcfs(seed=7, weight=1e-6, draw=pass, order=random/length)",
             Ok(("fcfs(order=random/length, weight=1e-6, draw=pass, seed=7)", Promises::Nothing)),
         );
+    }
+
+    #[test]
+    fn what_is_shown_can_be_given_again() {
+        let means = ["1.5"; 16].join(" ");
+        let written = format!("tss(sf=2, means='{means}')");
+        let shown = written.parse::<Chosen>().unwrap().to_string();
+        assert_eq!(shown, written);
+        assert_eq!(shown.parse::<Chosen>().unwrap().to_string(), written);
     }
 
     #[test]

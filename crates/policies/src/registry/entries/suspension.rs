@@ -11,7 +11,7 @@ const SF: Param = Param {
     name: "sf",
     domain: Domain::NumberOr(1.000_001, &[("inf", "nobody is suspended")]),
     default: DefaultValue::Is("2"),
-    doc: "the suspension factor: a job may suspend one whose xfactor is so many times smaller",
+    doc: "the suspension factor: a job may suspend one of up to twice its width whose xfactor, (time not running + estimate) / estimate, is so many times smaller",
 };
 
 const PERIOD: Param = Param {
