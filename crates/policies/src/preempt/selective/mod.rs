@@ -2,6 +2,8 @@
 
 mod blockers;
 
+mod crowd;
+
 mod floor;
 
 mod limits;
@@ -19,6 +21,7 @@ mod view;
 use miserly_core::{Desk, Event, JobId, Ledger, Policy, Reason, Span, Time, Violation};
 
 use self::blockers::Blockers;
+use self::crowd::Crowd;
 use self::floor::Floor;
 use self::limits::Lessons;
 pub use self::limits::{CATEGORIES, Limits};
@@ -27,7 +30,7 @@ pub use self::rank::Criterion;
 use self::rank::Rank;
 pub use self::slices::Slices;
 pub use self::transfer::Transfer;
-use self::view::View;
+use self::view::{View, most_urgent_first};
 
 /// How jobs are suspended for others.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,9 +80,7 @@ pub struct Selective {
     name: &'static str,
     rules: Suspension,
     floor: Floor,
-    /// The jobs that do not run.
-    idle: Vec<JobId>,
-    running: Vec<JobId>,
+    crowd: Crowd,
     /// Of those that have to come back to their processors.
     blockers: Blockers,
     lessons: Lessons,
@@ -90,15 +91,13 @@ impl Selective {
     pub fn new(name: &'static str, rules: Suspension) -> Selective {
         let floor = Floor::new(rules.moving);
         let (blockers, lessons) = (Blockers::default(), Lessons::default());
-        Selective { name, rules, floor, idle: vec![], running: vec![], blockers, lessons }
+        Selective { name, rules, floor, crowd: Crowd::default(), blockers, lessons }
     }
 
     /// Sees to everybody, the most urgent first, until somebody was suspended: then others may fit. Whether that was so.
     fn sweep(&mut self, desk: &mut Desk<'_>) -> Result<bool, Violation> {
-        let mut view = View::of(&self.rules, &self.floor, &self.running, desk);
-        let mut idle: Vec<(Rank, u64, JobId)> = self.able(desk, &mut view);
-        idle.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
-        for (rank, _, job) in idle {
+        let mut view = View::of(&self.rules, &self.floor, &self.crowd.running, desk);
+        for (rank, _, job) in most_urgent_first(self.able(desk, &mut view)) {
             if let Some(pes) = view.place(&self.floor, desk, job) {
                 let reason = self.reason(desk, job, rank);
                 self.floor.go_on(desk, job, pes.clone(), reason)?;
@@ -107,8 +106,7 @@ impl Selective {
             } else if let Some((victims, pes)) = view.victims(&self.floor, desk, job, rank) {
                 let reason = self.reason(desk, job, rank);
                 self.floor.take_over(desk, job, &victims, pes, reason)?;
-                self.running.retain(|running| !victims.contains(running));
-                self.idle.extend(victims);
+                self.crowd.are_suspended(victims);
                 if !self.floor.claims(job) {
                     self.now_runs(job);
                 }
@@ -121,7 +119,7 @@ impl Selective {
     /// The jobs for whom something can be done, by the look of it, with their ranks and admissions.
     fn able(&mut self, desk: &Desk<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let Selective { rules, floor, idle, running, blockers, .. } = self;
+        let Selective { rules, floor, crowd: Crowd { idle, running }, blockers, .. } = self;
         let settled = floor.settled(ledger);
         let mut able = vec![];
         for job in idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job)) {
@@ -142,8 +140,7 @@ impl Selective {
 
     fn now_runs(&mut self, job: JobId) {
         self.blockers.forget(job);
-        self.idle.retain(|idle| *idle != job);
-        self.running.push(job);
+        self.crowd.runs(job);
     }
 
     /// Why a job starts: ahead of its turn, if a more urgent one still waits.
@@ -154,7 +151,7 @@ impl Selective {
                 && self.floor.is_free_to_go(ledger, *other)
                 && self.rules.criterion.rank(ledger.entry(*other), now) > rank
         };
-        if self.idle.iter().any(ahead) {
+        if self.crowd.idle.iter().any(ahead) {
             Reason::Backfilled
         } else if ledger.request(job).submit == now {
             Reason::AtOnce
@@ -174,7 +171,7 @@ impl Selective {
     /// When somebody will be entitled to enough processors, at the earliest.
     fn entitled_next(&mut self, desk: &Desk<'_>) -> Option<Time> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let Selective { rules, floor, idle, running, blockers, .. } = self;
+        let Selective { rules, floor, crowd: Crowd { idle, running }, blockers, .. } = self;
         let settled = floor.settled(ledger);
         let mut view = None;
         let idle = idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job));
@@ -215,21 +212,19 @@ impl Policy for Selective {
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.floor.rebuild(now, ledger);
         self.blockers = Blockers::default();
-        self.idle = ledger.waiting().chain(ledger.suspended()).collect();
-        self.running = ledger.running().collect();
+        self.crowd = Crowd::of(ledger);
     }
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
         match event {
-            Event::Submitted(job) => self.idle.push(job),
+            Event::Submitted(job) => self.crowd.comes(job),
             Event::Ended(ended) => {
                 if self.rules.limits.as_ref().is_some_and(|limits| limits.means.is_none()) {
                     self.lessons.note(ledger.entry(ended.job), now);
                 }
                 self.floor.forget(ended.job);
                 self.blockers.forget(ended.job);
-                self.idle.retain(|job| *job != ended.job);
-                self.running.retain(|job| *job != ended.job);
+                self.crowd.is_gone(ended.job);
             }
             _ => {}
         }

@@ -5,9 +5,10 @@ use miserly_core::{
 };
 
 use super::Moving;
+use super::crowd::Crowd;
 use super::floor::{self, Floor};
 use super::rank::{current_slowdown, ran};
-use super::view::{Victim, enough, need_of_leavers, room};
+use super::view::{Victim, by_rank, enough, need_of_leavers, room};
 use crate::shared::Key;
 
 /// Gives every job that comes a slice at once, by suspending others (slide "Immediate Service", after Chiang and Vernon).
@@ -28,8 +29,7 @@ pub struct Slices {
     slice: Span,
     moving: Moving,
     floor: Floor,
-    idle: Vec<JobId>,
-    running: Vec<JobId>,
+    crowd: Crowd,
     /// Jobs that have just come.
     new: Vec<JobId>,
 }
@@ -51,18 +51,13 @@ impl Slices {
     /// Slices of that length.
     pub fn new(name: &'static str, slice: Span, moving: Moving) -> Slices {
         let floor = Floor::new(moving);
-        Slices { name, slice, moving, floor, idle: vec![], running: vec![], new: vec![] }
+        Slices { name, slice, moving, floor, crowd: Crowd::default(), new: vec![] }
     }
 
     /// Whoever does not run and waits for nothing that is certain already, in the order of arrival.
     fn queue(&self, ledger: &Ledger) -> Vec<JobId> {
         let waits = |job: &JobId| self.floor.is_free_to_go(ledger, *job);
-        in_order_of_arrival(ledger, self.idle.iter().copied().filter(waits))
-    }
-
-    fn now_runs(&mut self, job: JobId) {
-        self.idle.retain(|idle| *idle != job);
-        self.running.push(job);
+        in_order_of_arrival(ledger, self.crowd.idle.iter().copied().filter(waits))
     }
 
     /// Lets the queue's jobs run as EASY does.
@@ -85,7 +80,7 @@ impl Slices {
             };
             available.remove_all(&pes);
             self.floor.go_on(desk, job, pes, reason)?;
-            self.now_runs(job);
+            self.crowd.runs(job);
         }
         Ok(())
     }
@@ -143,7 +138,7 @@ impl Slices {
     fn occupied(&self, ledger: &Ledger, now: Time) -> Vec<Occupied> {
         let mut claimed = PeSet::empty();
         let mut occupied = vec![];
-        for job in self.idle.iter().filter(|job| self.floor.claims(**job)) {
+        for job in self.crowd.idle.iter().filter(|job| self.floor.claims(**job)) {
             let entry = ledger.entry(*job);
             let (Some(start), Some(pes)) = (entry.planned, floor::claim(entry)) else { continue };
             claimed.insert_all(pes);
@@ -151,7 +146,7 @@ impl Slices {
                 start.max(now) + self.moving.transfer.read(entry) + entry.left(now, entry.request.procs());
             occupied.push((end, pes.clone()));
         }
-        let holds = self.running.iter().chain(&self.idle).map(|job| ledger.entry(*job));
+        let holds = self.crowd.running.iter().chain(&self.crowd.idle).map(|job| ledger.entry(*job));
         for (end, pes) in holds.filter_map(|entry| holds_until(entry, now)) {
             let mut pes = pes.clone();
             pes.remove_all(&claimed);
@@ -164,10 +159,8 @@ impl Slices {
     fn serve(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<(), Violation> {
         let (ledger, now) = (desk.ledger(), desk.now());
         let need = need_of_leavers(ledger, job);
-        let mut victims: Vec<Victim> =
-            self.running.iter().filter_map(|job| self.victim(ledger, now, *job)).collect();
-        victims
-            .sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
+        let victims = self.crowd.running.iter().filter_map(|job| self.victim(ledger, now, *job));
+        let victims = by_rank(victims.collect());
         let free = room(&self.floor, ledger, &self.floor.available(ledger));
         let Some(victims) = enough(free, &need, victims.iter()) else { return Ok(()) };
         let victims: Vec<JobId> = victims.into_iter().map(|victim| victim.job).collect();
@@ -179,10 +172,9 @@ impl Slices {
             return Ok(());
         };
         self.floor.take_over(desk, job, &victims, pes, Reason::Quantum)?;
-        self.running.retain(|running| !victims.contains(running));
-        self.idle.extend(victims);
+        self.crowd.are_suspended(victims);
         if !self.floor.claims(job) {
-            self.now_runs(job);
+            self.crowd.runs(job);
         }
         Ok(())
     }
@@ -230,20 +222,18 @@ impl Policy for Slices {
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.floor.rebuild(now, ledger);
-        self.idle = ledger.waiting().chain(ledger.suspended()).collect();
-        self.running = ledger.running().collect();
+        self.crowd = Crowd::of(ledger);
     }
 
     fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {
         match event {
             Event::Submitted(job) => {
-                self.idle.push(job);
+                self.crowd.comes(job);
                 self.new.push(job);
             }
             Event::Ended(ended) => {
                 self.floor.forget(ended.job);
-                self.idle.retain(|job| *job != ended.job);
-                self.running.retain(|job| *job != ended.job);
+                self.crowd.is_gone(ended.job);
             }
             _ => {}
         }
@@ -252,11 +242,11 @@ impl Policy for Slices {
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         self.floor.vacate(desk)?;
         for job in self.floor.serve_claims(desk)? {
-            self.now_runs(job);
+            self.crowd.runs(job);
         }
         self.pass_queue(desk)?;
         for job in std::mem::take(&mut self.new) {
-            if self.idle.contains(&job) {
+            if self.crowd.idle.contains(&job) {
                 self.serve(desk, job)?;
                 // What is left over is for whoever fits there.
                 self.pass_queue(desk)?;

@@ -34,10 +34,7 @@ pub(super) struct View {
 impl View {
     pub(super) fn of(rules: &Suspension, floor: &Floor, running: &[JobId], desk: &Desk<'_>) -> View {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let mut victims: Vec<Victim> =
-            running.iter().filter_map(|job| victim(rules, ledger, now, *job)).collect();
-        victims
-            .sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
+        let victims = by_rank(running.iter().filter_map(|job| victim(rules, ledger, now, *job)).collect());
         let available = floor.available(ledger);
         let free = room(floor, ledger, &available);
         View { rules: rules.clone(), available, free, victims, bars: vec![], suspended: None }
@@ -192,12 +189,23 @@ pub(super) fn enough<'v>(
 /// These jobs, the most urgent first.
 fn by_urgency(rules: &Suspension, desk: &Desk<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
     let (ledger, now) = (desk.ledger(), desk.now());
-    let mut ranked: Vec<(Rank, u64, JobId)> = jobs
+    let ranked = jobs
         .map(|job| (job, ledger.entry(job)))
         .map(|(job, entry)| (rules.criterion.rank(entry, now), entry.admitted, job))
         .collect();
+    most_urgent_first(ranked).into_iter().map(|(.., job)| job).collect()
+}
+
+/// Jobs with their ranks and admissions by decreasing rank; of one rank, those that came first.
+pub(super) fn most_urgent_first(mut ranked: Vec<(Rank, u64, JobId)>) -> Vec<(Rank, u64, JobId)> {
     ranked.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
-    ranked.into_iter().map(|(.., job)| job).collect()
+    ranked
+}
+
+/// Victims by increasing rank; of one rank, those that came first.
+pub(super) fn by_rank(mut victims: Vec<Victim>) -> Vec<Victim> {
+    victims.sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
+    victims
 }
 
 /// A running job, if it may be suspended at all.
