@@ -4,8 +4,8 @@
 //! version that was ever released loads.
 
 use miserly_core::{
-    Broken, Entry, Expected, Holds, HostId, Kind, Memo, PeSet, Pes, Placement, Progress, Promise, Request,
-    Resources, Share, SlotId, Span, State, Terms, Time,
+    Broken, Entry, Expected, Holds, HostId, Kind, Memo, Pace, PeSet, Pes, Placement, Progress, Promise,
+    Request, Resources, Share, SlotId, Span, State, Terms, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,60 @@ pub struct SavedEntry {
     working: u64,
     #[serde(default, skip_serializing_if = "SavedProgress::is_none")]
     filling: SavedProgress,
+    #[serde(default, skip_serializing_if = "SavedRows::is_none")]
+    rows: SavedRows,
+}
+
+/// Its part of a matrix: nothing of this is as it is by default where time is sliced.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct SavedRows {
+    /// Its own row.
+    slot: u32,
+    /// The others in which it runs.
+    also_in: Vec<u32>,
+    /// Its share of the time: so many turns of so many.
+    turns: u64,
+    of: u64,
+    /// What is done of the next processor-tick: so many parts of so many.
+    rest: u64,
+    parts: u64,
+}
+
+impl Default for SavedRows {
+    fn default() -> SavedRows {
+        SavedRows { slot: 0, also_in: vec![], turns: 1, of: 1, rest: 0, parts: 1 }
+    }
+}
+
+impl SavedRows {
+    fn is_none(&self) -> bool {
+        *self == SavedRows::default()
+    }
+
+    fn of(entry: &Entry) -> SavedRows {
+        let Progress { pace, rest, parts, .. } = entry.progress;
+        SavedRows {
+            slot: entry.placement().map_or(0, |placement| placement.slot.0),
+            also_in: entry.also_in.iter().map(|row| row.0).collect(),
+            turns: pace.turns(),
+            of: pace.of(),
+            rest,
+            parts,
+        }
+    }
+
+    /// Puts it back into an entry that has all else.
+    fn restore(&self, entry: &mut Entry) {
+        if let State::Running { placement, .. } | State::Suspended { placement, .. } = &mut entry.state {
+            placement.slot = SlotId(self.slot);
+        }
+        entry.also_in = self.also_in.iter().map(|row| SlotId(*row)).collect();
+        let pace = Pace::new(self.turns, self.of);
+        // Parts that the pace does not divide are nobody's writing.
+        if self.parts > 0 && self.parts.is_multiple_of(pace.of()) {
+            entry.progress = Progress { pace, rest: self.rest, parts: self.parts, ..entry.progress };
+        }
+    }
 }
 
 /// Work that was done on what was idle.
@@ -198,6 +252,7 @@ impl SavedEntry {
                 at: entry.filling.at.ticks(),
                 procs: entry.filling.procs,
             },
+            rows: SavedRows::of(entry),
         }
     }
 
@@ -209,10 +264,11 @@ impl SavedEntry {
         entry.planned = self.planned.map(Time::from_ticks);
         entry.planned_on = self.planned_on.as_deref().map(placement);
         entry.memo = self.memo.memo();
-        entry.progress =
-            Progress { done: self.done, at: Time::from_ticks(self.done_at), procs: self.working };
+        let at = Time::from_ticks(self.done_at);
+        entry.progress = Progress { done: self.done, at, procs: self.working, ..Progress::default() };
         let SavedProgress { done, at, procs } = self.filling;
-        entry.filling = Progress { done, at: Time::from_ticks(at), procs };
+        entry.filling = Progress { done, at: Time::from_ticks(at), procs, ..Progress::default() };
+        self.rows.restore(&mut entry);
         entry
     }
 }
