@@ -108,6 +108,12 @@ impl Matrix {
         Matrix { slicing, all, rows: vec![], used: 0, stale: Stale::These(vec![]) }
     }
 
+    /// Slices time so from now on.
+    pub(super) fn slice(&mut self, slicing: Slicing) {
+        self.slicing = slicing;
+        self.stale = Stale::All;
+    }
+
     /// How time is sliced.
     pub fn slicing(&self) -> Slicing {
         self.slicing

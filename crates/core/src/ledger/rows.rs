@@ -12,6 +12,9 @@ impl Ledger {
     /// From then on [`free`](Ledger::free) tells of processors how many nobody uses as a mean over the rows that are used, as of the last
     /// pass; all else is accounted as ever: what a job holds of it is counted once, however many rows there are.
     pub fn slice_time(&mut self, slicing: Slicing) {
+        if let Some(matrix) = &mut self.matrix {
+            return matrix.slice(slicing);
+        }
         self.name_pes();
         self.pes = None;
         self.matrix = Some(Matrix::new(slicing, PeSet::empty()));

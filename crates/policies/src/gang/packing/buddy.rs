@@ -232,3 +232,76 @@ fn first_free(search: &Search<'_>, pes: &Range<u32>) -> Option<u32> {
     };
     within.find_map(first)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The load on the controller of that size at that processor.
+    fn load(buddy: &Buddy, low: u32, size: u32) -> u32 {
+        let node = buddy.over(low, size);
+        let mut above = node / 2;
+        let mut sum = buddy.down[node];
+        while above > 0 {
+            sum += buddy.own[above];
+            above /= 2;
+        }
+        sum
+    }
+
+    fn with(booking: Booking, procs: u64, jobs: &[PeSet]) -> Buddy {
+        let mut buddy = Buddy::new(booking);
+        buddy.reset(procs);
+        for pes in jobs {
+            buddy.came(pes);
+        }
+        buddy
+    }
+
+    /// Three terms, as in Figure 2: what is mapped to the controller, to its ancestors, and the more of what is on its two sides.
+    #[test]
+    fn figure_2() {
+        // One on all eight; one on the lower four, and two on the pair 0-1; one on processor 2; one on the pair 6-7.
+        let jobs =
+            [(0, 8), (0, 4), (0, 2), (0, 2), (2, 1), (6, 2)].map(|(low, count)| PeSet::block(low, count));
+        let mut buddy = with(Booking::Own, 8, &jobs);
+        // All: its own, and the lower half with its own and the two on a pair.
+        assert_eq!(load(&buddy, 0, 8), 1 + (1 + 2));
+        assert_eq!([0, 4].map(|low| load(&buddy, low, 4)), [1 + 1 + 2, 1 + 1]);
+        assert_eq!([0, 2, 4, 6].map(|low| load(&buddy, low, 2)), [4, 3, 1, 2]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|pe| load(&buddy, pe, 1)), [4, 4, 3, 2, 1, 1, 2, 2]);
+        for pes in &jobs[1..] {
+            buddy.left(pes);
+        }
+        assert!([1, 2, 4, 8].iter().all(|size| load(&buddy, 0, *size) == 1), "the first one is left");
+    }
+
+    /// A job on three processors is mapped to a controller of four: it loads the fourth too, but not its processor.
+    #[test]
+    fn the_loads_of_a_controller_and_of_its_processors() {
+        let three = [PeSet::of_ranges(&[(0, 1), (3, 3)])];
+        let (own, max) = (with(Booking::Own, 8, &three), with(Booking::Max, 8, &three));
+        assert_eq!([0, 1, 2, 3, 4].map(|pe| load(&own, pe, 1)), [1, 1, 1, 1, 0]);
+        assert_eq!([0, 1, 2, 3, 4].map(|pe| load(&max, pe, 1)), [1, 1, 0, 1, 0]);
+        assert_eq!([0, 4].map(|low| load(&max, low, 4)), [1, 0]);
+        // Two on the same processors, one beside them: the most on one processor is two.
+        let others = [PeSet::block(0, 3), PeSet::block(1, 4), PeSet::block(6, 1)];
+        assert_eq!(load(&with(Booking::Max, 8, &others), 0, 8), 2);
+    }
+
+    #[test]
+    fn groups_are_taken_by_the_loads_below() {
+        let chosen = |jobs: &[PeSet], procs, count| {
+            let buddy = with(Booking::Own, procs, jobs);
+            buddy.on_least(&PeSet::first(u32::try_from(procs).unwrap()), count).unwrap().1.to_string()
+        };
+        assert_eq!(chosen(&[], 8, 5), "0-4");
+        // The less loaded half as a whole; of the other one the less loaded processor of the less loaded pair.
+        assert_eq!(chosen(&[PeSet::block(1, 1)], 8, 5), "2 4-7");
+        assert_eq!(chosen(&[PeSet::block(0, 2), PeSet::block(2, 1), PeSet::block(0, 2)], 8, 5), "3-7");
+        // Of thirteen processors the upper half has five.
+        assert_eq!(chosen(&[], 13, 9), "0-8");
+        assert_eq!(chosen(&[PeSet::block(0, 1)], 13, 12), "1-12");
+        assert_eq!(chosen(&[PeSet::block(0, 8)], 13, 5), "8-12");
+    }
+}
