@@ -13,13 +13,16 @@ pub use packing::{
 };
 
 use miserly_core::{
-    Desk, Event, HostId, JobId, Ledger, PeSet, Placement, Policy, Reason, Slicing, SlotId, Span, Time,
-    Violation,
+    Desk, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Reason, Slicing, SlotId, Span,
+    Time, Violation,
 };
 
 use self::residents::{Resident, Residents};
 use crate::backfill::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex, Waiting};
+
+/// The tally of the ledger ([`Ledger::tally`]) that counts how often rows were united at terminations: a row, or all of them by migration.
+pub const UNIFICATIONS: usize = 0;
 
 /// What a gang scheduler does besides packing.
 #[derive(Clone, Debug)]
@@ -152,15 +155,30 @@ impl Gang {
 
     /// Makes the rows fewer, now that jobs have ended.
     fn close_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        for slot in std::mem::take(&mut self.vacated) {
-            if self.rules.unify && !self.packing.moves_jobs() {
-                unification::unite(desk, &mut self.residents, slot)?;
+        let vacated = std::mem::take(&mut self.vacated);
+        if self.packing.moves_jobs() {
+            return self.map_together(desk, &vacated);
+        }
+        for slot in vacated {
+            if self.rules.unify && unification::unite(desk, &mut self.residents, slot)? {
+                desk.tally(UNIFICATIONS, 1);
             }
         }
-        match self.map_anew(desk.ledger(), None) {
-            Some(places) => self.migrate(desk, places),
-            None => Ok(()),
+        Ok(())
+    }
+
+    /// Has the packing map all jobs anew. It unites rows if there are fewer then, and not because a row was left empty (§4.2, note 4).
+    fn map_together(&mut self, desk: &mut Desk<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
+        let Some(places) = self.map_anew(desk.ledger(), None) else { return Ok(()) };
+        let used = |desk: &Desk<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
+        let matrix = desk.ledger().matrix();
+        let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.row(*slot).is_some()));
+        let before = used(desk);
+        self.migrate(desk, places)?;
+        if left && used(desk) < before {
+            desk.tally(UNIFICATIONS, 1);
         }
+        Ok(())
     }
 }
 

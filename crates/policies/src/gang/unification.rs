@@ -4,9 +4,10 @@ use miserly_core::{Desk, JobId, Ledger, Placement, SlotId, Span, Violation};
 
 use super::residents::Residents;
 
-/// Unites a row that a job has left with the lowest one of which it uses no processor, under the lower of their numbers.
-pub(super) fn unite(desk: &mut Desk<'_>, residents: &mut Residents, slot: SlotId) -> Result<(), Violation> {
-    let Some(other) = disjoint(desk.ledger(), slot) else { return Ok(()) };
+/// Unites a row that a job has left with the lowest one of which it uses no processor, under the lower of their numbers. Says
+/// whether there is such a row.
+pub(super) fn unite(desk: &mut Desk<'_>, residents: &mut Residents, slot: SlotId) -> Result<bool, Violation> {
+    let Some(other) = disjoint(desk.ledger(), slot) else { return Ok(false) };
     let (kept, gone) = (slot.min(other), slot.max(other));
     let mut moves: Vec<(JobId, Placement)> = vec![];
     for resident in residents.iter_mut().filter(|resident| resident.slot == gone) {
@@ -15,7 +16,8 @@ pub(super) fn unite(desk: &mut Desk<'_>, residents: &mut Residents, slot: SlotId
         resident.slot = kept;
     }
     // Their processors stay the same, so it costs nothing.
-    desk.remap(&moves, Span::ZERO)
+    desk.remap(&moves, Span::ZERO)?;
+    Ok(true)
 }
 
 /// The lowest row whose jobs have no processor in common with this one's, if it is used.

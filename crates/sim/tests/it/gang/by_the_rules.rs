@@ -120,6 +120,23 @@ proptest! {
     }
 
     #[test]
+    fn a_ledger_is_restored_with_its_rows((machine, jobs) in workload(true), (policy, _) in scheduler()) {
+        play(&machine, &jobs, &policy, Instants::Batch, |now, ledger| {
+            let handles: Vec<_> = ledger.running().chain(ledger.waiting()).collect();
+            let entries = handles.iter().map(|job| (*job, ledger.entry(*job).clone())).collect();
+            let mut restored = Ledger::restored(machine.clone(), entries).unwrap();
+            restored.slice_time(ledger.matrix().unwrap().slicing());
+            restored.sanity_check(now);
+            let rows = |ledger: &Ledger| -> Vec<(SlotId, PeSet, PeSet)> {
+                let matrix = ledger.matrix().unwrap();
+                matrix.rows().map(|(slot, row)| (slot, row.open().clone(), row.idle())).collect()
+            };
+            assert_eq!(rows(&restored), rows(ledger));
+            assert!(handles.iter().all(|job| restored.entry(*job) == ledger.entry(*job)));
+        });
+    }
+
+    #[test]
     fn powers_of_two_are_packed_in_the_fewest_rows(
         lg in 0u32..6,
         asks in prop::collection::vec((0i64..40, 0i64..20, 0u32..6), 1..30),

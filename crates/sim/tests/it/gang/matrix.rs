@@ -1,6 +1,7 @@
 //! Small matrices, drawn: a line for each row, a column for each processor; a job that runs in a further row is a letter there.
 
 use miserly_core::{Instants, Ledger, Machine, Span, Time};
+use miserly_policies::gang::UNIFICATIONS;
 use miserly_workload::Job;
 
 use super::play;
@@ -84,6 +85,24 @@ fn rows_without_a_common_processor_become_one() {
     let before: &[&str] = &["0 1113", "1 222.", "2 44.."];
     check(4, &quads, &policy(true), &[(0, before), (100, &["0 2223", "2 44.."])]);
     check(4, &quads, &policy(false), &[(0, before), (100, &["0 ...3", "1 222.", "2 44.."])]);
+}
+
+#[test]
+fn unifications_are_counted() {
+    let unifications = |quads: &[Quad], policy: &str| {
+        let mut count = 0;
+        play(&Machine::plain(4), &jobs(quads), policy, Instants::Batch, |_, ledger| {
+            count = ledger.tally(UNIFICATIONS).count;
+        });
+        count
+    };
+    // As above: at the end of the first job, and of no other.
+    let quads = [(0, 10, 3, 10), (0, 900, 3, 900), (0, 900, 1, 900), (0, 900, 4, 900)];
+    assert_eq!(unifications(&quads, "gang(packing=first-fit)"), 1);
+    assert_eq!(unifications(&quads, "gang(packing=first-fit, unify=false)"), 0);
+    // 3 and 1, 2: without the one of three the others are together. The last one leaves a row empty, which is no unification.
+    let quads = [(0, 10, 3, 10), (0, 900, 1, 900), (0, 900, 2, 900), (0, 90, 4, 90)];
+    assert_eq!(unifications(&quads, "gang(packing=migration)"), 1);
 }
 
 #[test]
