@@ -212,17 +212,13 @@ impl Entry {
     /// How long the estimate allows the job to run on from `now` with so many processors, at its present pace; a tick at least.
     /// One that is being read back only begins to run.
     pub fn left(&self, now: Time, procs: u64) -> Span {
-        let mut progress = self.progress;
-        progress.go_on(now.max(progress.at), procs);
-        self.reading(now) + progress.until(self.allowed(), procs).max(Span::TICK)
+        self.reading(now) + self.progress.left(now, self.allowed(), procs).max(Span::TICK)
     }
 
     /// How long it takes from `now`, as it runs at present, until it has done so much in all, in its window and ahead of it.
     pub fn time_to(&self, now: Time, work: u128) -> Span {
-        let mut progress = self.progress;
-        progress.go_on(now.max(progress.at), progress.procs);
-        let ahead = work.saturating_sub(self.filled(now));
-        self.reading(now) + progress.until(ahead, progress.procs + self.filling.procs)
+        let rest = work.saturating_sub(self.filled(now));
+        self.reading(now) + self.progress.left(now, rest, self.progress.procs + self.filling.procs)
     }
 
     /// How long it is still read back before it runs on.

@@ -89,16 +89,18 @@ impl Progress {
         (done, u64::try_from(rest).unwrap_or(0))
     }
 
-    /// How long it takes from `at` until so much is done in all, to the tick at which it is; for ever, if nobody works on it.
-    pub(super) fn until(&self, wanted: u128, procs: u64) -> Span {
-        if self.pace.is_whole() && self.rest == 0 {
-            return span(wanted.saturating_sub(self.done), procs);
+    /// How long it takes so many processors from `now` on, or from `at` if that is later, until so much is done in all: to the tick at
+    /// which it is; for ever, if there are none.
+    pub(super) fn left(&self, now: Time, wanted: u128, procs: u64) -> Span {
+        let (done, rest) = self.exactly(now);
+        let missing = wanted.saturating_sub(done);
+        if self.pace.is_whole() && rest == 0 {
+            return span(missing, procs);
         }
-        let missing = wanted.saturating_sub(self.done);
         let each = u128::from(procs) * u128::from(self.pace.turns);
-        let in_parts = missing.checked_mul(u128::from(self.parts));
-        let parts = in_parts.map(|parts| parts.saturating_sub(u128::from(self.rest)));
         let each = each.checked_mul(u128::from(self.parts / self.pace.of));
+        let parts = missing.checked_mul(u128::from(self.parts));
+        let parts = parts.map(|parts| parts.saturating_sub(u128::from(rest)));
         parts.zip(each).map_or(Span::MAX, |(parts, each)| ticks(parts, each))
     }
 
@@ -181,7 +183,8 @@ mod tests {
             progress.go_on_at(at(9), Pace::new(1, 2));
             progress.go_on_at(at(10), Pace::new(turns, of));
             for wanted in [progress.done + 1, 1000, 1001, 99_999] {
-                let end = at(10) + progress.until(wanted, 5);
+                let end = at(10) + progress.left(at(10), wanted, 5);
+                assert_eq!(progress.left(at(11), wanted, 5), (end - at(11)).max(Span::ZERO), "{turns}/{of}");
                 assert!(progress.by(end) >= wanted, "{turns}/{of}");
                 assert!(progress.by(end - Span::TICK) < wanted, "{turns}/{of}");
             }
