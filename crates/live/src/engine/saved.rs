@@ -455,3 +455,36 @@ fn placement(shares: &[SavedShare]) -> Placement {
         many => Placement::across(SlotId(0), many.iter().map(share).collect()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(slot: SlotId) -> Entry {
+        let demand = Resources::cpus(3);
+        let placement = Placement::on_pes(HostId(0), demand, PeSet::block(4, 3)).in_row(slot);
+        let (start, expected) = (Time::from_ticks(5), Expected::At(Time::from_ticks(900)));
+        let mut entry = Entry::waiting(Request::new(7, Time::ZERO, Span::from_ticks(60), demand), 2);
+        entry.state =
+            State::Running { start, since: start, expected, placement, released: false, quantum: None };
+        entry
+    }
+
+    #[test]
+    fn a_job_in_rows_is_read_as_it_was_written() {
+        let mut entry = entry(SlotId(2));
+        entry.also_in = vec![SlotId(0), SlotId(5)];
+        let at = Time::from_ticks(40);
+        entry.progress = Progress { done: 70, at, procs: 3, pace: Pace::new(2, 3), rest: 5, parts: 12 };
+        let text = serde_json::to_string(&SavedEntry::of(&entry)).unwrap();
+        assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
+    }
+
+    #[test]
+    fn where_time_is_not_sliced_it_is_written_as_ever() {
+        let entry = entry(SlotId(0));
+        let text = serde_json::to_string(&SavedEntry::of(&entry)).unwrap();
+        assert!(!text.contains("rows"), "{text}");
+        assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
+    }
+}
