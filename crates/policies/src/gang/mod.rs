@@ -209,7 +209,10 @@ impl Policy for Gang {
             self.queue.insert(waiting(&self.rules.order, now, job, ledger.entry(job)));
         }
         self.residents = Residents::in_ledger(ledger);
-        self.packing.reset(ledger.machine().capacity().cpus_count());
+        // Jobs keep processors that the machine has lost.
+        let ranges = self.residents.iter().filter_map(|resident| resident.pes.ranges().last());
+        let highest = ranges.map(|(_, high)| u64::from(*high) + 1).max().unwrap_or(0);
+        self.packing.reset(ledger.machine().capacity().cpus_count().max(highest));
         self.residents.iter().for_each(|resident| self.packing.came(&resident.pes));
         self.vacated.clear();
         self.moved = false;

@@ -21,6 +21,10 @@ impl Packing for Migration {
     }
 
     fn remap(&self, procs: u64, sizes: &[u64]) -> Option<Vec<Place>> {
+        // One that is wider than what the machine still has stays where it is, and so do the others.
+        if sizes.iter().any(|size| *size > procs) {
+            return None;
+        }
         let mut order: Vec<usize> = (0..sizes.len()).collect();
         order.sort_by_key(|&at| Reverse(sizes[at]));
         let mut filled: Vec<u64> = vec![];
@@ -37,5 +41,27 @@ impl Packing for Migration {
             places[at] = Place { slot: SlotId(u32::try_from(row).ok()?), pes };
         }
         Some(places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(procs: u64, sizes: &[u64], expected: Option<&[&str]>) {
+        let shown = |places: Vec<Place>| -> Vec<String> {
+            places.iter().map(|place| format!("{}: {}", place.slot.0, place.pes)).collect()
+        };
+        let places = Migration.remap(procs, sizes).map(shown);
+        let expected = expected.map(|all| all.iter().map(ToString::to_string).collect());
+        assert_eq!(places, expected, "{sizes:?} on {procs}");
+    }
+
+    #[test]
+    fn the_largest_first_and_then_who_came_first() {
+        check(8, &[], Some(&[]));
+        check(8, &[3, 5, 3, 5], Some(&["0: 5-7", "0: 0-4", "1: 5-7", "1: 0-4"]));
+        check(8, &[1, 8, 2, 4], Some(&["1: 6", "0: 0-7", "1: 4-5", "1: 0-3"]));
+        check(8, &[1, 9], None);
     }
 }
