@@ -96,9 +96,8 @@ proptest! {
 
     #[test]
     fn run_fractions_are_rows_available_over_rows_used((machine, jobs) in workload(true), (policy, _) in scheduler()) {
-        // Without the share of the switches.
-        let policy = policy.replace("switch=0.2", "switch=0.0").replace("switch=0.3", "switch=0.0");
-        let policy = policy.replace("050000", "000000").replace("033333", "000000");
+        // Without the costs, which come last.
+        let policy = format!("{})", policy.split(", quantum").next().unwrap());
         for instants in BOTH {
             play(&machine, &jobs, &policy, instants, |_, ledger| check_fractions(ledger));
         }
@@ -189,7 +188,7 @@ fn ends(schedule: &Schedule) -> Vec<Time> {
     schedule.0.iter().map(|job| job.end).collect()
 }
 
-/// The next test is one of long runs, in which rows open and close some thousand times.
+/// Hundreds of jobs at once, in which rows open and close all the time.
 fn crowd(seed: u64) -> Vec<Job> {
     let (_, quads) = crate::support::crowd(seed);
     jobs_in(1_000_003, &quads)
