@@ -2,7 +2,7 @@
 
 use crate::ledger::Short;
 use crate::violation::{Rule, Violation};
-use crate::{Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Reason, Refusal, Span, Time};
+use crate::{Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Reason, Refusal, SlotId, Span, Time};
 
 /// The checked handle of one pass: every decision is checked against the ledger and applied at once.
 ///
@@ -136,6 +136,35 @@ impl Desk<'_> {
         self.ledger.resize(job, self.now, procs).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Resized { job, procs });
         Ok(())
+    }
+
+    /// Lets a running job run in these rows besides its own, and in no others: tentatively, it gives way to whoever gets a place of
+    /// his own there. The rows ascend.
+    ///
+    /// # Errors
+    /// If the job does not run, a row is its own or not used, or some of its processors are not idle there.
+    pub fn also_in(&mut self, job: JobId, rows: &[SlotId]) -> Result<(), Violation> {
+        self.ledger.also_in(job, rows).map_err(|rule| self.refused(job, rule))
+    }
+
+    /// Moves running jobs to other places of their own, all at once: each to a row, perhaps on other processors. Where its processors are
+    /// others it goes on after `cost`. Tentatively they are nowhere then.
+    ///
+    /// # Errors
+    /// If one of them does not run, or a place is not what its job holds, or not open when all of them have left theirs.
+    pub fn remap(&mut self, moves: &[(JobId, Placement)], cost: Span) -> Result<(), Violation> {
+        let remapped = self.ledger.remap(moves, self.now, cost);
+        remapped.map_err(|(job, rule)| self.refused(job, rule))?;
+        self.effects.extend(moves.iter().map(|(job, _)| Effect::Moved { job: *job }));
+        Ok(())
+    }
+
+    /// Notes a number for a row, which is forgotten when the row is not used any more.
+    ///
+    /// # Errors
+    /// If the row is not used.
+    pub fn mark_row(&mut self, slot: SlotId, mark: u32) -> Result<(), Violation> {
+        self.ledger.mark_row(slot, mark).map_err(|rule| refused(self.now, None, rule))
     }
 
     /// Takes a running job off the machine and puts it back into the queue. What it has done is lost, unless `keep_work`.

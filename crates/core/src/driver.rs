@@ -44,9 +44,7 @@ impl Driver {
     /// A driver of this policy, which is rebuilt from the ledger first.
     pub fn new(mut ledger: Ledger, mut policy: Box<dyn Policy>, instants: Instants) -> Driver {
         let last = Time::from_ticks(i64::MIN);
-        if policy.names_pes() {
-            ledger.name_pes();
-        }
+        prepare(&mut ledger, &*policy);
         policy.rebuild(last, &ledger);
         Driver { ledger, policy, instants, wake: None, last, unchecked: 0 }
     }
@@ -68,9 +66,7 @@ impl Driver {
 
     /// Throws the policy away and goes on with another one, rebuilt from the ledger.
     pub fn replace(&mut self, mut policy: Box<dyn Policy>) {
-        if policy.names_pes() {
-            self.ledger.name_pes();
-        }
+        prepare(&mut self.ledger, &*policy);
         policy.rebuild(self.last, &self.ledger);
         self.policy = policy;
     }
@@ -270,6 +266,7 @@ impl Driver {
         let mut desk = Desk { now, ledger, effects, wake: None, silent: false };
         let result = policy.pass(&mut desk);
         self.wake = desk.wake;
+        ledger.settle(now, effects);
         ledger.excuse(None);
         result.map_err(|violation| Violation { policy: self.policy.name().into(), ..violation })
     }
@@ -281,6 +278,15 @@ impl Driver {
     fn source_error(&self, now: Time, job: Option<JobId>, rule: Rule) -> Violation {
         let number = job.and_then(|job| self.ledger.get(job)).map(|entry| entry.request.number);
         Violation { policy: format!("{} (event source)", self.policy.name()), job: number, now, rule }
+    }
+}
+
+/// Has the ledger keep what the policy decides about.
+fn prepare(ledger: &mut Ledger, policy: &dyn Policy) {
+    match policy.slices_time() {
+        Some(slicing) => ledger.slice_time(slicing),
+        None if policy.names_pes() => ledger.name_pes(),
+        None => {}
     }
 }
 

@@ -272,6 +272,18 @@ pub enum Effect {
         /// How many it has now.
         procs: u64,
     },
+    /// The running job is in another row now, on other processors, or both; where is in the ledger. If moving takes time, it goes
+    /// on after that.
+    Moved {
+        /// The job.
+        job: JobId,
+    },
+    /// The running job has another share of the time now, since it runs in more rows or fewer, or more or fewer are used: its end
+    /// is another.
+    Paced {
+        /// The job.
+        job: JobId,
+    },
     /// The job was taken off the machine and waits again.
     Requeued {
         /// The job.
@@ -308,6 +320,8 @@ impl Effect {
             | Effect::Vacated { job }
             | Effect::Resumed { job }
             | Effect::Resized { job, .. }
+            | Effect::Moved { job }
+            | Effect::Paced { job }
             | Effect::Requeued { job, .. }
             | Effect::Filled { job, .. }
             | Effect::Refused { job, .. } => job,

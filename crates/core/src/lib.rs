@@ -83,7 +83,10 @@ pub use event::{
 pub use filler::Filler;
 pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, JobId, JobNumber, Request, Terms};
-pub use ledger::{Entry, Expected, Holds, Ledger, Memo, Progress, Promise, State, Tally, span_of_work, work};
+pub use ledger::{
+    Entry, Expected, Holds, Ledger, Matrix, Memo, Pace, Progress, Promise, Row, Slicing, State, Tally,
+    span_of_work, work,
+};
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use pes::PeSet;
 pub use placement::{Pes, Placement, Share, SlotId};

@@ -158,6 +158,14 @@ impl PeSet {
         Some(PeSet { ranges: taken })
     }
 
+    /// Takes the `count` highest PEs out of the set; `None`, and no change, if it holds fewer. O(r) in the number of ranges.
+    pub fn take_highest(&mut self, count: u64) -> Option<PeSet> {
+        let mut rest = self.clone();
+        let lowest = rest.take_lowest(self.count().checked_sub(count)?)?;
+        *self = lowest;
+        Some(rest)
+    }
+
     /// Puts every PE of `other` into the set. O(r) in the number of ranges of both.
     pub fn insert_all(&mut self, other: &PeSet) {
         let mut all = Vec::with_capacity(self.ranges.len() + other.ranges.len());
@@ -238,6 +246,11 @@ mod tests {
             assert_eq!(one.meets(&other), a & b != 0, "{one} and {other}");
             assert_eq!(one.contains_all(&other), a & b == b, "{other} within {one}");
             assert_eq!(one.is_empty(), a == 0);
+            let (mut low, half) = (one.clone(), one.count() / 2);
+            let high = low.take_highest(half).unwrap();
+            assert_eq!(one.clone().take_lowest(one.count() - half), Some(low), "{one} but for {high}");
+            assert_eq!(high.count(), half);
+            assert_eq!(one.clone().take_highest(one.count() + 1), None);
         }
     }
 

@@ -57,6 +57,12 @@ impl Placement {
         Placement::of(Share { host, amount, pes: Pes::Set(pes) })
     }
 
+    /// The same shares in another row.
+    #[must_use]
+    pub fn in_row(self, slot: SlotId) -> Placement {
+        Placement { slot, ..self }
+    }
+
     /// One share, in row 0.
     pub const fn of(share: Share) -> Placement {
         Placement { slot: SlotId(0), shares: Shares::One(share) }

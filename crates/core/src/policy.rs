@@ -1,6 +1,6 @@
 //! What a scheduling policy is.
 
-use crate::{Desk, Event, Ledger, Time, Violation};
+use crate::{Desk, Event, Ledger, Slicing, Time, Violation};
 
 /// A scheduling policy: a deterministic state machine that is told events and decides when asked.
 ///
@@ -25,6 +25,12 @@ pub trait Policy: Send {
     /// Whether it decides on which processors a job runs: the ledger then names them ([`Ledger::name_pes`]).
     fn names_pes(&self) -> bool {
         false
+    }
+
+    /// How it slices the time of the processors of its only host, if it does: the ledger then keeps a matrix of rows
+    /// ([`Ledger::slice_time`]) and names processors.
+    fn slices_time(&self) -> Option<Slicing> {
+        None
     }
 
     /// Forgets everything and derives it again from the ledger, as of `now`.

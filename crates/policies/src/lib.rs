@@ -1,6 +1,6 @@
 //! The scheduling policies and their registry: pure, deterministic state machines.
 //!
-//! Rooms by mechanism: [`backfill`], [`window`], [`preempt`], [`classes`], [`equipartition`]; over
+//! Rooms by mechanism: [`backfill`], [`window`], [`preempt`], [`classes`], [`equipartition`], [`gang`]; over
 //! shared structures: [`shared`]. Every policy is registered once
 //! ([`POLICIES`]), with its parameters and its paper, and every front end reads that one registry.
 //!
@@ -23,6 +23,8 @@ pub mod preempt;
 pub mod classes;
 
 pub mod equipartition;
+
+pub mod gang;
 
 pub mod shared;
 

@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use miserly_core::{
     Driver, Effect, EndHow, Ended, Entry, Expected, Holds, Instants, JobId, Kind, Ledger, Machine, PeSet,
     Placement, Policy, Reason, Request, Resources, Round, Span, State, Submission, System, Time, Violation,
-    span_of_work, work,
+    work,
 };
 use miserly_workload::swf::{Record, Status};
 use miserly_workload::{Job, TraceError, queue_position};
@@ -311,7 +311,8 @@ impl Simulation {
                     live.interrupted.go_on(now, reading);
                     self.go_on(now, job)?;
                 }
-                Effect::Resized { .. } => self.go_on(now, job)?,
+                Effect::Resized { .. } | Effect::Moved { .. } => self.go_on(now, job)?,
+                Effect::Paced { .. } => self.expect_end(now, job)?,
                 Effect::Suspended { .. } => {
                     live.interrupted.stop(now);
                     if let Some(stay) = &mut live.stay {
@@ -355,6 +356,7 @@ impl Simulation {
                 Effect::Suspended { job } => !is_written_out(entry(&self.system, live.queue, *job)),
                 Effect::Vacated { .. }
                 | Effect::Resized { .. }
+                | Effect::Moved { .. }
                 | Effect::Requeued { .. }
                 | Effect::Filled { .. }
                 | Effect::Started { .. } => true,
@@ -366,22 +368,28 @@ impl Simulation {
         }
     }
 
+    /// Notes where a job is now that runs on, and when it is due next.
+    fn go_on(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
+        let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
+        let entry = entry(&self.system, live.queue, job);
+        // Somebody may have taken its processors in this very round, and it has them until it is written out.
+        if is_written_out(entry) || matches!(entry.state, State::Running { .. }) {
+            live.come(now, entry, &mut self.pes);
+        }
+        self.expect_end(now, job)
+    }
+
     /// Enters when a running job is due next, as it lies now: its end, or before that the end of its estimate.
     ///
     /// A quantum that it does not end in is the scheduler's to end. It does not end in one either if its memory is
     /// too small for it.
-    fn go_on(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
+    fn expect_end(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         let ledger = self.system.queues()[live.queue].ledger();
         let entry = ledger.entry(job);
-        if is_written_out(entry) {
-            // Somebody took its processors in this very round, and it has them until it is written out.
-            live.come(now, entry, &mut self.pes);
-        }
         let State::Running { expected, quantum, ref placement, .. } = entry.state else { return Ok(()) };
         let end = now + live.left(now, entry);
         let short_of_memory = quantum.is_some() && live.outgrows(placement, ledger.machine());
-        live.come(now, entry, &mut self.pes);
         let Some(started) = &mut live.started else { return Ok(()) };
         match (quantum, expected) {
             (Some(until), _) if end > until || short_of_memory => {
@@ -476,9 +484,7 @@ impl Live {
 
     /// How long it still has to run as it lies now, in its window or ahead of it, to its true end.
     fn left(&self, now: Time, entry: &Entry) -> Span {
-        let done = entry.done(now) + entry.filled(now);
-        let work = span_of_work(self.work().saturating_sub(done), entry.working() + entry.filling.procs);
-        entry.reading(now) + work
+        entry.time_to(now, self.work())
     }
 
     /// All of its work, processor-ticks.

@@ -70,8 +70,8 @@ pub(crate) fn check(case: &Case, schedule: &Schedule) {
     assert!(schedule.refused.is_empty() || refuses, "others have no classes and no horizon");
     let overruns = case.jobs.iter().any(|job| job.runtime.0 > job.request.planned());
     let promises = case.policy.parse::<Chosen>().unwrap().promises();
-    // The jobs of an equipartition change their processors as they run, and those of immediate service stop.
-    let stopping = ["eqspatial", "immediate", "soon", "ss", "tss", "srt", "is"];
+    // The jobs of an equipartition change their processors as they run, those of immediate service stop, and gangs take turns.
+    let stopping = ["eqspatial", "gang", "immediate", "soon", "ss", "tss", "srt", "is"];
     let rigid = !stopping.iter().any(|name| case.policy.starts_with(name));
     for (index, job) in jobs.iter().enumerate() {
         assert!(job.start >= job.request.submit);

@@ -49,7 +49,7 @@ struct Reservation {
 #[derive(Default, Serialize)]
 struct Change {
     at: f64,
-    /// suspended, resumed, resized, requeued, ahead (of its start, on so many processors) or started, again.
+    /// suspended, resumed, resized, moved, requeued, ahead (of its start, on so many processors) or started, again.
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     start_reason: Option<&'static str>,
@@ -137,6 +137,7 @@ impl Change {
             What::WrittenOut => Some(change("written_out")),
             What::Resumed => Some(change("resumed")),
             What::Resized(procs) => Some(Change { procs: Some(procs), ..change("resized") }),
+            What::Remapped => Some(change("moved")),
             What::Ahead(procs) => Some(Change { procs: Some(procs), ..change("ahead") }),
             What::Requeued(lost) => {
                 Some(Change { lost_work: Some(processor_seconds(lost)), ..change("requeued") })

@@ -36,6 +36,8 @@ pub(super) enum What {
     Resumed,
     /// To so many processors.
     Resized(u64),
+    /// To another row of the matrix, or to other processors.
+    Remapped,
     /// On so many idle processors ahead of its start; 0: parked.
     Ahead(u64),
     /// With the loss of so many processor-ticks.
@@ -163,6 +165,7 @@ impl Event {
             What::Resumed => "resumed".into(),
             What::Resized(1) => "goes on with 1 processor".into(),
             What::Resized(procs) => format!("goes on with {} processors", count(procs)),
+            What::Remapped => "moved to another slot or other processors".into(),
             What::Ahead(0) => "parked".into(),
             What::Ahead(1) => "runs ahead of its start on 1 idle processor".into(),
             What::Ahead(procs) => format!("runs ahead of its start on {} idle processors", count(procs)),

@@ -72,6 +72,9 @@ impl Observer for Watch {
             Effect::Vacated { .. } => What::WrittenOut,
             Effect::Resumed { .. } => What::Resumed,
             Effect::Resized { procs, .. } => What::Resized(procs),
+            Effect::Moved { .. } => What::Remapped,
+            // Its share of the time moves with every job that comes and goes.
+            Effect::Paced { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
             Effect::Filled { procs, .. } => What::Ahead(procs),
             Effect::Refused { why, .. } => {

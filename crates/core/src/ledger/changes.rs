@@ -1,10 +1,9 @@
 //! The changes of the ledger, each checked first.
 
-use super::{Entry, Expected, Ledger, Memo, Part, Promise, State, Tally};
+use super::{Entry, Expected, Ledger, Memo, Pace, Part, Promise, State, Tally};
 use crate::violation::Rule;
 use crate::{
-    Broken, Change, FreeHosts, HostId, JobId, Pes, Placement, Request, Resources, Sharing, SlotId, Span,
-    Spread, Time,
+    Broken, Change, FreeHosts, HostId, JobId, Pes, Placement, Request, Resources, Sharing, Span, Spread, Time,
 };
 
 /// Of what a placement may have less than the job asked for, if of a processor at least.
@@ -85,15 +84,17 @@ impl Ledger {
             return Err(Rule::NoQuantum);
         }
         let procs = self.working_with(&entry.request, &placement, short)?;
-        let left = entry.left(now, procs);
         let placement = self.named(placement);
-        let planned = quantum.map_or(left, |until| left.min(until - now));
         self.take(&placement, Part::All)?;
+        let pace = self.matrix.as_ref().map_or(Pace::WHOLE, |matrix| matrix.pace(1));
         self.pledged.retain(|(_, holder)| *holder != job);
         let entry = self.entry_mut(job);
         entry.memo.pledged = None;
         entry.filling.go_on(now, 0);
         entry.progress.go_on(now, procs);
+        entry.progress.go_on_at(now, pace);
+        let left = entry.left(now, procs);
+        let planned = quantum.map_or(left, |until| left.min(until - now));
         let expected = Expected::At(now + planned);
         entry.state =
             State::Running { start: now, since: now, expected, placement, released: false, quantum };
@@ -137,23 +138,22 @@ impl Ledger {
 
     /// Takes the wanted part of each share; all of it, or nothing where there is too little.
     pub(super) fn take(&mut self, placement: &Placement, part: Part) -> Result<(), Rule> {
-        if placement.slot != SlotId(0) {
-            return Err(Rule::NoSuchHost);
-        }
         if part.has_cpus() {
+            self.check_row(placement)?;
             self.check_pes(placement)?;
         }
+        let by_host = self.by_host(part);
         let Ledger { free, machine, .. } = self;
         for (done, share) in placement.shares().iter().enumerate() {
             let left = match free.each().get(share.host.index()) {
-                Some(room) => room.minus(&part.of(share.amount)).ok_or(Rule::OverCommitted),
+                Some(room) => room.minus(&by_host.of(share.amount)).ok_or(Rule::OverCommitted),
                 None => Err(Rule::NoSuchHost),
             };
             match left {
                 Ok(left) => free.set(machine, share.host, left),
                 Err(rule) => {
                     for share in &placement.shares()[..done] {
-                        free.set(machine, share.host, free.on(share.host).plus(&part.of(share.amount)));
+                        free.set(machine, share.host, free.on(share.host).plus(&by_host.of(share.amount)));
                     }
                     return Err(rule);
                 }
@@ -161,21 +161,29 @@ impl Ledger {
         }
         if part.has_cpus() {
             self.take_pes(placement);
+            self.take_in_row(placement);
         }
         Ok(())
     }
 
+    /// The part that is counted host by host: where time is sliced, the rows have the processors.
+    pub(super) fn by_host(&self, part: Part) -> Part {
+        if self.matrix.is_some() { part.without_cpus() } else { part }
+    }
+
     pub(super) fn give(&mut self, placement: &Placement, part: Part) {
+        let by_host = self.by_host(part);
         let Ledger { free, machine, missing, .. } = self;
         for share in placement.shares() {
             // What the machine does not have any more is not free when it is given back.
-            let amount = part.of(share.amount);
+            let amount = by_host.of(share.amount);
             let owed = amount.least(missing);
             *missing = missing.less(&owed);
             free.set(machine, share.host, free.on(share.host).plus(&amount.less(&owed)));
         }
         if part.has_cpus() {
             self.give_pes(placement);
+            self.give_in_row(placement);
         }
     }
 
@@ -186,7 +194,11 @@ impl Ledger {
         self.machine = self.machine.clone().holding(capacity);
         self.free = FreeHosts::of(&self.machine, vec![capacity.less(&held)]);
         self.missing = held.less(&capacity);
+        if self.matrix.is_some() {
+            self.missing = self.missing.without_cpus();
+        }
         self.count_pes();
+        self.count_rows();
         Ok(())
     }
 
@@ -197,6 +209,7 @@ impl Ledger {
         };
         if !std::mem::replace(released, true) {
             let placement = placement.clone();
+            self.leave_others(job);
             self.give(&placement, Part::All);
         }
         Ok(())
@@ -271,8 +284,10 @@ impl Ledger {
         };
         let placement = placement.clone();
         entry.progress.go_on(now, 0);
+        entry.progress.go_on_at(now, Pace::WHOLE);
         let lost = if keep_work { 0 } else { entry.progress.lose() };
         entry.state = State::Waiting;
+        self.leave_others(job);
         self.give(&placement, Part::All);
         self.running -= 1;
         self.waiting += 1;

@@ -1,6 +1,7 @@
 //! A job in the system: where it stands, how far it is, what it was promised, what is to be remembered of it.
 
-use crate::{Broken, HostId, JobNumber, Placement, Request, Resources, Span, Time};
+use super::{Progress, work};
+use crate::{Broken, HostId, JobNumber, Placement, Request, Resources, SlotId, Span, Time};
 
 /// When a running job will be gone, as far as anybody may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,13 @@ impl Part {
         }
     }
 
+    pub(super) const fn without_cpus(self) -> Part {
+        match self {
+            Part::All | Part::AllButCpus => Part::AllButCpus,
+            Part::Cpus | Part::Nothing => Part::Nothing,
+        }
+    }
+
     pub(super) const fn has_cpus(self) -> bool {
         matches!(self, Part::All | Part::Cpus)
     }
@@ -143,17 +151,6 @@ pub struct Memo {
     pub owed_at: Option<Time>,
 }
 
-/// The work that a job has done, exactly: processors x ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Processor-ticks done by `at`.
-    pub done: u128,
-    /// As of when.
-    pub at: Time,
-    /// The processors that work on since then.
-    pub procs: u64,
-}
-
 /// A job that is in the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -169,6 +166,8 @@ pub struct Entry {
     pub planned: Option<Time>,
     /// Where it means to start it, if it said that too.
     pub planned_on: Option<Placement>,
+    /// The rows besides its own in which it runs on the same processors; ascending. Empty where processors are not sliced.
+    pub also_in: Vec<SlotId>,
     /// What the policy remembers of it.
     pub memo: Memo,
     /// How far it is.
@@ -188,6 +187,7 @@ impl Entry {
             promise: None,
             planned: None,
             planned_on: None,
+            also_in: vec![],
             memo: Memo::default(),
             progress: Progress::default(),
             filling: Progress::default(),
@@ -209,11 +209,16 @@ impl Entry {
         work(self.request.planned(), self.request.procs())
     }
 
-    /// How long the estimate allows the job to run on from `now` with so many processors; a tick at least. One that is being
-    /// read back only begins to run.
+    /// How long the estimate allows the job to run on from `now` with so many processors, at its present pace; a tick at least.
+    /// One that is being read back only begins to run.
     pub fn left(&self, now: Time, procs: u64) -> Span {
-        let work = span(self.allowed().saturating_sub(self.done(now)), procs).max(Span::TICK);
-        self.reading(now) + work
+        self.reading(now) + self.progress.left(now, self.allowed(), procs).max(Span::TICK)
+    }
+
+    /// How long it takes from `now`, as it runs at present, until it has done so much in all, in its window and ahead of it.
+    pub fn time_to(&self, now: Time, work: u128) -> Span {
+        let rest = work.saturating_sub(self.filled(now));
+        self.reading(now) + self.progress.left(now, rest, self.progress.procs + self.filling.procs)
     }
 
     /// How long it is still read back before it runs on.
@@ -252,32 +257,4 @@ impl Entry {
             State::Running { placement, .. } | State::Suspended { placement, .. } => Some(placement),
         }
     }
-}
-
-impl Progress {
-    fn by(&self, now: Time) -> u128 {
-        let since = (now - self.at).max(Span::ZERO);
-        self.done + work(since, self.procs)
-    }
-
-    /// Goes on with so many processors, from then on if that is later than what was done.
-    pub(super) fn go_on(&mut self, now: Time, procs: u64) {
-        *self = Progress { done: self.by(now), at: now, procs };
-    }
-
-    /// All that was done is lost; returns how much.
-    pub(super) fn lose(&mut self) -> u128 {
-        std::mem::take(&mut self.done)
-    }
-}
-
-/// So much is done in this time, processor-ticks.
-pub const fn work(span: Span, procs: u64) -> u128 {
-    span.ticks().unsigned_abs() as u128 * procs as u128
-}
-
-/// In this time so many processors do the work, to the tick at which it is done; for ever, if there is none.
-pub fn span(work: u128, procs: u64) -> Span {
-    let ticks = work.checked_div(u128::from(procs)).map(|_| work.div_ceil(u128::from(procs)));
-    ticks.and_then(|ticks| i64::try_from(ticks).ok()).map_or(Span::MAX, Span::from_ticks)
 }

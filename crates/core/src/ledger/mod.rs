@@ -8,25 +8,37 @@ mod names;
 
 mod suspension;
 
+mod progress;
+
+mod matrix;
+
+mod rows;
+
 pub(crate) use changes::Short;
 use entry::Part;
-pub use entry::{Entry, Expected, Holds, Memo, Progress, Promise, State, Tally, span as span_of_work, work};
+pub use entry::{Entry, Expected, Holds, Memo, Promise, State, Tally};
+pub use matrix::{Matrix, Row, Slicing};
 use names::Names;
+pub use progress::{Pace, Progress, span as span_of_work, work};
 
 use crate::violation::Rule;
-use crate::{Broken, FreeHosts, HostId, JobId, Machine, Pes, Placement, Request, Resources, Time};
+use crate::{
+    Broken, FreeHosts, HostId, JobId, Kind, Machine, Pes, Placement, Request, Resources, SlotId, Time,
+};
 
-/// Who holds what: an Ousterhout matrix over hosts, of one row as yet, and the state of every job in the system.
+/// Who holds what: an Ousterhout matrix over hosts, of one row unless a policy slices time, and the state of every job in the system.
 ///
 /// Everybody reads it; only the driver and a policy's [`Desk`](crate::Desk) change it, and every change is
 /// checked first. Each change is O(shares of the job).
 #[derive(Clone, Debug)]
 pub struct Ledger {
     machine: Machine,
-    /// What each host has free. One row: the slot is checked to be 0.
+    /// What each host has free.
     free: FreeHosts,
     /// The free processors of each host by number, if they are named.
     pes: Option<Names>,
+    /// The rows of the only host, if its time is sliced; without it there is one, and every slot is 0.
+    matrix: Option<Matrix>,
     /// What a policy added up.
     tallies: Vec<Tally>,
     /// What a policy noted for each host; empty as long as it noted nothing.
@@ -55,6 +67,7 @@ impl Ledger {
             machine,
             free,
             pes: None,
+            matrix: None,
             tallies: vec![],
             marks: vec![],
             pledged: vec![],
@@ -83,10 +96,13 @@ impl Ledger {
         if jobs.iter().any(|(_, entry)| names(entry)) {
             ledger.name_pes();
         }
+        if jobs.iter().any(|(_, entry)| entry.placement().is_some_and(|place| place.slot != SlotId(0))) {
+            ledger.slice_time(Slicing::FREE);
+        }
         for (job, entry) in jobs {
             ledger.take_back(job, entry)?;
         }
-        Ok(ledger)
+        if ledger.count_rows() { Ok(ledger) } else { Err(Rule::WrongPes) }
     }
 
     /// The ledger with so much on its only host, whatever jobs hold: as it was after the machine lost some.
@@ -260,19 +276,24 @@ impl Ledger {
                     running += 1;
                     assert!(*start >= entry.request.submit, "job {number} started early");
                     if !released {
-                        hold(&mut free, placement, Part::All);
+                        hold(&mut free, placement, self.by_host(Part::All));
                     }
                 }
                 State::Suspended { placement, holds, .. } => {
                     suspended += 1;
                     assert_eq!(entry.working(), 0, "job {number} is suspended and works");
-                    hold(&mut free, placement, holds.part());
+                    hold(&mut free, placement, self.by_host(holds.part()));
                 }
             }
+        }
+        if self.matrix.is_some() {
+            // A mean over the rows.
+            free[0] = free[0].with(Kind::Cpus, self.free.on(HostId(0)).cpus_count());
         }
         assert_eq!(free, self.free.each(), "the free counts follow from the placements at {now}");
         assert_eq!(FreeHosts::of(&self.machine, free).total(), self.free.total(), "and so do their sums");
         self.check_names();
+        self.check_rows();
         let counts = (self.waiting, self.running, self.suspended);
         assert_eq!((waiting, running, suspended), counts, "the counts follow from the states");
     }

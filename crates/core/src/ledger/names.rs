@@ -97,6 +97,8 @@ impl Ledger {
     /// Whether the processors that are named are as many as they should be, and free.
     pub(super) fn check_pes(&self, placement: &Placement) -> Result<(), Rule> {
         let right = |share: &Share| match (&share.pes, &self.pes) {
+            // The rows have the names then.
+            _ if self.matrix.is_some() => true,
             (Pes::Count, None) => true,
             (Pes::Count, Some(_)) | (Pes::Set(_), None) => false,
             (Pes::Set(set), Some(names)) => {

@@ -28,6 +28,7 @@ impl Ledger {
         (entry.planned, entry.planned_on) = (None, None);
         let holds = written.map_or(Holds::AllButCpus, |until| Holds::All { until });
         entry.state = State::Suspended { start, until, by, placement: placement.clone(), holds };
+        self.leave_others(job);
         if written.is_none() {
             self.give(&placement, Part::Cpus);
         }
@@ -79,6 +80,7 @@ impl Ledger {
         entry.progress.go_on(now + read, procs);
         entry.state =
             State::Running { start, since: now + read, expected, placement, released: false, quantum: None };
+        self.leave_others(job);
         self.suspended -= 1;
         self.running += 1;
         Ok(())

@@ -82,6 +82,7 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("[[queue]]\nname='a'\ncpus=0", "queue \"a\" never has a processor");
     refused("[[queue]]\nname = 'a'\npolicy = 'easi'", "daemon.toml:3: policy: ");
     refused("[[queue]]\nname = 'a'\npolicy = 'eqspatial'", "it resizes running jobs");
+    refused("[[queue]]\nname = 'a'\npolicy = 'gang(packing=buddy)'", "it slices time");
     refused("[[queue]]\nname = 'a'\npolicy = 'sorted'", "policy: ");
     refused("[[queue]]\nname = 'a'\npolicy = 'easy'\nhorizon = '1d'", "daemon.toml:4: horizon: ");
     refused("[[queue]]\nname = 'a'\nusers = ['no such user']", "users: there is no user");

@@ -21,8 +21,12 @@ impl<H: Hands> Engine<H> {
             Effect::Requeued { .. } => self.displaced(number),
             Effect::Filled { procs, .. } => self.filled(at, number, procs),
             Effect::Refused { why, .. } => self.refused(now, number, why),
-            // The ledger has the plan; and no policy that resizes or writes out is let in.
-            Effect::Planned { .. } | Effect::Resized { .. } | Effect::Vacated { .. } => {}
+            // The ledger has the plan; and no policy that resizes, writes out or slices time is let in.
+            Effect::Planned { .. }
+            | Effect::Resized { .. }
+            | Effect::Vacated { .. }
+            | Effect::Moved { .. }
+            | Effect::Paced { .. } => {}
         }
     }
 

@@ -4,8 +4,8 @@
 //! version that was ever released loads.
 
 use miserly_core::{
-    Broken, Entry, Expected, Holds, HostId, Kind, Memo, PeSet, Pes, Placement, Progress, Promise, Request,
-    Resources, Share, SlotId, Span, State, Terms, Time,
+    Broken, Entry, Expected, Holds, HostId, Kind, Memo, Pace, PeSet, Pes, Placement, Progress, Promise,
+    Request, Resources, Share, SlotId, Span, State, Terms, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,60 @@ pub struct SavedEntry {
     working: u64,
     #[serde(default, skip_serializing_if = "SavedProgress::is_none")]
     filling: SavedProgress,
+    #[serde(default, skip_serializing_if = "SavedRows::is_none")]
+    rows: SavedRows,
+}
+
+/// Its part of a matrix: nothing of this is as it is by default where time is sliced.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct SavedRows {
+    /// Its own row.
+    slot: u32,
+    /// The others in which it runs.
+    also_in: Vec<u32>,
+    /// Its share of the time: so many turns of so many.
+    turns: u64,
+    of: u64,
+    /// What is done of the next processor-tick: so many parts of so many.
+    rest: u64,
+    parts: u64,
+}
+
+impl Default for SavedRows {
+    fn default() -> SavedRows {
+        SavedRows { slot: 0, also_in: vec![], turns: 1, of: 1, rest: 0, parts: 1 }
+    }
+}
+
+impl SavedRows {
+    fn is_none(&self) -> bool {
+        *self == SavedRows::default()
+    }
+
+    fn of(entry: &Entry) -> SavedRows {
+        let Progress { pace, rest, parts, .. } = entry.progress;
+        SavedRows {
+            slot: entry.placement().map_or(0, |placement| placement.slot.0),
+            also_in: entry.also_in.iter().map(|row| row.0).collect(),
+            turns: pace.turns(),
+            of: pace.of(),
+            rest,
+            parts,
+        }
+    }
+
+    /// Puts it back into an entry that has all else.
+    fn restore(&self, entry: &mut Entry) {
+        if let State::Running { placement, .. } | State::Suspended { placement, .. } = &mut entry.state {
+            placement.slot = SlotId(self.slot);
+        }
+        entry.also_in = self.also_in.iter().map(|row| SlotId(*row)).collect();
+        let pace = Pace::new(self.turns, self.of);
+        // Parts that the pace does not divide are nobody's writing.
+        if self.parts > 0 && self.parts.is_multiple_of(pace.of()) {
+            entry.progress = Progress { pace, rest: self.rest, parts: self.parts, ..entry.progress };
+        }
+    }
 }
 
 /// Work that was done on what was idle.
@@ -198,6 +252,7 @@ impl SavedEntry {
                 at: entry.filling.at.ticks(),
                 procs: entry.filling.procs,
             },
+            rows: SavedRows::of(entry),
         }
     }
 
@@ -209,10 +264,11 @@ impl SavedEntry {
         entry.planned = self.planned.map(Time::from_ticks);
         entry.planned_on = self.planned_on.as_deref().map(placement);
         entry.memo = self.memo.memo();
-        entry.progress =
-            Progress { done: self.done, at: Time::from_ticks(self.done_at), procs: self.working };
+        let at = Time::from_ticks(self.done_at);
+        entry.progress = Progress { done: self.done, at, procs: self.working, ..Progress::default() };
         let SavedProgress { done, at, procs } = self.filling;
-        entry.filling = Progress { done, at: Time::from_ticks(at), procs };
+        entry.filling = Progress { done, at: Time::from_ticks(at), procs, ..Progress::default() };
+        self.rows.restore(&mut entry);
         entry
     }
 }
@@ -397,5 +453,38 @@ fn placement(shares: &[SavedShare]) -> Placement {
     match shares {
         [one] => Placement::of(share(one)),
         many => Placement::across(SlotId(0), many.iter().map(share).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(slot: SlotId) -> Entry {
+        let demand = Resources::cpus(3);
+        let placement = Placement::on_pes(HostId(0), demand, PeSet::block(4, 3)).in_row(slot);
+        let (start, expected) = (Time::from_ticks(5), Expected::At(Time::from_ticks(900)));
+        let mut entry = Entry::waiting(Request::new(7, Time::ZERO, Span::from_ticks(60), demand), 2);
+        entry.state =
+            State::Running { start, since: start, expected, placement, released: false, quantum: None };
+        entry
+    }
+
+    #[test]
+    fn a_job_in_rows_is_read_as_it_was_written() {
+        let mut entry = entry(SlotId(2));
+        entry.also_in = vec![SlotId(0), SlotId(5)];
+        let at = Time::from_ticks(40);
+        entry.progress = Progress { done: 70, at, procs: 3, pace: Pace::new(2, 3), rest: 5, parts: 12 };
+        let text = serde_json::to_string(&SavedEntry::of(&entry)).unwrap();
+        assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
+    }
+
+    #[test]
+    fn where_time_is_not_sliced_it_is_written_as_ever() {
+        let entry = entry(SlotId(0));
+        let text = serde_json::to_string(&SavedEntry::of(&entry)).unwrap();
+        assert!(!text.contains("rows"), "{text}");
+        assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
     }
 }

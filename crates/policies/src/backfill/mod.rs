@@ -29,19 +29,19 @@ use miserly_core::{Desk, Entry, JobId, Ledger, Placement, Reason, Time, Violatio
 use crate::shared::{Order, QueueIndex, Waiting};
 
 /// A waiting job as an index in this order keeps it.
-fn waiting(order: &Order, now: Time, job: JobId, entry: &Entry) -> Waiting {
+pub(crate) fn waiting(order: &Order, now: Time, job: JobId, entry: &Entry) -> Waiting {
     Waiting { key: order.key(now, entry), job, procs: procs(entry), span: entry.request.planned() }
 }
 
 /// Sorts the queue again, if its order changes with time.
-fn sort_again(queue: &mut QueueIndex, order: &Order, desk: &Desk<'_>) {
+pub(crate) fn sort_again(queue: &mut QueueIndex, order: &Order, desk: &Desk<'_>) {
     if order.changes() {
         queue.rekey(|held| order.key(desk.now(), desk.ledger().entry(held.job)));
     }
 }
 
 /// The job's processors; the registry admits no machine, and the driver no job, beyond a `u32`.
-fn procs(entry: &Entry) -> u32 {
+pub(crate) fn procs(entry: &Entry) -> u32 {
     u32::try_from(entry.request.procs()).unwrap_or(u32::MAX)
 }
 
@@ -57,7 +57,12 @@ fn start(desk: &mut Desk<'_>, job: JobId, reason: Reason) -> Result<(), Violatio
 }
 
 /// Starts a job there, and owns up to it if that is later than promised.
-fn start_on(desk: &mut Desk<'_>, job: JobId, placement: Placement, reason: Reason) -> Result<(), Violation> {
+pub(crate) fn start_on(
+    desk: &mut Desk<'_>,
+    job: JobId,
+    placement: Placement,
+    reason: Reason,
+) -> Result<(), Violation> {
     let now = desk.now();
     if desk.ledger().entry(job).promise.is_some_and(|promise| promise.best < now) {
         desk.break_promise(job, now)?;
@@ -66,6 +71,6 @@ fn start_on(desk: &mut Desk<'_>, job: JobId, placement: Placement, reason: Reaso
 }
 
 /// Why the head of the queue starts: at once, if it has only just come; else because it was its turn.
-fn in_turn(desk: &Desk<'_>, job: JobId) -> Reason {
+pub(crate) fn in_turn(desk: &Desk<'_>, job: JobId) -> Reason {
     if desk.ledger().request(job).submit == desk.now() { Reason::AtOnce } else { Reason::Reserved }
 }

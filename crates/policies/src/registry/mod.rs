@@ -18,7 +18,7 @@ pub use chosen::Chosen;
 pub use domain::Domain;
 pub use error::PolicyError;
 
-use self::entries::{backfill, classes, equipartition, immediate, priority, suspension, window};
+use self::entries::{backfill, classes, equipartition, gang, immediate, priority, suspension, window};
 use self::values::Values;
 use crate::backfill::family::Backfilling;
 
@@ -166,6 +166,7 @@ pub const POLICIES: &[Registered] = &[
     suspension::NS,
     classes::LSF,
     equipartition::EQSPATIAL,
+    gang::GANG,
 ];
 
 /// Two entries are the same if they have the same name: a name is registered once.

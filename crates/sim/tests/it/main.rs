@@ -7,6 +7,7 @@ mod eqspatial;
 mod event_queue;
 mod family;
 mod formulas;
+mod gang;
 mod hosts;
 mod invariants;
 mod litmus;

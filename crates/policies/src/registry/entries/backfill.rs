@@ -7,7 +7,7 @@ use crate::registry::{DefaultValue, Domain, Param, Promises, Registered, RunsOn}
 
 const ZOTKIN: &str = "Zotkin, Keleher, Perkovic: Attacking the Bottlenecks of Backfilling Schedulers, 2000";
 
-const QUEUE_ORDER: Param = Param {
+pub(super) const QUEUE_ORDER: Param = Param {
     name: "order",
     domain: Domain::Order,
     default: DefaultValue::Is("arrival"),
@@ -15,21 +15,21 @@ const QUEUE_ORDER: Param = Param {
 };
 
 /// What goes for every order of a policy.
-const WEIGHT: Param = Param {
+pub(super) const WEIGHT: Param = Param {
     name: "weight",
     domain: Domain::Number,
     default: DefaultValue::Is("0"),
     doc: "added to a job's criterion for each second it waits, to 1 / estimate with shortest: bounds overtaking",
 };
 
-const DRAW: Param = Param {
+pub(super) const DRAW: Param = Param {
     name: "draw",
     domain: Domain::Choice(&[("once", "one for each job"), ("pass", "new ones at each pass")]),
     default: DefaultValue::Is("once"),
     doc: "when the numbers of a random order are drawn",
 };
 
-const SEED: Param = Param {
+pub(super) const SEED: Param = Param {
     name: "seed",
     domain: Domain::Integer(0, u64::MAX),
     default: DefaultValue::SeedOfRun,

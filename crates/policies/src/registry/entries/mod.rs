@@ -15,3 +15,5 @@ pub(super) mod immediate;
 pub(super) mod classes;
 
 pub(super) mod equipartition;
+
+pub(super) mod gang;

@@ -1,0 +1,246 @@
+//! The Ousterhout matrix, where processors are sliced in time: which of them are whose in which row (Feitelson 1996, §2).
+
+use super::progress::Pace;
+use crate::violation::Rule;
+use crate::{JobId, PeSet, SlotId, Span};
+
+/// How a policy slices the time of the processors of its only host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slicing {
+    /// In how many rows at most jobs may have their places.
+    pub most_rows: u32,
+    /// For how long a row works in its turn; a tick at least.
+    pub quantum: Span,
+    /// What passes before it works, at each turn, if there are other rows.
+    pub switch: Span,
+}
+
+impl Slicing {
+    /// As many rows as there are jobs, and switching costs nothing.
+    pub const FREE: Slicing = Slicing { most_rows: u32::MAX, quantum: Span::TICK, switch: Span::ZERO };
+
+    /// The pace of a job that runs in so many of the rows.
+    fn pace(self, turns: u64, rows: u64) -> Pace {
+        let ticks = |span: Span| span.ticks().max(0).unsigned_abs();
+        if rows <= 1 {
+            return Pace::WHOLE;
+        }
+        if self.switch <= Span::ZERO {
+            return Pace::new(turns, rows);
+        }
+        let (useful, turn) = (ticks(self.quantum).max(1), ticks(self.quantum) + ticks(self.switch));
+        Pace::new(useful.saturating_mul(turns), turn.saturating_mul(rows))
+    }
+}
+
+/// The rows of a matrix over the processors of one host.
+///
+/// A job has its own place in one row, and may have the same processors in further rows (alternative scheduling). What it has there is
+/// tentative: it gives way to whoever gets a place of his own there. A row is used as long as some job has its own place in it, and the rows
+/// that are used take turns; so a job has a share of the time that is the rows it runs in over the rows that are used.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    slicing: Slicing,
+    all: PeSet,
+    rows: Vec<Row>,
+    used: usize,
+    stale: Stale,
+}
+
+/// A row of a matrix.
+#[derive(Clone, Debug)]
+pub struct Row {
+    open: PeSet,
+    open_count: u64,
+    jobs: usize,
+    mark: u32,
+    guests: Vec<(JobId, PeSet)>,
+}
+
+/// Whose paces are to be looked at.
+#[derive(Clone, Debug)]
+enum Stale {
+    All,
+    These(Vec<JobId>),
+}
+
+impl Row {
+    fn unused(all: &PeSet) -> Row {
+        Row { open: all.clone(), open_count: all.count(), jobs: 0, mark: 0, guests: vec![] }
+    }
+
+    /// The processors on which no job has its own place in this row. Tentative jobs may be there.
+    pub fn open(&self) -> &PeSet {
+        &self.open
+    }
+
+    /// How many these are; O(1).
+    pub fn open_count(&self) -> u64 {
+        self.open_count
+    }
+
+    /// The processors that nobody uses in this row, not even tentatively. O(r) in the ranges for each tentative job.
+    pub fn idle(&self) -> PeSet {
+        let mut idle = self.open.clone();
+        self.guests.iter().for_each(|(_, pes)| idle.remove_all(pes));
+        idle
+    }
+
+    /// Whether some job has its own place in it.
+    pub fn is_used(&self) -> bool {
+        self.jobs > 0
+    }
+
+    /// What the policy noted for it since it was last unused; 0 if nothing.
+    pub fn mark(&self) -> u32 {
+        self.mark
+    }
+
+    /// The jobs that run in it besides those that have their own places there.
+    pub fn guests(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.guests.iter().map(|(job, _)| *job)
+    }
+}
+
+impl Matrix {
+    /// No row is used.
+    pub(super) fn new(slicing: Slicing, all: PeSet) -> Matrix {
+        Matrix { slicing, all, rows: vec![], used: 0, stale: Stale::These(vec![]) }
+    }
+
+    /// Slices time so from now on.
+    pub(super) fn slice(&mut self, slicing: Slicing) {
+        self.slicing = slicing;
+        self.stale = Stale::All;
+    }
+
+    /// How time is sliced.
+    pub fn slicing(&self) -> Slicing {
+        self.slicing
+    }
+
+    /// All processors of the host.
+    pub fn all(&self) -> &PeSet {
+        &self.all
+    }
+
+    /// How many rows are used.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// The rows that are used, in order.
+    pub fn rows(&self) -> impl Iterator<Item = (SlotId, &Row)> {
+        (0..).map(SlotId).zip(&self.rows).filter(|(_, row)| row.is_used())
+    }
+
+    /// The row, if it is used.
+    pub fn row(&self, slot: SlotId) -> Option<&Row> {
+        self.rows.get(index(slot)).filter(|row| row.is_used())
+    }
+
+    /// The lowest row that is not used; `None` if there may be no more of them. O(rows).
+    pub fn unused(&self) -> Option<SlotId> {
+        let free = self.rows.iter().position(|row| !row.is_used()).unwrap_or(self.rows.len());
+        u32::try_from(free).ok().filter(|free| *free < self.slicing.most_rows).map(SlotId)
+    }
+
+    /// The processors that nobody uses, as a mean over the rows that are used, rounded down; all of them, if none is. O(rows), and O(guests).
+    pub(super) fn idle_count(&self) -> u64 {
+        let idle = |row: &Row| row.guests.iter().fold(row.open_count, |open, (_, pes)| open - pes.count());
+        let sum: u64 = self.rows.iter().filter(|row| row.is_used()).map(idle).sum();
+        sum.checked_div(self.used as u64).unwrap_or_else(|| self.all.count())
+    }
+
+    /// The share of the time of a job that runs in so many rows.
+    pub(super) fn pace(&self, turns: usize) -> Pace {
+        self.slicing.pace(turns as u64, self.used as u64)
+    }
+
+    /// Whether a job could have its own place there.
+    pub(super) fn check(&self, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
+        if slot.0 >= self.slicing.most_rows {
+            return Err(Rule::NoSuchRow);
+        }
+        let open = self.rows.get(index(slot)).map_or(&self.all, |row| &row.open);
+        if open.contains_all(pes) { Ok(()) } else { Err(Rule::WrongPes) }
+    }
+
+    /// Gives a job its own place, which was checked; returns the tentative jobs that give way.
+    pub(super) fn take(&mut self, slot: SlotId, pes: &PeSet) -> Vec<JobId> {
+        while self.rows.len() <= index(slot) {
+            self.rows.push(Row::unused(&self.all));
+        }
+        let row = &mut self.rows[index(slot)];
+        row.open.remove_all(pes);
+        row.open_count -= pes.count();
+        row.jobs += 1;
+        if row.jobs == 1 {
+            self.used += 1;
+            self.stale = Stale::All;
+        }
+        row.guests.extract_if(.., |(_, its)| its.meets(pes)).map(|(job, _)| job).collect()
+    }
+
+    /// Takes a job's own place; returns the tentative jobs of a row that is used no longer.
+    pub(super) fn give(&mut self, slot: SlotId, pes: &PeSet) -> Vec<JobId> {
+        let Some(row) = self.rows.get_mut(index(slot)) else { return vec![] };
+        // What the machine does not have any more is not free when it is given back.
+        row.open.insert_all(&pes.common(&self.all));
+        row.open_count = row.open.count();
+        row.jobs -= 1;
+        if row.jobs > 0 {
+            return vec![];
+        }
+        row.mark = 0;
+        self.used -= 1;
+        self.stale = Stale::All;
+        std::mem::take(&mut row.guests).into_iter().map(|(job, _)| job).collect()
+    }
+
+    /// Lets a job run in a row that is used and in which all its processors are idle.
+    pub(super) fn invite(&mut self, job: JobId, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
+        let row = self.rows.get_mut(index(slot)).filter(|row| row.is_used()).ok_or(Rule::NoSuchRow)?;
+        if !row.open.contains_all(pes) || row.guests.iter().any(|(_, its)| its.meets(pes)) {
+            return Err(Rule::WrongPes);
+        }
+        row.guests.push((job, pes.clone()));
+        Ok(())
+    }
+
+    /// Takes a job out of a row in which it is tentatively.
+    pub(super) fn dismiss(&mut self, job: JobId, slot: SlotId) {
+        if let Some(row) = self.rows.get_mut(index(slot)) {
+            row.guests.retain(|(guest, _)| *guest != job);
+        }
+    }
+
+    pub(super) fn set_mark(&mut self, slot: SlotId, mark: u32) -> Result<(), Rule> {
+        let row = self.rows.get_mut(index(slot)).filter(|row| row.is_used()).ok_or(Rule::NoSuchRow)?;
+        row.mark = mark;
+        Ok(())
+    }
+
+    /// Notes that a job's pace may be another.
+    pub(super) fn touch(&mut self, job: JobId) {
+        if let Stale::These(jobs) = &mut self.stale {
+            jobs.push(job);
+        }
+    }
+
+    /// The jobs whose paces have to be looked at, each once; `None` for all. From now on there are none.
+    pub(super) fn take_stale(&mut self) -> Option<Vec<JobId>> {
+        match std::mem::replace(&mut self.stale, Stale::These(vec![])) {
+            Stale::All => None,
+            Stale::These(mut jobs) => {
+                jobs.sort_unstable();
+                jobs.dedup();
+                Some(jobs)
+            }
+        }
+    }
+}
+
+fn index(slot: SlotId) -> usize {
+    slot.0 as usize
+}

@@ -1,0 +1,258 @@
+//! Gang time-slicing: jobs share processors by turns, all processors of a job at once (Feitelson 1996).
+
+mod packing;
+
+mod residents;
+
+mod alternative;
+
+mod unification;
+
+pub use packing::{
+    BestFit, Booking, Buddy, BySize, BySlots, FirstFit, LeastLoaded, Migration, Packing, Place,
+};
+
+use miserly_core::{
+    Desk, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Reason, Slicing, SlotId, Span,
+    Time, Violation,
+};
+
+use self::residents::{Resident, Residents};
+use crate::backfill::{in_turn, sort_again, start_on, waiting};
+use crate::shared::{Order, QueueIndex, Waiting};
+
+/// The tally of the ledger ([`Ledger::tally`]) that counts how often rows were united at terminations: a row, or all of them by migration.
+pub const UNIFICATIONS: usize = 0;
+
+/// What a gang scheduler does besides packing.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// How time is sliced, and in how many rows at most.
+    pub slicing: Slicing,
+    /// At a termination the row of the job is united with another one, if they have no processor in common.
+    pub unify: bool,
+    /// Jobs run in further rows too, where their processors are free.
+    pub alternative: bool,
+    /// Who fits in no row keeps those behind it in the queue waiting.
+    pub strict: bool,
+    /// How long a job does not run that is moved to other processors.
+    pub migrate: Span,
+    /// The order of the queue of those that fit in no row.
+    pub order: Order,
+}
+
+/// Gang time-slicing over an Ousterhout matrix: each job has a place in one row, and the rows take turns.
+///
+/// A pass first unites rows, for each job that ended; then gives places to the waiting jobs, in the order of the queue; then lets jobs run
+/// in further rows, row by row and in the order of their arrival. A job that the packing puts in no row that is used opens the lowest that
+/// is not, unless that would be one row too many: then it waits. It waits too if there is not enough free of what it asks for besides processors,
+/// which all jobs hold in whatever row they are.
+///
+/// With n jobs in the matrix and s rows: what the packing takes for each job that comes or goes; O(n s) for running in further rows, and
+/// O(n) for the jobs' new paces, in each pass in which any came or went.
+///
+/// # Source
+/// Feitelson: Packing Schemes for Gang Scheduling, JSSPP 1996.
+#[derive(Debug)]
+pub struct Gang {
+    rules: Rules,
+    packing: Box<dyn Packing>,
+    queue: QueueIndex,
+    residents: Residents,
+    /// The rows of the jobs that ended since the last pass.
+    vacated: Vec<SlotId>,
+    /// Whether any job came or went since the last pass.
+    moved: bool,
+}
+
+impl Gang {
+    /// Gang time-slicing with this packing.
+    pub fn new(rules: Rules, packing: Box<dyn Packing>) -> Gang {
+        let (queue, residents) = (QueueIndex::new(), Residents::new());
+        Gang { rules, packing, queue, residents, vacated: vec![], moved: false }
+    }
+
+    /// Forgets the jobs whose ends are certain already, before they are told.
+    fn drop_released(&mut self, ledger: &Ledger) {
+        let packing = &mut self.packing;
+        self.residents.retain(|resident| {
+            let stays = residents::runs(ledger, resident.job);
+            if !stays {
+                packing.left(&resident.pes);
+            }
+            stays
+        });
+    }
+
+    /// Gives places to the waiting jobs.
+    fn serve_queue(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        sort_again(&mut self.queue, &self.rules.order, desk);
+        let mut passed = false;
+        for waiting in self.queue.iter().copied().collect::<Vec<_>>() {
+            if !self.start(desk, &waiting, passed)? {
+                if self.rules.strict {
+                    break;
+                }
+                passed = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a waiting job a place, if there is one; `passed`, if others in the queue before it wait on.
+    fn start(&mut self, desk: &mut Desk<'_>, waiting: &Waiting, passed: bool) -> Result<bool, Violation> {
+        if !has_rest(desk.ledger(), waiting.job) {
+            return Ok(false);
+        }
+        let Some((place, mark)) = self.find(desk, u64::from(waiting.procs))? else { return Ok(false) };
+        let reason = if passed { Reason::Backfilled } else { in_turn(desk, waiting.job) };
+        start_on(desk, waiting.job, placement(desk.ledger(), waiting.job, &place), reason)?;
+        if let Some(mark) = mark {
+            desk.mark_row(place.slot, mark)?;
+        }
+        self.queue.remove(&waiting.key);
+        self.packing.came(&place.pes);
+        self.residents.insert(Resident::of(desk.ledger(), waiting.job, place));
+        Ok(true)
+    }
+
+    /// A place for a job of this size, and what is to be noted of its row. The others make room for it, if the packing moves jobs.
+    fn find(&mut self, desk: &mut Desk<'_>, size: u64) -> Result<Option<(Place, Option<u32>)>, Violation> {
+        let Some(matrix) = desk.ledger().matrix() else { return Ok(None) };
+        if let Some(place) = self.packing.place(matrix, size) {
+            return Ok(Some((place, None)));
+        }
+        if let Some(mut places) = self.map_anew(desk.ledger(), Some(size)) {
+            let place = places.pop();
+            self.migrate(desk, places)?;
+            return Ok(place.map(|place| (place, None)));
+        }
+        let Some(slot) = matrix.unused().filter(|_| !self.packing.moves_jobs()) else { return Ok(None) };
+        let pes = self.packing.open(matrix, size);
+        Ok(pes.map(|pes| (Place { slot, pes }, self.packing.mark(matrix))))
+    }
+
+    /// Where all jobs go, and after them one more of that size; `None` if the packing does not move jobs, or there are not rows enough.
+    fn map_anew(&self, ledger: &Ledger, another: Option<u64>) -> Option<Vec<Place>> {
+        let sizes = self.residents.iter().map(|resident| resident.pes.count()).chain(another);
+        let matrix = ledger.matrix()?;
+        let places = self.packing.remap(matrix.all().count(), &sizes.collect::<Vec<_>>())?;
+        let fits = places.iter().all(|place| place.slot.0 < matrix.slicing().most_rows);
+        fits.then_some(places)
+    }
+
+    /// Moves the jobs there that are elsewhere.
+    fn migrate(&mut self, desk: &mut Desk<'_>, places: Vec<Place>) -> Result<(), Violation> {
+        let mut moves: Vec<(JobId, Placement)> = vec![];
+        for (resident, place) in self.residents.iter_mut().zip(places) {
+            if (resident.slot, &resident.pes) != (place.slot, &place.pes) {
+                moves.push((resident.job, placement(desk.ledger(), resident.job, &place)));
+                (resident.slot, resident.pes) = (place.slot, place.pes);
+            }
+        }
+        if moves.is_empty() { Ok(()) } else { desk.remap(&moves, self.rules.migrate) }
+    }
+
+    /// Makes the rows fewer, now that jobs have ended.
+    fn close_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let vacated = std::mem::take(&mut self.vacated);
+        if self.packing.moves_jobs() {
+            return self.map_together(desk, &vacated);
+        }
+        for slot in vacated {
+            if self.rules.unify && unification::unite(desk, &mut self.residents, slot)? {
+                desk.tally(UNIFICATIONS, 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the packing map all jobs anew. It unites rows if there are fewer then, and not because a row was left empty (§4.2, note 4).
+    fn map_together(&mut self, desk: &mut Desk<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
+        let Some(places) = self.map_anew(desk.ledger(), None) else { return Ok(()) };
+        let used = |desk: &Desk<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
+        let matrix = desk.ledger().matrix();
+        let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.row(*slot).is_some()));
+        let before = used(desk);
+        self.migrate(desk, places)?;
+        if left && used(desk) < before {
+            desk.tally(UNIFICATIONS, 1);
+        }
+        Ok(())
+    }
+}
+
+/// Whether there is enough free of what a job asks for besides processors.
+fn has_rest(ledger: &Ledger, job: JobId) -> bool {
+    let demand = ledger.machine().demand(ledger.request(job));
+    demand.without_cpus().fits_in(&ledger.free())
+}
+
+/// All that a job asks for, in that place.
+fn placement(ledger: &Ledger, job: JobId, place: &Place) -> Placement {
+    let demand = ledger.machine().demand(ledger.request(job));
+    Placement::on_pes(HostId(0), demand, place.pes.clone()).in_row(place.slot)
+}
+
+impl Policy for Gang {
+    fn name(&self) -> &'static str {
+        "gang"
+    }
+
+    fn slices_time(&self) -> Option<Slicing> {
+        Some(self.rules.slicing)
+    }
+
+    fn rebuild(&mut self, now: Time, ledger: &Ledger) {
+        self.queue.clear();
+        for job in ledger.waiting() {
+            self.queue.insert(waiting(&self.rules.order, now, job, ledger.entry(job)));
+        }
+        self.residents = Residents::in_ledger(ledger);
+        // Jobs keep processors that the machine has lost.
+        let ranges = self.residents.iter().filter_map(|resident| resident.pes.ranges().last());
+        let highest = ranges.map(|(_, high)| u64::from(*high) + 1).max().unwrap_or(0);
+        self.packing.reset(ledger.machine().capacity().cpus_count().max(highest));
+        self.residents.iter().for_each(|resident| self.packing.came(&resident.pes));
+        self.vacated.clear();
+        self.moved = false;
+    }
+
+    fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
+        match event {
+            Event::Submitted(job) => {
+                self.queue.insert(waiting(&self.rules.order, now, job, ledger.entry(job)));
+            }
+            Event::Ended(ended) => {
+                let entry = ledger.entry(ended.job);
+                self.vacated.extend(entry.placement().map(|placement| placement.slot));
+                if let Some(resident) = self.residents.remove(entry.admitted) {
+                    self.packing.left(&resident.pes);
+                }
+            }
+            Event::Changed(_) => self.rebuild(now, ledger),
+            Event::Overdue(_) | Event::Timer => return,
+            Event::Disturbed => {}
+        }
+        self.moved = true;
+    }
+
+    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        if !std::mem::take(&mut self.moved) {
+            return Ok(());
+        }
+        self.drop_released(desk.ledger());
+        self.close_up(desk)?;
+        self.serve_queue(desk)?;
+        if self.rules.alternative {
+            alternative::run(desk, &self.residents)?;
+        }
+        Ok(())
+    }
+}
+
+/// The processors of a job that runs, where it has its own place.
+fn own(ledger: &Ledger, job: JobId) -> Option<(SlotId, &PeSet)> {
+    let placement = ledger.get(job)?.placement()?;
+    Some((placement.slot, placement.pes()?))
+}

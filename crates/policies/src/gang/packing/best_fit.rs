@@ -1,0 +1,22 @@
+//! Best fit.
+
+use miserly_core::{Matrix, Row, SlotId};
+
+use super::{Packing, Place, with_room};
+
+/// The row with the least capacity that is enough, of equals the first; processors in serial order (§2.1). O(rows), and O(r) in the
+/// ranges of the row.
+#[derive(Clone, Copy, Debug)]
+pub struct BestFit;
+
+/// The row that fits a job of this size best.
+pub(super) fn best(matrix: &Matrix, size: u64) -> Option<(SlotId, &Row)> {
+    with_room(matrix, size).min_by_key(|(slot, row)| (row.open_count(), *slot))
+}
+
+impl Packing for BestFit {
+    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place> {
+        let (slot, row) = best(matrix, size)?;
+        Some(Place { slot, pes: row.open().clone().take_lowest(size)? })
+    }
+}

@@ -1,0 +1,72 @@
+//! From the left or from the right (§2.2): best fit, with processors from one end or the other.
+
+use miserly_core::{Matrix, PeSet};
+
+use super::best_fit::best;
+use super::{Packing, Place};
+
+/// Small jobs from the left, large ones from the right.
+#[derive(Clone, Copy, Debug)]
+pub struct BySize {
+    /// The largest of the small ones. The paper takes 8, of 128 processors.
+    pub threshold: u64,
+}
+
+/// Rows are filled from the left or from the right, as many from the one as from the other, if need be one more from the left.
+#[derive(Clone, Copy, Debug)]
+pub struct BySlots;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// The mark of a row that is filled from the right.
+const FROM_RIGHT: u32 = 1;
+
+fn take(mut from: PeSet, count: u64, side: Side) -> Option<PeSet> {
+    match side {
+        Side::Left => from.take_lowest(count),
+        Side::Right => from.take_highest(count),
+    }
+}
+
+impl BySize {
+    fn side(self, size: u64) -> Side {
+        if size <= self.threshold { Side::Left } else { Side::Right }
+    }
+}
+
+impl Packing for BySize {
+    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place> {
+        let (slot, row) = best(matrix, size)?;
+        Some(Place { slot, pes: take(row.open().clone(), size, self.side(size))? })
+    }
+
+    fn open(&self, matrix: &Matrix, size: u64) -> Option<PeSet> {
+        take(matrix.all().clone(), size, self.side(size))
+    }
+}
+
+/// The side from which the next row is filled that was not used before.
+fn next(matrix: &Matrix) -> Side {
+    let right = matrix.rows().filter(|(_, row)| row.mark() == FROM_RIGHT).count();
+    if matrix.used() - right <= right { Side::Left } else { Side::Right }
+}
+
+impl Packing for BySlots {
+    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place> {
+        let (slot, row) = best(matrix, size)?;
+        let from = if row.mark() == FROM_RIGHT { Side::Right } else { Side::Left };
+        Some(Place { slot, pes: take(row.open().clone(), size, from)? })
+    }
+
+    fn open(&self, matrix: &Matrix, size: u64) -> Option<PeSet> {
+        take(matrix.all().clone(), size, next(matrix))
+    }
+
+    fn mark(&self, matrix: &Matrix) -> Option<u32> {
+        (next(matrix) == Side::Right).then_some(FROM_RIGHT)
+    }
+}

@@ -1,0 +1,51 @@
+//! By the load on processors (§2.3): the jobs that use each of them.
+
+use miserly_core::{Matrix, PeSet};
+
+use super::loads::{Least, Loads};
+use super::{Packing, Place, with_room};
+
+/// The row in which the processors that a job would get are loaded least, of equals the first: the least loaded ones that are free
+/// there. O(g log g) for each row, in the stretches of equal load that are free there.
+#[derive(Clone, Debug)]
+pub struct LeastLoaded {
+    loads: Loads,
+    of: fn(&Least) -> u64,
+}
+
+impl LeastLoaded {
+    /// By the load on the most loaded of them (minimal maximum).
+    pub fn by_most() -> LeastLoaded {
+        LeastLoaded { loads: Loads::none(), of: |least| u64::from(least.most) }
+    }
+
+    /// By the mean load on them (minimal average): they are as many in every row, so the sums are in the same order.
+    pub fn by_mean() -> LeastLoaded {
+        LeastLoaded { loads: Loads::none(), of: |least| least.sum }
+    }
+}
+
+impl Packing for LeastLoaded {
+    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place> {
+        let places = with_room(matrix, size)
+            .filter_map(|(slot, row)| Some((slot, self.loads.least(row.open(), size)?)));
+        let (slot, least) = places.min_by_key(|(slot, least)| ((self.of)(least), *slot))?;
+        Some(Place { slot, pes: least.pes })
+    }
+
+    fn open(&self, matrix: &Matrix, size: u64) -> Option<PeSet> {
+        self.loads.least(matrix.all(), size).map(|least| least.pes)
+    }
+
+    fn reset(&mut self, _procs: u64) {
+        self.loads = Loads::none();
+    }
+
+    fn came(&mut self, pes: &PeSet) {
+        self.loads.add(pes);
+    }
+
+    fn left(&mut self, pes: &PeSet) {
+        self.loads.remove(pes);
+    }
+}

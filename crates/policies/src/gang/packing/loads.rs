@@ -1,0 +1,159 @@
+//! How many jobs use each processor.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use miserly_core::PeSet;
+
+/// The load on every processor, as stretches of equal load.
+///
+/// A job that comes or goes costs O(log g) for each of its ranges, and for each stretch within these, of g stretches: what it costs does not depend
+/// on the number of processors.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Loads {
+    /// Where a stretch begins, and its load; it ends where the next begins.
+    stretches: BTreeMap<u32, u32>,
+}
+
+/// Some processors of one load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stretch {
+    load: u32,
+    low: u32,
+    high: u32,
+}
+
+/// The least loaded of some processors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Least {
+    pub(super) pes: PeSet,
+    /// The load on the most loaded of them.
+    pub(super) most: u32,
+    /// The loads on all of them together.
+    pub(super) sum: u64,
+}
+
+impl Loads {
+    /// Nobody is there.
+    pub(super) fn none() -> Loads {
+        Loads { stretches: BTreeMap::from([(0, 0)]) }
+    }
+
+    pub(super) fn add(&mut self, pes: &PeSet) {
+        pes.ranges().iter().for_each(|&(low, high)| self.change(low, high, |load| load + 1));
+    }
+
+    pub(super) fn remove(&mut self, pes: &PeSet) {
+        pes.ranges().iter().for_each(|&(low, high)| self.change(low, high, |load| load.saturating_sub(1)));
+    }
+
+    fn change(&mut self, low: u32, high: u32, change: fn(u32) -> u32) {
+        let end = high.saturating_add(1);
+        self.cut(low);
+        self.cut(end);
+        self.stretches.range_mut(low..end).for_each(|(_, load)| *load = change(*load));
+        self.join(low);
+        self.join(end);
+    }
+
+    /// Has a stretch begin there.
+    fn cut(&mut self, at: u32) {
+        let load = self.load(at);
+        self.stretches.insert(at, load);
+    }
+
+    /// Has none begin there, if it goes on as before.
+    fn join(&mut self, at: u32) {
+        let before = self.stretches.range(..at).next_back().map(|(_, load)| *load);
+        if before == Some(self.load(at)) {
+            self.stretches.remove(&at);
+        }
+    }
+
+    fn load(&self, pe: u32) -> u32 {
+        self.stretches.range(..=pe).next_back().map_or(0, |(_, load)| *load)
+    }
+
+    /// The stretches of these processors, from the lowest on.
+    fn over(&self, pes: &PeSet) -> Vec<Stretch> {
+        let mut all = Vec::new();
+        for &(from, high) in pes.ranges() {
+            let mut low = from;
+            let mut load = self.load(low);
+            let within = (Bound::Excluded(from), Bound::Included(high));
+            for (&at, &next) in self.stretches.range(within) {
+                all.push(Stretch { load, low, high: at - 1 });
+                (low, load) = (at, next);
+            }
+            all.push(Stretch { load, low, high });
+        }
+        all
+    }
+
+    /// The `count` least loaded of these, of equals the lowest; `None` if there are fewer. O(g log g) in the stretches among them.
+    pub(super) fn least(&self, pes: &PeSet, count: u64) -> Option<Least> {
+        let mut stretches = self.over(pes);
+        // Of one load they stay in order.
+        stretches.sort_by_key(|stretch| stretch.load);
+        let (mut ranges, mut left, mut most, mut sum) = (Vec::new(), count, 0, 0);
+        for Stretch { load, low, high } in stretches {
+            if left == 0 {
+                break;
+            }
+            let taken = left.min(u64::from(high - low) + 1);
+            // At most the length of a range of `u32`s.
+            ranges.push((low, low + u32::try_from(taken - 1).ok()?));
+            (left, most, sum) = (left - taken, load, sum + taken * u64::from(load));
+        }
+        (left == 0).then(|| Least { pes: PeSet::of_ranges(&ranges), most, sum })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use miserly_core::draw;
+
+    #[test]
+    fn as_one_count_for_each_processor() {
+        const PROCS: u32 = 24;
+        let mut loads = Loads::none();
+        let mut counts = [0u32; PROCS as usize];
+        let mut jobs: Vec<PeSet> = vec![];
+        for nth in 0..3000 {
+            let below = |which, limit: u32| u32::try_from(draw(5, nth, which) % u64::from(limit)).unwrap();
+            let of = |first: u64| {
+                let low = below(first, PROCS);
+                (low, (low + below(first + 1, 6)).min(PROCS - 1))
+            };
+            let some = PeSet::of_ranges(&[of(0), of(2)]);
+            if jobs.len() > 6 {
+                let gone = jobs.swap_remove(below(4, 6) as usize);
+                loads.remove(&gone);
+                each(&gone).for_each(|pe| counts[pe as usize] -= 1);
+            } else {
+                loads.add(&some);
+                each(&some).for_each(|pe| counts[pe as usize] += 1);
+                jobs.push(some.clone());
+            }
+            let size = 1 + u64::from(below(5, 6));
+            let mut naive: Vec<(u32, u32)> = each(&some).map(|pe| (counts[pe as usize], pe)).collect();
+            naive.sort_unstable();
+            let least = loads.least(&some, size);
+            assert_eq!(least.is_some(), some.count() >= size);
+            if let Some(least) = least {
+                let chosen = &naive[..usize::try_from(size).unwrap()];
+                let mut pes: Vec<u32> = chosen.iter().map(|(_, pe)| *pe).collect();
+                pes.sort_unstable();
+                assert_eq!(each(&least.pes).collect::<Vec<_>>(), pes);
+                assert_eq!(least.most, chosen.last().unwrap().0);
+                assert_eq!(least.sum, chosen.iter().map(|(load, _)| u64::from(*load)).sum::<u64>());
+            }
+            assert!(loads.stretches.values().zip(loads.stretches.values().skip(1)).all(|(a, b)| a != b));
+        }
+    }
+
+    fn each(pes: &PeSet) -> impl Iterator<Item = u32> + '_ {
+        pes.ranges().iter().flat_map(|&(low, high)| low..=high)
+    }
+}

@@ -1,0 +1,67 @@
+//! Migration (§2.5): all jobs are mapped anew whenever one comes or goes.
+
+use std::cmp::Reverse;
+
+use miserly_core::{Matrix, PeSet, SlotId};
+
+use super::{Packing, Place};
+
+/// First fit decreasing: the largest job first, of equals the one that came first, each to the first row with capacity enough; processors
+/// in serial order. Optimal if all sizes divide each other. O(n log n), and O(n rows).
+#[derive(Clone, Copy, Debug)]
+pub struct Migration;
+
+impl Packing for Migration {
+    fn place(&self, _matrix: &Matrix, _size: u64) -> Option<Place> {
+        None
+    }
+
+    fn moves_jobs(&self) -> bool {
+        true
+    }
+
+    fn remap(&self, procs: u64, sizes: &[u64]) -> Option<Vec<Place>> {
+        // One that is wider than what the machine still has stays where it is, and so do the others.
+        if sizes.iter().any(|size| *size > procs) {
+            return None;
+        }
+        let mut order: Vec<usize> = (0..sizes.len()).collect();
+        order.sort_by_key(|&at| Reverse(sizes[at]));
+        let mut filled: Vec<u64> = vec![];
+        let nowhere = Place { slot: SlotId(0), pes: PeSet::empty() };
+        let mut places = vec![nowhere; sizes.len()];
+        for at in order {
+            let size = sizes[at];
+            let row = filled.iter().position(|filled| procs - filled >= size).unwrap_or(filled.len());
+            if row == filled.len() {
+                filled.push(0);
+            }
+            let pes = PeSet::block(u32::try_from(filled[row]).ok()?, u32::try_from(size).ok()?);
+            filled[row] += size;
+            places[at] = Place { slot: SlotId(u32::try_from(row).ok()?), pes };
+        }
+        Some(places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(procs: u64, sizes: &[u64], expected: Option<&[&str]>) {
+        let shown = |places: Vec<Place>| -> Vec<String> {
+            places.iter().map(|place| format!("{}: {}", place.slot.0, place.pes)).collect()
+        };
+        let places = Migration.remap(procs, sizes).map(shown);
+        let expected = expected.map(|all| all.iter().map(ToString::to_string).collect());
+        assert_eq!(places, expected, "{sizes:?} on {procs}");
+    }
+
+    #[test]
+    fn the_largest_first_and_then_who_came_first() {
+        check(8, &[], Some(&[]));
+        check(8, &[3, 5, 3, 5], Some(&["0: 5-7", "0: 0-4", "1: 5-7", "1: 0-4"]));
+        check(8, &[1, 8, 2, 4], Some(&["1: 6", "0: 0-7", "1: 4-5", "1: 0-3"]));
+        check(8, &[1, 9], None);
+    }
+}

@@ -1,0 +1,30 @@
+//! Slot unification (§2): two rows that have no processor in common become one.
+
+use miserly_core::{Desk, JobId, Ledger, Placement, SlotId, Span, Violation};
+
+use super::residents::Residents;
+
+/// Unites a row that a job has left with the lowest one of which it uses no processor, under the lower of their numbers. Says
+/// whether there is such a row.
+pub(super) fn unite(desk: &mut Desk<'_>, residents: &mut Residents, slot: SlotId) -> Result<bool, Violation> {
+    let Some(other) = disjoint(desk.ledger(), slot) else { return Ok(false) };
+    let (kept, gone) = (slot.min(other), slot.max(other));
+    let mut moves: Vec<(JobId, Placement)> = vec![];
+    for resident in residents.iter_mut().filter(|resident| resident.slot == gone) {
+        let placement = desk.ledger().entry(resident.job).placement().cloned();
+        moves.extend(placement.map(|placement| (resident.job, placement.in_row(kept))));
+        resident.slot = kept;
+    }
+    // Their processors stay the same, so it costs nothing.
+    desk.remap(&moves, Span::ZERO)?;
+    Ok(true)
+}
+
+/// The lowest row whose jobs have no processor in common with this one's, if it is used.
+fn disjoint(ledger: &Ledger, slot: SlotId) -> Option<SlotId> {
+    let matrix = ledger.matrix()?;
+    let mut busy = matrix.all().clone();
+    busy.remove_all(matrix.row(slot)?.open());
+    let mut others = matrix.rows().filter(|(other, _)| *other != slot);
+    others.find(|(_, row)| row.open().contains_all(&busy)).map(|(other, _)| other)
+}

@@ -1,0 +1,34 @@
+//! Gang time-slicing: against a naive version, by its rules, and in the small cases of its paper.
+
+use miserly_core::{Instants, Ledger, Machine, Time};
+use miserly_policies::Chosen;
+use miserly_sim::{Finished, Simulation};
+use miserly_workload::Job;
+
+use crate::support::{SEED, Schedule, in_order};
+
+mod against_oracle;
+mod by_the_rules;
+mod matrix;
+mod refused;
+mod settings;
+
+/// Plays the jobs; `after` sees the ledger after each round.
+fn play(
+    machine: &Machine,
+    jobs: &[Job],
+    policy: &str,
+    instants: Instants,
+    mut after: impl FnMut(Time, &Ledger),
+) -> Vec<Finished> {
+    let policy = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let mut simulation = Simulation::new(machine.clone(), policy, instants);
+    let mut schedule = Schedule::default();
+    let mut source = in_order(jobs).peekable();
+    while let Some(now) = simulation.step(&mut source, &mut [&mut schedule]).unwrap() {
+        after(now, simulation.system().queues()[0].ledger());
+    }
+    assert_eq!(schedule.0.len(), jobs.len(), "nobody waits for ever");
+    schedule.0.sort_by_key(|job| job.request.number);
+    schedule.0
+}
