@@ -5,16 +5,17 @@ use serde_json::{Value, json};
 
 use crate::support::Lab;
 
-/// A job as the daemon writes it down; `over` is how it ended.
+/// A job as the daemon writes it down; `over` is how it ended. The second one was suspended for four seconds.
 fn row(number: i64, submitted: &str, cpus: u64, over: Option<&Value>) -> Row {
     let mut stands = json!({ "stands": if over.is_some() { "over" } else { "in" } });
     if let (Some(Value::Object(over)), Some(fields)) = (over.cloned(), stands.as_object_mut()) {
         fields.extend(over);
     }
     let submitted = submitted.parse::<jiff::Timestamp>().expect("an instant").as_microsecond();
+    let away = if number == 2 { 4_000_000 } else { 0 };
     let body = json!({
         "number": number, "uid": 1000, "name": "a\nb", "queue": "batch", "submitted": submitted, "time": 90_500_000,
-        "memory": 3000, "stands": stands, "attempts": 1, "submission": { "cpus": cpus, "command": ["a"] },
+        "memory": 3000, "stands": stands, "attempts": 1, "away": away, "submission": { "cpus": cpus, "command": ["a"] },
     });
     let ended = over.is_some();
     Row { number, ended, uid: 1000, queue: "batch".into(), array: None, body: body.to_string() }
@@ -47,7 +48,7 @@ fn ones_own_past_can_be_simulated_beside_the_daemon() {
     let jobs: Vec<&str> = log.lines().filter(|line| !line.starts_with(';')).collect();
     let expect = [
         "1 0 0 20 4 -1 -1 4 91 750 1 1000 -1 1 1 -1 -1 -1",
-        "2 1 19 30 4 -1 -1 4 91 750 0 1000 -1 1 1 -1 -1 -1",
+        "2 1 19 26 4 -1 -1 4 91 750 0 1000 -1 1 1 -1 -1 -1",
         "3 2 28 0 -1 -1 -1 2 91 1500 5 1000 -1 1 1 -1 -1 -1",
         "4 3 37 0 -1 -1 -1 1 91 3000 0 1000 -1 1 1 -1 -1 -1",
     ];
@@ -68,7 +69,11 @@ fn as_a_table() {
     assert_eq!(lines[1], "1,,,\"a");
     assert_eq!(
         lines[2],
-        "b\",1000,batch,4,3000,90.5,1772359200.5,1772359200.5,1772359220.5,0.0,20.0,1,done,0"
+        "b\",1000,batch,4,3000,90.5,1772359200.5,1772359200.5,1772359220.5,0.0,20.0,0.0,1,done,0"
+    );
+    assert!(
+        table.contains(",26.0,4.0,1,done,1\n"),
+        "what a job ran, and for how long it was suspended:\n{table}"
     );
     assert_eq!(table.matches("killed: user,").count(), 1);
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Output;
 
+use miserly_live::history;
 use miserly_live::model::{Exit, JobView, Phase, Submission};
 use rustix::process::Pid;
 
@@ -227,6 +228,10 @@ fn a_long_job_is_suspended_for_a_short_one_and_comes_back_to_its_processors() {
     assert_eq!((exit_of(&ended), ended.attempts), (Exit::Code(7), 1));
     let seen = seen_on(&daemon);
     assert!(seen.len() == 2 && seen[0] == seen[1], "{seen:?}");
+    let past = history::past(&daemon.state()).expect("a history");
+    let away = |number| past.iter().find(|job| job.number == number).map(|job| job.away);
+    assert!(away(long) > Some(0), "its time of suspension is not its runtime: {past:?}");
+    assert_eq!((away(first), away(short)), (Some(0), Some(0)), "{past:?}");
 }
 
 #[test]

@@ -35,6 +35,9 @@ pub struct Past {
     pub started: Option<i64>,
     /// When it was over, microseconds since 1970.
     pub ended: i64,
+    /// For how long of the time between these two it did not run, being suspended, microseconds; what it ran on fewer processors than it
+    /// asked for counts as the time that it would have taken on all of them.
+    pub away: i64,
     /// How often it was started.
     pub attempts: u32,
     /// How it ended.
@@ -52,6 +55,13 @@ pub enum Outcome {
     Failed,
     /// Nobody knows how.
     Lost,
+}
+
+impl Past {
+    /// For how long it ran, microseconds; none if it never started, or nobody knows.
+    pub fn runtime(&self) -> Option<i64> {
+        self.started.map(|started| (self.ended - started - self.away).max(0))
+    }
 }
 
 impl Outcome {
@@ -111,6 +121,8 @@ struct Told {
     memory: u64,
     submitted: i64,
     stands: Stands,
+    #[serde(default)]
+    away: i64,
     #[serde(default)]
     attempts: u32,
     submission: Asked,
@@ -175,6 +187,7 @@ impl Told {
             submitted: self.submitted,
             started: started.map(Timestamp::as_microsecond),
             ended: ended.as_microsecond(),
+            away: self.away,
             attempts: self.attempts,
             outcome,
         })

@@ -1,6 +1,6 @@
 //! The ends of processes, and what they mean for the jobs.
 
-use miserly_core::{EndHow, Ended, Round, Span, State, Time};
+use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
 
 use super::{Action, Attempt, Ending, Engine, Hands, Outcome, Record, Stands};
 use crate::clock::Now;
@@ -58,6 +58,7 @@ impl<H: Hands> Engine<H> {
             }
             (_, outcome) => {
                 let phase = record.last_phase(now, outcome);
+                self.note_away(number, outcome.at().unwrap_or(at));
                 self.leave(number, outcome, round);
                 self.finish(number, phase);
             }
@@ -86,6 +87,16 @@ impl<H: Hands> Engine<H> {
         let Some(run) = record.run.take() else { return };
         let end = if run.critical { end } else { None };
         self.launch(number, run.cpus, end);
+    }
+
+    /// How long it did not run since it started, as of its end: what is missing of the work that it could have done.
+    fn note_away(&mut self, number: i64, at: Time) {
+        let Some(job) = self.handles.get(&number) else { return };
+        let Some(entry) = self.system.ledger_of(*job).and_then(|ledger| ledger.get(*job)) else { return };
+        let ran = span_of_work(entry.done(at) + entry.filled(at), entry.request.procs());
+        let Some(record) = self.records.get_mut(&number) else { return };
+        let Some(started) = record.started else { return };
+        record.away = (at - Time::from_ticks(started) - ran).max(Span::ZERO).ticks();
     }
 
     /// It leaves the system.

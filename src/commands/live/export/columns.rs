@@ -6,7 +6,7 @@ use miserly_live::model::Exit;
 use serde_json::Value;
 
 /// The columns: times in seconds since 1970, lengths of time in seconds, memory in kilobytes.
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 18] = [
     "job",
     "array",
     "index",
@@ -21,6 +21,7 @@ const COLUMNS: [&str; 17] = [
     "ended",
     "wait",
     "runtime",
+    "suspended",
     "attempts",
     "outcome",
     "exit",
@@ -32,7 +33,6 @@ pub(super) fn table(jobs: &[Past]) -> Table {
 }
 
 fn row(job: &Past) -> Vec<Option<Value>> {
-    let runtime = job.started.map(|started| seconds(job.ended - started));
     vec![
         Some(job.number.into()),
         job.array.map(|(first, _)| first.into()),
@@ -47,7 +47,8 @@ fn row(job: &Past) -> Vec<Option<Value>> {
         job.started.map(seconds),
         Some(seconds(job.ended)),
         Some(seconds(job.started.unwrap_or(job.ended) - job.submitted)),
-        runtime,
+        job.runtime().map(seconds),
+        job.started.map(|_| seconds(job.away)),
         Some(job.attempts.into()),
         Some(job.outcome.as_str().into()),
         exit(job.outcome).map(Value::from),

@@ -47,7 +47,7 @@ fn record(job: &Past, start: i64, queue: i64, name: i64) -> Record {
     record.set(Field::Job, job.number);
     record.set(Field::Submit, submit - start);
     record.set(Field::Wait, (job.started.unwrap_or(job.ended).div_euclid(SECOND) - submit).max(0));
-    record.set(Field::Runtime, job.started.map_or(0, |started| up(job.ended - started)));
+    record.set(Field::Runtime, job.runtime().map_or(0, up));
     if job.started.is_some() {
         record.set(Field::Allocated, whole(job.cpus));
     }
