@@ -7,4 +7,4 @@ mod selective;
 mod victims;
 
 pub use immediate::{Immediate, Service};
-pub use selective::{CATEGORIES, Criterion, Limits, Moving, Place, Selective, Slices, Suspension, Transfer};
+pub use selective::{Criterion, Limits, Moving, Place, Selective, Slices, Suspension, Transfer};

@@ -28,7 +28,7 @@ use miserly_core::{Reason, Refusal, Request, Span, Time};
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval};
 pub use distribution::{Distribution, Summary};
 pub use early::Early;
-pub use groups::{Category, Group, GroupKey, Grouping, GroupingError, Groups, Quality};
+pub use groups::{Group, GroupKey, Grouping, GroupingError, Groups, Quality};
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
 pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};

@@ -1,17 +1,8 @@
 //! The limits of tunable selective suspension: what has become of jobs of each category.
 
-use miserly_core::{Desk, Entry, Ledger, Span, Time};
+use miserly_core::{Category, Desk, Entry, Ledger, Span, Time};
 
 use super::rank::{Rank, estimate, ran, ticks};
-
-/// How many categories there are: four lengths by four widths.
-pub const CATEGORIES: usize = 16;
-
-/// The longest very short, short and medium jobs, ticks.
-const LENGTHS: [i64; 3] = [600_000_000, 3_600_000_000, 28_800_000_000];
-
-/// The widest sequential, narrow and wide jobs.
-const WIDTHS: [u64; 3] = [1, 8, 32];
 
 /// From when on a job cannot be suspended any more: when its xfactor is more than so many times the mean slowdown of its category.
 ///
@@ -21,7 +12,7 @@ pub struct Limits {
     /// How many times, in millionths.
     pub factor: u64,
     /// The mean slowdown of each category, by length and then by width, in millionths; learned from the jobs that end, if not given.
-    pub means: Option<[u64; CATEGORIES]>,
+    pub means: Option<[u64; Category::COUNT]>,
 }
 
 impl Limits {
@@ -54,11 +45,9 @@ impl Lessons {
     }
 }
 
-/// Its place by length and then by width.
+/// Its place among the categories.
 fn category(entry: &Entry) -> usize {
-    let length = LENGTHS.iter().take_while(|most| estimate(entry).ticks() > **most).count();
-    let width = WIDTHS.iter().take_while(|most| entry.request.procs() > **most).count();
-    4 * length + width
+    Category::of(estimate(entry), entry.request.procs()).index()
 }
 
 /// What the slides measure: (wait + max(runtime, 10 s)) / max(runtime, 10 s), in millionths.

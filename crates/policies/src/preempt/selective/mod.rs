@@ -24,7 +24,7 @@ use self::blockers::Blockers;
 use self::crowd::Crowd;
 use self::floor::Floor;
 use self::limits::Lessons;
-pub use self::limits::{CATEGORIES, Limits};
+pub use self::limits::Limits;
 pub use self::place::Place;
 pub use self::rank::Criterion;
 use self::rank::Rank;

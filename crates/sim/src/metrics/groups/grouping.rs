@@ -4,10 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use miserly_core::lsf::Class;
-use miserly_core::{Kind, Request, Span};
+use miserly_core::{Category, Kind, Request, Span};
 use miserly_workload::swf::Status;
 
-use super::categories::Category;
 use super::quality::Quality;
 use crate::finished::Finished;
 

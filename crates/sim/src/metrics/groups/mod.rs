@@ -2,13 +2,10 @@
 
 mod grouping;
 
-mod categories;
-
 mod quality;
 
 use std::collections::BTreeMap;
 
-pub use categories::Category;
 pub use grouping::{GroupKey, Grouping, GroupingError};
 pub use quality::Quality;
 

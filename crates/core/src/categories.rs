@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use miserly_core::Span;
+use crate::Span;
 
 /// One of the sixteen categories: a range of actual runtimes and a range of widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,9 +25,17 @@ const LENGTHS: [Class; 4] =
 const WIDTHS: [Class; 4] = [("1p", 1), ("2-8p", 8), ("9-32p", 32), (">32p", u64::MAX)];
 
 impl Category {
-    /// The category of a job that ran so long on so many processors. A runtime of just 10 minutes is a very short one.
+    /// The category of a job that ran so long, or asked for so long, on so many processors. A runtime of just 10 minutes is a very short one.
     pub fn of(run: Span, procs: u64) -> Category {
         Category { length: place(&LENGTHS, run.ticks().unsigned_abs()), width: place(&WIDTHS, procs) }
+    }
+
+    /// How many there are.
+    pub const COUNT: usize = LENGTHS.len() * WIDTHS.len();
+
+    /// Its place among all of them.
+    pub const fn index(self) -> usize {
+        self.length * WIDTHS.len() + self.width
     }
 
     /// All of them: by length, then by width.
@@ -65,6 +73,7 @@ mod tests {
     #[test]
     fn sixteen_in_their_order() {
         let all: Vec<Category> = Category::all().collect();
-        assert!(all.len() == 16 && all.is_sorted(), "{all:?}");
+        assert!(all.len() == Category::COUNT && all.is_sorted(), "{all:?}");
+        assert!(all.iter().map(|category| category.index()).eq(0..16));
     }
 }
