@@ -111,14 +111,18 @@ impl MatrixWatch {
             Some(held) if held.place.own == seen.own && held.place.pes == *seen.pes => held.round = round,
             _ => come.push(seen.place()),
         });
-        let gone: Vec<Held> =
-            self.held.extract_if(.., |_, held| held.round < round).map(|(_, held)| held).collect();
-        if now > self.from && self.left.len() + gone.len() + self.held.len() + come.len() > self.most {
-            gone.into_iter().for_each(|held| self.leave(held, now));
+        let gone: Vec<(u64, SlotId)> =
+            self.held.iter().filter(|(_, held)| held.round < round).map(|(key, _)| *key).collect();
+        let many = self.left.len() + self.held.len() + come.len() > self.most;
+        if now > self.from && many {
             self.cut = true;
             return self.stop(now);
         }
-        gone.into_iter().for_each(|held| self.leave(held, now));
+        for key in gone {
+            if let Some(held) = self.held.remove(&key) {
+                self.leave(held, now);
+            }
+        }
         for place in come {
             self.held.insert((place.admission, place.slot), Held { place, since: now, round });
         }
