@@ -25,34 +25,6 @@ pub struct SlotPlace {
     pub own: bool,
 }
 
-/// The places in a matrix at an instant, by slot and then by processor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MatrixAt {
-    /// The processors of the machine.
-    pub procs: u64,
-    /// The places.
-    pub places: Vec<SlotPlace>,
-}
-
-impl MatrixAt {
-    /// The matrix of the first queue whose policy has one, as it stands; `None` if none has.
-    pub fn of(queues: &[Driver]) -> Option<MatrixAt> {
-        let (ledger, matrix) = sliced(queues)?;
-        let mut places = Vec::new();
-        each_place(ledger, |seen| places.push(seen.place()));
-        places.sort_by_key(|place| (place.slot, place.pes.ranges().first().copied()));
-        Some(MatrixAt { procs: matrix.all().count(), places })
-    }
-
-    /// The slots that are used, ascending: those in which some job has its own place. They take turns.
-    pub fn used(&self) -> Vec<SlotId> {
-        let mut used: Vec<_> = self.places.iter().filter(|place| place.own).map(|place| place.slot).collect();
-        used.sort_unstable();
-        used.dedup();
-        used
-    }
-}
-
 /// The first queue that slices time.
 fn sliced(queues: &[Driver]) -> Option<(&Ledger, &Matrix)> {
     queues.iter().map(Driver::ledger).find_map(|ledger| Some((ledger, ledger.matrix()?)))

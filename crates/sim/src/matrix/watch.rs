@@ -76,6 +76,11 @@ impl MatrixWatch {
         }
     }
 
+    /// Whether the record has ended, so that nothing that follows matters to it.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
     /// What was recorded; `None` if no policy slices time.
     pub fn record(mut self) -> Option<MatrixRecord> {
         self.stop(self.to);
