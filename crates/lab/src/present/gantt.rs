@@ -46,7 +46,8 @@ pub(super) fn told(select: &Selector, results: &Results) -> Option<String> {
 }
 
 /// How a matrix is laid out.
-const SLOTS: &str = "Jobs share processors by turns. Each slot has all processors, and a job is drawn in every slot in which it runs.";
+const SLOTS: &str = "Jobs share processors by turns. Each slot has all processors, and a job is drawn in every slot in which it runs: its own, and \
+                     others where nobody else needs its processors.";
 
 /// The names of the hosts, as they lie above each other; none of a machine of one.
 fn hosts_told(select: &Selector, results: &Results) -> Option<String> {

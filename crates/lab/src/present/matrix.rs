@@ -18,6 +18,8 @@ pub(super) fn body(
     results: &Results,
 ) -> Result<Option<Drawn>, String> {
     let none = "no matrix was recorded: add gantt = [from, to] to the record of runs under gang";
+    // That one run is meant: else it is that which is to be said.
+    part(results, select, "settings.procs")?;
     let Some(recorded) = part(results, select, "matrix").map_err(|_| none)? else { return Ok(None) };
     let matrix = Recorded::of(recorded).ok_or(none)?;
     let Recorded { procs, from, to, jobs, places } = matrix;
@@ -58,7 +60,7 @@ pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
 
 /// What the places of jobs are called.
 const OWN: &str = "a job's own slot";
-const OTHER: &str = "another slot, where nobody else needs its processors";
+const OTHER: &str = "another slot";
 
 /// Which place of its job each is, and of how many.
 struct Stays {

@@ -76,8 +76,6 @@ impl MatrixDoc {
     fn push_list(&self, text: &mut String) {
         let head = ["", "job", "procs", "submit", "since", "slot", "also in", "runs", "processors"];
         let row = |(job, letter): (&JobDoc, char)| {
-            let also: Vec<String> = job.also_in.iter().map(u32::to_string).collect();
-            let pes: Vec<String> = job.pes.iter().map(|&(low, high)| range(low, high)).collect();
             [
                 letter.to_ascii_uppercase().to_string(),
                 job.job.to_string(),
@@ -85,9 +83,9 @@ impl MatrixDoc {
                 seconds(job.submit),
                 seconds(job.since),
                 job.slot.to_string(),
-                if also.is_empty() { "-".into() } else { also.join(",") },
+                if job.also_in.is_empty() { "-".into() } else { ranges(&together(&job.also_in)) },
                 format!("{}/{}", 1 + job.also_in.len(), self.slots.len()),
-                pes.join(","),
+                ranges(&job.pes),
             ]
         };
         let mut rows = vec![head.map(str::to_owned)];
@@ -130,8 +128,22 @@ fn seconds(secs: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn range(low: u32, high: u32) -> String {
-    if low == high { low.to_string() } else { format!("{low}-{high}") }
+/// Ascending numbers as ranges of those that follow each other.
+fn together(numbers: &[u32]) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    ranges
+}
+
+fn ranges(ranges: &[(u32, u32)]) -> String {
+    let range =
+        |&(low, high): &(u32, u32)| if low == high { low.to_string() } else { format!("{low}-{high}") };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
 }
 
 fn push_line(text: &mut String, line: &str) {
@@ -164,6 +176,11 @@ mod tests {
         assert_eq!(matrix.line(3, 3), "aa..................");
         assert!(matrix.text(Some(26)).starts_with("gang at 5"), "{}", matrix.text(Some(26)));
         assert!(matrix.text(Some(26)).contains("60 processors; a column is 3 of them\n"));
+    }
+
+    #[test]
+    fn slots_that_follow_each_other_are_ranges() {
+        assert_eq!(ranges(&together(&[0, 2, 3, 4, 7, 9, 10])), "0,2-4,7,9-10");
     }
 
     #[test]
