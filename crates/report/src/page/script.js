@@ -361,7 +361,7 @@
     const move = (event) => {
       picture.show(event);
       slider.value = picture.event;
-      slider.setAttribute('aria-valuetext', said.textContent);
+      slider.setAttribute('aria-valuetext', picture.instant.textContent);
     };
     said.setAttribute('role', 'status');
     slider.addEventListener('input', () => move(Number(slider.value)));
