@@ -406,12 +406,15 @@
   for (const figure of document.querySelectorAll('figure[data-chart]')) {
     const svg = figure.querySelector('svg');
     const tools = element('div', '', { class: 'tools' });
+    const said = figure.querySelector('.said');
     const data = charts[figure.dataset.chart];
     if (data && data.kind === 'gantt') gantt(svg, data, tools);
-    else if (data && data.kind === 'matrix') matrix(svg, data, tools, figure.querySelector('.said'));
+    else if (data && data.kind === 'matrix') matrix(svg, data, tools, said);
     else if (data) points(svg, data);
     else titles(svg);
     tools.append(button('SVG', 'Save this chart as an SVG file', () => save(figure, svg)));
-    figure.append(tools);
+    // What changes in length with every event must not move what leads to them.
+    if (said) said.before(tools);
+    else figure.append(tools);
   }
 })();
