@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Tell the story of one job: submitted, reserved, passed, started, and why
     Explain(ExplainArgs),
+    /// Draw the slots in which jobs take turns on processors, at an instant of a run
+    Matrix(MatrixArgs),
     /// List the policies and the orders by formula, or show one
     Policies(PoliciesArgs),
     /// Look at, check, generate and import job logs
@@ -273,6 +275,27 @@ pub(crate) struct ExplainArgs {
     pub(crate) job: i64,
 
     /// The policy, such as easy or 'easy(backfill=shortest)'
+    #[arg(long, short, value_name = "POLICY")]
+    pub(crate) policy: Chosen,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MatrixArgs {
+    /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
+    pub(crate) trace: PathBuf,
+
+    /// The instant, in the log's seconds or as 90m, 12h, 7d, 2w; all that happens at it has happened
+    #[arg(value_name = "TIME", value_parser = seconds)]
+    pub(crate) time: i64,
+
+    /// A policy that shares processors by turns, such as 'gang(packing=best-fit)'
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: Chosen,
 

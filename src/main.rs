@@ -49,6 +49,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Simulate(args) => commands::simulate::run(args)?,
         Command::Compare(args) => commands::compare::run(args)?,
         Command::Explain(args) => commands::explain::run(args)?,
+        Command::Matrix(args) => commands::matrix::run(args)?,
         Command::Policies(args) => commands::policies::run(args)?,
         Command::Workload(args) => return commands::workload::run(args),
         Command::Experiment(args) => commands::experiment::run(args)?,

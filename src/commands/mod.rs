@@ -6,6 +6,8 @@ pub(crate) mod compare;
 
 pub(crate) mod explain;
 
+pub(crate) mod matrix;
+
 pub(crate) mod policies;
 
 pub(crate) mod workload;

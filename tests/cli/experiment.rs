@@ -444,6 +444,38 @@ fn pages_of_runs_are_files_of_their_own() {
 }
 
 #[test]
+fn pages_of_gang_runs_have_the_matrix() {
+    let lab = Lab::new();
+    lab.stdout("workload generate --jobs 300 -o made.swf");
+    lab.stdout("compare made.swf -p gang -p easy --report page.html");
+    let page = lab.read("page.html");
+    assert_eq!(page.matches("id=\"chart-made-swf-slots-by-processors-gang\"").count(), 1);
+    assert_eq!(page.matches("id=\"chart-made-swf-slots-by-processors").count(), 1, "easy has none");
+    assert_eq!(page.matches("id=\"chart-made-swf-jobs-on-processors").count(), 2);
+    assert_eq!(page.matches("Each slot has all processors").count(), 1);
+    assert!(!page.contains("The record ends before the window does"));
+}
+
+#[test]
+fn an_experiment_draws_the_matrix_of_gang_and_of_nobody_else() {
+    let matrix = |policy: &str| {
+        let chart = "title = \"Jobs\"\nkind = \"gantt\"\nvalue = \"gantt\"";
+        let instead = "title = \"Slots\"\nkind = \"matrix\"\nvalue = \"matrix\"";
+        SMALL.replace(chart, instead).replace("BF = \"easy\"", &format!("BF = \"{policy}\""))
+    };
+    let lab = Lab::new();
+    lab.write("small.toml", matrix("gang(packing=first-fit)"));
+    let run = lab.run("experiment run small.toml -o results");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let page = lab.read("results/report.html");
+    assert!(page.contains("id=\"chart-slots\"") && page.contains("class=\"said\""));
+    lab.write("small.toml", matrix("easy"));
+    let run = lab.run("experiment run small.toml -o other");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("no matrix was recorded: add gantt = [from, to]"), "{}", run.stderr);
+}
+
+#[test]
 fn the_example_of_the_docs_runs() {
     let docs = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/experiments.md"))
         .expect("the docs");

@@ -1,10 +1,11 @@
 //! What is kept of a run: its document, and the jobs of a window of time.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use miserly_core::{PeSet, Request, Span, Time};
 use miserly_report::Outcome;
-use miserly_sim::{Finished, Observer, Stay};
+use miserly_sim::{Finished, MatrixRecord, MatrixWatch, Observer, PlaceHeld, Stay};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -18,6 +19,9 @@ pub(crate) struct Kept<'a> {
     pub(crate) gantt_window: Option<[i64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gantt: Option<Vec<GanttRow>>,
+    /// The matrix in that window, where the policy slices time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) matrix: Option<MatrixRows>,
     /// Runtime and wait, in seconds, of the jobs that waited longest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) longest_waits: Option<Vec<(f64, f64)>>,
@@ -50,6 +54,71 @@ struct StayRow {
     worked: Option<[f64; 2]>,
 }
 
+/// So many places of jobs in a matrix are kept at most; the record ends where there would be more.
+pub(crate) const PLACES: usize = 10_000;
+
+/// A matrix over the window of a Gantt chart. Times in the log's seconds.
+#[derive(Serialize)]
+pub(crate) struct MatrixRows {
+    procs: u64,
+    from: f64,
+    to: f64,
+    /// Whether it ends before the window does, since it would have had too many places.
+    cut: bool,
+    /// The jobs, in the order in which they come.
+    jobs: Vec<MatrixJobRow>,
+    places: Vec<PlaceRow>,
+}
+
+#[derive(Serialize)]
+struct MatrixJobRow {
+    job: i64,
+    user: Option<u32>,
+    submit: f64,
+}
+
+#[derive(Serialize)]
+struct PlaceRow {
+    /// Which of the jobs.
+    of: usize,
+    slot: u32,
+    /// Whether it is the job's own place; else it also runs there as long as nobody else needs its processors.
+    own: bool,
+    from: f64,
+    to: f64,
+    pes: Vec<(u32, u32)>,
+}
+
+impl MatrixRows {
+    pub(crate) fn of(record: &MatrixRecord) -> MatrixRows {
+        let (mut jobs, mut known) = (Vec::new(), BTreeMap::new());
+        let mut row = |held: &PlaceHeld| {
+            let place = &held.place;
+            let of = *known.entry(place.admission).or_insert_with(|| {
+                jobs.push(MatrixJobRow { job: place.number, user: place.user, submit: secs(place.submit) });
+                jobs.len() - 1
+            });
+            PlaceRow {
+                of,
+                slot: place.slot.0,
+                own: place.own,
+                from: secs(held.from),
+                to: secs(held.to),
+                pes: place.pes.ranges().to_vec(),
+            }
+        };
+        let places = record.places.iter().map(&mut row).collect();
+        MatrixRows {
+            procs: record.procs,
+            from: secs(record.from),
+            to: secs(record.to),
+            cut: record.cut,
+            jobs,
+            places,
+        }
+    }
+}
+
 /// The document of the run without what differs from run to run.
 pub(crate) fn document(outcome: &Outcome) -> Value {
     // Plain data: it has a JSON form.
@@ -70,7 +139,6 @@ pub(crate) struct Window {
 impl Window {
     /// From and to in the log's seconds.
     pub(crate) fn new(from: i64, to: i64) -> Window {
-        let time = |secs| Time::from_secs(secs).unwrap_or(Time::MAX);
         Window { from: time(from), to: time(to), rows: Vec::new() }
     }
 }
@@ -138,6 +206,15 @@ impl Observer for LongestWaits {
         }
         Ok(())
     }
+}
+
+/// Watches the matrix in that window.
+pub(crate) fn matrix_watch([from, to]: [i64; 2]) -> MatrixWatch {
+    MatrixWatch::new(time(from), time(to), PLACES)
+}
+
+fn time(secs: i64) -> Time {
+    Time::from_secs(secs).unwrap_or(Time::MAX)
 }
 
 fn secs(time: Time) -> f64 {

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use miserly_core::Time;
 use miserly_policies::Chosen;
 use miserly_report::Outcome;
 use miserly_report::page::{Block, Cell, Page, Section, TableData};
+use miserly_sim::MostSlots;
 use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::experiment::file::{ChartFile, ChartKind, Line, Scalar, Scale, Selector};
 use crate::experiment::{Axes, Index, IndexedRun};
-use crate::kept::{Kept, Window, document};
+use crate::kept::{Kept, MatrixRows, Window, document, matrix_watch};
 use crate::prepared::{PrepareError, Prepared};
 use crate::present::{blocks, shown, tell_charts_apart};
 use crate::results::{Results, at};
@@ -98,14 +100,18 @@ impl Overview<'_> {
         let (log, policy, outcome) = self.runs[position];
         let key = position.to_string();
         let document = document(outcome);
-        let window = self.window.unwrap_or_else(|| busiest(&document));
-        let mut jobs = Window::new(window[0], window[1]);
-        log.outcome(policy, true, &mut [&mut jobs])?;
+        let window = match self.window {
+            Some(window) => window,
+            None => busiest(&document).map_or_else(|| fullest(log, policy), Ok)?,
+        };
+        let (mut jobs, mut matrix) = (Window::new(window[0], window[1]), matrix_watch(window));
+        log.outcome(policy, true, &mut [&mut jobs, &mut matrix])?;
         let kept = Kept {
             key: &key,
             run: document,
             gantt_window: Some(window),
             gantt: Some(jobs.rows),
+            matrix: matrix.record().as_ref().map(MatrixRows::of),
             longest_waits: None,
         };
         // Plain data: it has a JSON form.
@@ -127,16 +133,26 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     seen
 }
 
-/// The day around the longest queue, in the log's seconds.
-fn busiest(document: &Value) -> [i64; 2] {
+/// The day around the longest queue, in the log's seconds; `None` where nobody ever waits.
+fn busiest(document: &Value) -> Option<[i64; 2]> {
     let series = at(document, "details.series");
     let number = |name: &str| series.and_then(|series| series.get(name)).and_then(Value::as_f64);
     let (first, step) = (number("from").unwrap_or_default(), number("step").unwrap_or(1.0));
     let waiting = series.and_then(|series| series.get("waiting")).and_then(Value::as_array);
     let longest =
         waiting.into_iter().flatten().enumerate().filter_map(|(at, value)| Some((at, value.as_f64()?)));
-    let (longest, _) = longest.fold((0, 0.0), |most, one| if one.1 > most.1 { one } else { most });
-    let middle = first + (longest as f64 + 0.5) * step;
+    let (longest, most) = longest.fold((0, 0.0), |most, one| if one.1 > most.1 { one } else { most });
+    (most > 0.0).then(|| day_around(first + (longest as f64 + 0.5) * step))
+}
+
+/// Where nobody waits, since jobs share processors by turns: the day around the instant with the most slots. Else the first day.
+fn fullest(log: &Prepared, policy: &Chosen) -> Result<[i64; 2], PrepareError> {
+    let mut most = MostSlots::default();
+    log.outcome(policy, false, &mut [&mut most])?;
+    Ok(day_around(most.at().map_or(0.0, |at| (at - Time::ZERO).as_secs_f64())))
+}
+
+fn day_around(middle: f64) -> [i64; 2] {
     let from = (middle - WINDOW / 2.0).max(0.0);
     // Seconds of a log fit by far.
     #[allow(clippy::cast_possible_truncation)]
@@ -251,14 +267,24 @@ fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartFile> {
         time("busy processors", "busy", "processors"),
         time("jobs waiting", "waiting", "jobs"),
     ];
-    charts.extend(overview.policies().iter().map(|policy| ChartFile {
-        kind: ChartKind::Gantt,
-        x_label: "time of the log".into(),
-        y_label: "processors".into(),
-        x_scale: Scale::Time,
-        lines: vec![line(policy)],
-        ..of(&format!("jobs on processors, {policy}"), "gantt")
-    }));
+    for policy in overview.policies() {
+        charts.push(ChartFile {
+            kind: ChartKind::Matrix,
+            x_label: "processors".into(),
+            y_label: "slot".into(),
+            x_scale: Scale::Linear,
+            lines: vec![line(&policy)],
+            ..of(&format!("slots by processors, {policy}"), "matrix")
+        });
+        charts.push(ChartFile {
+            kind: ChartKind::Gantt,
+            x_label: "time of the log".into(),
+            y_label: "processors".into(),
+            x_scale: Scale::Time,
+            lines: vec![line(&policy)],
+            ..of(&format!("jobs on processors, {policy}"), "gantt")
+        });
+    }
     charts
 }
 

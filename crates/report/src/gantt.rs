@@ -1,4 +1,4 @@
-//! A schedule as an ASCII Gantt chart: one row per processor, one column per unit of time.
+//! A schedule as an ASCII Gantt chart: one row per processor, or as many as jobs share it at a time, one column per unit of time.
 
 use std::fmt::Write as _;
 
@@ -13,6 +13,9 @@ const MARK: usize = 5;
 /// A column shows who holds the processor at the column's first instant, by the last digit of the job's number
 /// in base 36; a tilde, a job that holds it while it is written out or read back; a dot is nobody. So a job of no length is only in
 /// the list.
+///
+/// A processor that jobs share by turns has a line for each of those that have it at a time, the first with its number; a job has the first
+/// line that is left when it comes, those with lower numbers before others.
 ///
 /// ```
 /// # use miserly_core::{Instants, Machine, PeSet, Reason, Request, Resources, Span, Time};
@@ -52,14 +55,15 @@ pub fn gantt(procs: u32, jobs: &[Finished], from: i64, unit: i64) -> String {
     let columns = axis.column(last);
     let mut text = String::new();
     for pe in (0..procs).rev() {
-        let mut row = vec!['.'; columns];
-        for job in jobs {
-            for (held, worked) in holds(job, pe) {
-                row[axis.columns(held)].fill('~');
-                row[axis.columns(worked)].fill(letter(job.request.number));
+        for (n, lane) in lanes(jobs, pe).iter().enumerate() {
+            let mut row = vec!['.'; columns];
+            for (letter, held, worked) in lane {
+                row[axis.columns(*held)].fill('~');
+                row[axis.columns(*worked)].fill(*letter);
             }
+            let name = if n == 0 { pe.to_string() } else { String::new() };
+            push_line(&mut text, &format!("{name:>4} |{}", String::from_iter(row)));
         }
-        push_line(&mut text, &format!("{pe:>4} |{}", String::from_iter(row)));
     }
     push_line(&mut text, &format!("     +{}", marks(columns)));
     push_line(&mut text, &format!("      {}", axis.numbers(columns)));
@@ -116,6 +120,28 @@ fn holds(job: &Finished, pe: u32) -> impl Iterator<Item = (Interval, Interval)> 
     let stays = stays.map(|stay| ((stay.from, stay.to), stay.worked));
     let whole = job.pes.iter().filter(move |pes| job.stays.is_empty() && has(pes));
     stays.chain(whole.map(|_| ((job.start, job.end), (job.start, job.end))))
+}
+
+/// A job's letter, when it has a processor, and when it works there.
+type Turn = (char, Interval, Interval);
+
+/// The jobs that have that processor, side by side where several have it at a time; one lane at least.
+fn lanes(jobs: &[Finished], pe: u32) -> Vec<Vec<Turn>> {
+    let mut turns: Vec<(i64, Turn)> = Vec::new();
+    for job in jobs {
+        let number = job.request.number;
+        turns.extend(holds(job, pe).map(|(held, worked)| (number, (letter(number), held, worked))));
+    }
+    turns.sort_by_key(|(number, (_, held, _))| (held.0, *number));
+    let mut lanes: Vec<Vec<Turn>> = vec![vec![]];
+    for (_, turn) in turns {
+        let free = |lane: &Vec<Turn>| lane.last().is_none_or(|last| last.1.1 <= turn.1.0);
+        match lanes.iter_mut().find(|lane| free(lane)) {
+            Some(lane) => lane.push(turn),
+            None => lanes.push(vec![turn]),
+        }
+    }
+    lanes
 }
 
 fn letter(number: i64) -> char {

@@ -10,6 +10,8 @@ mod workload;
 
 mod gantt;
 
+mod matrix;
+
 pub mod chart;
 
 pub mod page;
@@ -21,6 +23,7 @@ mod numbers;
 pub use atomic::{AtomicFile, remove_unfinished};
 pub use gantt::gantt;
 pub use jobs::{CsvJobs, SwfJobs};
+pub use matrix::MatrixDoc;
 pub use numbers::{count, duration, figure, memory, percent};
 pub use run::{
     Cdf, Cdfs, Details, Difference, EarlyDoc, FillingDoc, Group, GuaranteeRatio, Guarantees, HostsDoc, Jobs,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, Time};
+use miserly_core::{Driver, Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, Time};
 use miserly_workload::swf::{Record, Status};
 
 use crate::Interruptions;
@@ -104,6 +104,9 @@ pub trait Observer {
 
     /// The scheduler did something with a job.
     fn effect(&mut self, _now: Time, _job: JobNumber, _effect: &Effect) {}
+
+    /// A round is over, and this is how the queues' ledgers stand. An instant may have several rounds.
+    fn ledgers(&mut self, _now: Time, _queues: &[Driver]) {}
 
     /// An instant is over, and this is how all stands.
     fn instant(&mut self, _now: Time, _standing: Standing) {}

@@ -12,6 +12,8 @@ mod filling;
 
 mod in_order;
 
+mod matrix;
+
 mod interruptions;
 
 mod metrics;
@@ -26,6 +28,7 @@ pub use event_queue::EventQueue;
 pub use finished::{Ahead, Finished, Observer, Standing, Stay};
 pub use in_order::{InOrder, Sink};
 pub use interruptions::Interruptions;
+pub use matrix::{MatrixRecord, MatrixWatch, MostSlots, PlaceHeld, SlotPlace};
 pub use metrics::{
     BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, Batches, Bucket, Distribution, EXACT_MOST,
     Early, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES, Measures,

@@ -199,6 +199,7 @@ impl Simulation {
         self.apply(now, observers)?;
         let standing = self.standing();
         for observer in observers.iter_mut() {
+            observer.ledgers(now, self.system.queues());
             observer.instant(now, standing);
         }
         Ok(Some(now))

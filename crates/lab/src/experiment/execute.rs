@@ -2,13 +2,13 @@
 
 use miserly_core::Span;
 use miserly_report::{AtomicFile, CsvJobs, Outcome};
-use miserly_sim::{InOrder, Observer};
+use miserly_sim::{InOrder, MatrixWatch, Observer};
 use rayon::prelude::*;
 
 use super::error::ExperimentError;
 use super::plan::{Axes, Plan, PlannedRun};
 use super::store::Store;
-use crate::kept::{Kept, LongestWaits, Window, document};
+use crate::kept::{Kept, LongestWaits, MatrixRows, Window, document, matrix_watch};
 use crate::prepared::{PrepareError, Prepared};
 
 /// Somebody who is told how far the runs are.
@@ -53,9 +53,11 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
     let Some(prepared) = &run.prepared else { return Ok(()) };
     let mut progress = watcher.observer();
     let mut window = run.record.gantt.map(|[from, to]| Window::new(from, to));
+    let mut matrix = run.record.gantt.map(matrix_watch);
     let mut observers: Vec<&mut dyn Observer> = vec![&mut *progress];
-    if let Some(window) = &mut window {
+    if let (Some(window), Some(matrix)) = (&mut window, &mut matrix) {
         observers.push(window);
+        observers.push(matrix);
     }
     let warmup = Span::from_secs(prepared.settings().warmup).unwrap_or(Span::MAX);
     let mut waits = run.record.longest_waits.map(|share| LongestWaits::new(share, warmup));
@@ -75,6 +77,7 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
         run: document(&outcome),
         gantt_window: run.record.gantt,
         gantt,
+        matrix: matrix.and_then(MatrixWatch::record).as_ref().map(MatrixRows::of),
         longest_waits: waits.map(LongestWaits::pairs),
     };
     store.write_json(Store::run(&run.key), &kept)

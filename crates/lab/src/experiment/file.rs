@@ -301,6 +301,8 @@ pub enum ChartKind {
     Heat,
     /// The jobs of a window.
     Gantt,
+    /// The matrix of a gang scheduler in that window, slots by processors.
+    Matrix,
 }
 
 /// How an axis is spaced.

@@ -7,8 +7,8 @@ use miserly_report::page::Block;
 use serde_json::Value;
 
 use crate::experiment::file::{ChartFile, ChartKind, Line, Scale, Selector};
-use crate::present::gantt;
 use crate::present::lines::{Asked, joined, part, shown};
+use crate::present::{gantt, matrix};
 use crate::results::{Found, Results, at};
 
 /// The chart, and what to know of it.
@@ -22,13 +22,16 @@ pub(crate) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>,
         ChartKind::Bars => one(chart, results, bars)?,
         ChartKind::Heat => heat(chart, results)?,
         ChartKind::Gantt => one(chart, results, gantt::body)?,
+        ChartKind::Matrix => one(chart, results, matrix::body)?,
     };
     let mut texts: Vec<String> = chart.note.iter().cloned().collect();
     if !missing.is_empty() {
         texts.push(format!("Without a log, and not drawn: {}.", missing.join(", ")));
     }
-    if let (ChartKind::Gantt, [line]) = (chart.kind, &chart.lines[..]) {
-        texts.extend(gantt::hosts_told(&joined(&[&chart.common, &line.select]), results));
+    if let (ChartKind::Gantt | ChartKind::Matrix, [line]) = (chart.kind, &chart.lines[..]) {
+        let select = joined(&[&chart.common, &line.select]);
+        texts.extend(matrix::told(&select, results));
+        texts.extend((chart.kind == ChartKind::Gantt).then(|| gantt::told(&select, results)).flatten());
     }
     if chart.kind != ChartKind::Line && several_seeds(chart, results) {
         texts.push("Of the first of several seeds.".into());

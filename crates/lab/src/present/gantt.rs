@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::chart::Drawn;
 use crate::experiment::file::{ChartFile, Selector};
 use crate::present::lines::part;
+use crate::present::matrix;
 use crate::results::Results;
 
 /// The jobs of the window that was recorded.
@@ -14,6 +15,9 @@ pub(super) fn body(
     select: &Selector,
     results: &Results,
 ) -> Result<Option<Drawn>, String> {
+    if let Some(slots) = matrix::over_time(select, results) {
+        return Ok(Some(Drawn::from(slots)));
+    }
     let Some(rows) = part(results, select, "gantt")? else { return Ok(None) };
     let procs = part(results, select, "settings.procs")?.and_then(Value::as_u64).unwrap_or_default();
     let rows = rows.as_array().ok_or("no window was recorded; add gantt = [from, to] to the runs' record")?;
@@ -24,6 +28,7 @@ pub(super) fn body(
     let body = Body::Gantt {
         procs: u32::try_from(procs).unwrap_or(u32::MAX),
         hosts: hosts.iter().skip(1).map(|(_, low)| *low).collect(),
+        slots: 1,
         from: bound(0),
         to: bound(1),
         jobs: rows.iter().filter_map(stays).flatten().collect(),
@@ -34,8 +39,18 @@ pub(super) fn body(
 /// More names than a caption takes.
 const NAMED: usize = 16;
 
+/// What lies above what: slots, or the hosts of a machine of several.
+pub(super) fn told(select: &Selector, results: &Results) -> Option<String> {
+    let slots = part(results, select, "matrix").ok().flatten();
+    if slots.is_some() { Some(SLOTS.to_owned()) } else { hosts_told(select, results) }
+}
+
+/// How a matrix is laid out.
+const SLOTS: &str = "Jobs share processors by turns. Each slot has all processors, and a job is drawn in every slot in which it runs: its own, and \
+                     others where nobody else needs its processors.";
+
 /// The names of the hosts, as they lie above each other; none of a machine of one.
-pub(super) fn hosts_told(select: &Selector, results: &Results) -> Option<String> {
+fn hosts_told(select: &Selector, results: &Results) -> Option<String> {
     let hosts = hosts(select, results);
     let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
     match names.len() {

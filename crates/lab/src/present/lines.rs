@@ -68,7 +68,8 @@ fn log<'a>(results: &'a Results, select: &Selector) -> Result<Option<&'a Value>,
 /// A path into a run's document as it is kept.
 fn in_run(path: &str) -> String {
     // What is kept beside the run's document.
-    if path.starts_with("gantt") || path == "longest_waits" { path.to_owned() } else { format!("run.{path}") }
+    let beside = path.starts_with("gantt") || path == "matrix" || path == "longest_waits";
+    if beside { path.to_owned() } else { format!("run.{path}") }
 }
 
 /// A number with so many decimals, its thousands apart.

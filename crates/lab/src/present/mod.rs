@@ -4,6 +4,8 @@ mod chart;
 
 mod gantt;
 
+mod matrix;
+
 mod claim;
 
 mod table;

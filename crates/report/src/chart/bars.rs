@@ -26,7 +26,7 @@ pub(super) fn draw(chart: &Chart, bins: &[Bin]) -> Drawn {
             (frame.before())
         }
     };
-    Drawn { marks, foot: frame.foot(), notes: notes(chart, bins), readout: None }
+    Drawn { marks, foot: frame.foot(), notes: notes(chart, bins), ..Drawn::default() }
 }
 
 /// What has no place on the axes. An empty bin on a logarithmic axis is none of it: no bar is what it should be.

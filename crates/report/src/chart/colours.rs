@@ -69,6 +69,8 @@ const SHAPES: &str = "\
 .chart .bars rect,.chart .cell rect,.chart .marks{stroke:none}\
 .chart .ring{fill:none;stroke-width:2}\
 .chart .job{stroke-width:.75}.chart .thin{stroke:none}\
+.chart .guest{fill-opacity:.25;stroke-dasharray:3 2}\
+.chart .numbers,.chart .guests{pointer-events:none}\
 ";
 
 /// The class of the n-th series.
@@ -115,7 +117,7 @@ fn rules(theme: &Theme, scope: &str) -> String {
     for (n, colour) in series.iter().enumerate() {
         css.push_str(&format!("{scope}.chart .s{n}{{stroke:{colour};fill:{colour}}}"));
     }
-    css.push_str(&format!("{scope}.chart .job{{stroke:{paper}}}{scope}.chart .numbers text{{fill:{paper}}}"));
+    css.push_str(&format!("{scope}.chart .job{{stroke:{paper}}}{scope}.chart .numbers text{{fill:{paper}}}{scope}.chart .guest{{stroke:{muted}}}"));
     css.push_str(&format!("{scope}.chart .q rect{{fill:{grid}}}"));
     for (n, colour) in theme.shades.iter().enumerate() {
         css.push_str(&cell(scope, "q", n, colour, if n >= FAR.0 { theme.on_shade } else { ink }));

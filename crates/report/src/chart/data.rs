@@ -90,12 +90,29 @@ pub enum Body {
         procs: u32,
         /// The first processor of each host but the first, ascending; empty where there is one host.
         hosts: Vec<u32>,
+        /// How many slots lie one above the other, each with all processors: 1, unless jobs share processors by turns. Processor p of slot s
+        /// is numbered s x `procs` + p.
+        slots: u32,
         /// Where the window begins, in seconds.
         from: f64,
         /// Where the window ends, in seconds.
         to: f64,
         /// The jobs that run in the window; what lies outside of it is cut off.
         jobs: Vec<GanttJob>,
+    },
+    /// The matrix of a gang scheduler, slots by processors, at the instant of the window with the most slots; on a page, a slider leads
+    /// to the others. The axes need no bounds.
+    Matrix {
+        /// The processors of the machine; they are numbered from zero.
+        procs: u32,
+        /// Where the window begins, in seconds.
+        from: f64,
+        /// Where the window ends, in seconds.
+        to: f64,
+        /// The jobs, in the order in which they get their colours.
+        jobs: Vec<MatrixJob>,
+        /// Their places.
+        places: Vec<MatrixPlace>,
     },
 }
 
@@ -173,6 +190,34 @@ pub struct GanttJob {
     pub key: String,
     /// Which stay it is and of how many, of a job that moved, stopped or had other processors between its start and its end.
     pub part: Option<(usize, usize)>,
+}
+
+/// A job in a matrix.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MatrixJob {
+    /// Its number in the log.
+    pub number: i64,
+    /// When it was submitted, in seconds.
+    pub submit: f64,
+    /// Who submitted it.
+    pub user: Option<String>,
+}
+
+/// A place of a job in a slot of a matrix.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MatrixPlace {
+    /// Which job it is: its place in the list of them.
+    pub job: usize,
+    /// The slot.
+    pub slot: u32,
+    /// Whether the place is its own; else it also runs there as long as nobody else needs its processors.
+    pub own: bool,
+    /// When it came there, in seconds.
+    pub from: f64,
+    /// When it left, in seconds.
+    pub to: f64,
+    /// Its processors as inclusive ranges, ascending.
+    pub pes: Vec<(u32, u32)>,
 }
 
 impl Axis {

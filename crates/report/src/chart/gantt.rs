@@ -10,6 +10,7 @@ use super::draw::Drawn;
 use super::frame::Frame;
 use super::ink::{LETTERS, Path, Px, text_width};
 use super::legend::{Entry, Legend};
+use super::matrix::{drawable, slots_axis};
 use super::readout::{JobReadout, Plot, Readout};
 use super::scale::Extent;
 
@@ -23,26 +24,37 @@ const OUTLINED: f64 = 3.0;
 pub(super) struct Window<'a> {
     pub(super) procs: u32,
     pub(super) hosts: &'a [u32],
+    pub(super) slots: u32,
     pub(super) from: f64,
     pub(super) to: f64,
 }
 
+impl Window<'_> {
+    /// The lines that there are: a processor each, in each slot.
+    fn lines(&self) -> f64 {
+        f64::from(self.procs) * f64::from(self.slots.max(1))
+    }
+}
+
 pub(super) fn draw(chart: &Chart, window: &Window<'_>, jobs: &[GanttJob]) -> Drawn {
+    let (slots, notes) = drawable(window.slots);
+    let window = &Window { slots, ..*window };
     let chart = &bounded(chart, window);
     let shown: Vec<&GanttJob> =
         jobs.iter().filter(|job| job.start < window.to && job.end > window.from).collect();
     let keys = Keys::of(&shown);
     let legend = Legend::new(keys.entries());
-    let tall = (f64::from(window.procs) * TALL.2).clamp(TALL.0, TALL.1);
+    let tall = (window.lines() * TALL.2).clamp(TALL.0, TALL.1);
     let frame = Frame::new(chart, legend.tall, tall, [None::<Extent>, None]);
+    let plot = Lines { frame: &frame, per_slot: (window.slots > 1).then_some(f64::from(window.procs)) };
     let drawable = window.procs > 0 && window.from < window.to && !shown.is_empty();
     let marks = html! {
         @if drawable {
             (legend.draw())
             (frame.behind())
-            g class="jobs" { @for (n, paths) in &paths(&frame, &keys, &shown) { (paths.draw(*n)) } }
-            (boundaries(&frame, window.hosts))
-            g class="numbers" { @for job in &shown { (number(&frame, job)) } }
+            g class="jobs" { @for (n, paths) in &paths(&plot, &keys, &shown) { (paths.draw(*n)) } }
+            (boundaries(&plot, window))
+            g class="numbers" { @for job in &shown { (number(&plot, job)) } }
             (frame.before())
         } @else {
             (frame.empty())
@@ -51,20 +63,41 @@ pub(super) fn draw(chart: &Chart, window: &Window<'_>, jobs: &[GanttJob]) -> Dra
     let readout = drawable.then(|| Readout::Gantt {
         plot: Plot::of(&frame),
         procs: window.procs,
+        slots: window.slots.max(1),
         from: window.from,
         to: window.to,
         jobs: shown.iter().map(|job| JobReadout::of(job, keys.colour(&job.key))).collect(),
     });
-    Drawn { marks, foot: frame.foot(), notes: Vec::new(), readout }
+    Drawn { marks, foot: frame.foot(), notes, readout, said: None }
 }
 
 /// More lines between hosts would hide the jobs.
 const HOSTS: usize = 63;
 
-/// Lines between the hosts.
-fn boundaries(frame: &Frame, hosts: &[u32]) -> Markup {
-    let shown = if hosts.len() > HOSTS { &[] } else { hosts };
-    let places = shown.iter().filter_map(|&low| frame.y.place(f64::from(low)));
+/// The plot, with lines of processors one above the other.
+struct Lines<'a> {
+    frame: &'a Frame<'a>,
+    /// How many there are in each slot, where the axis is one of slots.
+    per_slot: Option<f64>,
+}
+
+impl Lines<'_> {
+    /// Where a line begins: processors are counted from below, slots from above.
+    fn place(&self, line: f64) -> Option<f64> {
+        // A slot's number is at its middle.
+        self.frame.y.place(self.per_slot.map_or(line, |procs| line / procs - 0.5))
+    }
+}
+
+/// Lines between the hosts, or the slots.
+fn boundaries(plot: &Lines<'_>, window: &Window<'_>) -> Markup {
+    let frame = plot.frame;
+    let lows: Vec<f64> = match window.slots {
+        0 | 1 => window.hosts.iter().copied().map(f64::from).collect(),
+        slots => (1..slots).map(|slot| f64::from(slot) * f64::from(window.procs)).collect(),
+    };
+    let shown = if lows.len() > HOSTS { &[] } else { &lows[..] };
+    let places = shown.iter().filter_map(|&low| plot.place(low));
     let lines: Vec<f64> = places.filter(|y| (frame.top..frame.bottom).contains(y)).collect();
     html! {
         @if !lines.is_empty() {
@@ -80,7 +113,10 @@ fn boundaries(frame: &Frame, hosts: &[u32]) -> Markup {
 /// The chart with the axes that every Gantt chart has: the window, and the machine.
 fn bounded(chart: &Chart, window: &Window<'_>) -> Chart {
     let x = Axis { scale: Scale::Seconds, ..chart.x.clone().between(window.from, window.to) };
-    let y = Axis { scale: Scale::Linear, ..chart.y.clone().between(0.0, f64::from(window.procs)) };
+    let y = match window.slots {
+        0 | 1 => Axis { scale: Scale::Linear, ..chart.y.clone().between(0.0, f64::from(window.procs)) },
+        slots => slots_axis("slot, with its processors", slots),
+    };
     let body = Body::Lines { series: Vec::new() };
     Chart { id: chart.id.clone(), title: String::new(), caption: None, x, y, body }
 }
@@ -163,12 +199,12 @@ impl Paths {
     }
 }
 
-fn paths(frame: &Frame, keys: &Keys, jobs: &[&GanttJob]) -> BTreeMap<usize, Paths> {
+fn paths(plot: &Lines<'_>, keys: &Keys, jobs: &[&GanttJob]) -> BTreeMap<usize, Paths> {
     let mut paths: BTreeMap<usize, Paths> = BTreeMap::new();
     for job in jobs {
         let paths = paths.entry(keys.colour(&job.key)).or_default();
         for &pes in &job.pes {
-            if let Some(rect) = place(frame, job, pes) {
+            if let Some(rect) = place(plot, job, pes) {
                 paths.add(rect);
             }
         }
@@ -177,15 +213,15 @@ fn paths(frame: &Frame, keys: &Keys, jobs: &[&GanttJob]) -> BTreeMap<usize, Path
 }
 
 /// Where a job lies on a range of processors: left, top, width, height.
-fn place(frame: &Frame, job: &GanttJob, (low, high): (u32, u32)) -> Option<[f64; 4]> {
-    let (left, right) = (frame.x.place(job.start)?, frame.x.place(job.end)?);
-    let (top, bottom) = (frame.y.place(f64::from(high) + 1.0)?, frame.y.place(f64::from(low))?);
-    Some([left, top, right - left, (bottom - top).max(0.0)])
+fn place(plot: &Lines<'_>, job: &GanttJob, (low, high): (u32, u32)) -> Option<[f64; 4]> {
+    let (left, right) = (plot.frame.x.place(job.start)?, plot.frame.x.place(job.end)?);
+    let (one, other) = (plot.place(f64::from(high) + 1.0)?, plot.place(f64::from(low))?);
+    Some([left, one.min(other), right - left, (other - one).abs()])
 }
 
 /// The job's number, in its largest rectangle, if there is room.
-fn number(frame: &Frame, job: &GanttJob) -> Markup {
-    let rects = job.pes.iter().filter_map(|&pes| place(frame, job, pes));
+fn number(plot: &Lines<'_>, job: &GanttJob) -> Markup {
+    let rects = job.pes.iter().filter_map(|&pes| place(plot, job, pes));
     let largest = rects.max_by(|left, right| left[3].total_cmp(&right[3]));
     let number = job.number.to_string();
     let room = largest.filter(|rect| rect[2] > text_width(&number) + 4.0 && rect[3] > LETTERS);

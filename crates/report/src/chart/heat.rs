@@ -42,7 +42,7 @@ pub(super) fn draw(chart: &Chart, cells: &[Vec<Option<f64>>], ramp: Ramp, decima
             }
         }
     };
-    Drawn { marks, foot: frame.foot(), notes: Vec::new(), readout: None }
+    Drawn { marks, foot: frame.foot(), ..Drawn::default() }
 }
 
 /// The names on an axis. One that has none has no rows or columns to show.

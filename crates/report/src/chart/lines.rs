@@ -40,7 +40,7 @@ pub(super) fn draw(chart: &Chart, series: &[Series]) -> Drawn {
     };
     let readout =
         has_data.then(|| Readout::Points { plot: Plot::of(&frame), series: readouts(chart, &frame, drawn) });
-    Drawn { marks, foot: frame.foot(), notes: notes(chart, series, drawn), readout }
+    Drawn { marks, foot: frame.foot(), notes: notes(chart, series, drawn), readout, ..Drawn::default() }
 }
 
 /// What a reader would miss: series that are not drawn, and points without a place.

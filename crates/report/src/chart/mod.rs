@@ -23,6 +23,10 @@ mod heat;
 
 mod gantt;
 
+mod matrix;
+
+mod instant;
+
 mod legend;
 
 mod readout;
@@ -31,7 +35,7 @@ mod colours;
 
 mod ink;
 
-pub use data::{Axis, Bin, Body, Chart, GanttJob, Ramp, Scale, Series, Style};
+pub use data::{Axis, Bin, Body, Chart, GanttJob, MatrixJob, MatrixPlace, Ramp, Scale, Series, Style};
 pub use draw::svg;
 
 pub(crate) use colours::{file as file_style, page as page_style};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::data::{GanttJob, Scale};
+use super::data::{GanttJob, MatrixJob, MatrixPlace, Scale};
 use super::frame::Frame;
 use super::values::{number, time};
 
@@ -13,7 +13,18 @@ pub(crate) enum Readout {
     /// The points that a reader may point at, series by series.
     Points { plot: Plot, series: Vec<SeriesReadout> },
     /// The jobs, to draw any part of the window.
-    Gantt { plot: Plot, procs: u32, from: f64, to: f64, jobs: Vec<JobReadout> },
+    Gantt { plot: Plot, procs: u32, slots: u32, from: f64, to: f64, jobs: Vec<JobReadout> },
+    /// The places in a matrix, to draw it at any instant of the window; `at` is the one that is drawn.
+    Matrix {
+        plot: Plot,
+        procs: u32,
+        slots: u32,
+        from: f64,
+        to: f64,
+        at: f64,
+        jobs: Vec<MatrixJobReadout>,
+        places: Vec<MatrixPlaceReadout>,
+    },
 }
 
 /// Where the plot lies.
@@ -47,6 +58,14 @@ pub(crate) struct JobReadout(
     Option<(usize, usize)>,
 );
 
+/// A job in a matrix: number, submitted, user.
+#[derive(Serialize)]
+pub(crate) struct MatrixJobReadout(i64, f64, Option<String>);
+
+/// A place: job, slot, 1 if it is the job's own, from, to, its processors as inclusive ranges.
+#[derive(Serialize)]
+pub(crate) struct MatrixPlaceReadout(usize, u32, u8, f64, f64, Vec<(u32, u32)>);
+
 impl Plot {
     pub(super) fn of(frame: &Frame) -> Plot {
         let [left, top, right, bottom] = [frame.left, frame.top, frame.right, frame.bottom].map(hundredths);
@@ -56,7 +75,7 @@ impl Plot {
 
 impl JobReadout {
     pub(super) fn of(job: &GanttJob, colour: usize) -> JobReadout {
-        let times = [job.submit, job.start, job.end].map(|time| if time.is_finite() { time } else { 0.0 });
+        let times = [job.submit, job.start, job.end].map(finite);
         JobReadout(
             job.number,
             colour,
@@ -69,6 +88,31 @@ impl JobReadout {
             job.part,
         )
     }
+}
+
+impl MatrixJobReadout {
+    pub(super) fn of(job: &MatrixJob) -> MatrixJobReadout {
+        MatrixJobReadout(job.number, finite(job.submit), job.user.clone())
+    }
+}
+
+impl MatrixPlaceReadout {
+    pub(super) fn of(place: &MatrixPlace) -> MatrixPlaceReadout {
+        let own = u8::from(place.own);
+        MatrixPlaceReadout(
+            place.job,
+            place.slot,
+            own,
+            finite(place.from),
+            finite(place.to),
+            place.pes.clone(),
+        )
+    }
+}
+
+/// A number that JSON has.
+fn finite(value: f64) -> f64 {
+    if value.is_finite() { value } else { 0.0 }
 }
 
 pub(super) fn hundredths(value: f64) -> f64 {

@@ -17,6 +17,7 @@ impl Figures {
         let (id, label) = (format!("chart-{name}"), format!("label-{name}"));
         let drawn = chart::inline(chart, &label);
         self.0.insert(name.clone(), drawn.readout);
+        let said = drawn.said;
         html! {
             figure id=(id) data-chart=(name) {
                 figcaption {
@@ -24,6 +25,7 @@ impl Figures {
                     @if let Some(caption) = &chart.caption { " " (caption) }
                 }
                 div class="scroll" tabindex="0" role="region" aria-labelledby=(label) { (PreEscaped(drawn.svg)) }
+                @if let Some(said) = &said { p class="said" { (said) } }
             }
         }
     }

@@ -145,9 +145,18 @@
       return left + Math.min(1, Math.max(0, share)) * (right - left);
     }
 
-    y(pe) {
-      const { top, bottom } = this.data.plot;
-      return bottom - (pe / this.data.procs) * (bottom - top);
+    /** Where a line begins: processors are counted from below, slots with their processors from above. */
+    y(line) {
+      const { plot: { top, bottom }, procs, slots } = this.data;
+      const share = line / (procs * slots);
+      return slots > 1 ? top + share * (bottom - top) : bottom - share * (bottom - top);
+    }
+
+    /** Which line is there. */
+    line(y) {
+      const { plot: { top, bottom }, procs, slots } = this.data;
+      const share = (slots > 1 ? y - top : bottom - y) / (bottom - top);
+      return Math.min(Math.max(Math.floor(share * procs * slots), 0), procs * slots - 1);
     }
 
     at(x) {
@@ -172,7 +181,7 @@
         const [left, right] = [this.x(start), this.x(end)];
         let tallest = null;
         for (const [low, high] of pes) {
-          const [top, bottom] = [this.y(high + 1), this.y(low)];
+          const [top, bottom] = [this.y(high + 1), this.y(low)].sort((one, other) => one - other);
           const thin = right - left <= 3 || bottom - top <= 3;
           const key = `${thin ? 'job thin' : 'job'} s${colour}`;
           if (!paths.has(key)) paths.set(key, []);
@@ -205,17 +214,18 @@
     /** What runs at a place of the drawing. */
     read(at) {
       if (!inside(this.data.plot, at)) return '';
-      const { top, bottom } = this.data.plot;
+      const { procs, slots } = this.data;
       const secs = this.at(at.x);
-      const pe = Math.floor(((bottom - at.y) / (bottom - top)) * this.data.procs);
+      const pe = this.line(at.y);
       const near = ((this.to - this.from) / 600) * 2;
       const holds = ([, , , start, end, , , pes], slack) => start - slack <= secs && secs < end + slack && pes.some(([low, high]) => low <= pe && pe <= high);
       const job = this.data.jobs.find((one) => holds(one, 0)) || this.data.jobs.find((one) => holds(one, near));
-      if (!job) return `processor ${Math.min(Math.max(pe, 0), this.data.procs - 1)}, free\n${time(secs)}`;
+      const slot = slots > 1 ? `slot ${Math.floor(pe / procs)}, ` : '';
+      if (!job) return `${slot}processor ${pe % procs}, free\n${time(secs)}`;
       const [number, , submit, start, end, user, key, pes, part] = job;
       const wide = pes.reduce((sum, [low, high]) => sum + high - low + 1, 0);
       const who = user === null ? '' : `, user ${user}`;
-      return `job ${number}, ${wide} ${wide === 1 ? 'processor' : 'processors'}${who}${key ? `\n${key}` : ''}\nsubmitted ${time(submit)}, ${part ? `stay ${part[0]} of ${part[1]}` : `waited ${time(start - submit)}`}\nran ${time(end - start)}: ${time(start)} to ${time(end)}`;
+      return `${slot}job ${number}, ${wide} ${wide === 1 ? 'processor' : 'processors'}${who}${key ? `\n${key}` : ''}\nsubmitted ${time(submit)}, ${part ? `stay ${part[0]} of ${part[1]}` : `waited ${time(start - submit)}`}\nran ${time(end - start)}: ${time(start)} to ${time(end)}`;
     }
   }
 
@@ -254,6 +264,129 @@
     listen(svg, (at) => (held ? '' : schedule.read(at)));
   }
 
+  // ---- Matrices: the same drawing at any instant of the window.
+
+  const COLOURS = 6;
+  const TOLD = 16;
+
+  const many = (count, one) => `${count} ${count === 1 ? one : `${one}s`}`;
+
+  class Matrix {
+    constructor(svg, data, said) {
+      Object.assign(this, { svg, data, said });
+      this.places = svg.querySelector('.places');
+      this.numbers = svg.querySelector('.numbers');
+      this.guests = svg.querySelector('.guests');
+      this.instant = svg.querySelector('.instant');
+      this.events = this.changes();
+      this.show(this.events.findLastIndex((event) => event <= data.at));
+    }
+
+    /** The instants at which a place is taken or left, the window's begin among them. */
+    changes() {
+      const { from, to, places } = this.data;
+      const within = places.flatMap(([, , , came, left]) => [came, left]).filter((at) => at > from && at < to);
+      return [...new Set([from, ...within])].sort((one, other) => one - other);
+    }
+
+    /** Shows how all stands from that event on. */
+    show(event) {
+      this.event = Math.min(Math.max(event, 0), this.events.length - 1);
+      const at = this.events[this.event];
+      const places = this.data.places.filter(([, , , from, to]) => from <= at && at < to);
+      const used = new Map();
+      const turns = new Map();
+      for (const [job, slot, own, , , pes] of places) {
+        const taken = used.get(slot) || [0, 0];
+        taken[own ? 0 : 1] += this.wide(pes);
+        used.set(slot, taken);
+        turns.set(job, (turns.get(job) || 0) + 1);
+      }
+      // A slot is used as long as some job has its own place there.
+      for (const [slot, [own]] of used) if (!own) used.delete(slot);
+      this.draw(places, turns, used.size);
+      this.say(at, used);
+    }
+
+    wide(pes) {
+      return pes.reduce((sum, [low, high]) => sum + high - low + 1, 0);
+    }
+
+    /** Where a range of processors of a slot lies. */
+    rect(slot, [low, high]) {
+      const { plot: { left, right, top, bottom }, procs, slots } = this.data;
+      const tall = (bottom - top) / Math.max(slots, 1);
+      const gap = Math.min(tall * 0.1, 2);
+      const x = (pe) => left + (pe / procs) * (right - left);
+      return { x: x(low), y: top + slot * tall + gap / 2, wide: Math.max(x(high + 1) - x(low), 0.5), tall: Math.max(tall - gap, 0.5) };
+    }
+
+    draw(places, turns, used) {
+      const [drawings, numbers, guests] = [[], [], []];
+      for (const [job, slot, own, , , pes] of places.filter(([, slot]) => slot < this.data.slots)) {
+        const rects = pes.map((range) => this.rect(slot, range));
+        const d = rects.map(({ x, y, wide, tall }) => `M${x.toFixed(2)} ${y.toFixed(2)}h${wide.toFixed(2)}v${tall.toFixed(2)}H${x.toFixed(2)}Z`).join('');
+        drawings.push(drawn('path', { class: `job ${own ? '' : 'guest '}s${job % COLOURS}`, d, role: 'img', tabindex: -1, 'aria-label': this.told(job, slot, own, pes, turns.get(job), used) }));
+        const widest = rects.reduce((one, other) => (other.wide > one.wide ? other : one));
+        const text = String(this.data.jobs[job][0]);
+        if (widest.wide > text.length * 7.7 + 4 && widest.tall > 12) (own ? numbers : guests).push(drawn('text', { 'text-anchor': 'middle', x: widest.x + widest.wide / 2, y: widest.y + widest.tall / 2 + 4.2 }, text));
+      }
+      this.places.replaceChildren(...drawings);
+      this.numbers.replaceChildren(...numbers);
+      this.guests.replaceChildren(...guests);
+      // One of them is reached by the tab key, the others from there.
+      if (drawings.length) drawings[0].setAttribute('tabindex', 0);
+    }
+
+    told(job, slot, own, pes, turns, used) {
+      const [number, submit, user] = this.data.jobs[job];
+      const whose = own ? 'its own' : 'besides its own: nobody else needs its processors there';
+      const who = user === null ? '' : `, user ${user}`;
+      const share = Math.round((100 * turns) / used);
+      return `job ${number}, ${many(this.wide(pes), 'processor')}${who}\nin slot ${slot}, ${whose}\nruns in ${turns} of ${many(used, 'slot')}: ${share} % of the time\nsubmitted ${time(submit)}`;
+    }
+
+    say(at, used) {
+      const slots = [...used].sort(([one], [other]) => one - other).map(([slot, [own, others]]) => `slot ${slot}: ${own}${others ? ` + ${others}` : ''}`);
+      const more = slots.length > TOLD ? `; and ${slots.length - TOLD} more` : '';
+      const taken = slots.length ? ` Processors taken, of ${this.data.procs}, by jobs of the slot + by others: ${slots.slice(0, TOLD).join('; ')}${more}.` : '';
+      this.instant.textContent = `at ${time(at)}: ${many(used.size, 'slot')} used`;
+      this.said.textContent = `At ${time(at)}: ${many(used.size, 'slot')} used.${taken}`;
+    }
+  }
+
+  function matrix(svg, data, tools, said) {
+    const picture = new Matrix(svg, data, said);
+    const slider = element('input', '', { type: 'range', min: 0, max: picture.events.length - 1, step: 1, 'aria-label': 'Time, from event to event' });
+    const move = (event) => {
+      picture.show(event);
+      slider.value = picture.event;
+      slider.setAttribute('aria-valuetext', picture.instant.textContent);
+    };
+    said.setAttribute('role', 'status');
+    slider.addEventListener('input', () => move(Number(slider.value)));
+    tools.append(
+      button('←', 'Event before', () => move(picture.event - 1)),
+      slider,
+      button('→', 'Next event', () => move(picture.event + 1)),
+    );
+    move(picture.event);
+    svg.addEventListener('keydown', (event) => {
+      const jobs = [...picture.places.children];
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const next = step && jobs[jobs.indexOf(event.target) + step];
+      if (!next) return;
+      event.preventDefault();
+      next.focus();
+    });
+    svg.addEventListener('focusin', ({ target }) => {
+      const box = target.getBoundingClientRect();
+      say(target.getAttribute('aria-label') || '', { clientX: box.left, clientY: box.top });
+    });
+    svg.addEventListener('focusout', () => say(''));
+    listen(svg, (_, event) => event.target.getAttribute('aria-label') || '');
+  }
+
   // ---- A chart as a file of its own, as it is shown now.
 
   function save(figure, svg) {
@@ -273,11 +406,15 @@
   for (const figure of document.querySelectorAll('figure[data-chart]')) {
     const svg = figure.querySelector('svg');
     const tools = element('div', '', { class: 'tools' });
+    const said = figure.querySelector('.said');
     const data = charts[figure.dataset.chart];
     if (data && data.kind === 'gantt') gantt(svg, data, tools);
+    else if (data && data.kind === 'matrix') matrix(svg, data, tools, said);
     else if (data) points(svg, data);
     else titles(svg);
     tools.append(button('SVG', 'Save this chart as an SVG file', () => save(figure, svg)));
-    figure.append(tools);
+    // What changes in length with every event must not move what leads to them.
+    if (said) said.before(tools);
+    else figure.append(tools);
   }
 })();

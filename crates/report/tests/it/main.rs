@@ -8,6 +8,7 @@ mod conservative;
 mod easy;
 mod eqspatial;
 mod fcfs;
+mod gang;
 mod hosts;
 mod immediate;
 mod instants;

@@ -1,6 +1,6 @@
 //! Pages: what stands in them, and what does not.
 
-use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, Ramp, Series};
+use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, MatrixJob, MatrixPlace, Ramp, Series};
 use miserly_report::page::{Block, Cell, Claim, Page, Section, TableData, Verdict, html};
 
 use crate::sample;
@@ -88,6 +88,8 @@ pub(crate) fn hostile() -> Page {
         part: Some((1, 2)),
     };
     let other = GanttJob { number: 2, key: evil() + "2", start: 5.0, end: 9.0, ..job.clone() };
+    let place = MatrixPlace { job: 0, slot: 0, own: true, from: 0.0, to: 9.0, pes: vec![(0, 1)] };
+    let in_matrix = vec![MatrixJob { number: 1, submit: 0.0, user: Some(evil()) }];
     let bodies = [
         (axis(), axis(), Body::Lines { series: (0..3).map(line).collect() }),
         (names(), axis(), Body::Bars { bins: vec![Bin { from: -0.4, to: 0.4, value: 3.0 }] }),
@@ -99,7 +101,12 @@ pub(crate) fn hostile() -> Page {
         (
             axis(),
             axis(),
-            Body::Gantt { procs: 2, hosts: vec![1], from: 0.0, to: 10.0, jobs: vec![job, other] },
+            Body::Gantt { procs: 2, hosts: vec![1], slots: 1, from: 0.0, to: 10.0, jobs: vec![job, other] },
+        ),
+        (
+            axis(),
+            axis(),
+            Body::Matrix { procs: 2, from: 0.0, to: 10.0, jobs: in_matrix, places: vec![place] },
         ),
     ];
     let charts =

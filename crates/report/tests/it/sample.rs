@@ -1,6 +1,6 @@
 //! A page with every kind of chart and block, of made-up but lifelike figures.
 
-use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, Ramp, Series};
+use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, MatrixJob, MatrixPlace, Ramp, Series};
 use miserly_report::page::{Block, Cell, Claim, Emphasis, Page, Section, TableData, Verdict};
 
 pub(crate) fn page() -> Page {
@@ -61,7 +61,7 @@ fn summary() -> Section {
 
 /// One chart of each kind.
 pub(crate) fn charts() -> Vec<Chart> {
-    vec![slowdown(), cdf(), scatter(), queue(), histogram(), heat(), change(), gantt()]
+    vec![slowdown(), cdf(), scatter(), queue(), histogram(), heat(), change(), gantt(), matrix(), slots()]
 }
 
 fn chart(id: &str, title: &str, x: Axis, y: Axis, body: Body) -> Chart {
@@ -187,8 +187,54 @@ fn gantt() -> Chart {
         "A day of the schedule",
         Axis::seconds("time since the log's begin"),
         Axis::linear("processor"),
-        Body::Gantt { procs: 100, hosts: vec![], from, to, jobs },
+        Body::Gantt { procs: 100, hosts: vec![], slots: 1, from, to, jobs },
     )
+}
+
+/// A day of a gang scheduler. Job n is in slot n modulo 12, in one half of it, and as long as the job before it runs, in that one's slot too.
+pub(crate) fn matrix() -> Chart {
+    let (jobs, places) = places();
+    let body = Body::Matrix { procs: 64, from: 0.0, to: 86_400.0, jobs, places };
+    chart("matrix", "Slots by processors", Axis::linear("processors"), Axis::linear("slot"), body)
+}
+
+/// The same over time.
+fn slots() -> Chart {
+    let (jobs, places) = places();
+    let job = |place: &MatrixPlace| GanttJob {
+        number: jobs[place.job].number,
+        pes: place.pes.iter().map(|(low, high)| (64 * place.slot + low, 64 * place.slot + high)).collect(),
+        submit: jobs[place.job].submit,
+        start: place.from,
+        end: place.to,
+        user: jobs[place.job].user.clone(),
+        key: if place.own { "own" } else { "other" }.into(),
+        part: None,
+    };
+    let jobs = places.iter().map(job).collect();
+    let body = Body::Gantt { procs: 64, hosts: vec![], slots: 12, from: 0.0, to: 86_400.0, jobs };
+    chart("slots", "Slots over time", Axis::seconds("time"), Axis::linear("processor"), body)
+}
+
+fn places() -> (Vec<MatrixJob>, Vec<MatrixPlace>) {
+    let (mut jobs, mut places) = (Vec::new(), Vec::new());
+    let (mut random, mut last) = (draws(1_000), None);
+    for number in 0..300_u32 {
+        let [wide, long] = [(); 2].map(|()| random.next().unwrap_or(0.0));
+        let from = f64::from(number) * 288.0;
+        let (slot, low) = (number % 12, if number % 2 == 0 { 0 } else { 32 });
+        // A number below 32.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let pes = vec![(low, low + (wide * 31.0) as u32)];
+        let to = from + 60.0 + 3_300.0 * long;
+        let job = jobs.len();
+        jobs.push(MatrixJob { number: i64::from(number) + 1, submit: from, user: Some("7".into()) });
+        places.push(MatrixPlace { job, slot, own: true, from, to, pes: pes.clone() });
+        if let Some((before, until)) = last.replace((slot, to)).filter(|(_, until)| *until > from) {
+            places.push(MatrixPlace { job, slot: before, own: false, from, to: to.min(until), pes });
+        }
+    }
+    (jobs, places)
 }
 
 /// Five thousand jobs in a window.
@@ -202,7 +248,7 @@ pub(crate) fn crowded() -> Chart {
         "Eight crowded days",
         Axis::seconds("time"),
         Axis::linear("processor"),
-        Body::Gantt { procs: 430, hosts: vec![], from, to, jobs },
+        Body::Gantt { procs: 430, hosts: vec![], slots: 1, from, to, jobs },
     )
 }
 

@@ -1,6 +1,6 @@
 //! Charts as SVG: what they look like, and that whatever the data are, they are drawings.
 
-use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, Ramp, Series, svg};
+use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, MatrixJob, MatrixPlace, Ramp, Series, svg};
 use proptest::prelude::*;
 
 use crate::sample;
@@ -63,7 +63,7 @@ fn a_schedule() {
         job(2, vec![(4, 4), (6, 7)], 30.0, 90.0, "backfilled"),
         job(3, vec![(0, 7)], 90.0, 500.0, "reserved"),
     ];
-    let body = |hosts| Body::Gantt { procs: 8, hosts, from: 0.0, to: 120.0, jobs: jobs.clone() };
+    let body = |hosts| Body::Gantt { procs: 8, hosts, slots: 1, from: 0.0, to: 120.0, jobs: jobs.clone() };
     let schedule = |hosts| chart(Axis::seconds("time"), Axis::linear("processor"), body(hosts));
     let plain = drawing(&schedule(vec![]));
     // Lines between hosts change nothing else, and too many are none.
@@ -73,6 +73,47 @@ fn a_schedule() {
     assert_eq!(hosts.matches("stroke-dasharray").count(), 2);
     assert_eq!(drawing(&schedule((0..64).collect())), plain);
     insta::assert_snapshot!(plain);
+}
+
+/// Best fit in Figure 9 of Feitelson (1996), in seconds.
+fn figure_9() -> (Vec<MatrixJob>, Vec<MatrixPlace>) {
+    let job =
+        |number| MatrixJob { number, submit: f64::from(i32::try_from(number - 1).unwrap()), user: None };
+    let place = |job, slot, own, from, to, pes| MatrixPlace { job, slot, own, from, to, pes: vec![pes] };
+    let places = vec![
+        place(0, 0, true, 0.0, 200.0, (0, 4)),
+        place(1, 1, true, 1.0, 100.0, (0, 3)),
+        place(2, 2, true, 2.0, 200.0, (0, 5)),
+        place(3, 2, true, 3.0, 200.0, (6, 7)),
+        place(3, 1, false, 3.0, 100.0, (6, 7)),
+        place(4, 0, true, 4.0, 200.0, (5, 7)),
+    ];
+    ((1..=5).map(job).collect(), places)
+}
+
+#[test]
+fn a_matrix() {
+    let (jobs, places) = figure_9();
+    let body = Body::Matrix { procs: 8, from: 0.0, to: 200.0, jobs, places };
+    insta::assert_snapshot!(drawing(&chart(Axis::linear("processors"), Axis::linear("slot"), body)));
+}
+
+#[test]
+fn slots_over_time() {
+    let (jobs, places) = figure_9();
+    let job = |place: &MatrixPlace| GanttJob {
+        number: jobs[place.job].number,
+        pes: place.pes.iter().map(|(low, high)| (8 * place.slot + low, 8 * place.slot + high)).collect(),
+        submit: jobs[place.job].submit,
+        start: place.from,
+        end: place.to,
+        user: None,
+        key: if place.own { "own" } else { "other" }.into(),
+        part: None,
+    };
+    let jobs = places.iter().map(job).collect();
+    let body = Body::Gantt { procs: 8, hosts: vec![], slots: 3, from: 0.0, to: 200.0, jobs };
+    insta::assert_snapshot!(drawing(&chart(Axis::seconds("time"), Axis::linear("processor"), body)));
 }
 
 #[test]
@@ -89,8 +130,17 @@ fn without_data_there_is_an_empty_frame() {
         Body::Lines { series: vec![Series::line("none", vec![(f64::NAN, 1.0)])] },
         Body::Bars { bins: Vec::new() },
         Body::Heat { cells: Vec::new(), ramp: Ramp::Linear, decimals: 0 },
-        Body::Gantt { procs: 0, hosts: vec![], from: 0.0, to: 0.0, jobs: Vec::new() },
-        Body::Gantt { procs: 4, hosts: vec![2], from: f64::NAN, to: f64::INFINITY, jobs: Vec::new() },
+        Body::Gantt { procs: 0, hosts: vec![], slots: 1, from: 0.0, to: 0.0, jobs: Vec::new() },
+        Body::Matrix { procs: 8, from: 0.0, to: 9.0, jobs: Vec::new(), places: Vec::new() },
+        Body::Matrix { procs: 8, from: 300.0, to: 400.0, jobs: figure_9().0, places: figure_9().1 },
+        Body::Gantt {
+            procs: 4,
+            hosts: vec![2],
+            slots: 1,
+            from: f64::NAN,
+            to: f64::INFINITY,
+            jobs: Vec::new(),
+        },
     ];
     for body in nothing {
         let chart = chart(Axis::linear("x"), Axis::linear("y"), body);
@@ -249,6 +299,16 @@ fn job() -> impl Strategy<Value = GanttJob> {
     )
 }
 
+fn slots() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 0_u32..9, 1 => any::<u32>()]
+}
+
+fn place() -> impl Strategy<Value = MatrixPlace> {
+    let pes = prop::collection::vec((0_u32..50, 0_u32..50), 0..3);
+    (0_usize..5, slots(), any::<bool>(), value(), value(), pes)
+        .prop_map(|(job, slot, own, from, to, pes)| MatrixPlace { job, slot, own, from, to, pes })
+}
+
 fn body() -> impl Strategy<Value = Body> {
     let bins = prop::collection::vec(
         (value(), value(), value()).prop_map(|(from, to, value)| Bin { from, to, value }),
@@ -261,13 +321,19 @@ fn body() -> impl Strategy<Value = Body> {
         value().prop_map(|middle| Ramp::Diverging { middle })
     ];
     let jobs = prop::collection::vec(job(), 0..20);
+    let places = prop::collection::vec(place(), 0..20);
     let hosts = prop::collection::vec(any::<u32>(), 0..4);
     prop_oneof![
         prop::collection::vec(series(), 0..12).prop_map(|series| Body::Lines { series }),
         bins.prop_map(|bins| Body::Bars { bins }),
         (cells, ramp, 0_usize..4).prop_map(|(cells, ramp, decimals)| Body::Heat { cells, ramp, decimals }),
-        (any::<u32>(), hosts, value(), value(), jobs)
-            .prop_map(|(procs, hosts, from, to, jobs)| Body::Gantt { procs, hosts, from, to, jobs }),
+        (any::<u32>(), hosts, slots(), value(), value(), jobs).prop_map(
+            |(procs, hosts, slots, from, to, jobs)| Body::Gantt { procs, hosts, slots, from, to, jobs }
+        ),
+        (any::<u32>(), value(), value(), places).prop_map(|(procs, from, to, places)| {
+            let job = MatrixJob { number: -7, submit: from, user: Some("<&>".into()) };
+            Body::Matrix { procs, from, to, jobs: vec![job; 3], places }
+        }),
     ]
 }
 

@@ -120,6 +120,75 @@ fn a_schedule_can_be_zoomed_and_moved_and_read() {
     assert_eq!(browser.console(), [""; 0]);
 }
 
+#[test]
+fn a_matrix_can_be_led_through_time_and_read() {
+    let Some(mut browser) = Browser::start() else { return };
+    for width in WIDTHS {
+        browser.look(width, "light");
+        browser.load(&html(&alone(sample::matrix())));
+        // What is drawn by the script is what was drawn without it.
+        browser.scripts(false);
+        let drawn = "[...document.querySelectorAll('.places path')].map((path) => { const box = path.getBBox(); return [path.getAttribute('class'), Math.round(box.x), Math.round(box.y), Math.round(box.width)].join(' ') }).sort().join('|')";
+        let said = "document.querySelector('.said').textContent";
+        let with = (browser.evaluate(drawn), browser.evaluate(said));
+        browser.load(&html(&alone(sample::matrix())));
+        assert_eq!(browser.evaluate("document.querySelectorAll('input').length"), 0);
+        assert_eq!((browser.evaluate(drawn), browser.evaluate(said)), with);
+        browser.scripts(true);
+        browser.load(&html(&alone(sample::matrix())));
+        slide(&mut browser, drawn, said);
+        point_at_a_job(&mut browser);
+        assert_eq!(browser.evaluate(OVERFLOW), 0);
+        assert_eq!(browser.console(), [""; 0]);
+    }
+}
+
+/// Moves the slider to its ends and event by event.
+fn slide(browser: &mut Browser, drawn: &str, said: &str) {
+    let slider = "document.querySelector('input[type=range]')";
+    let to = |place: &str| {
+        format!("(() => {{ {slider}.value = {place}; {slider}.dispatchEvent(new Event('input')) }})()")
+    };
+    let first = browser.evaluate(drawn);
+    browser.evaluate(&to("0"));
+    let begin = (browser.evaluate(drawn), browser.evaluate(said));
+    assert_ne!(begin.0, first);
+    assert!(begin.1.as_str().is_some_and(|text| text.starts_with("At 0: 1 slot used.")), "{}", begin.1);
+    browser.evaluate("document.querySelector('button[aria-label=\"Next event\"]').click()");
+    assert_eq!(browser.evaluate(&format!("{slider}.value")), "1");
+    let next = (browser.evaluate(drawn), browser.evaluate(said));
+    assert!(next.0 != begin.0 && next.1 != begin.1);
+    let value = browser.evaluate(&format!("{slider}.getAttribute('aria-valuetext')"));
+    assert_eq!(value, browser.evaluate("document.querySelector('.instant').textContent"));
+    assert!(value.as_str().is_some_and(|text| text.contains("slots used")), "{value}");
+    assert!(browser.evaluate(&format!("{slider}.getAttribute('aria-label')")).as_str().is_some());
+    browser.evaluate("document.querySelector('button[aria-label=\"Event before\"]').click()");
+    assert_eq!((browser.evaluate(drawn), browser.evaluate(said)), begin);
+    browser.evaluate(&to(&format!("{slider}.max / 2")));
+}
+
+/// What a job is, under the pointer and when it has the focus; the arrow keys lead from job to job.
+fn point_at_a_job(browser: &mut Browser) {
+    let tip = "document.querySelector('.tip').textContent";
+    // A page that scrolls says nothing.
+    browser.evaluate("document.querySelector('.places .job:not(.guest)').scrollIntoView({ block: 'center', inline: 'center' })");
+    for _ in 0..2 {
+        browser.evaluate("new Promise(requestAnimationFrame)");
+    }
+    let middle = browser.evaluate("(() => { const box = document.querySelector('.places .job:not(.guest)').getBoundingClientRect(); return [(box.left + box.right) / 2, (box.top + box.bottom) / 2] })()");
+    browser.mouse("mouseMoved", middle[0].as_f64().unwrap(), middle[1].as_f64().unwrap());
+    let text = browser.evaluate(tip);
+    let whole = |text: &serde_json::Value| {
+        text.as_str().is_some_and(|text| text.contains("processor") && text.contains("% of the time"))
+    };
+    assert!(whole(&text), "{text}");
+    browser.evaluate("document.querySelector('.places [tabindex=\"0\"]').focus()");
+    let one = browser.evaluate(tip);
+    browser.evaluate("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }))");
+    let other = browser.evaluate(tip);
+    assert!(whole(&one) && whole(&other) && one != other, "{one} {other}");
+}
+
 /// Drags the plot to the left, then points at it.
 fn drag(browser: &mut Browser) {
     let middle = browser.evaluate("(() => { const box = document.querySelector('.axis').getBoundingClientRect(); return [(box.left + box.right) / 2, (box.top + box.bottom) / 2] })()");

@@ -1,0 +1,29 @@
+//! `miserly matrix`: who is in which slot at an instant of a run.
+
+use anyhow::bail;
+use miserly_core::{Span, Time};
+use miserly_report::MatrixDoc;
+use miserly_sim::MatrixWatch;
+use miserly_workload::Estimates;
+
+use crate::args::MatrixArgs;
+use crate::output::{print, print_json, width};
+use crate::run::{open, prepare};
+
+pub(crate) fn run(args: &MatrixArgs) -> anyhow::Result<()> {
+    let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    let mut simulation = prepared.simulation(&args.policy)?;
+    if simulation.system().queues().iter().all(|queue| queue.ledger().matrix().is_none()) {
+        bail!(
+            "{}: no matrix: its jobs do not share processors by turns; under gang they do (miserly policies gang)",
+            args.policy
+        );
+    }
+    let at = Time::from_secs(args.time).unwrap_or(Time::MAX);
+    let mut watch = MatrixWatch::new(at, at + Span::TICK, usize::MAX);
+    let mut jobs = prepared.jobs()?.peekable();
+    while !watch.is_over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
+    let Some(record) = watch.record() else { bail!("{}: no job is run", prepared.trace.name()) };
+    let matrix = MatrixDoc::of(&record, args.policy.to_string());
+    if args.json { print_json(&matrix) } else { print(&matrix.text(width())) }
+}
