@@ -122,7 +122,7 @@ struct Told {
     submitted: i64,
     stands: Stands,
     #[serde(default)]
-    away: i64,
+    away: Option<i64>,
     #[serde(default)]
     attempts: u32,
     submission: Asked,
@@ -187,7 +187,7 @@ impl Told {
             submitted: self.submitted,
             started: started.map(Timestamp::as_microsecond),
             ended: ended.as_microsecond(),
-            away: self.away,
+            away: self.away.unwrap_or(0),
             attempts: self.attempts,
             outcome,
         })

@@ -96,7 +96,8 @@ impl<H: Hands> Engine<H> {
         let ran = span_of_work(entry.done(at) + entry.filled(at), entry.request.procs());
         let Some(record) = self.records.get_mut(&number) else { return };
         let Some(started) = record.started else { return };
-        record.away = (at - Time::from_ticks(started) - ran).max(Span::ZERO).ticks();
+        let away = at - Time::from_ticks(started) - ran;
+        record.away = (away > Span::ZERO).then_some(away.ticks());
     }
 
     /// It leaves the system.

@@ -55,8 +55,8 @@ pub struct Record {
     pub started: Option<i64>,
     /// For how long of the time since then it did not run, being suspended, or ran on fewer processors than it asked for, ticks of all
     /// that it asked for; known when it is over.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub away: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away: Option<i64>,
     /// What it was promised, and when it was told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<ToldAt>,
@@ -66,10 +66,6 @@ pub struct Record {
     /// What was submitted.
     #[serde(with = "shared")]
     pub submission: Arc<Submission>,
-}
-
-fn is_zero(away: &i64) -> bool {
-    *away == 0
 }
 
 /// A submission is shared by the jobs of its array, in memory; on disk each has its own.

@@ -184,7 +184,7 @@ impl<H: Hands> Engine<H> {
             run: None,
             attempts: 0,
             started: None,
-            away: 0,
+            away: None,
             told: vec![],
             late: None,
             submission: Arc::clone(&shared),
