@@ -14,15 +14,12 @@ pub use packing::{
 
 use miserly_core::{
     Desk, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Reason, Slicing, SlotId, Span,
-    Time, Violation,
+    Time, UNIFICATIONS, Violation,
 };
 
 use self::residents::{Resident, Residents};
 use crate::backfill::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex, Waiting};
-
-/// The tally of the ledger ([`Ledger::tally`]) that counts how often rows were united at terminations: a row, or all of them by migration.
-pub const UNIFICATIONS: usize = 0;
 
 /// What a gang scheduler does besides packing.
 #[derive(Clone, Debug)]
