@@ -359,7 +359,8 @@ fn skipped(counts: &Counts, metrics: &Metrics) -> BTreeMap<String, u64> {
     let mut skipped: BTreeMap<String, u64> = counts.skipped.clone().into_iter().chain(refused).collect();
     if metrics.window.is_some() {
         let gone = metrics.simulated() + skipped.values().sum::<u64>();
-        skipped.insert("unfinished".into(), counts.read.saturating_sub(gone));
+        let unfinished = counts.read.saturating_sub(gone);
+        skipped.extend((unfinished > 0).then(|| ("unfinished".into(), unfinished)));
     }
     skipped
 }
