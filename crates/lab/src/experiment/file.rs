@@ -354,7 +354,7 @@ pub struct ClaimFile {
 pub struct FigureFile {
     /// Which figure: a path into the document of a run, or of a log.
     pub value: String,
-    /// The runs that it is compared with: then the figure is of the differences from these, batch by batch.
+    /// The runs that it is compared with: then the figure is of the differences from these, seed by seed or batch by batch.
     pub less: Option<Selector>,
     /// Which figure of them.
     #[serde(default)]
@@ -368,7 +368,7 @@ pub struct FigureFile {
     pub select: Selector,
 }
 
-/// A figure of the differences of two runs, batch by batch.
+/// A figure of the differences of runs from others.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum OfDifference {

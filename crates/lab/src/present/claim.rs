@@ -50,7 +50,7 @@ fn short(value: f64) -> String {
 /// Why a claim cannot be decided.
 const NO_LOG: &str = "a log is missing";
 const NOTHING: &str = "there was nothing to measure";
-const NO_INTERVAL: &str = "neighbouring batches are alike, and so there is no interval";
+const NO_INTERVAL: &str = "there is one run, and no interval: neighbouring batches are alike";
 
 /// The figure, or why there is none.
 fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static str>, String> {
@@ -79,7 +79,7 @@ fn plain(asked: Asked) -> Result<f64, &'static str> {
     }
 }
 
-/// A figure of the differences of runs from others, batch by batch.
+/// A figure of the differences of runs from others, seed by seed or batch by batch.
 fn difference(
     figure: &FigureFile,
     less: &Selector,
@@ -92,7 +92,7 @@ fn difference(
     let (Found::Runs(mine), Found::Runs(theirs)) = (mine?, theirs?) else { return Ok(Err(NO_LOG)) };
     let told = differences(&mine, &theirs, &figure.value)?;
     let asked = match figure.of {
-        OfDifference::Mean => told.mean,
+        OfDifference::Mean => Some(told.mean).filter(|mean| mean.is_finite()),
         OfDifference::HalfWidth => told.half_width,
     };
     Ok(asked.ok_or(NO_INTERVAL))

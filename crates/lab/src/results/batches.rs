@@ -1,9 +1,9 @@
 //! Figures of single runs that were measured in batches: how sure they are, and how far runs are apart, batch by batch.
 
-use miserly_sim::{Interval, interval};
+use miserly_sim::interval;
 use serde_json::Value;
 
-use super::at;
+use super::{Figure, at, figure};
 
 /// Half the width of the interval of the figure at a path, by the batches of its run; `None` if it was not measured in such, or there is none.
 pub(super) fn half_width(document: &Value, path: &str) -> Option<f64> {
@@ -25,26 +25,41 @@ fn measure(path: &str) -> Option<&str> {
     }
 }
 
-/// What the differences of the figure at `value` tell, of pairs of batches: of the first run's and the second's, of all the pairs that
-/// there are.
+/// What the differences of the figure at `value` tell: of the runs of each seed where there are several, else of the batches of the one run.
 ///
 /// # Errors
-/// If it is no mean of runs in batches.
-pub(crate) fn differences(mine: &[&Value], theirs: &[&Value], value: &str) -> Result<Interval, String> {
+/// If the runs have other seeds, or if it is no mean of a run in batches.
+pub(crate) fn differences(mine: &[&Value], theirs: &[&Value], value: &str) -> Result<Figure, String> {
     let path = format!("run.{value}");
-    let name = measure(&path).ok_or_else(|| no_batches(value))?;
-    let (mut differences, mut jobs) = (Vec::new(), u64::MAX);
-    for (mine, theirs) in mine.iter().zip(theirs) {
-        let [(a, size), (b, other)] = [mine, theirs].map(|document| means(document, name));
-        let (a, b) = a.zip(b).ok_or_else(|| no_batches(value))?;
-        if size != other || a.len() != b.len() {
-            return Err("less: the runs have other batches".into());
-        }
-        let pairs = a.iter().zip(b).filter_map(|(mine, theirs)| Some(mine.as_f64()? - theirs.as_f64()?));
-        differences.extend(pairs);
-        jobs = jobs.min(size.unwrap_or(0));
+    match (mine, theirs) {
+        ([mine], [theirs]) => of_batches(mine, theirs, &path),
+        _ => of_seeds(mine, theirs, &path),
     }
-    Ok(interval(&differences, jobs))
+}
+
+fn of_seeds(mine: &[&Value], theirs: &[&Value], path: &str) -> Result<Figure, String> {
+    let seed = |document: &&Value| at(document, "run.settings.seed").cloned();
+    if !mine.iter().map(seed).eq(theirs.iter().map(seed)) {
+        return Err("less: the runs have other seeds".into());
+    }
+    let mut differences = Vec::new();
+    for (mine, theirs) in mine.iter().zip(theirs) {
+        let [a, b] = [mine, theirs].map(|document| figure(&[document], path));
+        differences.extend(a?.zip(b?).map(|(a, b)| a.mean - b.mean));
+    }
+    Ok(Figure::of(&differences))
+}
+
+fn of_batches(mine: &Value, theirs: &Value, path: &str) -> Result<Figure, String> {
+    let name = measure(path).ok_or_else(|| no_batches(path))?;
+    let [(a, jobs), (b, others)] = [mine, theirs].map(|document| means(document, name));
+    let (a, b) = a.zip(b).ok_or_else(|| no_batches(path))?;
+    if jobs != others || a.len() != b.len() {
+        return Err("less: the runs have other batches".into());
+    }
+    let pairs = a.iter().zip(b).filter_map(|(mine, theirs)| Some(mine.as_f64()? - theirs.as_f64()?));
+    let told = interval(&pairs.collect::<Vec<_>>(), jobs.unwrap_or(0));
+    Ok(Figure { mean: told.mean.unwrap_or(f64::NAN), half_width: told.half_width })
 }
 
 /// The mean of each batch, and how many terminations these have.
@@ -53,9 +68,10 @@ fn means<'a>(document: &'a Value, name: &str) -> (Option<&'a Vec<Value>>, Option
     (means, at(document, "run.settings.batches.jobs").and_then(Value::as_u64))
 }
 
-fn no_batches(value: &str) -> String {
+fn no_batches(path: &str) -> String {
+    let value = path.strip_prefix("run.").unwrap_or(path);
     format!(
-        "less: {value:?} is no mean of runs in batches; such are metrics.NAME.mean, slicing.slots.mean, batches.rows and batches.unifications"
+        "less: {value:?} is no mean of a run in batches; such are metrics.NAME.mean, slicing.slots.mean, batches.rows and batches.unifications"
     )
 }
 
@@ -90,9 +106,20 @@ mod tests {
         let a = document(&waves);
         let b = document(&waves.map(|mean| mean - 2.0));
         let told = differences(&[&a], &[&b], "metrics.slowdown.mean").unwrap();
-        assert_eq!((told.mean, told.half_width), (Some(2.0), Some(0.0)));
+        assert_eq!((told.mean, told.half_width), (2.0, Some(0.0)));
         let shorter = document(&waves[1..]);
         assert!(differences(&[&a], &[&shorter], "metrics.slowdown.mean").is_err());
         assert!(differences(&[&a], &[&b], "metrics.slowdown.max").is_err());
+    }
+
+    #[test]
+    fn runs_of_several_seeds_are_compared_seed_by_seed() {
+        let of = |seed: u64, wait: f64| json!({ "run": { "settings": { "seed": seed }, "wait": wait } });
+        let [a, b, c, d] = [of(1, 10.0), of(2, 30.0), of(1, 8.0), of(2, 26.0)];
+        let told = differences(&[&a, &b], &[&c, &d], "wait").unwrap();
+        // 2 and 4: a deviation of sqrt(2), t 12.706 with a degree of freedom, over sqrt(2).
+        assert!(told.mean == 3.0 && (told.half_width.unwrap() - 12.706_204).abs() < 1e-4, "{told:?}");
+        assert!(differences(&[&a, &b], &[&d, &c], "wait").is_err());
+        assert!(differences(&[&a, &b], &[&c], "wait").is_err());
     }
 }
