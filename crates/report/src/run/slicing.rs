@@ -104,6 +104,9 @@ pub struct SlicedFigures<T> {
     pub unifications: T,
 }
 
+/// The figures of each batch, in order.
+pub type EachBatch = SlicedFigures<Vec<Option<f64>>>;
+
 /// The mean of each batch, in order; null where no job of it has the measure.
 #[derive(Clone, Debug, Serialize)]
 pub struct MeansDoc {
@@ -112,7 +115,7 @@ pub struct MeansDoc {
     pub measures: std::collections::BTreeMap<&'static str, Vec<Option<f64>>>,
     /// And by those that there are where time is sliced.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub sliced: Option<SlicedFigures<Vec<Option<f64>>>>,
+    pub sliced: Option<EachBatch>,
 }
 
 impl BatchesDoc {
@@ -122,10 +125,8 @@ impl BatchesDoc {
         let (begin, end) = window.ends()?;
         let capacity = (end.at - begin.at).ticks() as f64 * f64::from(procs);
         let share = |of: fn(&Mark) -> u128| (capacity > 0.0).then(|| (of(end) - of(begin)) as f64 / capacity);
-        let sliced = slices.then(|| figures(window));
-        let mean = |of: fn(&SlicedFigures<Vec<Option<f64>>>) -> &Vec<Option<f64>>| {
-            sliced.as_ref().and_then(|figures| interval(window, of(figures)).mean)
-        };
+        let figures = slices.then(|| figures(window));
+        let mean = |of: fn(&EachBatch) -> &[Option<f64>]| interval(window, of(figures.as_ref()?)).mean;
         Some(BatchesDoc {
             from: (begin.at - Time::ZERO).as_secs_f64(),
             to: (end.at - Time::ZERO).as_secs_f64(),
@@ -135,9 +136,9 @@ impl BatchesDoc {
             jobs_at_end: end.jobs,
             rows: mean(|figures| &figures.rows),
             unifications: mean(|figures| &figures.unifications),
-            half_width: sliced.as_ref().map(|figures| half_widths(window, figures)),
+            half_width: figures.as_ref().map(|figures| half_widths(window, figures)),
             log_at_its_end,
-            means: MeansDoc { measures: measures(metrics), sliced },
+            means: MeansDoc { measures: measures(metrics), sliced: figures },
         })
     }
 }
@@ -146,7 +147,7 @@ fn measures(metrics: &Metrics) -> std::collections::BTreeMap<&'static str, Vec<O
     (0..MEASURES).map(|measure| (KEYS[measure], metrics.batches.means(measure).collect())).collect()
 }
 
-fn figures(window: &Window) -> SlicedFigures<Vec<Option<f64>>> {
+fn figures(window: &Window) -> EachBatch {
     let some = |figures: Vec<f64>| figures.into_iter().map(Some).collect();
     SlicedFigures {
         slots: window.slots(),
@@ -155,7 +156,7 @@ fn figures(window: &Window) -> SlicedFigures<Vec<Option<f64>>> {
     }
 }
 
-fn half_widths(window: &Window, figures: &SlicedFigures<Vec<Option<f64>>>) -> SlicedFigures<Option<f64>> {
+fn half_widths(window: &Window, figures: &EachBatch) -> SlicedFigures<Option<f64>> {
     let of = |figures| interval(window, figures).half_width;
     SlicedFigures {
         slots: of(&figures.slots),
