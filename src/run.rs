@@ -36,6 +36,7 @@ impl RunArgs {
             queues: self.queue.clone(),
             arrivals: self.arrivals(),
             warmup: self.warmup,
+            batches: None,
             seed: self.seed,
             filling: FillingOptions { when: self.filling(), interactive: self.load()? },
             details: false,

@@ -49,6 +49,9 @@ fn documents_follow_the_schema() {
     ] {
         schema.check(&lab.document(&format!("simulate log.swf -p easy(backfill=shortest) --json {options}")));
     }
+    for policy in ["gang", "gang(packing=migration,slots=2)"] {
+        schema.check(&lab.document(&format!("simulate log.swf -p {policy} --json")));
+    }
     let comparison = lab.document("compare log.swf log.swf --json");
     let runs = comparison["runs"].as_array().expect("runs");
     assert_eq!(runs.len(), 12);

@@ -23,6 +23,7 @@ mod experiment;
 mod interrupt;
 
 mod bad_input;
+mod batches;
 
 mod live;
 

@@ -88,7 +88,7 @@ pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, JobId, JobNumber, Request, Terms};
 pub use ledger::{
     Entry, Expected, Holds, Ledger, Matrix, Memo, Pace, Progress, Promise, Row, Slicing, State, Tally,
-    span_of_work, work,
+    UNIFICATIONS, span_of_work, work,
 };
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use pes::PeSet;

@@ -72,6 +72,20 @@ pub const PAPERS: &[Paper] = &[
         ],
         machines: &[],
     },
+    Paper {
+        name: "feitelson-1996",
+        title: "Feitelson: Packing Schemes for Gang Scheduling, 1996",
+        experiments: &[
+            experiment!("feitelson-1996", "1-workload"),
+            experiment!("feitelson-1996", "2-slowdown"),
+            experiment!("feitelson-1996", "3-without"),
+            experiment!("feitelson-1996", "4-sequences"),
+            experiment!("feitelson-1996", "5-model"),
+            experiment!("feitelson-1996", "6-costs"),
+            experiment!("feitelson-1996", "7-logs"),
+        ],
+        machines: &[],
+    },
 ];
 
 /// The paper of that name, if there is one.

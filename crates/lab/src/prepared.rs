@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use miserly_core::{Instants, Machine, Span};
 use miserly_policies::{Chosen, PolicyError};
-use miserly_report::{Details, EarlyDoc, Outcome, Settings, TraceDoc};
-use miserly_sim::{Grouping, Metrics, Observer, RunError, Series, Simulation};
+use miserly_report::{BatchSettings, BatchesDoc, Details, EarlyDoc, Outcome, Settings, SlicingDoc, TraceDoc};
+use miserly_sim::{BatchRule, Grouping, Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::ReadError;
 use miserly_workload::{
     Arrivals, Counts, Estimates, Filter, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, TraceError,
@@ -49,6 +49,8 @@ pub struct RunOptions {
     pub arrivals: Arrivals,
     /// Simulate, but do not measure, jobs submitted within so many seconds of the first one.
     pub warmup: i64,
+    /// Measure the jobs of these batches by termination, in place of those behind the warm-up.
+    pub batches: Option<BatchRule>,
     /// The seed of random draws.
     pub seed: u64,
     /// What runs beside the windows of jobs, on machines with pools.
@@ -81,6 +83,16 @@ pub enum PrepareError {
         "{0} is for machines with pools: give --machine a file with [pool] or [[queue]] (docs/machines.md)"
     )]
     NoPools(&'static str),
+    /// A run that ended before its batches were full.
+    #[error(
+        "{ended} jobs ended, but {wanted} are needed for the batches: give fewer or shorter ones, or a longer log"
+    )]
+    TooShort {
+        /// How many ended.
+        ended: u64,
+        /// How many the batches need.
+        wanted: u64,
+    },
     /// The policy does not run on the machine.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -227,17 +239,33 @@ impl Prepared {
         let simulation = self.simulation(policy)?;
         let mut simulation = if pes { simulation.with_pes() } else { simulation };
         let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
-        let mut metrics = Metrics::new(self.job_options.procs.into(), warmup).grouped(&self.options.by);
+        let mut metrics = Metrics::new(self.job_options.procs.into(), warmup)
+            .in_batches(self.options.batches)
+            .grouped(&self.options.by);
         let mut series = self.options.details.then(|| Series::new(self.job_options.procs.into()));
         let counts = self.play(&mut simulation, &mut metrics, series.as_mut(), observers)?;
+        self.check_batches(&metrics)?;
         let seconds = watch.elapsed().as_secs_f64();
         let trace =
             TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() };
         let mut outcome =
             Outcome::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds);
         outcome.early = self.fills(policy).then(|| EarlyDoc::of(&metrics.early));
+        let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
+        outcome.slicing = slices.then(|| SlicingDoc::of(&mut metrics));
+        let log_at_its_end = counts.read == self.survey.records;
+        outcome.batches = BatchesDoc::of(&metrics, self.job_options.procs, slices, log_at_its_end);
         outcome.details = series.map(|series| Details::of(&mut metrics, &series));
         Ok(outcome)
+    }
+
+    fn check_batches(&self, metrics: &Metrics) -> Result<(), PrepareError> {
+        match self.options.batches {
+            Some(rule) if metrics.simulated() < rule.ends() => {
+                Err(PrepareError::TooShort { ended: metrics.simulated(), wanted: rule.ends() })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn play(
@@ -284,6 +312,7 @@ impl Prepared {
             scale_load: if let Arrivals::Scaled(factor) = jobs.arrivals { factor.as_f64() } else { 1.0 },
             offline: jobs.arrivals == Arrivals::Offline,
             warmup,
+            batches: self.options.batches.map(BatchSettings::from),
             seed: jobs.seed,
             filling: self.spec.pools.as_ref().map(|_| self.options.filling.document()),
             lenient: jobs.lenient,

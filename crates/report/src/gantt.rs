@@ -37,6 +37,7 @@ const MARK: usize = 5;
 ///     interruptions: Interruptions::default(),
 ///     lost: 0,
 ///     ahead: None,
+///     slices: None,
 ///     record: None,
 /// };
 /// let chart = "   2 |....

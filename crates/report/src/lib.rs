@@ -26,9 +26,10 @@ pub use jobs::{CsvJobs, SwfJobs};
 pub use matrix::MatrixDoc;
 pub use numbers::{count, duration, figure, memory, percent};
 pub use run::{
-    Cdf, Cdfs, Details, Difference, EarlyDoc, FillingDoc, Group, GuaranteeRatio, Guarantees, HostsDoc, Jobs,
-    MachineDoc, Measure, MetricsDoc, Outcome, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, Promises,
-    QueueLength, Series, Settings, StepDoc, SuspendedDoc, Timing, TraceDoc, Uncertainty, compare_tables,
+    BatchSettings, BatchesDoc, Cdf, Cdfs, Details, Difference, EachBatch, EarlyDoc, FillingDoc, Group,
+    GuaranteeRatio, Guarantees, HostsDoc, Jobs, MachineDoc, MeansDoc, Measure, MetricsDoc, Outcome,
+    PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, Promises, QueueLength, RowsDoc, Series, Settings,
+    SlicedFigures, SlicingDoc, StepDoc, SuspendedDoc, Timing, TraceDoc, Uncertainty, compare_tables,
     differences, simulate_table,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use miserly_core::{Driver, Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, Time};
+use miserly_core::{Driver, Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, System, Time};
 use miserly_workload::swf::{Record, Status};
 
-use crate::Interruptions;
+use crate::{Interruptions, Slices};
 
 /// What became of one job.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Finished {
     pub lost: u128,
     /// What it did before its start, on what was idle, if anything.
     pub ahead: Option<Ahead>,
+    /// The rows in which it ran, where time is sliced.
+    pub slices: Option<Slices>,
     /// Its line in the log, if it was kept.
     pub record: Option<Box<Record>>,
 }
@@ -95,6 +97,10 @@ pub struct Standing {
     pub kept: u64,
     /// Jobs in the queue.
     pub waiting: usize,
+    /// Rows that are used, where time is sliced; of all queues together.
+    pub rows: usize,
+    /// The work of all jobs that were submitted so far, processor-ticks.
+    pub arrived: u128,
 }
 
 /// Somebody who watches a run.
@@ -110,6 +116,14 @@ pub trait Observer {
 
     /// An instant is over, and this is how all stands.
     fn instant(&mut self, _now: Time, _standing: Standing) {}
+
+    /// The same, for whoever has to look closer.
+    fn system(&mut self, _now: Time, _system: &System) {}
+
+    /// Whether the run may end here; asked after each instant. One is enough to end it.
+    fn has_enough(&self) -> bool {
+        false
+    }
 
     /// The policy will never start the job, which has left the system.
     ///

@@ -132,6 +132,7 @@ mod tests {
             interruptions: crate::Interruptions::default(),
             lost: 0,
             ahead: None,
+            slices: None,
             record: None,
         }
     }

@@ -24,15 +24,19 @@ mod run;
 
 mod replay;
 
+mod slices;
+
 pub use event_queue::EventQueue;
 pub use finished::{Ahead, Finished, Observer, Standing, Stay};
 pub use in_order::{InOrder, Sink};
 pub use interruptions::Interruptions;
 pub use matrix::{MatrixRecord, MatrixWatch, MostSlots, PlaceHeld, SlotPlace};
 pub use metrics::{
-    BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, Batches, Bucket, Distribution, EXACT_MOST,
-    Early, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES, Measures,
-    Metrics, Percentiles, Quality, SKETCH_ERROR, Series, Summary, Suspended, student_t_95,
+    BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, BatchRule, Batches, Bucket, Distribution,
+    EXACT_MOST, Early, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES,
+    Mark, Measures, Metrics, Percentiles, Quality, SKETCH_ERROR, Series, Sliced, Summary, Suspended, Window,
+    interval, student_t_95,
 };
 pub use replay::{Came, Outside, Past, Ran, replay, replay_over};
 pub use run::{RunError, Simulation};
+pub use slices::Slices;

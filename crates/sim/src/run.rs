@@ -4,9 +4,9 @@ use std::io;
 use std::iter::Peekable;
 
 use miserly_core::{
-    Driver, Effect, EndHow, Ended, Entry, Expected, Holds, Instants, JobId, Kind, Ledger, Machine, PeSet,
-    Placement, Policy, Reason, Request, Resources, Round, Span, State, Submission, System, Time, Violation,
-    work,
+    Driver, Effect, EndHow, Ended, Entry, Expected, Holds, Instants, JobId, Kind, Ledger, Machine, Matrix,
+    PeSet, Placement, Policy, Reason, Request, Resources, Round, Span, State, Submission, System, Time,
+    Violation, work,
 };
 use miserly_workload::swf::{Record, Status};
 use miserly_workload::{Job, TraceError, queue_position};
@@ -16,6 +16,7 @@ use crate::filling::{Filling, InteractiveLoad};
 use crate::finished::{Finished, Observer, Standing, Stay};
 use crate::interruptions::Interrupted;
 use crate::numbering::Numbering;
+use crate::slices::{Rows, Slices, Turns};
 
 /// Why a run ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +65,10 @@ pub struct Simulation {
     /// The free processors by number, if the jobs are to be told theirs.
     pes: Option<Numbering>,
     round: Round,
+    /// The rows that each queue uses, where its policy slices time.
+    rows: Vec<Rows>,
+    /// The work of all jobs that were submitted, processor-ticks.
+    arrived: u128,
     /// The jobs that end in the round.
     ended: Vec<JobId>,
     effects: Vec<Effect>,
@@ -87,6 +92,8 @@ struct Live {
     stay: Option<Here>,
     stays: Vec<Stay>,
     interrupted: Interrupted,
+    /// The rows in which it runs, where time is sliced.
+    turns: Option<Turns>,
     lost: u128,
     filling: Option<Filling>,
 }
@@ -121,6 +128,8 @@ impl Simulation {
     /// The jobs' queue numbers name the queues by position from 1; any other number, or none, means the first.
     pub fn over(system: System, procs: u64) -> Simulation {
         Simulation {
+            rows: vec![Rows::none(); system.queues().len()],
+            arrived: 0,
             system,
             procs,
             load: InteractiveLoad::none(),
@@ -159,7 +168,8 @@ impl Simulation {
         &mut self.system
     }
 
-    /// Plays the jobs, which come in the order of their submission, to the end of the last one.
+    /// Plays the jobs, which come in the order of their submission, to the end of the last one, or until an observer has
+    /// [enough](Observer::has_enough).
     ///
     /// # Errors
     /// If the jobs cannot be read, an observer cannot write, or the policy makes a mistake.
@@ -169,7 +179,11 @@ impl Simulation {
         observers: &mut [&mut dyn Observer],
     ) -> Result<(), RunError> {
         let mut jobs = jobs.peekable();
-        while self.step(&mut jobs, observers)?.is_some() {}
+        while self.step(&mut jobs, observers)?.is_some() {
+            if observers.iter().any(|observer| observer.has_enough()) {
+                return Ok(());
+            }
+        }
         let jobs =
             |ledger: &Ledger| ledger.waiting_count() + ledger.suspended_count() + ledger.running_count();
         match self.system.queues().iter().map(|queue| jobs(queue.ledger())).sum() {
@@ -197,10 +211,12 @@ impl Simulation {
         self.system.round(now, &mut self.round, &mut self.effects)?;
         self.finish(now, observers)?;
         self.apply(now, observers)?;
+        self.see_rows(now);
         let standing = self.standing();
         for observer in observers.iter_mut() {
             observer.ledgers(now, self.system.queues());
             observer.instant(now, standing);
+            observer.system(now, &self.system);
         }
         Ok(Some(now))
     }
@@ -260,7 +276,9 @@ impl Simulation {
                 request.queue = u32::try_from(queue).ok();
             }
             let submission = Submission { job: self.handle(), request };
-            self.live[submission.job.index()] = Some(Live::of(job, queue, self.admitted));
+            let live = Live::of(job, queue, self.admitted);
+            self.arrived += live.work();
+            self.live[submission.job.index()] = Some(live);
             self.admitted += 1;
             self.round.submitted.push(submission);
         }
@@ -282,7 +300,8 @@ impl Simulation {
             let Some(mut live) = self.live[job.index()].take() else { continue };
             live.leave(now, &mut self.pes);
             self.load.fill(live.filling.as_mut(), now, 0);
-            let Some(finished) = live.finish(now) else { continue };
+            let slices = live.turns.map(|turns| turns.over(now, &self.rows[live.queue]));
+            let Some(finished) = live.finish(now, slices) else { continue };
             for observer in observers.iter_mut() {
                 observer.finished(&finished)?;
             }
@@ -305,6 +324,9 @@ impl Simulation {
                     live.started = Some(Started { at: now, reason, rank: self.starts, outlives: false });
                     self.load.fill(live.filling.as_mut(), now, 0);
                     self.starts += 1;
+                    let ledger = self.system.queues()[live.queue].ledger();
+                    live.turns = ledger.matrix().map(|_| Turns::start(now, &self.rows[live.queue]));
+                    live.see_turns(now, ledger.entry(job));
                     self.go_on(now, job)?;
                 }
                 Effect::Resumed { .. } => {
@@ -313,7 +335,10 @@ impl Simulation {
                     self.go_on(now, job)?;
                 }
                 Effect::Resized { .. } | Effect::Moved { .. } => self.go_on(now, job)?,
-                Effect::Paced { .. } => self.expect_end(now, job)?,
+                Effect::Paced { .. } => {
+                    live.see_turns(now, entry(&self.system, live.queue, job));
+                    self.expect_end(now, job)?;
+                }
                 Effect::Suspended { .. } => {
                     live.interrupted.stop(now);
                     if let Some(stay) = &mut live.stay {
@@ -345,6 +370,23 @@ impl Simulation {
         }
         self.effects = effects;
         Ok(())
+    }
+
+    /// Notes how many rows are used now.
+    ///
+    /// A job that runs in twice as many of twice as many rows has the pace that it had, and no effect tells of that.
+    fn see_rows(&mut self, now: Time) {
+        let mut changed = false;
+        for (rows, queue) in self.rows.iter_mut().zip(self.system.queues()) {
+            changed |= rows.see(now, queue.ledger());
+        }
+        if !changed {
+            return;
+        }
+        for (job, live) in (0..).map(JobId).zip(&mut self.live) {
+            let Some(live) = live.as_mut().filter(|live| live.turns.is_some()) else { continue };
+            live.see_turns(now, entry(&self.system, live.queue, job));
+        }
     }
 
     /// Takes the numbers of their processors from all jobs that the round moved, before anybody is given new ones:
@@ -439,6 +481,8 @@ impl Simulation {
             free: self.procs.saturating_sub(held + self.load.procs()),
             kept: ledgers().map(kept).sum(),
             waiting: ledgers().map(Ledger::waiting_count).sum(),
+            rows: ledgers().filter_map(Ledger::matrix).map(Matrix::used).sum(),
+            arrived: self.arrived,
         }
     }
 }
@@ -478,6 +522,7 @@ impl Live {
             stay: None,
             stays: Vec::new(),
             interrupted: Interrupted::default(),
+            turns: None,
             lost: 0,
             filling: None,
         }
@@ -517,7 +562,14 @@ impl Live {
         self.stays.push(Stay { from: here.from, to: now, worked, pes: here.had });
     }
 
-    fn finish(mut self, end: Time) -> Option<Finished> {
+    /// Notes in how many rows it runs now, if time is sliced.
+    fn see_turns(&mut self, now: Time, entry: &Entry) {
+        if let Some(turns) = &mut self.turns {
+            turns.see(now, 1 + entry.also_in.len());
+        }
+    }
+
+    fn finish(mut self, end: Time, slices: Option<Slices>) -> Option<Finished> {
         let ahead = self.filling.as_ref().map(|filling| filling.did(self.work()));
         let (at, reason) = match (&self.started, ahead) {
             (Some(started), _) => (started.at, Some(started.reason)),
@@ -545,6 +597,7 @@ impl Live {
             interruptions: self.interrupted.over(end),
             lost: self.lost,
             ahead,
+            slices,
             record: self.record,
         })
     }

@@ -1,5 +1,6 @@
 //! The Ousterhout matrix, where processors are sliced in time: which of them are whose in which row (Feitelson 1996, §2).
 
+use super::Ledger;
 use super::progress::Pace;
 use crate::violation::Rule;
 use crate::{JobId, PeSet, SlotId, Span};
@@ -30,6 +31,16 @@ impl Slicing {
         }
         let (useful, turn) = (ticks(self.quantum).max(1), ticks(self.quantum) + ticks(self.switch));
         Pace::new(useful.saturating_mul(turns), turn.saturating_mul(rows))
+    }
+}
+
+/// The tally of a ledger whose policy slices time ([`Ledger::tally`]) that counts how often rows were united at terminations.
+pub const UNIFICATIONS: usize = 0;
+
+impl Ledger {
+    /// How often rows were united at terminations, if time is sliced.
+    pub fn unifications(&self) -> Option<u64> {
+        self.matrix().map(|_| self.tally(UNIFICATIONS).count)
     }
 }
 

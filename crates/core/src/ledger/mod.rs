@@ -17,7 +17,7 @@ mod rows;
 pub(crate) use changes::Short;
 use entry::Part;
 pub use entry::{Entry, Expected, Holds, Memo, Promise, State, Tally};
-pub use matrix::{Matrix, Row, Slicing};
+pub use matrix::{Matrix, Row, Slicing, UNIFICATIONS};
 use names::Names;
 pub use progress::{Pace, Progress, span as span_of_work, work};
 

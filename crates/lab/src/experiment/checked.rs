@@ -192,7 +192,12 @@ impl Experiment {
         }
         for claim in &self.file.claims {
             for figure in claim.get_ref().figures.values() {
-                known_axes(&figure.select).map_err(|problem| self.wrong(claim, problem))?;
+                let selects = [Some(&figure.select), figure.less.as_ref()];
+                selects
+                    .into_iter()
+                    .flatten()
+                    .try_for_each(known_axes)
+                    .map_err(|problem| self.wrong(claim, problem))?;
             }
         }
         Ok(())
@@ -234,6 +239,9 @@ fn check_block(block: &RunsFile) -> Result<(), String> {
     }
     if block.record.longest_waits.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
         return Err("record.longest-waits is a share of the jobs, above 0 and up to 1".into());
+    }
+    if block.options.batches.is_some() && (block.record.jobs || block.record.longest_waits.is_some()) {
+        return Err("a run in batches ends before its log: record no jobs and no longest-waits of it".into());
     }
     if block.record.gantt.is_some_and(|[from, to]| from < 0 || to <= from) {
         return Err("record.gantt is [from, to] in the log's seconds, the end after the begin".into());

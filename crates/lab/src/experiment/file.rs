@@ -110,6 +110,21 @@ pub struct Options {
     pub offline: Option<bool>,
     /// The warm-up, seconds.
     pub warmup: Option<i64>,
+    /// Which terminations are measured, in place of a warm-up.
+    pub batches: Option<BatchesFile>,
+}
+
+/// Batches of terminations.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct BatchesFile {
+    /// Terminations in a batch.
+    pub jobs: u64,
+    /// Batches that are measured.
+    pub count: u64,
+    /// Batches before them that are not.
+    #[serde(default)]
+    pub discard: u64,
 }
 
 /// A block of runs: every log under every policy with every model of the estimates and every seed.
@@ -341,6 +356,11 @@ pub struct ClaimFile {
 pub struct FigureFile {
     /// Which figure: a path into the document of a run, or of a log.
     pub value: String,
+    /// The runs that it is compared with: then the figure is of the differences from these, seed by seed or batch by batch.
+    pub less: Option<Selector>,
+    /// Which figure of them.
+    #[serde(default)]
+    pub of: OfDifference,
     /// Of several runs that differ in `over`: which of them.
     pub take: Option<Take>,
     /// What varies among the runs, where `take` is given.
@@ -348,6 +368,17 @@ pub struct FigureFile {
     /// The runs.
     #[serde(flatten)]
     pub select: Selector,
+}
+
+/// A figure of the differences of runs from others.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum OfDifference {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// Half the width of its 95 % interval.
+    HalfWidth,
 }
 
 /// A figure of several runs.

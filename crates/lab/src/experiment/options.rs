@@ -2,10 +2,10 @@
 
 use miserly_core::{Instants, Sharing, Spread};
 use miserly_policies::shared::Profile;
-use miserly_sim::{Grouping, GroupingError};
+use miserly_sim::{BatchRule, Grouping, GroupingError};
 use miserly_workload::{Arrivals, Overrun, ProcsField};
 
-use super::file::{Options, Record};
+use super::file::{BatchesFile, Options, Record};
 use super::machines::Machines;
 use crate::machine::{MachineSpec, SHARINGS, SPANS, value_of};
 use crate::prepared::RunOptions;
@@ -29,7 +29,8 @@ impl Options {
             queues: self.queues.clone().or_else(|| below.queues.clone()),
             scale_load: self.scale_load.or(below.scale_load),
             offline: self.offline.or(below.offline),
-            warmup: self.warmup.or(below.warmup),
+            warmup: self.warmup.or(below.warmup.filter(|_| self.batches.is_none())),
+            batches: self.batches.or(below.batches.filter(|_| self.warmup.is_none())),
         }
     }
 
@@ -70,6 +71,7 @@ impl Options {
             queues: self.queues.clone().unwrap_or_default(),
             arrivals: self.arrivals()?,
             warmup: self.warmup.unwrap_or_default(),
+            batches: self.batches()?,
             ..RunOptions::default()
         })
     }
@@ -116,6 +118,21 @@ impl Record {
 }
 
 impl Options {
+    fn batches(&self) -> Result<Option<BatchRule>, String> {
+        let Some(BatchesFile { jobs, count, discard }) = self.batches else { return Ok(None) };
+        if self.warmup.is_some() {
+            return Err("give warmup or batches, not both: batches that are discarded are a warm-up".into());
+        }
+        if ![jobs, count].iter().all(|number| (1..=MOST_IN_BATCHES).contains(number))
+            || discard > MOST_IN_BATCHES
+        {
+            return Err(format!(
+                "batches: jobs and count are 1 to {MOST_IN_BATCHES}, discard is 0 to as many"
+            ));
+        }
+        Ok(Some(BatchRule { jobs, count, discard }))
+    }
+
     fn arrivals(&self) -> Result<Arrivals, String> {
         match (self.offline.unwrap_or_default(), self.scale_load) {
             (true, None) => Ok(Arrivals::Offline),
@@ -125,6 +142,9 @@ impl Options {
         }
     }
 }
+
+/// More batches, and more jobs in one, than any log has.
+const MOST_IN_BATCHES: u64 = 1_000_000_000;
 
 const OVERRUN: [Overrun; 3] = [Overrun::Kill, Overrun::Extend, Overrun::Run];
 const INSTANTS: [Instants; 2] = [Instants::Batch, Instants::Sequential];

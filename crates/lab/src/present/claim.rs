@@ -4,9 +4,9 @@ use miserly_formula::Formula;
 use miserly_report::page::{Claim, Verdict};
 use serde_json::Value;
 
-use crate::experiment::file::{ClaimFile, FigureFile, Take};
+use crate::experiment::file::{ClaimFile, FigureFile, OfDifference, Selector, Take};
 use crate::present::lines::{Asked, part, shown};
-use crate::results::Results;
+use crate::results::{Found, Results, differences};
 
 /// Whether the claim holds, with the figures that decide it.
 pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, String> {
@@ -50,6 +50,7 @@ fn short(value: f64) -> String {
 /// Why a claim cannot be decided.
 const NO_LOG: &str = "a log is missing";
 const NOTHING: &str = "there was nothing to measure";
+const NO_INTERVAL: &str = "there is one run, and no interval: neighbouring batches are alike";
 
 /// The figure, or why there is none.
 fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static str>, String> {
@@ -59,6 +60,9 @@ fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static 
             Some(Value::Null) => Err(NOTHING),
             Some(value) => Ok(value.as_f64().ok_or_else(|| format!("{:?} is no number", figure.value))?),
         });
+    }
+    if let Some(less) = &figure.less {
+        return difference(figure, less, results);
     }
     match (figure.take, &figure.over) {
         (None, None) => Ok(plain(Asked::of(&results.find(&figure.select)?, &figure.value)?)),
@@ -73,6 +77,25 @@ fn plain(asked: Asked) -> Result<f64, &'static str> {
         Asked::NoLog => Err(NO_LOG),
         Asked::Nothing => Err(NOTHING),
     }
+}
+
+/// A figure of the differences of runs from others, seed by seed or batch by batch.
+fn difference(
+    figure: &FigureFile,
+    less: &Selector,
+    results: &Results,
+) -> Result<Result<f64, &'static str>, String> {
+    if figure.take.is_some() || figure.over.is_some() {
+        return Err("less goes without take and over".into());
+    }
+    let [mine, theirs] = [&figure.select, less].map(|select| results.find(select));
+    let (Found::Runs(mine), Found::Runs(theirs)) = (mine?, theirs?) else { return Ok(Err(NO_LOG)) };
+    let told = differences(&mine, &theirs, &figure.value)?;
+    let asked = match figure.of {
+        OfDifference::Mean => Some(told.mean).filter(|mean| mean.is_finite()),
+        OfDifference::HalfWidth => told.half_width,
+    };
+    Ok(asked.ok_or(NO_INTERVAL))
 }
 
 /// One of several runs' figures.

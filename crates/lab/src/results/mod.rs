@@ -1,5 +1,7 @@
 //! The results of an experiment: what is in its folder, and how tables, charts and claims find their figures in it.
 
+mod batches;
+
 mod flat;
 
 mod rows;
@@ -12,6 +14,7 @@ use serde_json::Value;
 use crate::experiment::file::Selector;
 use crate::experiment::{Axes, ExperimentError, Index, Store};
 
+pub(crate) use batches::differences;
 pub use rows::csv;
 #[cfg(feature = "parquet")]
 pub use rows::parquet;
@@ -56,7 +59,7 @@ impl Found<'_> {
 pub struct Figure {
     /// The mean over the seeds.
     pub mean: f64,
-    /// Half the width of its 95 % confidence interval; `None` with one seed.
+    /// Half the width of its 95 % confidence interval: over the seeds, or, of one run in batches, over these; `None` where there is none.
     pub half_width: Option<f64>,
 }
 
@@ -233,7 +236,10 @@ pub fn figure(documents: &[&Value], path: &str) -> Result<Option<Figure>, String
             }
         }
     }
-    Ok(Some(Figure::of(&values)))
+    match documents {
+        [only] => Ok(Some(Figure { half_width: batches::half_width(only, path), ..Figure::of(&values) })),
+        _ => Ok(Some(Figure::of(&values))),
+    }
 }
 
 impl Figure {

@@ -1,43 +1,146 @@
 //! Alternative scheduling (§2): jobs run in further rows, where their processors are free.
 
-use miserly_core::{Desk, JobId, Ledger, Matrix, SlotId, Violation};
+use miserly_core::{Desk, JobId, Ledger, Matrix, PeSet, Row, SlotId, Violation};
 
-use super::residents::Residents;
+use super::residents::{Resident, Residents, Shadow};
 
-/// Lets the jobs run in all rows in which they may: row by row, and in each in the order of their arrival.
-pub(super) fn run(desk: &mut Desk<'_>, residents: &Residents) -> Result<(), Violation> {
-    let wanted = wanted(desk.ledger(), residents);
-    // Who leaves a row makes room for whoever comes.
-    for (job, rows) in &wanted {
-        let has = &desk.ledger().entry(*job).also_in;
-        if !has.iter().all(|row| rows.contains(row)) {
-            let stays: Vec<SlotId> = has.iter().copied().filter(|row| rows.contains(row)).collect();
-            desk.also_in(*job, &stays)?;
-        }
-    }
-    for (job, rows) in &wanted {
-        if desk.ledger().entry(*job).also_in != *rows {
-            desk.also_in(*job, rows)?;
-        }
-    }
-    Ok(())
+/// Who runs in each row besides the jobs that have their own places there: row by row, and in each in the order of their arrival.
+///
+/// A row is looked at anew only if what is open there changed, or a job left that ran there: who was turned away is turned away again. In
+/// other rows only those are tried that have come since.
+#[derive(Debug, Default)]
+pub(super) struct Alternative {
+    rows: Vec<Option<Guests>>,
+    /// All that arrived before this one were tried.
+    tried: u64,
+    /// The jobs that left since the last pass, by their admission.
+    gone: Vec<u64>,
 }
 
-/// The rows in which each job may run besides its own. O(jobs x rows).
-fn wanted(ledger: &Ledger, residents: &Residents) -> Vec<(JobId, Vec<SlotId>)> {
-    let mut wanted: Vec<(JobId, Vec<SlotId>)> =
-        residents.iter().map(|resident| (resident.job, vec![])).collect();
-    let rows = ledger.matrix().into_iter().flat_map(Matrix::rows);
-    for (slot, row) in rows {
-        let (mut idle, mut count) = (row.open().clone(), row.open_count());
-        for (resident, (_, rows)) in residents.iter().zip(&mut wanted) {
-            let size = resident.pes.count();
-            if size <= count && resident.slot != slot && idle.contains_all(&resident.pes) {
-                idle.remove_all(&resident.pes);
-                count -= size;
-                rows.push(slot);
-            }
+/// The jobs that run in a row besides its own.
+#[derive(Debug)]
+struct Guests {
+    /// What was open to them.
+    open: PeSet,
+    /// In the order of their arrival: by admission.
+    jobs: Vec<(u64, JobId)>,
+    /// What they left idle, how many these are, and their shadow.
+    idle: PeSet,
+    count: u64,
+    shadow: Shadow,
+}
+
+/// A job and a row that it enters or leaves.
+type Step = (JobId, SlotId);
+
+impl Alternative {
+    /// Everything is to be looked at anew.
+    pub(super) fn forget(&mut self) {
+        *self = Alternative::default();
+    }
+
+    /// A job has a place now.
+    pub(super) fn came(&mut self, admitted: u64) {
+        // It may go before those that were tried already.
+        if admitted < self.tried {
+            self.forget();
         }
     }
-    wanted
+
+    /// A job is gone.
+    pub(super) fn left(&mut self, admitted: u64) {
+        self.gone.push(admitted);
+    }
+
+    /// Lets the jobs run in all rows in which they may. O(rows), and O(jobs) for each row that is looked at anew.
+    pub(super) fn run(&mut self, desk: &mut Desk<'_>, residents: &Residents) -> Result<(), Violation> {
+        let (mut leave, mut enter) = self.steps(desk.ledger(), residents);
+        // Who leaves a row makes room for whoever comes.
+        each_job(&mut leave, |job, left| {
+            let has = &desk.ledger().entry(job).also_in;
+            let stays: Vec<SlotId> = has.iter().copied().filter(|row| !left.contains(&(job, *row))).collect();
+            desk.also_in(job, &stays)
+        })?;
+        each_job(&mut enter, |job, entered| {
+            let has = desk.ledger().entry(job).also_in.iter().copied();
+            let mut rows: Vec<SlotId> = has.chain(entered.iter().map(|(_, row)| *row)).collect();
+            rows.sort_unstable();
+            desk.also_in(job, &rows)
+        })
+    }
+
+    /// Who has to leave which row, and who to enter which.
+    fn steps(&mut self, ledger: &Ledger, residents: &Residents) -> (Vec<Step>, Vec<Step>) {
+        let (mut leave, mut enter) = (vec![], vec![]);
+        let mut rows = std::mem::take(&mut self.rows).into_iter();
+        for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::rows) {
+            // Rows that nobody uses are not remembered.
+            while self.rows.len() < slot.0 as usize {
+                rows.next();
+                self.rows.push(None);
+            }
+            let known = rows.next().flatten().filter(|guests| self.is_of(guests, row));
+            let guests = match known {
+                Some(guests) => guests.and_of(slot, residents.since(self.tried)),
+                None => Guests::none(row).and_of(slot, residents.iter()),
+            };
+            if guests.jobs.len() != row.guests().count() || !guests.are(row) {
+                leave.extend(row.guests().filter(|job| !guests.has(*job)).map(|job| (job, slot)));
+                let there = |job: JobId| ledger.entry(job).also_in.contains(&slot);
+                enter.extend(guests.jobs.iter().filter(|(_, job)| !there(*job)).map(|(_, job)| (*job, slot)));
+            }
+            self.rows.push(Some(guests));
+        }
+        self.tried = residents.next();
+        self.gone.clear();
+        (leave, enter)
+    }
+
+    /// Whether these are still the guests of a row, but for those that have come since.
+    fn is_of(&self, guests: &Guests, row: &Row) -> bool {
+        let left = |gone: &u64| guests.jobs.binary_search_by_key(gone, |(admitted, _)| *admitted).is_ok();
+        guests.open == *row.open() && !self.gone.iter().any(left)
+    }
+}
+
+/// Does something for each job, with its steps.
+fn each_job(
+    steps: &mut [Step],
+    mut act: impl FnMut(JobId, &[Step]) -> Result<(), Violation>,
+) -> Result<(), Violation> {
+    steps.sort_unstable();
+    steps.chunk_by(|one, next| one.0 == next.0).try_for_each(|of_job| act(of_job[0].0, of_job))
+}
+
+impl Guests {
+    fn none(row: &Row) -> Guests {
+        let (idle, count) = (row.open().clone(), row.open_count());
+        Guests { open: idle.clone(), jobs: vec![], shadow: Shadow::of(&idle), idle, count }
+    }
+
+    /// And those of further jobs for which there is room.
+    fn and_of<'a>(mut self, slot: SlotId, residents: impl Iterator<Item = &'a Resident>) -> Guests {
+        for resident in residents {
+            if self.count == 0 {
+                break;
+            }
+            let may = resident.size <= self.count && resident.slot != slot;
+            if may && resident.shadow.lies_in(self.shadow) && self.idle.contains_all(&resident.pes) {
+                self.idle.remove_all(&resident.pes);
+                self.count -= resident.size;
+                self.shadow = Shadow::of(&self.idle);
+                self.jobs.push((resident.admitted, resident.job));
+            }
+        }
+        self
+    }
+
+    fn has(&self, job: JobId) -> bool {
+        self.jobs.iter().any(|(_, guest)| *guest == job)
+    }
+
+    /// Whether all that the ledger has there are among them.
+    fn are(&self, row: &Row) -> bool {
+        row.guests().all(|job| self.has(job))
+    }
 }

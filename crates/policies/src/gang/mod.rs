@@ -14,15 +14,13 @@ pub use packing::{
 
 use miserly_core::{
     Desk, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Reason, Slicing, SlotId, Span,
-    Time, Violation,
+    Time, UNIFICATIONS, Violation,
 };
 
+use self::alternative::Alternative;
 use self::residents::{Resident, Residents};
 use crate::backfill::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex, Waiting};
-
-/// The tally of the ledger ([`Ledger::tally`]) that counts how often rows were united at terminations: a row, or all of them by migration.
-pub const UNIFICATIONS: usize = 0;
 
 /// What a gang scheduler does besides packing.
 #[derive(Clone, Debug)]
@@ -48,8 +46,8 @@ pub struct Rules {
 /// is not, unless that would be one row too many: then it waits. It waits too if there is not enough free of what it asks for besides processors,
 /// which all jobs hold in whatever row they are.
 ///
-/// With n jobs in the matrix and s rows: what the packing takes for each job that comes or goes; O(n s) for running in further rows, and
-/// O(n) for the jobs' new paces, in each pass in which any came or went.
+/// With n jobs in the matrix and s rows: what the packing takes for each job that comes or goes; for running in further rows, O(s), and
+/// O(n) for each row that is not as it was; and O(n) for the jobs' new paces, in each pass in which any came or went.
 ///
 /// # Source
 /// Feitelson: Packing Schemes for Gang Scheduling, JSSPP 1996.
@@ -59,6 +57,7 @@ pub struct Gang {
     packing: Box<dyn Packing>,
     queue: QueueIndex,
     residents: Residents,
+    alternative: Alternative,
     /// The rows of the jobs that ended since the last pass.
     vacated: Vec<SlotId>,
     /// Whether any job came or went since the last pass.
@@ -68,17 +67,18 @@ pub struct Gang {
 impl Gang {
     /// Gang time-slicing with this packing.
     pub fn new(rules: Rules, packing: Box<dyn Packing>) -> Gang {
-        let (queue, residents) = (QueueIndex::new(), Residents::new());
-        Gang { rules, packing, queue, residents, vacated: vec![], moved: false }
+        let (queue, residents, alternative) = (QueueIndex::new(), Residents::new(), Alternative::default());
+        Gang { rules, packing, queue, residents, alternative, vacated: vec![], moved: false }
     }
 
     /// Forgets the jobs whose ends are certain already, before they are told.
     fn drop_released(&mut self, ledger: &Ledger) {
-        let packing = &mut self.packing;
+        let (packing, alternative) = (&mut self.packing, &mut self.alternative);
         self.residents.retain(|resident| {
             let stays = residents::runs(ledger, resident.job);
             if !stays {
                 packing.left(&resident.pes);
+                alternative.left(resident.admitted);
             }
             stays
         });
@@ -112,7 +112,9 @@ impl Gang {
         }
         self.queue.remove(&waiting.key);
         self.packing.came(&place.pes);
-        self.residents.insert(Resident::of(desk.ledger(), waiting.job, place));
+        let resident = Resident::of(desk.ledger(), waiting.job, place);
+        self.alternative.came(resident.admitted);
+        self.residents.insert(resident);
         Ok(true)
     }
 
@@ -147,10 +149,14 @@ impl Gang {
         for (resident, place) in self.residents.iter_mut().zip(places) {
             if (resident.slot, &resident.pes) != (place.slot, &place.pes) {
                 moves.push((resident.job, placement(desk.ledger(), resident.job, &place)));
-                (resident.slot, resident.pes) = (place.slot, place.pes);
+                resident.move_to(place);
             }
         }
-        if moves.is_empty() { Ok(()) } else { desk.remap(&moves, self.rules.migrate) }
+        if moves.is_empty() {
+            return Ok(());
+        }
+        self.alternative.forget();
+        desk.remap(&moves, self.rules.migrate)
     }
 
     /// Makes the rows fewer, now that jobs have ended.
@@ -214,6 +220,7 @@ impl Policy for Gang {
         let highest = ranges.map(|(_, high)| u64::from(*high) + 1).max().unwrap_or(0);
         self.packing.reset(ledger.machine().capacity().cpus_count().max(highest));
         self.residents.iter().for_each(|resident| self.packing.came(&resident.pes));
+        self.alternative.forget();
         self.vacated.clear();
         self.moved = false;
     }
@@ -228,6 +235,7 @@ impl Policy for Gang {
                 self.vacated.extend(entry.placement().map(|placement| placement.slot));
                 if let Some(resident) = self.residents.remove(entry.admitted) {
                     self.packing.left(&resident.pes);
+                    self.alternative.left(resident.admitted);
                 }
             }
             Event::Changed(_) => self.rebuild(now, ledger),
@@ -245,7 +253,7 @@ impl Policy for Gang {
         self.close_up(desk)?;
         self.serve_queue(desk)?;
         if self.rules.alternative {
-            alternative::run(desk, &self.residents)?;
+            self.alternative.run(desk, &self.residents)?;
         }
         Ok(())
     }

@@ -11,6 +11,27 @@ pub(super) struct Resident {
     pub(super) job: JobId,
     pub(super) slot: SlotId,
     pub(super) pes: PeSet,
+    /// How many these are, and their shadow.
+    pub(super) size: u64,
+    pub(super) shadow: Shadow,
+}
+
+/// Where processors are, by their numbers modulo 128: of a set that is in another one, the shadow is in that one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shadow(u128);
+
+impl Shadow {
+    pub(super) fn of(pes: &PeSet) -> Shadow {
+        let of_range = |&(low, high): &(u32, u32)| match high - low {
+            0..127 => (u128::MAX >> (127 - (high - low))).rotate_left(low % 128),
+            _ => u128::MAX,
+        };
+        Shadow(pes.ranges().iter().map(of_range).fold(0, |all, part| all | part))
+    }
+
+    pub(super) fn lies_in(self, other: Shadow) -> bool {
+        self.0 & !other.0 == 0
+    }
 }
 
 /// They all, in the order of their admission.
@@ -19,7 +40,13 @@ pub(super) struct Residents(Vec<Resident>);
 
 impl Resident {
     pub(super) fn of(ledger: &Ledger, job: JobId, place: Place) -> Resident {
-        Resident { admitted: ledger.entry(job).admitted, job, slot: place.slot, pes: place.pes }
+        let (size, shadow) = (place.pes.count(), Shadow::of(&place.pes));
+        Resident { admitted: ledger.entry(job).admitted, job, slot: place.slot, pes: place.pes, size, shadow }
+    }
+
+    pub(super) fn move_to(&mut self, place: Place) {
+        self.shadow = Shadow::of(&place.pes);
+        (self.slot, self.pes) = (place.slot, place.pes);
     }
 }
 
@@ -38,6 +65,16 @@ impl Residents {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Resident> {
         self.0.iter()
+    }
+
+    /// Those that were admitted as this one or later.
+    pub(super) fn since(&self, admitted: u64) -> impl Iterator<Item = &Resident> {
+        self.0[self.0.partition_point(|resident| resident.admitted < admitted)..].iter()
+    }
+
+    /// What comes after all admissions.
+    pub(super) fn next(&self) -> u64 {
+        self.0.last().map_or(0, |resident| resident.admitted + 1)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Resident> {
@@ -63,4 +100,25 @@ impl Residents {
 pub(super) fn runs(ledger: &Ledger, job: JobId) -> bool {
     let state = ledger.get(job).map(|entry| &entry.state);
     matches!(state, Some(State::Running { released: false, .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_in_a_set_has_its_shadow_in_that_of_the_set() {
+        let shadow = |low, count| Shadow::of(&PeSet::block(low, count));
+        assert_eq!(shadow(0, 1), Shadow(1));
+        assert_eq!(shadow(3, 2), Shadow(0b11000));
+        assert_eq!(
+            (shadow(0, 128), shadow(77, 128), shadow(5, 1000)),
+            (shadow(0, 128), shadow(0, 128), shadow(0, 128))
+        );
+        assert_eq!(shadow(0, 128), Shadow(u128::MAX));
+        assert_eq!(shadow(127, 2), Shadow(1 << 127 | 1), "it goes round");
+        assert_eq!(shadow(1, 127), Shadow(u128::MAX - 1));
+        assert!(shadow(130, 4).lies_in(shadow(129, 6)) && !shadow(129, 6).lies_in(shadow(130, 4)));
+        assert!(Shadow::of(&PeSet::empty()).lies_in(Shadow(0)));
+    }
 }

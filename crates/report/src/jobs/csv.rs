@@ -1,4 +1,4 @@
-//! Batsim's job table, which evalys reads, with four columns of ours behind it.
+//! Batsim's job table, which evalys reads, with columns of ours behind it.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use miserly_core::Span;
 use miserly_sim::{Finished, Interruptions, Sink};
 
 /// The columns: Batsim's in Batsim's order, then ours.
-const COLUMNS: [&str; 23] = [
+const COLUMNS: [&str; 26] = [
     "job_id",
     "workload_name",
     "profile",
@@ -30,12 +30,16 @@ const COLUMNS: [&str; 23] = [
     "lost_work",
     "suspended_time",
     "overhead_time",
+    "slots",
+    "rows",
+    "run_fraction",
 ];
 
 /// Writes one row per job. Times are in the log's own seconds, with decimals only where there are any.
 ///
 /// The profile is named after the runtime, as Batsim's converter names the delays it makes of a log;
-/// the consumed energy is -1, not known; the stretch of a job of no length is left empty.
+/// the consumed energy is -1, not known; the stretch of a job of no length is left empty, and so are the slots, the rows and the run
+/// fraction of one that was on the machine for no time, or where time was not sliced.
 pub struct CsvJobs<W> {
     output: W,
     workload: String,
@@ -79,7 +83,15 @@ impl<W: Write> Sink for CsvJobs<W> {
             write!(output, "{promised}")?;
         }
         let Interruptions { count, suspended, overhead } = job.interruptions;
-        writeln!(output, ",{count},{},{suspended},{overhead}", processor_seconds(job.lost))
+        write!(output, ",{count},{},{suspended},{overhead}", processor_seconds(job.lost))?;
+        let slices = job.slices.unwrap_or_default();
+        for figure in [slices.slots(), slices.rows(), slices.run_fraction(execution)] {
+            output.write_all(b",")?;
+            if let Some(figure) = figure {
+                write!(output, "{figure}")?;
+            }
+        }
+        writeln!(output)
     }
 }
 

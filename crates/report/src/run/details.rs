@@ -28,9 +28,9 @@ pub struct PerMeasure {
 /// It holds where batches are long enough to be nearly independent, and nothing is told where they are seen not to be.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Uncertainty {
-    /// Full batches of jobs that follow each other in the order of submission.
+    /// Full batches of jobs that follow each other in the order of submission, or of termination where the run was measured so.
     pub batches: u64,
-    /// Jobs in each: a power of two.
+    /// Jobs in each: a power of two, or what was asked for.
     pub jobs_per_batch: u64,
     /// The level of the confidence intervals: 0.95.
     pub level: f64,
@@ -129,7 +129,7 @@ pub struct Series {
 }
 
 /// The keys of the measures, in the order of `Measures::all`.
-const KEYS: [&str; MEASURES] =
+pub(super) const KEYS: [&str; MEASURES] =
     ["wait", "response", "slowdown", "bounded_slowdown", "bounded_slowdown_standard", "width_slowdown"];
 
 impl PerMeasure {
@@ -238,7 +238,7 @@ pub fn differences(runs: &[&Outcome]) -> Vec<Difference> {
 impl Difference {
     /// Of the measure at that place in `Measures::all`.
     pub(super) fn of(a: &Outcome, b: &Outcome, measure: usize) -> Difference {
-        let Interval { mean, half_width, autocorrelation } = a.batches.difference(&b.batches, measure);
+        let Interval { mean, half_width, autocorrelation } = a.batch_sums.difference(&b.batch_sums, measure);
         Difference {
             trace: a.trace.name.clone(),
             measure: KEYS[measure],

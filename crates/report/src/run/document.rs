@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::details::{Details, Guarantees, Uncertainty};
 use super::groups::{Group, breakdowns};
 use super::machine::MachineDoc;
+use super::slicing::{BatchSettings, BatchesDoc, SlicingDoc};
 
 /// Everything that is told of one run. Only `timing` differs between two runs of the same.
 #[derive(Clone, Debug, Serialize)]
@@ -55,6 +56,12 @@ pub struct Outcome {
     /// What was done ahead of starts, where jobs could run so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub early: Option<EarlyDoc>,
+    /// What became of jobs where time was sliced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slicing: Option<SlicingDoc>,
+    /// The batches by termination, where the run was measured in these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches: Option<BatchesDoc>,
     /// The measures by group, where they were asked for: by what, then the groups.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by: BTreeMap<String, Vec<Group>>,
@@ -65,7 +72,7 @@ pub struct Outcome {
     pub timing: Timing,
     /// The batches behind `uncertainty`, for comparisons.
     #[serde(skip)]
-    pub batches: Batches,
+    pub batch_sums: Batches,
 }
 
 /// How a run was set.
@@ -99,6 +106,9 @@ pub struct Settings {
     pub offline: bool,
     /// The warm-up, seconds.
     pub warmup: i64,
+    /// Which terminations were measured, if not all jobs behind the warm-up were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches: Option<BatchSettings>,
     /// The seed of random draws.
     pub seed: u64,
     /// What ran beside the windows of jobs, on a machine with pools.
@@ -128,7 +138,8 @@ pub struct Jobs {
     pub measured: u64,
     /// Measured jobs that started in the instant of their submission, and not for a quantum.
     pub placed_at_once: u64,
-    /// Lines left out and jobs that the policy refused, by reason: `read` = `simulated` + their sum.
+    /// Lines left out and jobs that the policy refused, by reason: `read` = `simulated` + their sum. Jobs that had not ended with the
+    /// last batch, where the run was over then, are `unfinished`.
     pub skipped: BTreeMap<String, u64>,
     /// Jobs that were killed at the log's estimate.
     pub killed_at_estimate: u64,
@@ -314,10 +325,12 @@ impl Outcome {
             promises: Promises { made, kept: made - broken, broken },
             guarantees: Guarantees::of(&mut metrics.guarantees),
             early: None,
+            slicing: None,
+            batches: None,
             by: breakdowns(metrics),
             details: None,
             timing: Timing { seconds, jobs_per_second: metrics.simulated() as f64 / seconds.max(1e-9) },
-            batches: metrics.batches.clone(),
+            batch_sums: metrics.batches.clone(),
         }
     }
 
@@ -343,7 +356,13 @@ impl Outcome {
 fn skipped(counts: &Counts, metrics: &Metrics) -> BTreeMap<String, u64> {
     let refused =
         metrics.refused_jobs().iter().map(|(why, jobs)| (format!("refused_{}", why.as_str()), *jobs));
-    counts.skipped.clone().into_iter().chain(refused).collect()
+    let mut skipped: BTreeMap<String, u64> = counts.skipped.clone().into_iter().chain(refused).collect();
+    if metrics.window.is_some() {
+        let gone = metrics.simulated() + skipped.values().sum::<u64>();
+        let unfinished = counts.read.saturating_sub(gone);
+        skipped.extend((unfinished > 0).then(|| ("unfinished".into(), unfinished)));
+    }
+    skipped
 }
 
 impl MetricsDoc {
@@ -361,7 +380,8 @@ impl MetricsDoc {
 }
 
 impl Measure {
-    fn of(measured: &mut Distribution) -> Measure {
+    /// The figures of one.
+    pub(super) fn of(measured: &mut Distribution) -> Measure {
         let miserly_sim::Summary { mean, median, p95, p99, max } = measured.summary();
         Measure { count: measured.count(), mean, median, p95, p99, max }
     }

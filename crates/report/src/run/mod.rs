@@ -8,6 +8,8 @@ mod machine;
 
 mod groups;
 
+mod slicing;
+
 mod tables;
 
 mod group_tables;
@@ -23,4 +25,5 @@ pub use document::{
 };
 pub use groups::Group;
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
+pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, RowsDoc, SlicedFigures, SlicingDoc};
 pub use tables::{compare_tables, simulate_table};

@@ -4,6 +4,7 @@ use super::details::Difference;
 use super::document::{EarlyDoc, Measure, Outcome, Settings, SuspendedDoc};
 use super::group_tables;
 use super::layout::Columns;
+use super::slicing::{BatchSettings, SlicingDoc};
 use crate::numbers::{count, duration, figure, percent};
 
 /// One run as a table, with what it was above it, and its breakdowns below.
@@ -54,6 +55,7 @@ fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     facts.extend(nonzero("work lost", outcome.lost_work));
     facts.extend(outcome.suspended.as_ref().map(|of| ("suspensions", suspensions(outcome.suspensions, of))));
     facts.extend(nonzero("written and read", outcome.suspended.as_ref().and_then(|of| of.share)));
+    facts.extend(outcome.slicing.as_ref().into_iter().flat_map(sliced));
     facts.extend(promised_to_waited(outcome).map(|text| ("promised / waited", text)));
     if outcome.metrics.slowdown.count != outcome.jobs.measured {
         let over = format!("over the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
@@ -253,6 +255,9 @@ fn further(settings: &Settings, drawn: bool) -> String {
     if settings.warmup > 0 {
         text.push_str(&format!(", warm-up {}", duration(settings.warmup)));
     }
+    if let Some(BatchSettings { jobs, count, discard }) = settings.batches {
+        text.push_str(&format!(", {count} batches of {jobs} terminations after {discard}"));
+    }
     if let Some(filling) = &settings.filling {
         match (filling.early, filling.parking_lead) {
             ("on", Some(lead)) => text.push_str(&format!(", early, parked {lead} s ahead")),
@@ -281,6 +286,17 @@ fn placed_at_once(outcome: &Outcome) -> String {
 /// `1 200, of 800 jobs, one of them 7 times`.
 fn suspensions(all: u64, of: &SuspendedDoc) -> String {
     format!("{}, of {} jobs, one of them {} times", count(all), count(of.jobs), count(of.most))
+}
+
+/// What the slicing of time came to.
+fn sliced(slicing: &SlicingDoc) -> [(&'static str, String); 4] {
+    let SlicingDoc { slots, run_fraction, rows, unifications, unifications_per_termination: share } = slicing;
+    [
+        ("slots per job", format!("{} on the average, {} at most", figure(slots.mean), figure(slots.max))),
+        ("run fraction", format!("{} on the average", percent(run_fraction.mean))),
+        ("slots used", format!("{} on the average, {} at most", figure(rows.mean), rows.max)),
+        ("slots united", format!("{}, {} of the terminations", count(*unifications), percent(*share))),
+    ]
 }
 
 /// A share, where it is more than nothing.

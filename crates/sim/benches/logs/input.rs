@@ -46,10 +46,15 @@ pub(crate) fn logs() -> Vec<Log> {
 
 /// With estimates up to ten times the runtime, where backfilling has something to do.
 fn made(name: &str, jobs: u64, procs: u32, load: f64) -> Log {
+    let estimates = "uniform:5".parse().expect("a model of estimates");
+    Log { estimates, ..made_exactly(name, jobs, procs, load) }
+}
+
+/// With exact estimates.
+pub(crate) fn made_exactly(name: &str, jobs: u64, procs: u32, load: f64) -> Log {
     let model = Feitelson96 { jobs, procs, load, ..Feitelson96::default() };
     let trace = model.generate().expect("the parameters make sense").into_trace(name);
-    let estimates = "uniform:5".parse().expect("a model of estimates");
-    Log { name: name.into(), procs, trace, estimates }
+    Log { name: name.into(), procs, trace, estimates: Estimates::default() }
 }
 
 /// A real log, unpacked, with its users' estimates; `None` where it is missing.

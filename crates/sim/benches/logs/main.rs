@@ -9,6 +9,8 @@ mod reading;
 
 mod scheduling;
 
+mod gang;
+
 mod naive;
 
 use criterion::Criterion;
@@ -18,6 +20,7 @@ fn main() {
     let logs = input::logs();
     reading::bench(&mut criterion, &logs);
     scheduling::bench(&mut criterion, &logs);
+    gang::bench(&mut criterion);
     naive::bench(&mut criterion, &logs);
     criterion.final_summary();
 }

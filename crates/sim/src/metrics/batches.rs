@@ -21,11 +21,14 @@ const CHANCE: f64 = 2.0;
 
 /// The sums of each measure over batches of jobs by their place in the order of submission.
 ///
-/// A batch holds 2^k jobs; k grows as jobs come, neighbours being merged.
+/// A batch holds 2^k jobs; k grows as jobs come, neighbours being merged. Or it holds as many as was asked for, however many batches
+/// there are then; places may be those of any other order too.
 #[derive(Clone, Debug)]
 pub struct Batches {
-    /// log2 of the jobs in a batch.
-    shift: u32,
+    /// Jobs in a batch.
+    size: u64,
+    /// Whether it stays so.
+    fixed: bool,
     /// How many places there are, those of jobs that were refused among them.
     places: u64,
     sums: Vec<Batch>,
@@ -55,7 +58,12 @@ pub struct Interval {
 impl Batches {
     /// No jobs yet; sums are divided by `units`.
     pub fn new(units: [f64; MEASURES]) -> Batches {
-        Batches { shift: 0, places: 0, sums: Vec::new(), units }
+        Batches { size: 1, fixed: false, places: 0, sums: Vec::new(), units }
+    }
+
+    /// The same, in batches of so many jobs, one at least.
+    pub(super) fn of_size(size: u64, units: [f64; MEASURES]) -> Batches {
+        Batches { size: size.max(1), fixed: true, ..Batches::new(units) }
     }
 
     /// Counts so many places, whether a job comes to each of them or not.
@@ -65,10 +73,10 @@ impl Batches {
         }
     }
 
-    /// Adds the job at a place in the order of submission, from 0.
+    /// Adds the job at a place in the order, from 0.
     pub(super) fn add(&mut self, place: u64, amounts: &Amounts) {
         self.make_room(place + 1);
-        let batch = &mut self.sums[index(place, self.shift)];
+        let batch = &mut self.sums[index(place, self.size)];
         for (measure, amount) in amounts.iter().enumerate() {
             batch.sums[measure] += amount.unwrap_or(0);
             batch.counts[measure] += u64::from(amount.is_some());
@@ -82,7 +90,7 @@ impl Batches {
         }
         self.make_room(other.places);
         let mut other = other.clone();
-        while other.shift < self.shift {
+        while other.size < self.size {
             other.halve();
         }
         for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {
@@ -92,12 +100,12 @@ impl Batches {
 
     /// Jobs in a batch.
     pub fn size(&self) -> u64 {
-        1 << self.shift
+        self.size
     }
 
     /// Batches that are full; the last may not be, and is left out of all that is told.
     pub fn full(&self) -> usize {
-        index(self.places, self.shift)
+        index(self.places, self.size)
     }
 
     /// What the full batches tell of a measure, by its place in [`Measures::all`](super::Measures::all).
@@ -108,7 +116,7 @@ impl Batches {
     /// The same of the differences from another policy's run of the same jobs, by pairs of batches: what hits both
     /// alike is not in them.
     pub fn difference(&self, other: &Batches, measure: usize) -> Interval {
-        if self.shift != other.shift {
+        if self.size != other.size {
             return Interval::default();
         }
         let pairs = self.means(measure).zip(other.means(measure));
@@ -116,7 +124,8 @@ impl Batches {
         interval(&differences, self.fewest(measure).min(other.fewest(measure)))
     }
 
-    fn means(&self, measure: usize) -> impl Iterator<Item = Option<f64>> {
+    /// The mean of a measure over each full batch, if any of its jobs has it.
+    pub fn means(&self, measure: usize) -> impl Iterator<Item = Option<f64>> {
         self.sums.iter().take(self.full()).map(move |batch| {
             let count = batch.counts[measure];
             (count > 0).then(|| batch.sums[measure] as f64 / self.units[measure] / count as f64)
@@ -130,10 +139,10 @@ impl Batches {
 
     fn make_room(&mut self, places: u64) {
         self.places = self.places.max(places);
-        while index(self.places - 1, self.shift) >= BATCHES_MOST {
+        while !self.fixed && index(self.places - 1, self.size) >= BATCHES_MOST {
             self.halve();
         }
-        let needed = index(self.places - 1, self.shift) + 1;
+        let needed = index(self.places - 1, self.size) + 1;
         if self.sums.len() < needed {
             self.sums.resize(needed, Batch::default());
         }
@@ -141,7 +150,7 @@ impl Batches {
 
     /// Makes one batch of each two neighbours.
     fn halve(&mut self) {
-        self.shift += 1;
+        self.size *= 2;
         for at in 0..self.sums.len().div_ceil(2) {
             let mut batch = self.sums[2 * at];
             if let Some(next) = self.sums.get(2 * at + 1) {
@@ -163,12 +172,12 @@ impl Batch {
 }
 
 /// In which batch a place is. There are few batches, but many places before they are merged.
-fn index(place: u64, shift: u32) -> usize {
-    usize::try_from(place >> shift).unwrap_or(usize::MAX)
+fn index(place: u64, size: u64) -> usize {
+    usize::try_from(place / size).unwrap_or(usize::MAX)
 }
 
 /// What the means of batches of so many jobs or more tell.
-fn interval(values: &[f64], jobs: u64) -> Interval {
+pub fn interval(values: &[f64], jobs: u64) -> Interval {
     if values.is_empty() {
         return Interval::default();
     }

@@ -16,6 +16,10 @@ mod early;
 
 mod suspended;
 
+mod sliced;
+
+mod window;
+
 mod series;
 
 mod groups;
@@ -23,9 +27,9 @@ mod groups;
 use std::collections::BTreeMap;
 use std::io;
 
-use miserly_core::{Reason, Refusal, Request, Span, Time};
+use miserly_core::{Reason, Refusal, Request, Span, System, Time};
 
-pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval};
+pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
 pub use early::Early;
 pub use groups::{Group, GroupKey, Grouping, GroupingError, Groups, Quality};
@@ -33,15 +37,18 @@ pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
 pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};
 pub use series::{BUCKETS_MOST, Bucket, Series};
+pub use sliced::Sliced;
 pub use student::student_t_95;
 pub use suspended::Suspended;
+pub use window::{BatchRule, Mark, Window};
 
 use crate::finished::{Finished, Observer, Standing};
 
 /// The measures of spec'd papers over the jobs of a run.
 ///
 /// Jobs submitted before the end of the warm-up are simulated and not measured; makespan, utilisation, queue
-/// and promises are of the whole run.
+/// and promises are of the whole run. With [batches by termination](Metrics::in_batches) it is the jobs of these that are measured,
+/// and the run is over with the last of them.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     procs: u64,
@@ -67,7 +74,12 @@ pub struct Metrics {
     refused: BTreeMap<Refusal, u64>,
     /// What suspension came to.
     pub suspended: Suspended,
+    /// What the slicing of time came to, if time was sliced.
+    pub sliced: Sliced,
+    /// Which terminations are measured, if not all are.
+    pub window: Option<Window>,
     lost: u128,
+    arrived: u128,
     at_once: u64,
     busy: u128,
     waited: u128,
@@ -108,7 +120,10 @@ impl Metrics {
             broken: 0,
             refused: BTreeMap::new(),
             suspended: Suspended::default(),
+            sliced: Sliced::default(),
+            window: None,
             lost: 0,
+            arrived: 0,
             at_once: 0,
             busy: 0,
             waited: 0,
@@ -122,6 +137,15 @@ impl Metrics {
     #[must_use]
     pub fn grouped(mut self, by: &[Grouping]) -> Metrics {
         self.groups = by.iter().map(|&by| (by, Groups::new(by))).collect();
+        self
+    }
+
+    /// Measures the jobs of these batches, by their terminations, in place of those that are submitted after a warm-up.
+    #[must_use]
+    pub fn in_batches(mut self, rule: Option<BatchRule>) -> Metrics {
+        let Some(rule) = rule else { return self };
+        self.batches = Batches::of_size(rule.jobs, self.measures.all().map(Distribution::unit));
+        self.window = Some(Window::new(rule, self.sliced.slots.unit()));
         self
     }
 
@@ -199,6 +223,12 @@ impl Metrics {
             .map(|span| self.simulated as f64 * 3600.0 / span.as_secs_f64())
     }
 
+    /// The rows that were used where time is sliced, on the average over the makespan.
+    pub fn rows(&self) -> Option<f64> {
+        let end = self.last_end?;
+        self.length().map(|ticks| self.sliced.row_ticks(end) as f64 / ticks)
+    }
+
     fn share_of_capacity(&self, ticks: u128) -> Option<f64> {
         self.length().map(|length| ticks as f64 / (self.procs as f64 * length))
     }
@@ -233,6 +263,7 @@ impl Metrics {
         self.queue.lost += other.queue.lost;
         self.queue.kept += other.queue.kept;
         self.suspended.merge(&other.suspended);
+        self.sliced.merge(&other.sliced);
         self.lost += other.lost;
         self.at_once += other.at_once;
         for (why, count) in &other.refused {
@@ -240,16 +271,29 @@ impl Metrics {
         }
     }
 
-    fn measure(&mut self, job: &Finished) {
+    /// Measures a job at its place in the order by which batches are.
+    fn measure(&mut self, job: &Finished, place: u64) {
         self.measured += 1;
         let at_once =
             job.start == job.request.submit && job.reason.is_some_and(|reason| reason != Reason::Quantum);
         self.at_once += u64::from(at_once);
         let amounts = self.measures.add(job);
-        // Whoever is measured was submitted after all who are not.
-        self.batches.add(job.admission - self.warming, &amounts);
+        self.batches.add(place, &amounts);
+        let slots = self.sliced.add(job);
+        if let Some(window) = &mut self.window {
+            window.add(place, slots);
+        }
         self.guarantees.add(job);
         self.groups.values_mut().for_each(|groups| groups.add(job));
+    }
+
+    /// The place of a job in the order by which batches are, if it is measured: of its termination, or of its submission.
+    fn place(&self, job: &Finished) -> Option<u64> {
+        match &self.window {
+            Some(window) => window.rule.place(self.simulated),
+            // Whoever is measured was submitted after all who are not.
+            None => self.measures_from(job.request.submit).then(|| job.admission - self.warming),
+        }
     }
 
     /// Whether a job submitted then is measured.
@@ -263,11 +307,15 @@ impl Observer for Metrics {
         self.first_submit.get_or_insert(now);
         self.submitted += 1;
         self.warming += u64::from(!self.measures_from(request.submit));
-        // A job that will be refused has a place in the batches too: so they are the same under every policy.
-        self.batches.reach(self.submitted - self.warming);
+        if self.window.is_none() {
+            // A job that will be refused has a place in the batches too: so they are the same under every policy.
+            self.batches.reach(self.submitted - self.warming);
+        }
     }
 
     fn instant(&mut self, now: Time, standing: Standing) {
+        self.sliced.instant(now, standing);
+        self.arrived = standing.arrived;
         let queue = &mut self.queue;
         queue.longest = queue.longest.max(standing.waiting);
         if let Some((since, before)) = queue.last.filter(|(_, before)| before.waiting > 0) {
@@ -278,12 +326,29 @@ impl Observer for Metrics {
         queue.last = Some((now, standing));
     }
 
+    fn system(&mut self, now: Time, system: &System) {
+        self.sliced.system(system);
+        let Some(window) = self.window.as_mut().filter(|window| window.is_due(self.simulated)) else {
+            return;
+        };
+        let (done, jobs) = window::in_system(now, system);
+        let (arrived, row_ticks) = (self.arrived, self.sliced.row_ticks(now));
+        let unifications = self.sliced.unifications;
+        let mark = Mark { at: now, jobs, arrived, done: self.busy + done, row_ticks, unifications };
+        window.mark(self.simulated, mark);
+    }
+
+    fn has_enough(&self) -> bool {
+        self.window.as_ref().is_some_and(Window::is_full)
+    }
+
     fn refused(&mut self, _now: Time, _request: &Request, why: Refusal) -> io::Result<()> {
         *self.refused.entry(why).or_default() += 1;
         Ok(())
     }
 
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
+        let place = self.place(job);
         self.simulated += 1;
         self.killed += u64::from(job.killed);
         self.promised += u64::from(job.promised.is_some());
@@ -297,8 +362,8 @@ impl Observer for Metrics {
         self.suspended.add(job);
         self.lost += job.lost;
         self.last_end = self.last_end.max(Some(job.end));
-        if self.measures_from(job.request.submit) {
-            self.measure(job);
+        if let Some(place) = place {
+            self.measure(job, place);
         }
         Ok(())
     }
@@ -333,6 +398,7 @@ mod tests {
             interruptions: crate::Interruptions::default(),
             lost: 0,
             ahead: None,
+            slices: None,
             record: None,
         }
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
 mod against_oracle;
+mod batches;
 mod eqspatial;
 mod event_queue;
 mod family;

@@ -1,18 +1,14 @@
 //! How many jobs use each processor.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
-
 use miserly_core::PeSet;
 
 /// The load on every processor, as stretches of equal load.
 ///
-/// A job that comes or goes costs O(log g) for each of its ranges, and for each stretch within these, of g stretches: what it costs does not depend
-/// on the number of processors.
-#[derive(Clone, Debug, Default)]
+/// A job that comes or goes costs O(g) for each of its ranges, of g stretches: what it costs does not depend on the number of processors.
+#[derive(Clone, Debug)]
 pub(super) struct Loads {
-    /// Where a stretch begins, and its load; it ends where the next begins.
-    stretches: BTreeMap<u32, u32>,
+    /// Where a stretch begins, ascending, and its load; it ends where the next begins. The first begins at 0.
+    stretches: Vec<(u32, u32)>,
 }
 
 /// Some processors of one load.
@@ -36,7 +32,7 @@ pub(super) struct Least {
 impl Loads {
     /// Nobody is there.
     pub(super) fn none() -> Loads {
-        Loads { stretches: BTreeMap::from([(0, 0)]) }
+        Loads { stretches: vec![(0, 0)] }
     }
 
     pub(super) fn add(&mut self, pes: &PeSet) {
@@ -49,43 +45,47 @@ impl Loads {
 
     fn change(&mut self, low: u32, high: u32, change: fn(u32) -> u32) {
         let end = high.saturating_add(1);
-        self.cut(low);
-        self.cut(end);
-        self.stretches.range_mut(low..end).for_each(|(_, load)| *load = change(*load));
-        self.join(low);
-        self.join(end);
+        let from = self.cut(low);
+        let to = self.cut(end);
+        self.stretches[from..to].iter_mut().for_each(|(_, load)| *load = change(*load));
+        self.join(to);
+        self.join(from);
     }
 
-    /// Has a stretch begin there.
-    fn cut(&mut self, at: u32) {
-        let load = self.load(at);
-        self.stretches.insert(at, load);
+    /// The stretch in which that processor is.
+    fn at(&self, pe: u32) -> usize {
+        self.stretches.partition_point(|(low, _)| *low <= pe) - 1
     }
 
-    /// Has none begin there, if it goes on as before.
-    fn join(&mut self, at: u32) {
-        let before = self.stretches.range(..at).next_back().map(|(_, load)| *load);
-        if before == Some(self.load(at)) {
-            self.stretches.remove(&at);
+    /// Has a stretch begin there; returns its place.
+    fn cut(&mut self, pe: u32) -> usize {
+        let at = self.at(pe);
+        let (low, load) = self.stretches[at];
+        if low == pe {
+            return at;
         }
+        self.stretches.insert(at + 1, (pe, load));
+        at + 1
     }
 
-    fn load(&self, pe: u32) -> u32 {
-        self.stretches.range(..=pe).next_back().map_or(0, |(_, load)| *load)
+    /// Has none begin there, if the one before goes on with the same load.
+    fn join(&mut self, at: usize) {
+        if at > 0 && at < self.stretches.len() && self.stretches[at - 1].1 == self.stretches[at].1 {
+            self.stretches.remove(at);
+        }
     }
 
     /// The stretches of these processors, from the lowest on.
     fn over(&self, pes: &PeSet) -> Vec<Stretch> {
         let mut all = Vec::new();
-        for &(from, high) in pes.ranges() {
-            let mut low = from;
-            let mut load = self.load(low);
-            let within = (Bound::Excluded(from), Bound::Included(high));
-            for (&at, &next) in self.stretches.range(within) {
-                all.push(Stretch { load, low, high: at - 1 });
-                (low, load) = (at, next);
+        for &(low, high) in pes.ranges() {
+            let mut at = self.at(low);
+            let mut low = low;
+            while let Some((next, _)) = self.stretches.get(at + 1).filter(|(next, _)| *next <= high) {
+                all.push(Stretch { load: self.stretches[at].1, low, high: next - 1 });
+                (low, at) = (*next, at + 1);
             }
-            all.push(Stretch { load, low, high });
+            all.push(Stretch { load: self.stretches[at].1, low, high });
         }
         all
     }
@@ -149,7 +149,7 @@ mod tests {
                 assert_eq!(least.most, chosen.last().unwrap().0);
                 assert_eq!(least.sum, chosen.iter().map(|(load, _)| u64::from(*load)).sum::<u64>());
             }
-            assert!(loads.stretches.values().zip(loads.stretches.values().skip(1)).all(|(a, b)| a != b));
+            assert!(loads.stretches.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 != pair[1].1));
         }
     }
 

@@ -32,6 +32,7 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         interruptions: crate::Interruptions::default(),
         lost: 0,
         ahead: None,
+        slices: None,
         record: None,
     }
 }

@@ -1,7 +1,6 @@
 //! Small matrices, drawn: a line for each row, a column for each processor; a job that runs in a further row is a letter there.
 
 use miserly_core::{Instants, Ledger, Machine, Span, Time};
-use miserly_policies::gang::UNIFICATIONS;
 use miserly_workload::Job;
 
 use super::play;
@@ -92,7 +91,7 @@ fn unifications_are_counted() {
     let unifications = |quads: &[Quad], policy: &str| {
         let mut count = 0;
         play(&Machine::plain(4), &jobs(quads), policy, Instants::Batch, |_, ledger| {
-            count = ledger.tally(UNIFICATIONS).count;
+            count = ledger.unifications().unwrap_or(0);
         });
         count
     };

@@ -12,6 +12,7 @@ mod by_the_rules;
 mod matrix;
 mod refused;
 mod settings;
+mod slots;
 mod watched;
 
 /// Plays the jobs; `after` sees the ledger after each round.
