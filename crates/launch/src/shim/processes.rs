@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use rustix::io::Errno;
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process_group};
 
 use crate::cpus;
 use crate::identity::{self, raw};
@@ -51,6 +51,24 @@ impl Processes {
     /// Sends a signal to every process. A process of another user's rights does not get it.
     pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
         for stat in &self.living()? {
+            send(stat, signal)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a signal to those that are in the group which the main process leads, at one stroke: not one after the other, as they are found.
+    ///
+    /// Only as long as that process has not been waited for: nobody else has its number then.
+    pub(super) fn signal_group(&self, signal: Signal) {
+        if let Some(group) = raw(self.main) {
+            // It may not lead one yet, or be alone in it and dead.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    /// Sends a signal to every process that is not in that group.
+    pub(super) fn signal_others(&self, signal: Signal) -> io::Result<()> {
+        for stat in self.living()?.iter().filter(|stat| stat.group != self.main) {
             send(stat, signal)?;
         }
         Ok(())

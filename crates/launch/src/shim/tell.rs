@@ -1,5 +1,7 @@
 //! What the daemon tells, and what it is answered.
 
+use std::io;
+
 use rustix::process::Signal;
 
 use super::course::Due;
@@ -73,6 +75,10 @@ impl Owner {
                 self.course.left_alone(left);
                 Ok(())
             }
+            Told::RunFor { limit } => {
+                self.course.run_for(now, limit);
+                Ok(())
+            }
             Told::Kill { grace, cause } => {
                 self.course.kill(now, grace, cause);
                 Ok(())
@@ -84,9 +90,26 @@ impl Owner {
 
     fn go_on(&mut self) -> Done {
         self.drop_stop();
-        self.processes.signal(Signal::CONT).map_err(|error| Refusal::blind(&error))?;
-        self.course.stopped(false);
+        let now = BootTime::now();
+        self.go_on_together().map_err(|error| Refusal::blind(&error))?;
+        self.course.stopped(now, false);
         Ok(())
+    }
+
+    /// Stops at one stroke what can be stopped so; the rest as it is found.
+    pub(super) fn stop_together(&self) {
+        if self.main.exit.is_none() {
+            self.processes.signal_group(Signal::STOP);
+        }
+    }
+
+    /// Lets all go on: at one stroke what can be, and then the others.
+    pub(super) fn go_on_together(&self) -> io::Result<()> {
+        if self.main.exit.is_some() {
+            return self.processes.signal(Signal::CONT);
+        }
+        self.processes.signal_group(Signal::CONT);
+        self.processes.signal_others(Signal::CONT)
     }
 
     fn critical(&mut self, cpus: Vec<u32>, end: BootTime, now: BootTime) -> Done {
@@ -148,7 +171,8 @@ impl Owner {
 
     fn begin_stop(&mut self, number: u64, now: BootTime) {
         self.drop_stop();
-        self.course.stopped(true);
+        self.stop_together();
+        self.course.stopped(BootTime::now(), true);
         self.stop = Some(Stop::new(number, now));
     }
 
@@ -181,7 +205,7 @@ impl Owner {
     pub(super) fn overtake(&mut self, due: Due) {
         self.drop_stop();
         if due == Due::Term {
-            self.course.stopped(false);
+            self.course.stopped(BootTime::now(), false);
         }
     }
 
