@@ -39,7 +39,10 @@ impl<H: Hands> Engine<H> {
         self.fit_pools(now)?;
         self.tell_ahead();
         match self.write_down(now) {
-            Ok(()) => self.carry_out(now),
+            Ok(()) => {
+                self.carry_out(now);
+                self.hand_turns();
+            }
             Err(error @ StoreError::Full) => {
                 self.setup = before;
                 let facts = std::mem::take(&mut self.unwritten);

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use miserly_launch::{FindError, Found, LaunchError, Refusal, Reply, Shim, TellError, launch};
+use miserly_launch::{FindError, Found, LaunchError, Refusal, Reply, Shim, TellError, Told, launch};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::OwnedFd;
 use tokio::sync::mpsc::UnboundedSender;
@@ -38,12 +38,45 @@ pub(super) enum Begin {
     Over,
 }
 
+/// What a thread is told.
+#[derive(Debug)]
+pub(super) enum Word {
+    /// What the engine wants.
+    Do(Action),
+    /// Whether it is its turn.
+    Turn(Turn),
+}
+
+/// Whether it is a job's turn to run. A later word makes an earlier one void.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// It runs, or else it is stopped.
+    pub(super) runs: bool,
+    /// Is dropped when it does.
+    pub(super) heard: Option<mpsc::Sender<()>>,
+}
+
+/// How a thread is told what to do.
+#[derive(Clone, Debug)]
+pub(super) struct Orders {
+    sender: mpsc::Sender<Word>,
+    waker: Waker,
+}
+
+impl Orders {
+    pub(super) fn give(&self, word: Word) {
+        // A thread that is gone has reported the end.
+        let _ = self.sender.send(word);
+        self.waker.wake();
+    }
+}
+
 /// Gets the thread to look at what it is told.
 #[derive(Clone, Debug)]
-pub(super) struct Waker(Arc<OwnedFd>);
+struct Waker(Arc<OwnedFd>);
 
 impl Waker {
-    pub(super) fn wake(&self) {
+    fn wake(&self) {
         // It is full only if the thread has not looked since very many times, and then it will.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
@@ -52,11 +85,11 @@ impl Waker {
 pub(super) struct Worker {
     home: Home,
     attempt: Attempt,
-    orders: mpsc::Receiver<Action>,
+    orders: mpsc::Receiver<Word>,
     waker: Waker,
     reports: UnboundedSender<Input>,
     /// What it was told while it could not do it yet.
-    put_off: Vec<Action>,
+    put_off: Vec<Word>,
 }
 
 impl Worker {
@@ -66,13 +99,13 @@ impl Worker {
         attempt: Attempt,
         begin: Begin,
         reports: UnboundedSender<Input>,
-    ) -> io::Result<(mpsc::Sender<Action>, Waker)> {
+    ) -> io::Result<Orders> {
         let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
         let (sender, orders) = mpsc::channel();
         let worker = Worker { home, attempt, orders, waker: waker.clone(), reports, put_off: vec![] };
         let name = format!("job {}.{}", attempt.job, attempt.nth);
         thread::Builder::new().name(name).stack_size(256 * 1024).spawn(move || worker.run(begin))?;
-        Ok((sender, waker))
+        Ok(Orders { sender, waker })
     }
 
     fn run(mut self, begin: Begin) {
@@ -131,7 +164,7 @@ impl Worker {
                 }
             }
             self.rest(&mut pause);
-            let ends = |action: &Action| matches!(action, Action::Kill { .. } | Action::Critical { .. });
+            let ends = |word: &Word| matches!(word, Word::Do(Action::Kill { .. } | Action::Critical { .. }));
             if latest.is_some_and(|latest| self.home.clock.now() > latest) || self.put_off.iter().any(ends) {
                 self.report(Outcome::NeverRan);
                 return None;
@@ -196,17 +229,14 @@ impl Worker {
 
     /// Does what it is told until the shim is gone.
     fn tend(&mut self, mut shim: Shim) -> Outcome {
-        for action in std::mem::take(&mut self.put_off) {
-            self.tell(&mut shim, action);
-        }
         loop {
+            let mut words = std::mem::take(&mut self.put_off);
+            words.extend(self.orders.try_iter());
+            self.tell_all(&mut shim, words);
             if gone(&shim, &self.waker) {
                 break;
             }
             let _ = rustix::io::read(&*self.waker.0, &mut [0_u8; 8]);
-            while let Ok(action) = self.orders.try_recv() {
-                self.tell(&mut shim, action);
-            }
         }
         match shim.end() {
             Ok(Some(end)) => order::ended(self.home.clock, &end),
@@ -221,10 +251,29 @@ impl Worker {
         self.outcome(found)
     }
 
-    fn tell(&self, shim: &mut Shim, action: Action) {
-        let Some(told) = order::told(self.home.clock, action) else { return };
-        match shim.tell(&told) {
+    fn tell_all(&self, shim: &mut Shim, words: Vec<Word>) {
+        let last = words.iter().rposition(|word| matches!(word, Word::Turn(_)));
+        for (nth, word) in words.into_iter().enumerate() {
+            match word {
+                Word::Do(action) => {
+                    if let Some(told) = order::told(self.home.clock, action) {
+                        self.tell(shim, &told);
+                    }
+                }
+                Word::Turn(turn) if Some(nth) == last => {
+                    self.tell(shim, if turn.runs { &Told::Continue } else { &Told::Stop });
+                    drop(turn.heard);
+                }
+                Word::Turn(_) => {}
+            }
+        }
+    }
+
+    fn tell(&self, shim: &mut Shim, told: &Told) {
+        match shim.tell(told) {
             Ok(Reply::Done(_)) | Err(TellError::Gone) => {}
+            // It runs its grace out, whoever's turn it is.
+            Ok(Reply::Refused(Refusal::Ending)) if matches!(told, Told::Stop | Told::Continue) => {}
             Ok(reply) => tracing::warn!("job {}: {told:?} came to {reply:?}", self.attempt.job),
             Err(error) => tracing::warn!("job {}: {told:?} failed: {error}", self.attempt.job),
         }
@@ -237,8 +286,8 @@ impl Worker {
 
     /// Its folder goes when its end is on disk; it stays when the daemon ends before.
     fn wait_to_forget(&self) {
-        while let Ok(action) = self.orders.recv() {
-            if matches!(action, Action::Forget) {
+        while let Ok(word) = self.orders.recv() {
+            if matches!(word, Word::Do(Action::Forget)) {
                 return super::remove(&self.folder());
             }
         }
