@@ -61,10 +61,19 @@ fn row(job: &JobView) -> Vec<String> {
         job.cpus.to_string(),
         bytes(job.memory),
         length(job.time),
-        state(&job.phase).to_owned(),
+        state_in_turns(job),
         start,
         end,
     ]
+}
+
+/// Where a job stands; of one that takes turns, how many of how many slots it runs in.
+fn state_in_turns(job: &JobView) -> String {
+    let state = state(&job.phase);
+    match &job.slots {
+        Some(slots) if slots.used > 1 => format!("{state} {}/{}", slots.runs_in.len(), slots.used),
+        _ => state.to_owned(),
+    }
 }
 
 /// A job's number, with its place in its array.
