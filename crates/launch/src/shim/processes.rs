@@ -74,10 +74,15 @@ impl Processes {
         Ok(())
     }
 
-    /// Stops every process; those that have not stopped yet.
+    /// Stops every process that has not stopped yet; returns these. Where there are none, all have stopped: whoever is not found, because it
+    /// was made during the look, was made by one that was still running.
     pub(super) fn stop(&self) -> io::Result<Vec<u32>> {
-        self.signal(Signal::STOP)?;
-        self.running()
+        let living = self.living()?;
+        let running: Vec<&Stat> = living.iter().filter(|stat| !stat.is_stopped()).collect();
+        for stat in &running {
+            send(stat, Signal::STOP)?;
+        }
+        Ok(running.iter().map(|stat| stat.pid).collect())
     }
 
     /// The processes that were stopped and have not stopped yet.

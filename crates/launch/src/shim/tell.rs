@@ -186,7 +186,9 @@ impl Owner {
             self.drop_stop();
         } else if let (true, Some(number)) = (stopped, number) {
             self.stop = None;
-            let state = self.state();
+            // It has just been looked at, if nothing else has become of it.
+            let is_all = self.finish.is_none() && self.course.ending().is_none();
+            let state = if is_all { self.state_in(Phase::Stopped) } else { self.state() };
             self.answer(number, Reply::Done(state));
         } else if stopped {
             self.stop = None;
@@ -210,8 +212,12 @@ impl Owner {
     }
 
     fn state(&self) -> State {
+        self.state_in(self.phase())
+    }
+
+    fn state_in(&self, phase: Phase) -> State {
         State {
-            phase: self.phase(),
+            phase,
             idle: raw(self.main.pid).is_some_and(|main| sys::is_idle(main).unwrap_or(false)),
             cpus: self.mode.cpus().to_owned(),
             end: self.course.end(),
