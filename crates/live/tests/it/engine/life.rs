@@ -176,6 +176,11 @@ impl Life {
         }
     }
 
+    /// Who takes turns in a queue, as was told last.
+    pub(crate) fn turns(&self, queue: &str) -> Option<Turns> {
+        self.turning.borrow().get(queue).cloned()
+    }
+
     /// What was to be done for a job since this was asked last.
     pub(crate) fn told(&self, job: i64) -> Vec<Action> {
         let mut told = self.told.borrow_mut();
