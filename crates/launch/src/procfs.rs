@@ -65,8 +65,16 @@ impl Stat {
     /// One that waits there and cannot be interrupted stops before it is back in its program. It may wait for just this: the parent of a
     /// `vfork` waits until its child, which has stopped, runs another program.
     pub(crate) fn is_stopped(&self) -> bool {
-        let still = |stat: &Stat| stat.ended() || matches!(stat.state, b'T' | b't' | b'D');
-        still(self) && (self.threads <= 1 || threads(self.pid).is_ok_and(|all| all.iter().all(still)))
+        self.all_threads(|stat| stat.ended() || matches!(stat.state, b'T' | b't' | b'D'))
+    }
+
+    /// Whether every thread of the process is stopped by a signal, and so needs none any more, or has ended.
+    pub(crate) fn is_halted(&self) -> bool {
+        self.all_threads(|stat| stat.ended() || stat.state == b'T')
+    }
+
+    fn all_threads(&self, so: impl Fn(&Stat) -> bool) -> bool {
+        so(self) && (self.threads <= 1 || threads(self.pid).is_ok_and(|all| all.iter().all(so)))
     }
 
     fn ended(&self) -> bool {

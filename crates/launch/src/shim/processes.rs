@@ -74,15 +74,19 @@ impl Processes {
         Ok(())
     }
 
-    /// Stops every process that has not stopped yet; returns these. Where there are none, all have stopped: whoever is not found, because it
-    /// was made during the look, was made by one that was still running.
+    /// Stops every process that is not halted; those that have not stopped yet.
+    ///
+    /// Where all are halted, one look is proof: whoever is not found, because it was made during the look, was made by one that was running.
     pub(super) fn stop(&self) -> io::Result<Vec<u32>> {
-        let living = self.living()?;
-        let running: Vec<&Stat> = living.iter().filter(|stat| !stat.is_stopped()).collect();
-        for stat in &running {
+        let mut awake = self.living()?;
+        awake.retain(|stat| !stat.is_halted());
+        if awake.is_empty() {
+            return Ok(vec![]);
+        }
+        for stat in &awake {
             send(stat, Signal::STOP)?;
         }
-        Ok(running.iter().map(|stat| stat.pid).collect())
+        self.running()
     }
 
     /// The processes that were stopped and have not stopped yet.
