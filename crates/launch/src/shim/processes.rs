@@ -74,19 +74,17 @@ impl Processes {
         Ok(())
     }
 
-    /// Stops every process that is not halted; those that have not stopped yet.
+    /// Stops every process that is not halted; whether all have stopped. `sent` are those that were sent a stop at looks before, by number and
+    /// start.
     ///
-    /// Where all are halted, one look is proof: whoever is not found, because it was made during the look, was made by one that was running.
-    pub(super) fn stop(&self) -> io::Result<Vec<u32>> {
-        let mut awake = self.living()?;
-        awake.retain(|stat| !stat.is_halted());
-        if awake.is_empty() {
-            return Ok(vec![]);
-        }
-        for stat in &awake {
+    /// Where nobody was running, one look is proof: whoever is not found, because it was made during the look, was made by one that was.
+    pub(super) fn stop(&self, sent: &mut BTreeSet<(u32, u64)>) -> io::Result<bool> {
+        let mut all = true;
+        for stat in self.living()?.iter().filter(|stat| !stat.is_halted()) {
+            all &= !sent.insert((stat.pid, stat.start_time)) && stat.is_stopped();
             send(stat, Signal::STOP)?;
         }
-        self.running()
+        Ok(all)
     }
 
     /// The processes that were stopped and have not stopped yet.

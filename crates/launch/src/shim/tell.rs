@@ -181,7 +181,7 @@ impl Owner {
         let Some(stop) = self.stop.as_mut().filter(|stop| stop.look_at <= now) else { return };
         let (until, number) = (stop.until, stop.number);
         stop.wait(now);
-        let stopped = self.processes.stop().is_ok_and(|running| running.is_empty());
+        let stopped = self.processes.stop(&mut stop.sent).unwrap_or(false);
         if !stopped && now >= until {
             self.drop_stop();
         } else if let (true, Some(number)) = (stopped, number) {
