@@ -98,7 +98,9 @@ fn in_turns(cpus: [u32; 2], seconds: u64) -> Vec<Vec<Spun>> {
         daemon.submit(&Submission { command, cpus: 2, directory: daemon.path(""), ..sh("", 3600.0) })
     };
     let jobs: Vec<i64> = tasks.iter().map(submit).collect();
-    jobs.into_iter().for_each(|job| drop(daemon.wait(job)));
+    for job in jobs {
+        daemon.wait(job);
+    }
     tasks.iter().map(Task::spun).collect()
 }
 

@@ -34,6 +34,13 @@ fn turns(life: &Life) -> Turns {
     life.turns("batch").expect("the jobs take turns")
 }
 
+/// What these were told so far is of no interest.
+fn forget(life: &Life, jobs: &[i64]) {
+    for number in jobs {
+        life.told(*number);
+    }
+}
+
 fn cpus(life: &mut Life, second: i64, number: i64) -> Vec<u32> {
     match life.job(second, number).phase {
         Phase::Critical(holding) => holding.cpus,
@@ -81,7 +88,7 @@ fn rows_that_fit_together_become_one_and_whoever_moves_is_told_where_to() {
     let mut life = gang("packing=migration", 4);
     let [one, two, three] = [(1, 3), (2, 1), (3, 2)].map(|(at, cpus)| life.submit(at, job(cpus, 100)));
     assert_eq!(cpus(&mut life, 4, two), [3]);
-    [one, two, three].iter().for_each(|number| drop(life.told(*number)));
+    forget(&life, &[one, two, three]);
     life.end(5, one);
     assert_eq!(rows(&life), [(0, vec![two, three])]);
     let told = life.told(two);
@@ -120,7 +127,7 @@ fn on_a_lost_processor_jobs_share_what_is_left() {
     let mut life = gang("", 4);
     let [one, two] = [1, 2].map(|at| life.submit(at, job(2, 100)));
     assert_eq!([one, two].map(|number| cpus(&mut life, 3, number)), [vec![0, 1], vec![2, 3]]);
-    [one, two].iter().for_each(|number| drop(life.told(*number)));
+    forget(&life, &[one, two]);
     life.turn(4, vec![Input::Online(vec![0, 2, 3])]);
     assert_eq!(cpus(&mut life, 5, one), [0, 3], "in the place of the lost one the highest");
     assert!(matches!(&life.told(one)[..], [Action::Move(cpus)] if *cpus == [0, 3]));
@@ -158,9 +165,9 @@ fn other_settings_count_at_once_and_another_policy_is_refused_while_jobs_run() {
 struct Draws(u64);
 
 impl Draws {
-    fn below(&mut self, most: u64) -> u64 {
+    fn below(&mut self, most: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
+        usize::try_from(self.0 >> 33).unwrap() % most
     }
 }
 
@@ -174,11 +181,11 @@ fn with_any_packing_a_daemon_decides_as_the_one_before_it_would_have() {
         for event in 0..40 {
             let second = 10 * (event + 1);
             if living.len() > 8 || (living.len() > 2 && draws.below(2) == 0) {
-                let gone = living.swap_remove(draws.below(living.len() as u64) as usize);
+                let gone = living.swap_remove(draws.below(living.len()));
                 steady.end(second, gone);
                 restless.end(second, gone);
             } else {
-                let cpus = 1 + draws.below(8);
+                let cpus = 1 + draws.below(8) as u64;
                 living.push(steady.submit(second, job(cpus, 10_000)));
                 restless.submit(second, job(cpus, 10_000));
             }
