@@ -2,15 +2,15 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use miserly_launch::{FindError, Found, LaunchError, Refusal, Reply, Shim, TellError, Told, launch};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::fd::OwnedFd;
+use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::word::{Orders, Waker, Word};
 use super::{Home, folder, order, outcome};
 use crate::clock::Clock;
 use crate::engine::{Action, Attempt, Input, Launch, Outcome};
@@ -38,50 +38,6 @@ pub(super) enum Begin {
     Over,
 }
 
-/// What a thread is told.
-#[derive(Debug)]
-pub(super) enum Word {
-    /// What the engine wants.
-    Do(Action),
-    /// Whether it is its turn.
-    Turn(Turn),
-}
-
-/// Whether it is a job's turn to run. A later word makes an earlier one void.
-#[derive(Debug)]
-pub(super) struct Turn {
-    /// It runs, or else it is stopped.
-    pub(super) runs: bool,
-    /// Is dropped when it does.
-    pub(super) heard: Option<mpsc::Sender<()>>,
-}
-
-/// How a thread is told what to do.
-#[derive(Clone, Debug)]
-pub(super) struct Orders {
-    sender: mpsc::Sender<Word>,
-    waker: Waker,
-}
-
-impl Orders {
-    pub(super) fn give(&self, word: Word) {
-        // A thread that is gone has reported the end.
-        let _ = self.sender.send(word);
-        self.waker.wake();
-    }
-}
-
-/// Gets the thread to look at what it is told.
-#[derive(Clone, Debug)]
-struct Waker(Arc<OwnedFd>);
-
-impl Waker {
-    fn wake(&self) {
-        // It is full only if the thread has not looked since very many times, and then it will.
-        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
-    }
-}
-
 pub(super) struct Worker {
     home: Home,
     attempt: Attempt,
@@ -100,12 +56,12 @@ impl Worker {
         begin: Begin,
         reports: UnboundedSender<Input>,
     ) -> io::Result<Orders> {
-        let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
+        let waker = Waker::new()?;
         let (sender, orders) = mpsc::channel();
         let worker = Worker { home, attempt, orders, waker: waker.clone(), reports, put_off: vec![] };
         let name = format!("job {}.{}", attempt.job, attempt.nth);
         thread::Builder::new().name(name).stack_size(256 * 1024).spawn(move || worker.run(begin))?;
-        Ok(Orders { sender, waker })
+        Ok(Orders::new(sender, waker))
     }
 
     fn run(mut self, begin: Begin) {
@@ -236,7 +192,7 @@ impl Worker {
             if gone(&shim, &self.waker) {
                 break;
             }
-            let _ = rustix::io::read(&*self.waker.0, &mut [0_u8; 8]);
+            self.waker.hush();
         }
         match shim.end() {
             Ok(Some(end)) => order::ended(self.home.clock, &end),
@@ -305,7 +261,10 @@ fn passes(error: &LaunchError) -> bool {
 
 /// Waits until the shim has gone, or there is something to do; whether it has gone.
 fn gone(shim: &Shim, waker: &Waker) -> bool {
-    let mut fds = [PollFd::from_borrowed_fd(shim.fd(), PollFlags::IN), PollFd::new(&*waker.0, PollFlags::IN)];
+    let mut fds = [
+        PollFd::from_borrowed_fd(shim.fd(), PollFlags::IN),
+        PollFd::from_borrowed_fd(waker.fd(), PollFlags::IN),
+    ];
     let waited = poll(&mut fds, None);
     waited.is_ok() && !fds[0].revents().is_empty()
 }

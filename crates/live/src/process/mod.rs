@@ -5,6 +5,8 @@
 
 mod attempt;
 
+mod word;
+
 mod turns;
 
 mod order;
@@ -19,8 +21,9 @@ use std::path::{Path, PathBuf};
 use miserly_launch::{FindError, Found, Launcher, LostTo, RecordError, Reply, Shim, Told, find};
 use tokio::sync::mpsc::UnboundedSender;
 
-use self::attempt::{Begin, Orders, Word, Worker};
+use self::attempt::{Begin, Worker};
 use self::turns::{News, Rotator};
+use self::word::{Orders, Word};
 use crate::clock::BootClock;
 use crate::engine::{Action, Attempt, Critical, Hands, Input, Meanwhile, Outcome, Turns};
 use crate::model::{Failure, LostBy, Unenforced};

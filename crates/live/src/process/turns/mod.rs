@@ -14,7 +14,7 @@ use std::time::Duration;
 use miserly_launch::BootTime;
 
 use self::rotation::{Rotation, Switch};
-use super::attempt::{Orders, Turn, Word};
+use super::word::{Orders, Turn, Word};
 use crate::engine::{Attempt, Turns};
 
 /// The next row waits so long for processes that do not stop; they run on beside it then.
