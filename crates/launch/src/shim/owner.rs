@@ -42,6 +42,8 @@ pub(super) struct Owner {
     /// Where the job runs now; its end is in the course.
     pub(super) mode: Mode,
     pub(super) stop: Option<Stop>,
+    /// It has been stopped, and all of it is in the group of the main process.
+    pub(super) together: bool,
     pub(super) finish: Option<Finish>,
     /// A weight of the session that the kernel did not take yet.
     pub(super) weight: Option<(i32, BootTime)>,
@@ -87,6 +89,7 @@ impl Owner {
             mode: order.mode.clone(),
             alarm: Alarm::new()?,
             stop: None,
+            together: false,
             finish: None,
             weight: None,
             look_at: None,

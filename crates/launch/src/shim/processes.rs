@@ -24,6 +24,15 @@ pub(super) struct Processes {
     shim: u32,
 }
 
+/// What a look at processes that are to stop has found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    /// All have stopped.
+    pub(super) stopped: bool,
+    /// All are in the group that the main process leads.
+    pub(super) together: bool,
+}
+
 impl Processes {
     pub(super) fn of_main(main: u32) -> Processes {
         Processes { main, shim: std::process::id() }
@@ -74,17 +83,20 @@ impl Processes {
         Ok(())
     }
 
-    /// Stops every process that is not halted; whether all have stopped. `sent` are those that were sent a stop at looks before, by number and
+    /// Stops every process that is not halted. `sent` are those that were sent a stop at looks before, by number and
     /// start.
     ///
     /// Where nobody was running, one look is proof: whoever is not found, because it was made during the look, was made by one that was.
-    pub(super) fn stop(&self, sent: &mut BTreeSet<(u32, u64)>) -> io::Result<bool> {
-        let mut all = true;
-        for stat in self.living()?.iter().filter(|stat| !stat.is_halted()) {
-            all &= !sent.insert((stat.pid, stat.start_time)) && stat.is_stopped();
-            send(stat, Signal::STOP)?;
+    pub(super) fn stop(&self, sent: &mut BTreeSet<(u32, u64)>) -> io::Result<Look> {
+        let mut look = Look { stopped: true, together: true };
+        for stat in &self.living()? {
+            look.together &= stat.group == self.main;
+            if !stat.is_halted() {
+                look.stopped &= !sent.insert((stat.pid, stat.start_time)) && stat.is_stopped();
+                send(stat, Signal::STOP)?;
+            }
         }
-        Ok(all)
+        Ok(look)
     }
 
     /// The processes that were stopped and have not stopped yet.

@@ -6,6 +6,7 @@ use rustix::process::Signal;
 
 use super::course::Due;
 use super::owner::Owner;
+use super::processes::Look;
 use super::stop::Stop;
 use crate::identity::raw;
 use crate::line::Line;
@@ -103,13 +104,15 @@ impl Owner {
         }
     }
 
-    /// Lets all go on: at one stroke what can be, and then the others.
-    pub(super) fn go_on_together(&self) -> io::Result<()> {
+    /// Lets all go on: at one stroke what can be, and then the others. It does not look for them where there are none, since looking takes a processor
+    /// on which one of those would go on that it has just let.
+    pub(super) fn go_on_together(&mut self) -> io::Result<()> {
+        let together = std::mem::take(&mut self.together);
         if self.main.exit.is_some() {
             return self.processes.signal(Signal::CONT);
         }
         self.processes.signal_group(Signal::CONT);
-        self.processes.signal_others(Signal::CONT)
+        if together { Ok(()) } else { self.processes.signal_others(Signal::CONT) }
     }
 
     fn critical(&mut self, cpus: Vec<u32>, end: BootTime, now: BootTime) -> Done {
@@ -171,6 +174,7 @@ impl Owner {
 
     fn begin_stop(&mut self, number: u64, now: BootTime) {
         self.drop_stop();
+        self.together = false;
         self.stop_together();
         self.course.stopped(BootTime::now(), true);
         self.stop = Some(Stop::new(number, now));
@@ -181,7 +185,10 @@ impl Owner {
         let Some(stop) = self.stop.as_mut().filter(|stop| stop.look_at <= now) else { return };
         let (until, number) = (stop.until, stop.number);
         stop.wait(now);
-        let stopped = self.processes.stop(&mut stop.sent).unwrap_or(false);
+        let look = self.processes.stop(&mut stop.sent).unwrap_or(Look { stopped: false, together: false });
+        let stopped = look.stopped;
+        // What is stopped makes no processes, and joins no other group.
+        self.together = stopped && look.together;
         if !stopped && now >= until {
             self.drop_stop();
         } else if let (true, Some(number)) = (stopped, number) {
