@@ -99,7 +99,7 @@ pub(super) fn summary(job: &JobView) -> String {
         Phase::Opportunistic { start, parked: true } => {
             format!("ran ahead of its start, since {}; stopped now, since nothing is idle", local(*start))
         }
-        Phase::Critical(holding) if job.slots.as_ref().is_some_and(|slots| slots.used > 1) => format!(
+        Phase::Critical(holding) if takes_turns(job) => format!(
             "running in turns since {}, on cpus {}; as the slots are now, its time is over at about {}",
             local(holding.start),
             numbers(&holding.cpus),
@@ -118,6 +118,11 @@ pub(super) fn summary(job: &JobView) -> String {
         ),
         over => ended(over),
     }
+}
+
+/// Whether it shares its processors with others, as the slots are now.
+pub(super) fn takes_turns(job: &JobView) -> bool {
+    job.slots.as_ref().is_some_and(|slots| slots.used > 1)
 }
 
 /// When it runs, with others on its processors.
