@@ -10,7 +10,7 @@ use miserly_live::engine::SavedBroken;
 use miserly_live::model::{Exit, Failure, JobView, KilledBy, LateStart, LostBy, Phase, Submission, ToldWhy};
 use rustix::process::{Signal, kill_process};
 
-use crate::support::{Daemon, Draws, Promises, SOON, is_over, now, processes, rounds, sh, until};
+use crate::support::{Daemon, Draws, Promises, SOON, is_over, now, processes, queue, rounds, sh, until};
 
 /// Says who ran: a line with the job and its attempt. Short lines that are appended do not mix.
 const SIGN: &str = "echo $MISERLY_JOB_ID $MISERLY_ATTEMPT >> ran; sleep 0.0";
@@ -33,8 +33,17 @@ struct Accepted {
 
 #[test]
 fn nothing_accepted_is_lost_or_run_twice_whatever_is_killed() {
-    let mut daemon = Daemon::of_policy("miser");
-    let mut draws = Draws::new(4);
+    kill_at_random(Daemon::of_policy("miser"), 4);
+}
+
+#[test]
+fn nothing_that_takes_turns_is_lost_or_run_twice_whatever_is_killed() {
+    let little = "default-memory = \"8MB\"\n";
+    kill_at_random(Daemon::new(&format!("{}{little}", queue("gang(quantum=1s)"))), 5);
+}
+
+fn kill_at_random(mut daemon: Daemon, seed: u64) {
+    let mut draws = Draws::new(seed);
     let mut accepted = Accepted::default();
     for round in 0..rounds() {
         let victim = draws.of(&[Victim::Daemon, Victim::Daemon, Victim::Shim, Victim::Both]);

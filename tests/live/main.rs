@@ -26,4 +26,6 @@ mod early;
 
 mod policies;
 
+mod gang;
+
 mod reload;

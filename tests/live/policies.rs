@@ -172,7 +172,6 @@ fn queues_that_promise_nothing_say_so_and_start_jobs() {
 fn what_no_process_can_do_is_refused_by_the_check() {
     for (policy, reason) in [
         ("eqspatial", "resizes running jobs"),
-        ("gang", "slices time"),
         ("lsf", "hosts of one certain machine"),
         ("immediate(keep_work=true)", "loses what it has done"),
         ("soon(quantum=5s, keep_work=true)", "loses what it has done"),

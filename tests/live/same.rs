@@ -47,6 +47,11 @@ fn a_life_under_immediate_slices_is_played_again() {
     live_and_play_again("is(slice=1s)", 6);
 }
 
+#[test]
+fn a_life_under_gang_time_slicing_is_played_again() {
+    live_and_play_again("gang(quantum=1s)", 7);
+}
+
 /// Lives with a kill in the middle, and compares; then compares with a life that was not so, which must be seen.
 fn live_and_play_again(policy: &str, seed: u64) {
     let mut daemon = Daemon::of_policy(policy);

@@ -46,6 +46,10 @@ pub struct Order {
     pub grace: Duration,
     /// How long the job stays stopped while no daemon is connected; after that it goes on.
     pub alone: Duration,
+    /// For a job that takes turns with others on its processors: how long it may run, and the time in which it is stopped does not count. It
+    /// begins stopped, until its turn comes. The end of its window is then whatever that comes to, and that of `mode` means nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Duration>,
 }
 
 /// A file for output. It is created where it does not exist, its folder is not.

@@ -11,6 +11,7 @@ pub(crate) struct Stat {
     pub(crate) pid: u32,
     state: u8,
     pub(crate) parent: u32,
+    pub(crate) group: u32,
     pub(crate) session: u32,
     threads: u32,
     /// Clock ticks from the boot to its start. With the boot, the identity of a process: numbers come back.
@@ -27,6 +28,7 @@ impl Stat {
             pid: pid.parse().ok()?,
             state: *fields.first()?.as_bytes().first()?,
             parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
             session: fields.get(3)?.parse().ok()?,
             threads: fields.get(17)?.parse().ok()?,
             start_time: fields.get(19)?.parse().ok()?,
@@ -63,8 +65,16 @@ impl Stat {
     /// One that waits there and cannot be interrupted stops before it is back in its program. It may wait for just this: the parent of a
     /// `vfork` waits until its child, which has stopped, runs another program.
     pub(crate) fn is_stopped(&self) -> bool {
-        let still = |stat: &Stat| stat.ended() || matches!(stat.state, b'T' | b't' | b'D');
-        still(self) && (self.threads <= 1 || threads(self.pid).is_ok_and(|all| all.iter().all(still)))
+        self.all_threads(|stat| stat.ended() || matches!(stat.state, b'T' | b't' | b'D'))
+    }
+
+    /// Whether every thread of the process is stopped by a signal, and so needs none any more, or has ended.
+    pub(crate) fn is_halted(&self) -> bool {
+        self.all_threads(|stat| stat.ended() || stat.state == b'T')
+    }
+
+    fn all_threads(&self, so: impl Fn(&Stat) -> bool) -> bool {
+        so(self) && (self.threads <= 1 || threads(self.pid).is_ok_and(|all| all.iter().all(so)))
     }
 
     fn ended(&self) -> bool {
@@ -125,7 +135,8 @@ mod tests {
     fn a_name_may_look_like_the_rest_of_the_line() {
         let line = "77 (a) R 1 (b) S 5 70 60 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 3 0 4242 1 1\n";
         let stat = Stat::parse(line).unwrap();
-        let expected = Stat { pid: 77, state: b'S', parent: 5, session: 60, threads: 3, start_time: 4242 };
+        let expected =
+            Stat { pid: 77, state: b'S', parent: 5, group: 70, session: 60, threads: 3, start_time: 4242 };
         assert_eq!(stat, expected);
         assert_eq!(Stat::parse("77 (a) R 1 2"), None);
     }

@@ -43,6 +43,11 @@ pub enum Told {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left: Option<Duration>,
     },
+    /// The job takes turns with others: its window ends when it has run for so long in all. The time in which it is stopped does not count.
+    RunFor {
+        /// How long it may run, what it has run already included.
+        limit: Duration,
+    },
     /// Ask the job to leave, and kill it when the grace is over; at once without one.
     Kill {
         /// From `SIGTERM` to `SIGKILL`.

@@ -10,7 +10,7 @@ use miserly_live::client::Client;
 use miserly_live::model::{JobView, Phase};
 use miserly_live::service::Filter;
 
-use super::show::state;
+use super::show::{state, takes_turns};
 use super::text::{bytes, length, local, plain, table};
 use super::{client, tell};
 use crate::args::QueueArgs;
@@ -61,10 +61,16 @@ fn row(job: &JobView) -> Vec<String> {
         job.cpus.to_string(),
         bytes(job.memory),
         length(job.time),
-        state(&job.phase).to_owned(),
+        if takes_turns(job) { in_turns(job) } else { state(&job.phase).to_owned() },
         start,
         end,
     ]
+}
+
+/// Where a job stands that takes turns: in how many of how many slots.
+fn in_turns(job: &JobView) -> String {
+    let slots = job.slots.iter().map(|slots| format!(" {}/{}", slots.runs_in.len(), slots.used));
+    [state(&job.phase).to_owned()].into_iter().chain(slots).collect()
 }
 
 /// A job's number, with its place in its array.
@@ -76,6 +82,9 @@ fn number(job: &JobView) -> String {
 fn span(job: &JobView) -> (String, String) {
     let none = || "-".to_owned();
     match &job.phase {
+        Phase::Critical(holding) if takes_turns(job) => {
+            (local(holding.start), format!("about {}", local(holding.end)))
+        }
         Phase::Critical(holding) | Phase::Suspended(holding) => {
             (local(holding.start), format!("by {}", local(holding.end)))
         }

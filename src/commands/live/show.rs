@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use miserly_live::model::{Exit, Failure, JobView, KilledBy, LostBy, Phase, PromiseView, Told, ToldWhy, Why};
+use miserly_live::model::{
+    Exit, Failure, JobView, KilledBy, LostBy, Phase, PromiseView, Slots, Told, ToldWhy, Why,
+};
 
 use super::text::{bytes, counted, jobs, length, local, numbers, plain};
 use super::{client, tell};
@@ -22,6 +24,9 @@ fn shown(job: &JobView) -> String {
     let mut text = format!("job {}: {}{array}\n", job.number, plain(&job.name));
     let mut line = |key: &str, value: &str| text.push_str(&format!("  {key:<10} {value}\n"));
     line("state", &summary(job));
+    if let Some(slots) = &job.slots {
+        line("turns", &turns(slots));
+    }
     for reason in &job.reasons {
         line("waits", &why(reason));
     }
@@ -94,6 +99,12 @@ pub(super) fn summary(job: &JobView) -> String {
         Phase::Opportunistic { start, parked: true } => {
             format!("ran ahead of its start, since {}; stopped now, since nothing is idle", local(*start))
         }
+        Phase::Critical(holding) if takes_turns(job) => format!(
+            "running in turns since {}, on cpus {}; as the slots are now, its time is over at about {}",
+            local(holding.start),
+            numbers(&holding.cpus),
+            local(holding.end)
+        ),
         Phase::Critical(holding) => format!(
             "running since {}, on cpus {}; ended at {} if it has not ended by then",
             local(holding.start),
@@ -106,6 +117,20 @@ pub(super) fn summary(job: &JobView) -> String {
             local(holding.end)
         ),
         over => ended(over),
+    }
+}
+
+/// Whether it shares its processors with others, as the slots are now.
+pub(super) fn takes_turns(job: &JobView) -> bool {
+    job.slots.as_ref().is_some_and(|slots| slots.used > 1)
+}
+
+/// When it runs, with others on its processors.
+fn turns(slots: &Slots) -> String {
+    let share = format!("{:.1} % of the time", 100.0 * slots.fraction);
+    match slots.used {
+        1 => format!("in slot {}, the only one: all of the time", slots.own),
+        used => format!("in {} of {used} slots ({}), {share}", slots.runs_in.len(), numbers(&slots.runs_in)),
     }
 }
 

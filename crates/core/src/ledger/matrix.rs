@@ -184,7 +184,8 @@ impl Matrix {
         }
         let row = &mut self.rows[index(slot)];
         row.open.remove_all(pes);
-        row.open_count -= pes.count();
+        // A job may have processors besides that the machine has lost, which were not open.
+        row.open_count = row.open.count();
         row.jobs += 1;
         if row.jobs == 1 {
             self.used += 1;

@@ -97,7 +97,7 @@ impl Ledger {
             ledger.name_pes();
         }
         if jobs.iter().any(|(_, entry)| entry.placement().is_some_and(|place| place.slot != SlotId(0))) {
-            ledger.slice_time(Slicing::FREE);
+            ledger.slice_time_anyhow();
         }
         for (job, entry) in jobs {
             ledger.take_back(job, entry)?;

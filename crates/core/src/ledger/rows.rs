@@ -21,6 +21,30 @@ impl Ledger {
         self.count_rows();
     }
 
+    /// What the policy has noted for rows, where it noted anything.
+    pub fn row_marks(&self) -> impl Iterator<Item = (SlotId, u32)> + '_ {
+        let rows = self.matrix.iter().flat_map(Matrix::rows);
+        rows.map(|(slot, row)| (slot, row.mark())).filter(|(_, mark)| *mark != 0)
+    }
+
+    /// The ledger with these notes for rows: as they were when it was written down. One for a row that is not used is left out.
+    #[must_use]
+    pub fn with_row_marks(mut self, marks: impl IntoIterator<Item = (SlotId, u32)>) -> Ledger {
+        for (slot, mark) in marks {
+            self.slice_time_anyhow();
+            // What is noted for a row is forgotten with the row.
+            let _ = self.mark_row(slot, mark);
+        }
+        self
+    }
+
+    /// Slices time, if it is not sliced yet: how, the policy says when it comes.
+    pub(super) fn slice_time_anyhow(&mut self) {
+        if self.matrix.is_none() {
+            self.slice_time(Slicing::FREE);
+        }
+    }
+
     /// The rows, if time is sliced.
     pub fn matrix(&self) -> Option<&Matrix> {
         self.matrix.as_ref()

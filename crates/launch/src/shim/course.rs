@@ -19,6 +19,8 @@ pub(super) struct Course {
     /// The start of a window that has not begun.
     start: Option<BootTime>,
     end: Option<BootTime>,
+    /// What it has of the time that it may run, where that is what counts: there is no other end then.
+    turns: Option<Turns>,
     grace: Duration,
     alone: Duration,
     stopped: bool,
@@ -27,6 +29,17 @@ pub(super) struct Course {
     /// How long its window goes on once the job was let go on by itself.
     left: Option<Duration>,
     ending: Option<Ending>,
+}
+
+/// How long a job has run that is stopped again and again.
+#[derive(Clone, Copy, Debug)]
+struct Turns {
+    /// How long it may run.
+    limit: Duration,
+    /// How long it had run when it was last stopped.
+    ran: Duration,
+    /// Since when it runs.
+    since: Option<BootTime>,
 }
 
 /// A job that is being ended.
@@ -56,7 +69,14 @@ pub(super) enum Due {
 impl Course {
     /// A job that runs, while a daemon is connected.
     pub(super) fn new(end: Option<BootTime>, grace: Duration, alone: Duration) -> Course {
-        Course { start: None, end, grace, alone, stopped: false, away: None, left: None, ending: None }
+        let (start, turns, away, left, ending) = (None, None, None, None, None);
+        Course { start, end, turns, grace, alone, stopped: false, away, left, ending }
+    }
+
+    /// A job that takes turns with others, and waits for its first; it may run for so long.
+    pub(super) fn in_turns(limit: Duration, grace: Duration, alone: Duration) -> Course {
+        let turns = Turns { limit, ran: Duration::ZERO, since: None };
+        Course { turns: Some(turns), stopped: true, ..Course::new(None, grace, alone) }
     }
 
     /// The next instant at which something is due.
@@ -76,7 +96,7 @@ impl Course {
             return Some(Due::Begin);
         }
         if self.ending.is_none() && self.term_at().is_some_and(|at| at <= now) {
-            self.ending = self.end.map(|end| Ending::new(Some(Cause::Time), end));
+            self.ending = self.end().map(|end| Ending::new(Some(Cause::Time), end));
         }
         let Some(ending) = &mut self.ending else {
             let goes_on = self.continue_at().is_some_and(|at| at <= now);
@@ -107,7 +127,7 @@ impl Course {
     }
 
     fn end_by(&mut self, kill_at: BootTime, cause: Option<Cause>) {
-        let kill_at = self.end.map_or(kill_at, |end| kill_at.min(end));
+        let kill_at = self.end().map_or(kill_at, |end| kill_at.min(end));
         let ending = self.ending.get_or_insert(Ending::new(cause, kill_at));
         ending.kill_at = ending.kill_at.min(kill_at);
     }
@@ -116,8 +136,9 @@ impl Course {
         self.ending
     }
 
+    /// The end of its window, as far as it is known: nobody knows how long it stays stopped that takes turns.
     pub(super) fn end(&self) -> Option<BootTime> {
-        self.end
+        self.turns.map_or(self.end, Turns::end)
     }
 
     /// The window begins then, unless it has begun; `None`: it has, or nobody knows.
@@ -128,7 +149,14 @@ impl Course {
     /// Another end of the window.
     pub(super) fn end_at(&mut self, end: BootTime) {
         self.end = Some(end);
-        self.left = None;
+        (self.left, self.turns) = (None, None);
+    }
+
+    /// Its window ends when it has run for so long in all, stopped time not counted.
+    pub(super) fn run_for(&mut self, now: BootTime, limit: Duration) {
+        let since = (!self.stopped).then_some(now);
+        self.turns.get_or_insert(Turns { limit, ran: Duration::ZERO, since }).limit = limit;
+        (self.end, self.left) = (None, None);
     }
 
     /// So long after a stopped job goes on by itself its window ends, if that is before the end that it has.
@@ -137,7 +165,7 @@ impl Course {
     }
 
     fn go_on_alone(&mut self, now: BootTime) {
-        self.stopped = false;
+        self.stopped(now, false);
         if let Some(left) = self.left.take() {
             let end = now.after(left);
             self.end = Some(self.end.map_or(end, |before| before.min(end)));
@@ -148,8 +176,12 @@ impl Course {
         self.stopped
     }
 
-    pub(super) fn stopped(&mut self, stopped: bool) {
+    /// Whether it is stopped, from now on.
+    pub(super) fn stopped(&mut self, now: BootTime, stopped: bool) {
         self.stopped = stopped;
+        if let Some(turns) = &mut self.turns {
+            turns.runs(now, !stopped);
+        }
     }
 
     /// The daemon went at that instant; `None`: there is one.
@@ -163,11 +195,25 @@ impl Course {
     }
 
     fn term_at(&self) -> Option<BootTime> {
-        self.end.map(|end| end.before(self.grace))
+        self.end().map(|end| end.before(self.grace))
     }
 
     fn continue_at(&self) -> Option<BootTime> {
         self.away.filter(|_| self.stopped).map(|since| since.after(self.alone))
+    }
+}
+
+impl Turns {
+    /// When it will have run for as long as it may, if it is not stopped before.
+    fn end(self) -> Option<BootTime> {
+        Some(self.since?.after(self.limit.saturating_sub(self.ran)))
+    }
+
+    fn runs(&mut self, now: BootTime, runs: bool) {
+        if let Some(since) = self.since.take() {
+            self.ran += now.since(since);
+        }
+        self.since = runs.then_some(now);
     }
 }
 
@@ -283,7 +329,7 @@ mod tests {
     #[test]
     fn what_is_left_of_a_window_is_counted_from_when_a_stopped_job_goes_on() {
         let mut course = course();
-        course.stopped(true);
+        course.stopped(at(0), true);
         course.end_at(BootTime(i64::MAX));
         course.left_alone(Some(30 * SECOND));
         course.daemon_away(Some(at(1000)));
@@ -296,7 +342,7 @@ mod tests {
     #[test]
     fn another_end_takes_the_place_of_what_is_left() {
         let mut course = course();
-        course.stopped(true);
+        course.stopped(at(0), true);
         course.left_alone(Some(SECOND));
         course.end_at(at(200));
         course.daemon_away(Some(at(20)));
@@ -304,9 +350,46 @@ mod tests {
     }
 
     #[test]
+    fn who_takes_turns_ends_when_it_has_run_for_its_time() {
+        let mut course = Course::in_turns(20 * SECOND, 5 * SECOND, 50 * SECOND);
+        check(&mut course, 1000, &[], None);
+        course.stopped(at(1000), false);
+        check(&mut course, 1000, &[], Some(1015));
+        course.stopped(at(1010), true);
+        check(&mut course, 2000, &[], None);
+        course.run_for(at(2000), 30 * SECOND);
+        course.stopped(at(3000), false);
+        // Told twice is told once.
+        course.stopped(at(3005), false);
+        check(&mut course, 3005, &[], Some(3015));
+        check(&mut course, 3015, &[Due::Term], Some(3020));
+        check(&mut course, 3020, &[Due::Kill], None);
+        assert_eq!(course.ending().unwrap().cause, Some(Cause::Time));
+    }
+
+    #[test]
+    fn who_takes_turns_goes_on_without_a_daemon_and_ends_by_its_time() {
+        let mut course = Course::in_turns(20 * SECOND, 5 * SECOND, 50 * SECOND);
+        course.stopped(at(100), false);
+        course.stopped(at(112), true);
+        course.daemon_away(Some(at(120)));
+        check(&mut course, 120, &[], Some(170));
+        check(&mut course, 170, &[Due::Continue], Some(173));
+        check(&mut course, 178, &[Due::Kill], None);
+    }
+
+    #[test]
+    fn an_end_takes_the_place_of_turns() {
+        let mut course = Course::in_turns(20 * SECOND, 5 * SECOND, 50 * SECOND);
+        course.end_at(at(200));
+        course.stopped(at(100), false);
+        check(&mut course, 150, &[], Some(195));
+    }
+
+    #[test]
     fn a_stopped_job_waits_for_its_daemon_for_a_time() {
         let mut course = course();
-        course.stopped(true);
+        course.stopped(at(0), true);
         check(&mut course, 20, &[], Some(90));
         course.daemon_away(Some(at(20)));
         check(&mut course, 24, &[], Some(25));

@@ -42,6 +42,8 @@ pub(super) struct Owner {
     /// Where the job runs now; its end is in the course.
     pub(super) mode: Mode,
     pub(super) stop: Option<Stop>,
+    /// It has been stopped, and all of it is in the group of the main process.
+    pub(super) together: bool,
     pub(super) finish: Option<Finish>,
     /// A weight of the session that the kernel did not take yet.
     pub(super) weight: Option<(i32, BootTime)>,
@@ -76,7 +78,10 @@ impl Owner {
         set_child_subreaper(Some(getpid()))?;
         let main = MainProcess::start(begun.folder.path())?;
         let order = &begun.order;
-        let mut course = Course::new(order.mode.end(), order.grace, order.alone);
+        let mut course = match order.limit {
+            Some(limit) => Course::in_turns(limit, order.grace, order.alone),
+            None => Course::new(order.mode.end(), order.grace, order.alone),
+        };
         course.start_at(order.mode.window().map(|window| window.start));
         course.daemon_away(daemon.is_none().then(BootTime::now));
         Ok(Owner {
@@ -84,6 +89,7 @@ impl Owner {
             mode: order.mode.clone(),
             alarm: Alarm::new()?,
             stop: None,
+            together: false,
             finish: None,
             weight: None,
             look_at: None,
@@ -172,6 +178,10 @@ impl Owner {
             sys::set_idle(raw(pid), true).map_err(|error| setup("the idle class", &error))?;
             self.weigh(EARLY_NICE, BootTime::now());
         }
+        if self.course.is_stopped() {
+            // It becomes the command when it goes on.
+            self.stop_together();
+        }
         self.main.gone_ahead = true;
         match &mut self.main.line {
             Some(line) => line.send(&Go).map_err(|error| setup("the word to go", &error)),
@@ -223,7 +233,7 @@ impl Owner {
                     self.processes.signal(Signal::CONT)?;
                 }
                 Due::Kill => self.processes.signal(Signal::KILL)?,
-                Due::Continue => self.processes.signal(Signal::CONT)?,
+                Due::Continue => self.go_on_together()?,
             }
         }
         self.prove_stop(now);

@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use rustix::io::Errno;
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process_group};
 
 use crate::cpus;
 use crate::identity::{self, raw};
@@ -22,6 +22,15 @@ pub(super) struct Processes {
     /// The main process, which leads the session.
     main: u32,
     shim: u32,
+}
+
+/// What a look at processes that are to stop has found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    /// All have stopped.
+    pub(super) stopped: bool,
+    /// All are in the group that the main process leads.
+    pub(super) together: bool,
 }
 
 impl Processes {
@@ -56,10 +65,38 @@ impl Processes {
         Ok(())
     }
 
-    /// Stops every process; those that have not stopped yet.
-    pub(super) fn stop(&self) -> io::Result<Vec<u32>> {
-        self.signal(Signal::STOP)?;
-        self.running()
+    /// Sends a signal to those that are in the group which the main process leads, at one stroke: not one after the other, as they are found.
+    ///
+    /// Only as long as that process has not been waited for: nobody else has its number then.
+    pub(super) fn signal_group(&self, signal: Signal) {
+        if let Some(group) = raw(self.main) {
+            // It may not lead one yet, or be alone in it and dead.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    /// Sends a signal to every process that is not in that group.
+    pub(super) fn signal_others(&self, signal: Signal) -> io::Result<()> {
+        for stat in self.living()?.iter().filter(|stat| stat.group != self.main) {
+            send(stat, signal)?;
+        }
+        Ok(())
+    }
+
+    /// Stops every process that is not halted. `sent` are those that were sent a stop at looks before, by number and
+    /// start.
+    ///
+    /// Where nobody was running, one look is proof: whoever is not found, because it was made during the look, was made by one that was.
+    pub(super) fn stop(&self, sent: &mut BTreeSet<(u32, u64)>) -> io::Result<Look> {
+        let mut look = Look { stopped: true, together: true };
+        for stat in &self.living()? {
+            look.together &= stat.group == self.main;
+            if !stat.is_halted() {
+                look.stopped &= !sent.insert((stat.pid, stat.start_time)) && stat.is_stopped();
+                send(stat, Signal::STOP)?;
+            }
+        }
+        Ok(look)
     }
 
     /// The processes that were stopped and have not stopped yet.

@@ -1,5 +1,6 @@
 //! Stopping a job, with proof.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::time::BootTime;
@@ -8,8 +9,9 @@ use crate::time::BootTime;
 /// a processor to notice, which beside a busy job takes up to two seconds.
 pub const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The pause before the first look, which doubles from look to look.
-const FIRST: Duration = Duration::from_millis(1);
+/// The pause before the first look, which doubles from look to look. There is one before the first, too: a process has to run to stop, perhaps
+/// on the processor on which the shim looks for it.
+const FIRST: Duration = Duration::from_micros(100);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_millis(64);
 
@@ -24,12 +26,15 @@ pub(super) struct Stop {
     pub(super) until: BootTime,
     /// The next look.
     pub(super) look_at: BootTime,
+    /// The processes that were sent a stop, by number and start.
+    pub(super) sent: BTreeSet<(u32, u64)>,
     pause: Duration,
 }
 
 impl Stop {
     pub(super) fn new(number: u64, now: BootTime) -> Stop {
-        Stop { number: Some(number), until: now.after(STOP_PATIENCE), look_at: now, pause: FIRST }
+        let (until, look_at) = (now.after(STOP_PATIENCE), now.after(FIRST));
+        Stop { number: Some(number), until, look_at, sent: BTreeSet::new(), pause: 2 * FIRST }
     }
 
     /// Puts the next look off.

@@ -1,9 +1,12 @@
 //! What the daemon tells, and what it is answered.
 
+use std::io;
+
 use rustix::process::Signal;
 
 use super::course::Due;
 use super::owner::Owner;
+use super::processes::Look;
 use super::stop::Stop;
 use crate::identity::raw;
 use crate::line::Line;
@@ -73,6 +76,10 @@ impl Owner {
                 self.course.left_alone(left);
                 Ok(())
             }
+            Told::RunFor { limit } => {
+                self.course.run_for(now, limit);
+                Ok(())
+            }
             Told::Kill { grace, cause } => {
                 self.course.kill(now, grace, cause);
                 Ok(())
@@ -84,9 +91,28 @@ impl Owner {
 
     fn go_on(&mut self) -> Done {
         self.drop_stop();
-        self.processes.signal(Signal::CONT).map_err(|error| Refusal::blind(&error))?;
-        self.course.stopped(false);
+        let now = BootTime::now();
+        self.go_on_together().map_err(|error| Refusal::blind(&error))?;
+        self.course.stopped(now, false);
         Ok(())
+    }
+
+    /// Stops at one stroke what can be stopped so; the rest as it is found.
+    pub(super) fn stop_together(&self) {
+        if self.main.exit.is_none() {
+            self.processes.signal_group(Signal::STOP);
+        }
+    }
+
+    /// Lets all go on: at one stroke what can be, and then the others. It does not look for them where there are none, since looking takes a processor
+    /// on which one of those would go on that it has just let.
+    pub(super) fn go_on_together(&mut self) -> io::Result<()> {
+        let together = std::mem::take(&mut self.together);
+        if self.main.exit.is_some() {
+            return self.processes.signal(Signal::CONT);
+        }
+        self.processes.signal_group(Signal::CONT);
+        if together { Ok(()) } else { self.processes.signal_others(Signal::CONT) }
     }
 
     fn critical(&mut self, cpus: Vec<u32>, end: BootTime, now: BootTime) -> Done {
@@ -148,7 +174,9 @@ impl Owner {
 
     fn begin_stop(&mut self, number: u64, now: BootTime) {
         self.drop_stop();
-        self.course.stopped(true);
+        self.together = false;
+        self.stop_together();
+        self.course.stopped(BootTime::now(), true);
         self.stop = Some(Stop::new(number, now));
     }
 
@@ -157,12 +185,17 @@ impl Owner {
         let Some(stop) = self.stop.as_mut().filter(|stop| stop.look_at <= now) else { return };
         let (until, number) = (stop.until, stop.number);
         stop.wait(now);
-        let stopped = self.processes.stop().is_ok_and(|running| running.is_empty());
+        let look = self.processes.stop(&mut stop.sent).unwrap_or(Look { stopped: false, together: false });
+        let stopped = look.stopped;
+        // What is stopped makes no processes, and joins no other group.
+        self.together = stopped && look.together;
         if !stopped && now >= until {
             self.drop_stop();
         } else if let (true, Some(number)) = (stopped, number) {
             self.stop = None;
-            let state = self.state();
+            // It has just been looked at, if nothing else has become of it.
+            let is_all = self.finish.is_none() && self.course.ending().is_none();
+            let state = if is_all { self.state_in(Phase::Stopped) } else { self.state() };
             self.answer(number, Reply::Done(state));
         } else if stopped {
             self.stop = None;
@@ -181,13 +214,17 @@ impl Owner {
     pub(super) fn overtake(&mut self, due: Due) {
         self.drop_stop();
         if due == Due::Term {
-            self.course.stopped(false);
+            self.course.stopped(BootTime::now(), false);
         }
     }
 
     fn state(&self) -> State {
+        self.state_in(self.phase())
+    }
+
+    fn state_in(&self, phase: Phase) -> State {
         State {
-            phase: self.phase(),
+            phase,
             idle: raw(self.main.pid).is_some_and(|main| sys::is_idle(main).unwrap_or(false)),
             cpus: self.mode.cpus().to_owned(),
             end: self.course.end(),

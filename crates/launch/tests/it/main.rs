@@ -10,5 +10,7 @@ mod ends;
 mod found;
 mod inherits;
 mod stops;
+
 mod support;
+mod turns;
 mod window;

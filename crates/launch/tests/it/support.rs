@@ -52,6 +52,7 @@ impl Test {
             mode: Mode::Critical { cpus: cpus(), end },
             grace: SECOND,
             alone: 60 * SECOND,
+            limit: None,
         };
         Test { folder, order }
     }

@@ -17,9 +17,8 @@ const OVERHEAD: &str = "overhead: a stopped process keeps its memory";
 const KEEP_WORK: &str = "keep_work=true: a process that is taken off the machine loses what it has done";
 
 /// Policies whose decisions are not those of processes on one machine, and why.
-const NOT_LIVE: [(&str, &str); 3] = [
+const NOT_LIVE: [(&str, &str); 2] = [
     ("eqspatial", "it resizes running jobs, which no process can follow"),
-    ("gang", "it slices time, which the launcher of processes does not do yet"),
     ("lsf", "it places jobs on the hosts of one certain machine"),
 ];
 

@@ -82,7 +82,6 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("[[queue]]\nname='a'\ncpus=0", "queue \"a\" never has a processor");
     refused("[[queue]]\nname = 'a'\npolicy = 'easi'", "daemon.toml:3: policy: ");
     refused("[[queue]]\nname = 'a'\npolicy = 'eqspatial'", "it resizes running jobs");
-    refused("[[queue]]\nname = 'a'\npolicy = 'gang(packing=buddy)'", "it slices time");
     refused("[[queue]]\nname = 'a'\npolicy = 'sorted'", "policy: ");
     refused("[[queue]]\nname = 'a'\npolicy = 'easy'\nhorizon = '1d'", "daemon.toml:4: horizon: ");
     refused("[[queue]]\nname = 'a'\nusers = ['no such user']", "users: there is no user");
@@ -124,6 +123,17 @@ fn a_horizon_is_the_policys() {
         |text: &str| parse(&format!("[[queue]]\nname = 'a'\n{text}")).unwrap().queues[0].policy.to_string();
     assert_eq!(policy("horizon = '1d'"), "miser(horizon=86400s)");
     assert_eq!(policy("policy = 'miser()'\nhorizon = '1h'"), "miser(horizon=3600s)");
+}
+
+#[test]
+fn gang_time_slicing_runs_with_any_packing_and_not_in_a_pool_that_varies() {
+    let queue = |policy: &str, more: &str| {
+        format!("[[queue]]\nname = 'a'\ncpus = 4\nmemory = '1GB'\npolicy = '{policy}'\n{more}")
+    };
+    for policy in ["gang", "gang(packing=migration, quantum=2s)", "gang(packing=left-right-by-slots)"] {
+        assert_eq!(parse(&queue(policy, "")).unwrap().queues[0].policy.policy().name, "gang");
+    }
+    refused(&queue("gang", "calendar = [{ days = 'sat', cpus = 8 }]"), "policy: ");
 }
 
 #[test]

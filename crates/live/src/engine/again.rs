@@ -37,6 +37,10 @@ impl<H: Hands> Engine<H> {
         if let Some(end) = self.end_if_resumed(now, job) {
             return vec![goes, end];
         }
+        if let Some(record) = self.records.get(&job).filter(|record| self.takes_turns(&record.queue)) {
+            // Whose turn it is, is told by others.
+            return vec![Action::Move(run.cpus.clone()), Action::RunFor(record.limit())];
+        }
         // It is past its end where none is expected any more.
         let end = self.window_end(job).unwrap_or(now);
         let window = || Action::Critical { cpus: run.cpus.clone(), end };

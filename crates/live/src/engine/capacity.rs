@@ -15,6 +15,7 @@ impl<H: Hands> Engine<H> {
     pub(super) fn online(&mut self, cpus: &[u32]) {
         self.cpus.set_online(cpus);
         self.leave_lost_cpus();
+        self.move_in_turns();
     }
 
     /// Pools that have more than what is online of the machine shrink: those with processors of their own by what is lost of these, and
@@ -52,6 +53,9 @@ impl<H: Hands> Engine<H> {
                 continue;
             };
             if !self.cpus.lacks_any(&run.cpus) {
+                continue;
+            }
+            if self.records.get(&number).is_some_and(|record| self.takes_turns(&record.queue)) {
                 continue;
             }
             self.cpus.give(&run.cpus);

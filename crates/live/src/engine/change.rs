@@ -216,11 +216,13 @@ impl<H: Hands> Engine<H> {
 
     fn lengthen(&mut self, job: i64, time: Span) {
         let end = self.window_end(job);
+        let in_turns = self.records.get(&job).is_some_and(|record| self.takes_turns(&record.queue));
         let Some(record) = self.records.get_mut(&job) else { return };
         record.time = time.ticks();
         self.turn.touched.insert(job);
-        if let (Some(end), Some(run)) = (end, &record.run) {
-            self.turn.actions.push((Attempt { job, nth: run.nth }, Action::EndAt(end)));
+        let told = if in_turns { Some(Action::RunFor(record.limit())) } else { end.map(Action::EndAt) };
+        if let (Some(told), Some(run)) = (told, &record.run) {
+            self.turn.actions.push((Attempt { job, nth: run.nth }, told));
         }
     }
 

@@ -50,6 +50,25 @@ impl Cpus {
         taken
     }
 
+    /// Takes those of a queue's own that its policy calls so, whoever else has them: its jobs take turns. In place of one that is lost goes
+    /// the next that the ledger has lost instead, since that is always its highest; who is on one of these shares it with whoever is there.
+    pub(super) fn take_shared(&mut self, queue: &str, pes: &PeSet) -> Vec<u32> {
+        let own = self.own.get(queue).map(Vec::as_slice).unwrap_or_default();
+        let kept = own.iter().filter(|cpu| self.is_online(**cpu)).count();
+        let (low, high) = own.split_at(kept);
+        let mut instead = high.iter().copied().filter(|cpu| self.is_online(*cpu));
+        let mut there: Vec<u32> = vec![];
+        for cpu in low {
+            there.extend(if self.is_online(*cpu) { Some(*cpu) } else { instead.next() });
+        }
+        let numbers = pes.ranges().iter().flat_map(|(low, high)| *low..=*high);
+        let place = |pe: u32| usize::try_from(pe).ok()?.checked_rem(there.len());
+        let taken: BTreeSet<u32> = numbers.filter_map(|pe| there.get(place(pe)?)).copied().collect();
+        let taken: Vec<u32> = taken.into_iter().collect();
+        self.take_these(&taken);
+        taken
+    }
+
     /// Whether a queue has processors of its own.
     pub(super) fn has_own(&self, queue: &str) -> bool {
         self.own.contains_key(queue)

@@ -21,11 +21,11 @@ impl<H: Hands> Engine<H> {
             Effect::Requeued { .. } => self.displaced(number),
             Effect::Filled { procs, .. } => self.filled(at, number, procs),
             Effect::Refused { why, .. } => self.refused(now, number, why),
-            // The ledger has the plan; and no policy that resizes, writes out or slices time is let in.
+            Effect::Moved { .. } => self.moved(number),
+            // The ledger has the plan and the pace; and no policy that resizes or writes out is let in.
             Effect::Planned { .. }
             | Effect::Resized { .. }
             | Effect::Vacated { .. }
-            | Effect::Moved { .. }
             | Effect::Paced { .. } => {}
         }
     }
@@ -73,6 +73,7 @@ impl<H: Hands> Engine<H> {
         let job = self.handles.get(&number).copied();
         let entry = job.and_then(|job| self.system.ledger_of(job)?.get(job));
         match entry.and_then(|entry| entry.placement()?.pes()) {
+            Some(pes) if self.takes_turns(&record.queue) => self.cpus.take_shared(&record.queue, pes),
             Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.take_named(&record.queue, pes),
             _ => self.cpus.take(record.submission.cpus),
         }
@@ -81,6 +82,7 @@ impl<H: Hands> Engine<H> {
     /// Starts the processes of a job, as another attempt.
     pub(super) fn launch(&mut self, number: i64, cpus: Vec<u32>, end: Option<Time>) {
         let all = self.setup.early_cpus.clone();
+        let in_turns = self.records.get(&number).is_some_and(|record| self.takes_turns(&record.queue));
         let Some(record) = self.records.get_mut(&number) else { return };
         record.attempts += 1;
         let nth = record.attempts;
@@ -105,6 +107,7 @@ impl<H: Hands> Engine<H> {
             ahead: None,
             grace: record.grace(self.setup.grace),
             alone: self.setup.alone,
+            limit: in_turns.then(|| record.limit()),
         };
         self.turn.touched.insert(number);
         self.turn.actions.push((Attempt { job: number, nth }, Action::Launch(Box::new(launch))));

@@ -1,5 +1,6 @@
 //! What the engine has done on the machine, in the ledger's words: the interface of every launcher.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,8 +35,12 @@ pub enum Action {
     },
     /// It runs ahead of its window, which is then: if no daemon is there, it begins and ends by itself.
     Ahead(Ahead),
+    /// It runs on these processors from now on, by number.
+    Move(Vec<u32>),
     /// Its window ends then.
     EndAt(Time),
+    /// It takes turns, and its window ends when it has run for so long in all: the time in which it is stopped does not count.
+    RunFor(Span),
     /// It is stopped, and its window ends then at the latest.
     EndAlone {
         /// The latest end.
@@ -81,6 +86,17 @@ pub struct Launch {
     pub grace: Span,
     /// How long it stays stopped when there is no daemon.
     pub alone: Span,
+    /// For a job that takes turns: how long it may run, stopped time not counted. It begins stopped, and `end` means nothing.
+    pub limit: Option<Span>,
+}
+
+/// Jobs that take turns on the processors of a queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// How long each row runs in its turn.
+    pub quantum: Span,
+    /// The rows by number, and who runs in each; a job may run in several. With one row there are no turns.
+    pub rows: BTreeMap<u32, BTreeSet<Attempt>>,
 }
 
 /// A window that has not begun.
@@ -145,4 +161,8 @@ pub enum Outcome {
 pub trait Hands {
     /// Sees to it, soon. Never waits.
     fn act(&mut self, attempt: Attempt, action: Action);
+
+    /// From now on the jobs of a queue take turns so: when it is the turn of a row, the jobs in it run, and no others of the queue. Those that
+    /// are in none are stopped no more, and no less, than they are. Never waits.
+    fn take_turns(&mut self, queue: &str, turns: &Turns);
 }

@@ -48,6 +48,8 @@ mod start;
 
 mod ahead;
 
+mod turns;
+
 mod again;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +58,7 @@ use miserly_core::{JobId, Span, System, Time, Violation};
 use tokio::sync::oneshot;
 
 pub use amounts::{Amounts, amounts, resources};
-pub use hands::{Action, Ahead, Attempt, Critical, Hands, Launch, Meanwhile, Outcome};
+pub use hands::{Action, Ahead, Attempt, Critical, Hands, Launch, Meanwhile, Outcome, Turns};
 pub use journal::{
     AmendedLine, EarlyLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine,
     RoundLine,
@@ -165,6 +167,8 @@ pub struct Engine<H> {
     /// When to try again to write.
     retry: Option<Time>,
     pruning: Pruning,
+    /// What the hands were told of who takes turns, by queue.
+    turns_told: BTreeMap<String, Turns>,
     began: i64,
     owner: u32,
     about: About,
@@ -323,6 +327,9 @@ impl<H: Hands> Engine<H> {
         let turn = std::mem::take(&mut self.turn);
         for (attempt, action) in turn.actions {
             self.hands.act(attempt, action);
+        }
+        if !turn.touched.is_empty() || !turn.over.is_empty() {
+            self.hand_turns();
         }
         for (answer, reply) in turn.answers {
             // Whoever asked may have gone.

@@ -6,6 +6,9 @@ use miserly_core::{Entry, State};
 
 use super::{Kept, Record, SavedEntry, Setup};
 
+/// The policy whose jobs take turns: their windows are of another kind than those of all others.
+const GANG: &str = "gang";
+
 /// A set-up, and what the queues were like in which jobs came to where they are.
 pub(super) struct Places<'s> {
     setup: &'s Setup,
@@ -26,15 +29,18 @@ impl<'s> Places<'s> {
             .or_else(|| self.is_in_the_way(record))
     }
 
-    /// Another policy does not know of jobs that one before it has suspended, and would never let them go on.
+    /// Another policy does not know of jobs that one before it has suspended, and would never let them go on; nor of those that it had take turns.
     fn cannot_go_on(&self, record: &Record, entry: &Entry) -> Option<String> {
         let queue = record.queue.as_str();
         let before = self.before.get(queue)?.policy.as_deref()?;
         let now = self.setup.queues.iter().find(|of| of.name == queue)?.policy.policy().name;
-        let suspended = matches!(entry.state, State::Suspended { .. });
-        (suspended && before != now).then(|| {
-            format!("is suspended by the policy {before} of queue {queue}, which would be another, {now}")
-        })
+        let does = match entry.state {
+            State::Suspended { .. } => "is suspended by",
+            State::Running { .. } if [before, now].contains(&GANG) => "runs under",
+            _ => return None,
+        };
+        (before != now)
+            .then(|| format!("{does} the policy {before} of queue {queue}, which would be another, {now}"))
     }
 
     /// The numbers of a job's processors are counted from the first of its queue's own.

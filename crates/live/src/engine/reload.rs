@@ -16,10 +16,11 @@ impl<H: Hands> Engine<H> {
     /// # Errors
     /// As [`turn`](Engine::turn). Inside is why the set-up is refused, and for which job, if it is.
     pub fn set_up(&mut self, now: Now, setup: Setup) -> Result<Result<(), Problem>, EngineError> {
-        if let Err(problem) = self.tried_set_up(now, &setup)? {
+        // First whether all jobs can be where they are: nothing can be tried where they cannot.
+        if let Err(problem) = self.system_of(&setup).and_then(|_| self.keeps_places(&setup)) {
             return Ok(Err(problem));
         }
-        if let Err(problem) = self.keeps_places(&setup) {
+        if let Err(problem) = self.tried_set_up(now, &setup)? {
             return Ok(Err(problem));
         }
         let system = match self.system_of(&setup) {
@@ -39,7 +40,10 @@ impl<H: Hands> Engine<H> {
         self.fit_pools(now)?;
         self.tell_ahead();
         match self.write_down(now) {
-            Ok(()) => self.carry_out(now),
+            Ok(()) => {
+                self.carry_out(now);
+                self.hand_turns();
+            }
             Err(error @ StoreError::Full) => {
                 self.setup = before;
                 let facts = std::mem::take(&mut self.unwritten);

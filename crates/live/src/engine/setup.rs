@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_core::{
-    Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, Span, System, Tally,
+    Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, SlotId, Span, System, Tally,
 };
 use miserly_policies::Chosen;
 
@@ -44,6 +44,9 @@ pub struct Kept {
     pub own: Option<Vec<u32>>,
     /// What its pool has from when on; nothing of what earlier versions wrote down.
     pub pool: Vec<(i64, Amounts)>,
+    /// What its policy has noted for rows in which jobs take turns, by their numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<(u32, u32)>,
 }
 
 impl Kept {
@@ -56,6 +59,7 @@ impl Kept {
             policy: Some(queue.policy.policy().name.to_owned()),
             own: own.cloned(),
             pool: queue.steps(),
+            rows: ledger.row_marks().map(|(slot, mark)| (slot.0, mark)).collect(),
         }
     }
 
@@ -112,7 +116,8 @@ impl Queue {
     /// # Panics
     /// As [`driver`](Queue::driver).
     pub fn names_pes(&self) -> bool {
-        self.policy.build(&self.machine(), 0).expect("the configuration was checked").names_pes()
+        let policy = self.policy.build(&self.machine(), 0).expect("the configuration was checked");
+        policy.names_pes() || policy.slices_time().is_some()
     }
 
     /// Its policy over a ledger of these jobs, with what is kept beside them.
@@ -128,6 +133,8 @@ impl Queue {
         if let Some(capacity) = kept.capacity {
             ledger = ledger.with_capacity(resources(capacity))?;
         }
+        let marks = kept.rows.into_iter().map(|(slot, mark)| (SlotId(slot), mark));
+        let mut ledger = ledger.with_row_marks(marks);
         ledger.track();
         Ok(self.driver_over(ledger))
     }

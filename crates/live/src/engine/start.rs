@@ -79,6 +79,7 @@ impl<H: Hands> Engine<H> {
             unwritten: vec![],
             retry: None,
             pruning: Pruning::at(now.ticks),
+            turns_told: BTreeMap::new(),
             began: now.wall.as_microsecond(),
         };
         engine.reload()?;
@@ -98,6 +99,7 @@ impl<H: Hands> Engine<H> {
         self.away(now, meanwhile)?;
         self.fit_pools(now)?;
         self.retie(now)?;
+        self.move_in_turns();
         self.tell_again(now.ticks);
         self.forget_told_ahead();
         self.tell_ahead();
@@ -108,6 +110,7 @@ impl<H: Hands> Engine<H> {
             return Err(error.into());
         }
         self.carry_out(now);
+        self.hand_turns();
         Ok(())
     }
 

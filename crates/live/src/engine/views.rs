@@ -39,6 +39,7 @@ impl<H: Hands> Engine<H> {
             promise: record.promise(now),
             planned: record.entry.as_ref().and_then(|entry| entry.entry().planned).map(|at| now.wall_at(at)),
             reasons: self.reasons(now, record),
+            slots: self.slots(record),
             late: record.late.map(|(by, why)| LateStart { by: by as f64 / 1e6, why: why.told() }),
             attempts: record.attempts,
             unenforced: self.unenforced.iter().map(|one| one.what.clone()).collect(),

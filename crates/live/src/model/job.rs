@@ -76,6 +76,9 @@ pub struct JobView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
     pub reasons: Vec<Why>,
+    /// In which slots it runs, where its queue's jobs take turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slots: Option<Slots>,
     /// Its start, if that was later than promised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<LateStart>,
@@ -188,6 +191,20 @@ pub struct Holding {
     pub end: Timestamp,
     /// The processors, by number.
     pub cpus: Vec<u32>,
+}
+
+/// When a job runs that takes turns with others on its processors.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, ToSchema)]
+pub struct Slots {
+    /// The slot in which its place is, from 0.
+    pub own: u32,
+    /// All slots in which it runs, in order: its own, and others in which its processors are free.
+    pub runs_in: Vec<u32>,
+    /// How many slots are used, and so take turns.
+    pub used: u64,
+    /// The share of the time in which it runs, above 0 and at most 1: by its slots, and by what it takes to switch between them, as the
+    /// policy's `switch` says.
+    pub fraction: f64,
 }
 
 /// How a process ended.

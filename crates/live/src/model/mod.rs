@@ -14,7 +14,7 @@ pub use answer::{
     Unenforced,
 };
 pub use job::{
-    Exit, Failure, Holding, JobView, KilledBy, LateStart, LostBy, Phase, PromiseView, Told, ToldWhy, Why,
-    Window,
+    Exit, Failure, Holding, JobView, KilledBy, LateStart, LostBy, Phase, PromiseView, Slots, Told, ToldWhy,
+    Why, Window,
 };
 pub use submission::{Array, Submission};

@@ -2,15 +2,15 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use miserly_launch::{FindError, Found, LaunchError, Refusal, Reply, Shim, TellError, launch};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::fd::OwnedFd;
+use miserly_launch::{FindError, Found, LaunchError, Refusal, Reply, Shim, TellError, Told, launch};
+use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::word::{Orders, Waker, Word};
 use super::{Home, folder, order, outcome};
 use crate::clock::Clock;
 use crate::engine::{Action, Attempt, Input, Launch, Outcome};
@@ -38,25 +38,14 @@ pub(super) enum Begin {
     Over,
 }
 
-/// Gets the thread to look at what it is told.
-#[derive(Clone, Debug)]
-pub(super) struct Waker(Arc<OwnedFd>);
-
-impl Waker {
-    pub(super) fn wake(&self) {
-        // It is full only if the thread has not looked since very many times, and then it will.
-        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
-    }
-}
-
 pub(super) struct Worker {
     home: Home,
     attempt: Attempt,
-    orders: mpsc::Receiver<Action>,
+    orders: mpsc::Receiver<Word>,
     waker: Waker,
     reports: UnboundedSender<Input>,
     /// What it was told while it could not do it yet.
-    put_off: Vec<Action>,
+    put_off: Vec<Word>,
 }
 
 impl Worker {
@@ -66,13 +55,13 @@ impl Worker {
         attempt: Attempt,
         begin: Begin,
         reports: UnboundedSender<Input>,
-    ) -> io::Result<(mpsc::Sender<Action>, Waker)> {
-        let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
+    ) -> io::Result<Orders> {
+        let waker = Waker::new()?;
         let (sender, orders) = mpsc::channel();
         let worker = Worker { home, attempt, orders, waker: waker.clone(), reports, put_off: vec![] };
         let name = format!("job {}.{}", attempt.job, attempt.nth);
         thread::Builder::new().name(name).stack_size(256 * 1024).spawn(move || worker.run(begin))?;
-        Ok((sender, waker))
+        Ok(Orders::new(sender, waker))
     }
 
     fn run(mut self, begin: Begin) {
@@ -131,7 +120,7 @@ impl Worker {
                 }
             }
             self.rest(&mut pause);
-            let ends = |action: &Action| matches!(action, Action::Kill { .. } | Action::Critical { .. });
+            let ends = |word: &Word| matches!(word, Word::Do(Action::Kill { .. } | Action::Critical { .. }));
             if latest.is_some_and(|latest| self.home.clock.now() > latest) || self.put_off.iter().any(ends) {
                 self.report(Outcome::NeverRan);
                 return None;
@@ -196,17 +185,14 @@ impl Worker {
 
     /// Does what it is told until the shim is gone.
     fn tend(&mut self, mut shim: Shim) -> Outcome {
-        for action in std::mem::take(&mut self.put_off) {
-            self.tell(&mut shim, action);
-        }
         loop {
+            let mut words = std::mem::take(&mut self.put_off);
+            words.extend(self.orders.try_iter());
+            self.tell_all(&mut shim, words);
             if gone(&shim, &self.waker) {
                 break;
             }
-            let _ = rustix::io::read(&*self.waker.0, &mut [0_u8; 8]);
-            while let Ok(action) = self.orders.try_recv() {
-                self.tell(&mut shim, action);
-            }
+            self.waker.hush();
         }
         match shim.end() {
             Ok(Some(end)) => order::ended(self.home.clock, &end),
@@ -221,10 +207,29 @@ impl Worker {
         self.outcome(found)
     }
 
-    fn tell(&self, shim: &mut Shim, action: Action) {
-        let Some(told) = order::told(self.home.clock, action) else { return };
-        match shim.tell(&told) {
+    fn tell_all(&self, shim: &mut Shim, words: Vec<Word>) {
+        let last = words.iter().rposition(|word| matches!(word, Word::Turn(_)));
+        for (nth, word) in words.into_iter().enumerate() {
+            match word {
+                Word::Do(action) => {
+                    if let Some(told) = order::told(self.home.clock, action) {
+                        self.tell(shim, &told);
+                    }
+                }
+                Word::Turn(turn) if Some(nth) == last => {
+                    self.tell(shim, if turn.runs { &Told::Continue } else { &Told::Stop });
+                    drop(turn.heard);
+                }
+                Word::Turn(_) => {}
+            }
+        }
+    }
+
+    fn tell(&self, shim: &mut Shim, told: &Told) {
+        match shim.tell(told) {
             Ok(Reply::Done(_)) | Err(TellError::Gone) => {}
+            // It runs its grace out, whoever's turn it is.
+            Ok(Reply::Refused(Refusal::Ending)) if matches!(told, Told::Stop | Told::Continue) => {}
             Ok(reply) => tracing::warn!("job {}: {told:?} came to {reply:?}", self.attempt.job),
             Err(error) => tracing::warn!("job {}: {told:?} failed: {error}", self.attempt.job),
         }
@@ -237,8 +242,8 @@ impl Worker {
 
     /// Its folder goes when its end is on disk; it stays when the daemon ends before.
     fn wait_to_forget(&self) {
-        while let Ok(action) = self.orders.recv() {
-            if matches!(action, Action::Forget) {
+        while let Ok(word) = self.orders.recv() {
+            if matches!(word, Word::Do(Action::Forget)) {
                 return super::remove(&self.folder());
             }
         }
@@ -256,7 +261,10 @@ fn passes(error: &LaunchError) -> bool {
 
 /// Waits until the shim has gone, or there is something to do; whether it has gone.
 fn gone(shim: &Shim, waker: &Waker) -> bool {
-    let mut fds = [PollFd::from_borrowed_fd(shim.fd(), PollFlags::IN), PollFd::new(&*waker.0, PollFlags::IN)];
+    let mut fds = [
+        PollFd::from_borrowed_fd(shim.fd(), PollFlags::IN),
+        PollFd::from_borrowed_fd(waker.fd(), PollFlags::IN),
+    ];
     let waited = poll(&mut fds, None);
     waited.is_ok() && !fds[0].revents().is_empty()
 }

@@ -5,30 +5,38 @@
 
 mod attempt;
 
+mod word;
+
+mod turns;
+
 mod order;
 
 mod files;
 
 mod sweep;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 
 use miserly_launch::{FindError, Found, Launcher, LostTo, RecordError, Reply, Shim, Told, find};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::{Begin, Worker};
+use self::turns::{News, Rotator};
+use self::word::{Orders, Word};
 use crate::clock::BootClock;
-use crate::engine::{Action, Attempt, Critical, Hands, Input, Meanwhile, Outcome};
+use crate::engine::{Action, Attempt, Critical, Hands, Input, Meanwhile, Outcome, Turns};
 use crate::model::{Failure, LostBy, Unenforced};
 
 /// Starts, stops and ends the processes of jobs, each attempt in a folder of its own.
 pub struct Processes {
     home: Home,
     reports: UnboundedSender<Input>,
-    workers: BTreeMap<Attempt, mpsc::Sender<Action>>,
-    wakers: BTreeMap<Attempt, attempt::Waker>,
+    workers: BTreeMap<Attempt, Orders>,
+    /// The attempts that this began stopped, for their turns to come.
+    fresh: BTreeSet<Attempt>,
+    /// Of each queue whose jobs take turns.
+    rotators: BTreeMap<String, Rotator>,
 }
 
 /// What every attempt's thread knows.
@@ -54,7 +62,8 @@ impl Processes {
     ) -> Processes {
         files::raise();
         let home = Home { folder, exe, clock, socket };
-        Processes { home, reports, workers: BTreeMap::new(), wakers: BTreeMap::new() }
+        let (workers, fresh, rotators) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        Processes { home, reports, workers, fresh, rotators }
     }
 
     /// Takes up the attempts that a daemon before this one left, and says which of them are over and which are in a window. It may
@@ -90,9 +99,8 @@ impl Processes {
     fn employ(&mut self, attempt: Attempt, begin: Begin) {
         let (home, reports) = (self.home.clone(), self.reports.clone());
         match Worker::employ(home, attempt, begin, reports) {
-            Ok((orders, waker)) => {
+            Ok(orders) => {
                 self.workers.insert(attempt, orders);
-                self.wakers.insert(attempt, waker);
             }
             Err(error) => {
                 let at = crate::clock::Clock::now(&self.home.clock);
@@ -113,17 +121,35 @@ impl Hands for Processes {
             return remove(&folder(&self.home.folder, attempt));
         }
         if let Action::Launch(launch) = action {
+            if launch.limit.is_some() {
+                self.fresh.insert(attempt);
+            }
             self.employ(attempt, Begin::Launch(launch));
         } else if let Some(orders) = self.workers.get(&attempt) {
-            // A worker that is gone has reported the end.
-            let _ = orders.send(action);
-            if let Some(waker) = self.wakers.get(&attempt) {
-                waker.wake();
-            }
+            orders.give(Word::Do(action));
         }
         if last {
             self.workers.remove(&attempt);
-            self.wakers.remove(&attempt);
+            self.fresh.remove(&attempt);
+        }
+    }
+
+    fn take_turns(&mut self, queue: &str, turns: &Turns) {
+        let all: BTreeSet<Attempt> = turns.rows.values().flatten().copied().collect();
+        let orders = all.iter().filter_map(|attempt| Some((*attempt, self.workers.get(attempt)?.clone())));
+        let fresh = self.fresh.intersection(&all).copied().collect();
+        let news = News { turns: turns.clone(), orders: orders.collect(), fresh };
+        if !self.rotators.contains_key(queue) {
+            match Rotator::begin(queue) {
+                Ok(rotator) => drop(self.rotators.insert(queue.to_owned(), rotator)),
+                Err(error) => {
+                    tracing::error!("queue {queue}: no thread for its turns, so all its jobs run: {error}");
+                    return turns::let_go(&news);
+                }
+            }
+        }
+        if let Some(rotator) = self.rotators.get(queue) {
+            rotator.tell(news);
         }
     }
 }

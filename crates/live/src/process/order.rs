@@ -33,11 +33,13 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {
         },
         nice: 0,
         mode: match launch.end {
+            Some(_) if launch.limit.is_some() => Mode::Critical { cpus, end: BootTime::MAX },
             Some(end) => Mode::Critical { cpus, end: boot_time(home.clock, end) },
             None => Mode::Early { cpus, window: launch.ahead.clone().map(|ahead| window(home.clock, ahead)) },
         },
         grace: duration(launch.grace),
         alone: duration(launch.alone),
+        limit: launch.limit.map(duration),
     }
 }
 
@@ -74,6 +76,8 @@ pub(super) fn told(clock: BootClock, action: Action) -> Option<Told> {
         Action::Continue => Told::Continue,
         Action::Critical { cpus, end } => Told::Critical { cpus, end: boot_time(clock, end) },
         Action::Ahead(ahead) => Told::Window(window(clock, ahead)),
+        Action::Move(cpus) => Told::Cpus { cpus },
+        Action::RunFor(limit) => Told::RunFor { limit: duration(limit) },
         Action::EndAt(end) => Told::EndAt { end: boot_time(clock, end), left: None },
         Action::EndAlone { end, left } => {
             Told::EndAt { end: boot_time(clock, end), left: Some(duration(left)) }

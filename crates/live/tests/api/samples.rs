@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use miserly_live::model::{
     Accepted, Exit, Failure, Holding, JobView, KilledBy, LateStart, LostBy, Phase, Pool, Pools, PromiseView,
-    QueueStatus, Slice, Status, Told, ToldWhy, Unenforced, Why, Window,
+    QueueStatus, Slice, Slots, Status, Told, ToldWhy, Unenforced, Why, Window,
 };
 
 /// An instant, by minutes.
@@ -69,6 +69,7 @@ fn job(number: i64, phase: Phase) -> JobView {
             Why::Resources { kind: "cpus".to_owned(), asked: 4, free: 2 },
             Why::Reserved,
         ],
+        slots: Some(Slots { own: 1, runs_in: vec![1, 2], used: 3, fraction: 2.0 / 3.0 }),
         late: Some(LateStart { by: 1.5, why: ToldWhy::Away }),
         unenforced: vec!["memory".to_owned()],
         phase,
@@ -104,6 +105,7 @@ fn bare(number: i64) -> JobView {
         promise: None,
         planned: None,
         reasons: Vec::new(),
+        slots: None,
         late: None,
         attempts: 0,
         unenforced: Vec::new(),

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_live::clock::Now;
-use miserly_live::engine::{Action, Attempt, Hands, Queue, Setup};
+use miserly_live::engine::{Action, Attempt, Hands, Queue, Setup, Turns};
 
 /// In ticks.
 pub(crate) const MINUTE: i64 = 60_000_000;
@@ -13,6 +13,8 @@ pub(crate) struct Idle;
 
 impl Hands for Idle {
     fn act(&mut self, _: Attempt, _: Action) {}
+
+    fn take_turns(&mut self, _: &str, _: &Turns) {}
 }
 
 /// One queue of `miser` with four processors.

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use jiff::Timestamp;
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_live::clock::Now;
-use miserly_live::engine::{About, Action, Attempt, Engine, Hands, Input, Meanwhile, Outcome, Queue, Setup};
+use miserly_live::engine::{
+    About, Action, Attempt, Engine, Hands, Input, Meanwhile, Outcome, Queue, Setup, Turns,
+};
 use miserly_live::model::{Array, Exit, Problem, ProblemCode, Submission};
 use miserly_live::service::{Caller, Filter, Question, Reply};
 use miserly_live::store::Store;
@@ -26,6 +28,8 @@ impl Hands for Forgets {
             self.0.lock().unwrap().push(attempt);
         }
     }
+
+    fn take_turns(&mut self, _: &str, _: &Turns) {}
 }
 
 fn at(ticks: i64) -> Now {

@@ -218,7 +218,8 @@ impl Policy for Gang {
         // Jobs keep processors that the machine has lost.
         let ranges = self.residents.iter().filter_map(|resident| resident.pes.ranges().last());
         let highest = ranges.map(|(_, high)| u64::from(*high) + 1).max().unwrap_or(0);
-        self.packing.reset(ledger.machine().capacity().cpus_count().max(highest));
+        let procs = ledger.machine().capacity().cpus_count();
+        self.packing.reset(procs, procs.max(highest));
         self.residents.iter().for_each(|resident| self.packing.came(&resident.pes));
         self.alternative.forget();
         self.vacated.clear();

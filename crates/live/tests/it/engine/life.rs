@@ -1,13 +1,14 @@
 //! An engine, its state in a folder, and what it has its hands do.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use jiff::Timestamp;
 use miserly_core::{Calendar, Filler, Kind, Resources, Span, Time};
 use miserly_live::clock::Now;
 use miserly_live::engine::{
-    About, Action, Attempt, Engine, EngineError, Hands, Input, Meanwhile, Outcome, Queue, Setup,
+    About, Action, Attempt, Engine, EngineError, Hands, Input, Meanwhile, Outcome, Queue, Setup, Turns,
 };
 use miserly_live::model::{Exit, JobView, Problem, Status, Submission};
 use miserly_live::service::{Caller, Question, Reply};
@@ -31,11 +32,18 @@ fn span(seconds: i64) -> Span {
 /// What hands were told, in order.
 type Told = Rc<RefCell<Vec<(Attempt, Action)>>>;
 
-pub(crate) struct Notes(Told);
+/// Who takes turns, by queue, as hands were told last.
+type Turning = Rc<RefCell<BTreeMap<String, Turns>>>;
+
+pub(crate) struct Notes(Told, Turning);
 
 impl Hands for Notes {
     fn act(&mut self, attempt: Attempt, action: Action) {
         self.0.borrow_mut().push((attempt, action));
+    }
+
+    fn take_turns(&mut self, queue: &str, turns: &Turns) {
+        self.1.borrow_mut().insert(queue.to_owned(), turns.clone());
     }
 }
 
@@ -45,6 +53,7 @@ pub(crate) struct Life {
     pub(crate) setup: Setup,
     engine: Option<Engine<Notes>>,
     told: Told,
+    turning: Turning,
 }
 
 impl Life {
@@ -68,7 +77,13 @@ impl Life {
             keep_history: None,
             early: Some(Filler { lead: span(2), machine: whole }),
         };
-        let mut life = Life { folder: TempDir::new().unwrap(), setup, engine: None, told: Told::default() };
+        let mut life = Life {
+            folder: TempDir::new().unwrap(),
+            setup,
+            engine: None,
+            told: Told::default(),
+            turning: Turning::default(),
+        };
         life.begin(0, Meanwhile::default());
         life
     }
@@ -109,7 +124,11 @@ impl Life {
     pub(crate) fn opened(&mut self, second: i64) -> Result<Engine<Notes>, EngineError> {
         self.engine = None;
         self.told.borrow_mut().clear();
-        let (store, notes) = (Store::open(self.folder.path()).unwrap(), Notes(Rc::clone(&self.told)));
+        self.turning.borrow_mut().clear();
+        let (store, notes) = (
+            Store::open(self.folder.path()).unwrap(),
+            Notes(Rc::clone(&self.told), Rc::clone(&self.turning)),
+        );
         Engine::open(self.setup.clone(), About::default(), store, notes, Life::now(second))
     }
 
@@ -155,6 +174,11 @@ impl Life {
             Reply::Status(status) => *status,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Who takes turns in a queue, as was told last.
+    pub(crate) fn turns(&self, queue: &str) -> Option<Turns> {
+        self.turning.borrow().get(queue).cloned()
     }
 
     /// What was to be done for a job since this was asked last.

@@ -8,6 +8,8 @@ mod suspended;
 
 mod places;
 
+mod turns;
+
 mod after;
 
 mod due;

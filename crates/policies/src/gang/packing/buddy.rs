@@ -193,9 +193,9 @@ impl Packing for Buddy {
         self.on_least(matrix.all(), size).map(|(_, pes)| pes)
     }
 
-    fn reset(&mut self, procs: u64) {
+    fn reset(&mut self, procs: u64, numbers: u64) {
         self.procs = u32::try_from(procs).unwrap_or(u32::MAX);
-        self.span = controller(procs.max(1));
+        self.span = controller(numbers.max(1));
         let nodes = 2 * self.span as usize;
         (self.own, self.down) = (vec![0; nodes], vec![0; nodes]);
     }
@@ -251,7 +251,7 @@ mod tests {
 
     fn with(booking: Booking, procs: u64, jobs: &[PeSet]) -> Buddy {
         let mut buddy = Buddy::new(booking);
-        buddy.reset(procs);
+        buddy.reset(procs, procs);
         for pes in jobs {
             buddy.came(pes);
         }
@@ -287,6 +287,19 @@ mod tests {
         // Two on the same processors, one beside them: the most on one processor is two.
         let others = [PeSet::block(0, 3), PeSet::block(1, 4), PeSet::block(6, 1)];
         assert_eq!(load(&with(Booking::Max, 8, &others), 0, 8), 2);
+    }
+
+    /// It is free if those of its processors that there are are free, whoever has the others.
+    #[test]
+    fn a_controller_over_a_lost_processor_is_that_of_the_others() {
+        let mut buddy = Buddy::new(Booking::Own);
+        buddy.reset(3, 4);
+        buddy.came(&PeSet::block(3, 1));
+        let chosen = |count| buddy.on_least(&PeSet::first(3), count).map(|(_, pes)| pes.to_string());
+        assert_eq!(
+            [3, 4, 2, 1].map(chosen),
+            [Some("0-2".into()), None, Some("0-1".into()), Some("0".into())]
+        );
     }
 
     #[test]

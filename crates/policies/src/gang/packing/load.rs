@@ -37,7 +37,7 @@ impl Packing for LeastLoaded {
         self.loads.least(matrix.all(), size).map(|least| least.pes)
     }
 
-    fn reset(&mut self, _procs: u64) {
+    fn reset(&mut self, _procs: u64, _numbers: u64) {
         self.loads = Loads::none();
     }
 

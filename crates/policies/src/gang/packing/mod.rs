@@ -52,8 +52,8 @@ pub trait Packing: Debug + Send {
         None
     }
 
-    /// Nobody is there, on so many processors.
-    fn reset(&mut self, _procs: u64) {}
+    /// Nobody is there, on so many processors. Jobs may come that have others, which are lost, below `numbers`.
+    fn reset(&mut self, _procs: u64, _numbers: u64) {}
 
     /// A job has its place on these processors now.
     fn came(&mut self, _pes: &PeSet) {}

@@ -77,7 +77,7 @@ const QUANTUM: Param = Param {
     name: "quantum",
     domain: Domain::Duration { least: 1, none: false },
     default: DefaultValue::Is("10s"),
-    doc: "how long a slot works in its turn; it matters only with switch",
+    doc: "how long a slot works in its turn; in a simulation it matters only with switch",
 };
 
 const SWITCH: Param = Param {

@@ -1,0 +1,104 @@
+//! Rows of jobs that take turns: a thread for each queue that has any, which stops the jobs of one row and then lets those of the next go.
+//!
+//! What a turn takes is on nobody's way: no disk is written and no policy asked. All shims are told at once, and the next row goes when the last
+//! process of the one before has stopped. While there is one row, nothing wakes the thread.
+
+mod rotation;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use miserly_launch::BootTime;
+
+use self::rotation::{Rotation, Switch};
+use super::word::{Orders, Turn, Word};
+use crate::engine::{Attempt, Turns};
+
+/// The next row waits so long for processes that do not stop; they run on beside it then.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Who takes turns with whom from now on.
+#[derive(Debug)]
+pub(super) struct News {
+    pub(super) turns: Turns,
+    /// How each of them is told.
+    pub(super) orders: BTreeMap<Attempt, Orders>,
+    /// Those that began stopped.
+    pub(super) fresh: BTreeSet<Attempt>,
+}
+
+/// A queue's thread.
+#[derive(Debug)]
+pub(super) struct Rotator(Sender<News>);
+
+impl Rotator {
+    /// Begins the thread of a queue.
+    ///
+    /// # Errors
+    /// If the machine has no room for one.
+    pub(super) fn begin(queue: &str) -> io::Result<Rotator> {
+        let (sender, news) = mpsc::channel();
+        let name = format!("turns {queue}");
+        thread::Builder::new().name(name).stack_size(256 * 1024).spawn(move || rotate(&news))?;
+        Ok(Rotator(sender))
+    }
+
+    pub(super) fn tell(&self, news: News) {
+        // It ends when this is dropped, and not before.
+        let _ = self.0.send(news);
+    }
+}
+
+/// Lets all go at once: there is nobody to have them take turns.
+pub(super) fn let_go(news: &News) {
+    news.orders.values().for_each(|orders| orders.give(Word::Turn(Turn { runs: true, heard: None })));
+}
+
+fn rotate(news: &Receiver<News>) {
+    let mut rotation = Rotation::default();
+    let mut orders = BTreeMap::new();
+    loop {
+        let switch = match wait(news, rotation.ends()) {
+            Ok(told) => {
+                orders = told.orders;
+                rotation.take(told.turns, &told.fresh)
+            }
+            Err(RecvTimeoutError::Timeout) => rotation.next(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        carry_out(&switch, &orders);
+        rotation.begun(BootTime::now());
+    }
+}
+
+/// The next news, if there are any before that instant.
+fn wait(news: &Receiver<News>, until: Option<BootTime>) -> Result<News, RecvTimeoutError> {
+    match until {
+        None => Ok(news.recv()?),
+        Some(until) => news.recv_timeout(until.since(BootTime::now())),
+    }
+}
+
+/// Stops some, and lets the others go when they have stopped.
+fn carry_out(switch: &Switch, orders: &BTreeMap<Attempt, Orders>) {
+    let (heard, all) = mpsc::channel::<()>();
+    let tell = |attempt: &Attempt, turn: Turn| {
+        if let Some(orders) = orders.get(attempt) {
+            orders.give(Word::Turn(turn));
+        }
+    };
+    for attempt in &switch.stop {
+        tell(attempt, Turn { runs: false, heard: Some(heard.clone()) });
+    }
+    drop(heard);
+    // Nobody says anything: whoever has done it lets go of its end.
+    if all.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        tracing::warn!("of {:?} not all processes stop; the next jobs go on beside them", switch.stop);
+    }
+    for attempt in &switch.go {
+        tell(attempt, Turn { runs: true, heard: None });
+    }
+}

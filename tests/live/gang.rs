@@ -1,0 +1,183 @@
+//! Jobs that take turns on their processors: real processes, stopped and let go on.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use miserly_live::model::{Exit, JobView, KilledBy, Phase, Slots, Submission};
+
+use crate::support::{Daemon, SOON, cpus, processes, queue, sh, until};
+
+/// In milliseconds.
+const QUANTUM: u64 = 1000;
+
+/// A queue with little memory for each job: those of all rows are there at once.
+fn gang() -> String {
+    format!("{}default-memory = \"8MB\"\n", queue("gang(quantum=1s)"))
+}
+
+/// A job of two processes, both of which note again and again when they run, until there is a file `go`; it exits with 7.
+fn notes(daemon: &Daemon, name: &str, cpus: u64) -> Submission {
+    let script = format!(
+        "note() {{ while [ ! -e go ]; do date +%s%N >> {name}.$1; sleep 0.02; done; }}; note a & note b & wait; exit 7"
+    );
+    Submission { cpus, directory: daemon.path(""), ..sh(&script, 600.0) }
+}
+
+fn all() -> u64 {
+    cpus().len() as u64
+}
+
+/// When each process of these jobs ran, in milliseconds, with the place of its job here; in order.
+fn noted(daemon: &Daemon, names: &[&str]) -> Vec<(u64, usize)> {
+    let mut noted = vec![];
+    for (place, name) in names.iter().enumerate() {
+        for process in ["a", "b"] {
+            let text = fs::read_to_string(daemon.path(&format!("{name}.{process}"))).unwrap_or_default();
+            let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            let instants = whole.lines().map(|line| line.parse::<u64>().expect("nanoseconds") / 1_000_000);
+            noted.extend(instants.map(|at| (at, place)));
+        }
+    }
+    noted.sort_unstable();
+    noted
+}
+
+/// Whose turn it was, from when until when, by what the jobs noted since an instant.
+fn turns(noted: &[(u64, usize)], since: u64) -> Vec<(usize, u64, u64)> {
+    let mut turns: Vec<(usize, u64, u64)> = vec![];
+    for (at, job) in noted.iter().filter(|(at, _)| *at >= since) {
+        match turns.last_mut() {
+            Some((of, _, last)) if of == job => *last = *at,
+            _ => turns.push((*job, *at, *at)),
+        }
+    }
+    turns
+}
+
+/// Waits until these jobs, each in a row of its own, have had so many turns from now on, and checks that each was one job's alone, in
+/// order and no shorter than it should be.
+#[track_caller]
+fn check_turns(daemon: &Daemon, names: &[&str], count: usize) {
+    let since = noted(daemon, names).last().map_or(0, |(at, _)| *at);
+    let turns = until("they take turns", SOON, || {
+        let turns = turns(&noted(daemon, names), since);
+        (turns.len() > count).then_some(turns)
+    });
+    for pair in turns.windows(2) {
+        assert_eq!((pair[0].0 + 1) % names.len(), pair[1].0, "one after the other: {turns:?}");
+    }
+    // Whoever is late to note that he runs makes one turn look shorter, and the one before it longer.
+    let (first, last) = (turns[0].2, turns[count].1);
+    assert!(last - first >= (count as u64 - 1) * QUANTUM * 9 / 10, "{count} turns: {turns:?}");
+}
+
+#[track_caller]
+fn exit_of(job: &JobView) -> Exit {
+    match job.phase {
+        Phase::Done { exit, .. } => exit,
+        ref other => panic!("job {} came to {other:?}", job.number),
+    }
+}
+
+#[track_caller]
+fn slots(daemon: &Daemon, job: i64) -> Slots {
+    daemon.job(job).slots.expect("its queue's jobs take turns")
+}
+
+/// Lets them go, and waits for all.
+#[track_caller]
+fn finish(daemon: &Daemon, jobs: &[i64]) {
+    fs::write(daemon.path("go"), "").expect("a file");
+    for job in jobs {
+        let ended = daemon.wait(*job);
+        assert_eq!((exit_of(&ended), ended.attempts), (Exit::Code(7), 1));
+    }
+    daemon.wait_for_all();
+}
+
+#[test]
+fn rows_take_turns_and_no_two_run_at_once() {
+    let daemon = Daemon::new(&gang());
+    let names = ["x", "y", "z"];
+    let jobs = names.map(|name| daemon.submit(&notes(&daemon, name, all())));
+    for (job, own) in jobs.into_iter().zip(0..) {
+        let slots = slots(&daemon, job);
+        assert_eq!((slots.own, slots.runs_in, slots.used), (own, vec![own], 3));
+        assert!((slots.fraction - 1.0 / 3.0).abs() < 1e-9);
+    }
+    check_turns(&daemon, &names, 6);
+    finish(&daemon, &jobs);
+}
+
+#[test]
+fn a_daemon_that_is_killed_between_turns_leaves_nothing_stopped_and_the_next_one_rotates_on() {
+    let mut daemon = Daemon::new(&format!("alone = 1\n{}", gang()));
+    let names = ["x", "y"];
+    let jobs = names.map(|name| daemon.submit(&notes(&daemon, name, all())));
+    check_turns(&daemon, &names, 2);
+    daemon.kill();
+    let run = |since: u64| {
+        let both = noted(&daemon, &names).into_iter().filter(|(at, _)| *at > since + 2 * QUANTUM);
+        both.map(|(_, job)| job).collect::<BTreeSet<usize>>().len() == 2
+    };
+    let killed = noted(&daemon, &names).last().expect("they ran").0;
+    until("both go on with no daemon", SOON, || run(killed).then_some(()));
+    daemon.start();
+    until("one of them is stopped", SOON, || {
+        let last = |name| noted(&daemon, &[name]).last().map_or(0, |(at, _)| *at);
+        (last("x").abs_diff(last("y")) > QUANTUM / 2).then_some(())
+    });
+    check_turns(&daemon, &names, 3);
+    finish(&daemon, &jobs);
+}
+
+#[test]
+fn who_fits_beside_another_row_runs_there_too_and_rows_that_fit_together_become_one() {
+    if all() < 2 {
+        return eprintln!("skipped: two jobs beside each other need two processors");
+    }
+    let daemon = Daemon::new(&gang().replace(&format!("cpus = {}", all()), "cpus = 2"));
+    let waits = |file: &str| Submission {
+        directory: daemon.path(""),
+        ..sh(&format!("echo $$ > {file}.pid; while [ ! -e {file} ]; do sleep 0.02; done; exit 7"), 600.0)
+    };
+    let [first, beside, other] = ["first", "beside", "go"].map(|file| daemon.submit(&waits(file)));
+    assert_eq!(slots(&daemon, beside), Slots { own: 0, runs_in: vec![0, 1], used: 2, fraction: 1.0 });
+    assert_eq!(slots(&daemon, other), Slots { own: 1, runs_in: vec![1], used: 2, fraction: 0.5 });
+    let pids = ["first.pid", "go.pid", "beside.pid"].map(|file| daemon.pid_in(file));
+    let stopped = |pid: u32| processes::state(pid).is_some_and(|state| state == "T" || state == "D");
+    for turn in [0, 1, 0, 1] {
+        until("the turn is another's", SOON, || {
+            (stopped(pids[turn]) && !stopped(pids[1 - turn])).then_some(())
+        });
+        assert!(!stopped(pids[2]), "who is in both rows is never stopped");
+    }
+    fs::write(daemon.path("first"), "").expect("a file");
+    assert_eq!(exit_of(&daemon.wait(first)), Exit::Code(7));
+    assert_eq!(slots(&daemon, beside).used, 1);
+    until("both run", SOON, || (!stopped(pids[1]) && !stopped(pids[2])).then_some(()));
+    std::thread::sleep(Duration::from_millis(3 * QUANTUM));
+    assert!(!stopped(pids[1]) && !stopped(pids[2]), "one row has all of the time");
+    fs::write(daemon.path("beside"), "").expect("a file");
+    fs::write(daemon.path("go"), "").expect("a file");
+    assert_eq!([beside, other].map(|job| exit_of(&daemon.wait(job))), [Exit::Code(7); 2]);
+}
+
+#[test]
+fn time_in_which_others_run_is_not_taken_from_a_job() {
+    let daemon = Daemon::new(&gang());
+    let counts = "i=0; while [ $i -lt 25 ]; do i=$((i+1)); sleep 0.1; done; exit 7";
+    let wide = |script, time| Submission { cpus: all(), ..sh(script, time) };
+    // Each runs for more than two seconds, with two others between.
+    let jobs = [0; 2].map(|_| daemon.submit(&wide(counts, 10.0)));
+    let endless = daemon.submit(&wide("while :; do sleep 0.1; done", 4.0));
+    assert_eq!(jobs.map(|job| exit_of(&daemon.wait(job))), [Exit::Code(7); 2]);
+    let ended = daemon.wait(endless);
+    let Phase::Killed { start: Some(start), end, by: KilledBy::Time, .. } = ended.phase else {
+        panic!("{:?}", ended.phase)
+    };
+    let lasted = (end - start).total(jiff::Unit::Millisecond).expect("a length");
+    // Four seconds of its own, and at least two turns of each other one.
+    assert!(lasted >= 7000.0, "it ran for four seconds in {lasted} ms");
+}
