@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Driver, Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, System, Time};
+use miserly_core::{Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, System, Time};
 use miserly_workload::swf::{Record, Status};
 
 use crate::{Interruptions, Slices};
@@ -111,13 +111,10 @@ pub trait Observer {
     /// The scheduler did something with a job.
     fn effect(&mut self, _now: Time, _job: JobNumber, _effect: &Effect) {}
 
-    /// A round is over, and this is how the queues' ledgers stand. An instant may have several rounds.
-    fn ledgers(&mut self, _now: Time, _queues: &[Driver]) {}
-
     /// An instant is over, and this is how all stands.
     fn instant(&mut self, _now: Time, _standing: Standing) {}
 
-    /// The same, for whoever has to look closer.
+    /// The same, for whoever has to look closer: at the ledgers. An instant may have several rounds, with an end each.
     fn system(&mut self, _now: Time, _system: &System) {}
 
     /// Whether the run may end here; asked after each instant. One is enough to end it.

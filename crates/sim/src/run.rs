@@ -214,7 +214,6 @@ impl Simulation {
         self.see_rows(now);
         let standing = self.standing();
         for observer in observers.iter_mut() {
-            observer.ledgers(now, self.system.queues());
             observer.instant(now, standing);
             observer.system(now, &self.system);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Driver, Ledger, Matrix, SlotId, Time};
+use miserly_core::{Ledger, Matrix, SlotId, System, Time};
 
 use super::{SlotPlace, each_place, sliced};
 use crate::Observer;
@@ -135,11 +135,11 @@ impl MatrixWatch {
 }
 
 impl Observer for MatrixWatch {
-    fn ledgers(&mut self, now: Time, queues: &[Driver]) {
+    fn system(&mut self, now: Time, system: &System) {
         if self.over {
             return;
         }
-        let Some((ledger, matrix)) = sliced(queues) else { return };
+        let Some((ledger, matrix)) = sliced(system.queues()) else { return };
         self.procs = matrix.all().count();
         if now < self.to { self.look(now, ledger) } else { self.stop(self.to) }
     }
@@ -159,8 +159,8 @@ impl MostSlots {
 }
 
 impl Observer for MostSlots {
-    fn ledgers(&mut self, now: Time, queues: &[Driver]) {
-        let Some((_, matrix)) = sliced(queues) else { return };
+    fn system(&mut self, now: Time, system: &System) {
+        let Some((_, matrix)) = sliced(system.queues()) else { return };
         let slots = matrix.used();
         if self.most.is_none_or(|(most, _)| slots >= most.0) {
             let now_taken = (slots, taken(matrix));
