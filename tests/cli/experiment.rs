@@ -373,6 +373,12 @@ fn mistakes_are_said_where_they_are() {
     refused("seeds = [1, 2]", "seeds = [1, 2]\nrepetitions = 2", "seeds or repetitions, not both");
     refused("policies = [\"BF\", \"conservative(order=random)\"]", "policies = []", "no run");
     refused("gantt = [0, 86400]", "gantt = [5, 5]", "record.gantt is [from, to]");
+    let batches = "options = { batches = { jobs = 10, count = 3, discard = 1 } }";
+    refused(
+        "seeds = [1, 2]",
+        &format!("seeds = [1, 2]\n{batches}"),
+        "record no jobs, longest-waits or gantt",
+    );
     refused("holds = \"a != b\"", "holds = \"a != c\"", "small.toml:38: formula");
     refused(
         "{ label = \"exact\", model = \"exact\" }",

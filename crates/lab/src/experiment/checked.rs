@@ -240,8 +240,12 @@ fn check_block(block: &RunsFile) -> Result<(), String> {
     if block.record.longest_waits.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
         return Err("record.longest-waits is a share of the jobs, above 0 and up to 1".into());
     }
-    if block.options.batches.is_some() && (block.record.jobs || block.record.longest_waits.is_some()) {
-        return Err("a run in batches ends before its log: record no jobs and no longest-waits of it".into());
+    let record = &block.record;
+    let of_all = record.jobs || record.longest_waits.is_some() || record.gantt.is_some();
+    if block.options.batches.is_some() && of_all {
+        return Err(
+            "a run in batches ends before its log: record no jobs, longest-waits or gantt of it".into()
+        );
     }
     if block.record.gantt.is_some_and(|[from, to]| from < 0 || to <= from) {
         return Err("record.gantt is [from, to] in the log's seconds, the end after the begin".into());

@@ -110,7 +110,7 @@ impl Window {
         self.slots.iter().map(mean).collect()
     }
 
-    /// The mean number of rows used in each batch; of one that took no time, as many as there were at its end.
+    /// The mean number of rows used in each batch; 0 of one that took no time.
     pub fn rows(&self) -> Vec<f64> {
         let mean = |from: &Mark, to: &Mark| {
             let ticks = (to.at - from.at).ticks();
