@@ -10,7 +10,7 @@ use miserly_live::store::{Batch, History, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Daemon, Draws, cpus, miserly, sh};
+use crate::support::{Daemon, Draws, cpus, miserly, queue, sh};
 
 /// Jobs that are submitted one by one; arrays come on top.
 const SINGLE: usize = 420;
@@ -52,9 +52,31 @@ fn a_life_under_gang_time_slicing_is_played_again() {
     live_and_play_again("gang(quantum=1s)", 7);
 }
 
+/// A handle that is free again is not the same one in both: it must not be seen in what they do.
+#[test]
+fn who_comes_in_the_place_of_another_is_played_again() {
+    let daemon = Daemon::new(&configuration("gang(quantum=1s)"));
+    let wide = || Submission { cpus: cpus().len() as u64, ..sh("sleep 100", 200.0) };
+    let submit = || daemon.submit(&wide());
+    let (first, second) = (submit(), submit());
+    let cancel = |job| drop(daemon.client().cancel(job, false).expect("it can be cancelled"));
+    cancel(first);
+    daemon.wait(first);
+    let (third, fourth) = (submit(), submit());
+    [second, third, fourth].into_iter().for_each(cancel);
+    daemon.wait_for_all();
+    let played = play(&daemon.state());
+    assert_eq!((&played["difference"], &played["starts"]), (&Value::Null, &Value::from(4)), "{played:#}");
+}
+
+/// A queue with little memory for each job, so that those that are stopped leave room for others.
+fn configuration(policy: &str) -> String {
+    format!("{}default-memory = \"8MB\"\n", queue(policy))
+}
+
 /// Lives with a kill in the middle, and compares; then compares with a life that was not so, which must be seen.
 fn live_and_play_again(policy: &str, seed: u64) {
-    let mut daemon = Daemon::of_policy(policy);
+    let mut daemon = Daemon::new(&configuration(policy));
     let mut draws = Draws::new(seed);
     let mut numbers = live(&daemon, &mut draws, SINGLE / 2);
     daemon.kill();

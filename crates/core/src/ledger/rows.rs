@@ -213,11 +213,10 @@ impl Ledger {
             None => (0..).map(JobId).take(self.jobs.len()).collect(),
             Some(jobs) => jobs,
         };
-        for job in jobs {
-            if self.set_pace(job, now) {
-                effects.push(Effect::Paced { job });
-            }
-        }
+        let mut paced: Vec<JobId> = jobs.into_iter().filter(|job| self.set_pace(*job, now)).collect();
+        // Which handle a job has depends on when others were let go of; when it was admitted does not.
+        paced.sort_unstable_by_key(|job| self.entry(*job).admitted);
+        effects.extend(paced.into_iter().map(|job| Effect::Paced { job }));
         let Ledger { matrix: Some(matrix), free, machine, .. } = self else { return };
         if let Some(only) = machine.hosts().first() {
             let idle = matrix.idle_count().min(only.capacity.cpus_count());
