@@ -78,11 +78,13 @@ fn number(job: &JobView) -> String {
     job.index.map_or_else(|| job.number.to_string(), |index| format!("{}[{index}]", job.number))
 }
 
-/// From when until when: as it was where it was, else as promised (`by`), else as planned.
+/// From when until when: as it was where it was, else as promised (`by`), else as planned; of
+/// one whose processors others may come to share, as it is now (`about`).
 fn span(job: &JobView) -> (String, String) {
     let none = || "-".to_owned();
     match &job.phase {
-        Phase::Critical(holding) if takes_turns(job) => {
+        // It may come to take turns with others.
+        Phase::Critical(holding) if job.slots.is_some() => {
             (local(holding.start), format!("about {}", local(holding.end)))
         }
         Phase::Critical(holding) | Phase::Suspended(holding) => {

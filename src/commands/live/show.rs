@@ -105,6 +105,12 @@ pub(super) fn summary(job: &JobView) -> String {
             numbers(&holding.cpus),
             local(holding.end)
         ),
+        Phase::Critical(holding) if job.slots.is_some() => format!(
+            "running since {}, on cpus {}; its time is over at {}, or later if others come to take turns with it",
+            local(holding.start),
+            numbers(&holding.cpus),
+            local(holding.end)
+        ),
         Phase::Critical(holding) => format!(
             "running since {}, on cpus {}; ended at {} if it has not ended by then",
             local(holding.start),
@@ -226,6 +232,9 @@ fn why(why: &Why) -> String {
         }
         Why::Resources { kind, asked, free } if kind == "memory" => {
             format!("it asks for {} of memory, and {} are free", bytes(*asked), bytes(*free))
+        }
+        Why::Resources { kind, .. } if kind == "slots" => {
+            "in each slot others are on its processors, and there may be no more slots".to_owned()
         }
         Why::Resources { kind, asked, free } => format!("it asks for {asked} {kind}, and {free} are free"),
         Why::Reserved => "what is free is kept for other jobs until their starts".to_owned(),

@@ -62,8 +62,10 @@ fn page(policy: &Registered) -> String {
         let listed = matches!(param.domain, Domain::Order | Domain::Choice(_) | Domain::Flag);
         let takes = if listed { String::new() } else { format!("{}; ", param.domain) };
         text.push_str(&format!("\n{}  ({takes}default: {})\n  {}\n", param.name, param.default, param.doc));
+        let longest = values.iter().map(|(value, _)| value.len()).max().unwrap_or(0);
+        let width = (longest + 2).max(19);
         for (value, meaning) in values {
-            text.push_str(&format!("    {value:<19}{meaning}\n"));
+            text.push_str(&format!("    {value:<width$}{meaning}\n"));
         }
         if param.domain == Domain::Order {
             text.push_str(

@@ -34,6 +34,11 @@ impl Pace {
         self.of
     }
 
+    /// How long it takes at this pace to do what takes so long in all of the time; rounded up to the tick.
+    pub fn time_for(self, span: Span) -> Span {
+        ticks(work(span.max(Span::ZERO), self.of), u128::from(self.turns))
+    }
+
     const fn is_whole(self) -> bool {
         self.of == 1
     }

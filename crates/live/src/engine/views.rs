@@ -1,7 +1,8 @@
 //! Jobs and the daemon itself as people see them.
 
-use miserly_core::{Expected, Kind, Span, State, Time};
+use miserly_core::{Expected, Kind, Pace, Span, State, Time};
 
+use super::saved::SavedEntry;
 use super::{Engine, Hands, Record, Stands};
 use crate::clock::Now;
 use crate::model::{
@@ -54,10 +55,13 @@ impl<H: Hands> Engine<H> {
         }
         let start = record.started.map_or(now.ticks, Time::from_ticks);
         let run = record.run.as_ref().filter(|run| run.ending.is_none() || run.critical);
-        match (run, record.entry.as_ref().map(|entry| entry.entry().state)) {
+        let entry = record.entry.as_ref().map(SavedEntry::entry);
+        let pace = entry.as_ref().map_or(Pace::WHOLE, |entry| entry.progress.pace);
+        match (run, entry.map(|entry| entry.state)) {
             (Some(run), Some(State::Running { expected, .. })) => {
                 let (Expected::At(end) | Expected::Overdue { since: end }) = expected;
-                let end = end - record.handover(self.setup.handover);
+                // At its pace, as the rest of what is planned.
+                let end = end - pace.time_for(record.handover(self.setup.handover));
                 let start = now.wall_at(start);
                 Phase::Critical(Holding { start, end: now.wall_at(end), cpus: run.cpus.clone() })
             }
@@ -99,6 +103,8 @@ impl<H: Hands> Engine<H> {
         let Some(job) = self.handles.get(&record.number) else { return vec![] };
         let Some(ledger) = self.system.ledger_of(*job) else { return vec![] };
         let (demand, free) = (ledger.machine().demand(ledger.request(*job)), ledger.free());
+        // Where time is sliced, others on the processors keep nobody waiting.
+        let counts = |(kind, ..): &(Kind, &str, u64)| *kind != Kind::Cpus || ledger.matrix().is_none();
         let lack = |(kind, name, scale): (Kind, &str, u64)| {
             let (asked, free) = (demand.get(kind), free.get(kind));
             (asked > free).then(|| Why::Resources {
@@ -107,9 +113,16 @@ impl<H: Hands> Engine<H> {
                 free: free * scale,
             })
         };
-        let lacks: Vec<Why> =
-            [(Kind::Cpus, "cpus", 1), (Kind::Memory, "memory", 1024)].into_iter().filter_map(lack).collect();
-        if lacks.is_empty() { vec![Why::Reserved] } else { lacks }
+        let lacks: Vec<Why> = [(Kind::Cpus, "cpus", 1), (Kind::Memory, "memory", 1024)]
+            .into_iter()
+            .filter(counts)
+            .filter_map(lack)
+            .collect();
+        match (lacks.is_empty(), ledger.matrix()) {
+            (false, _) => lacks,
+            (true, None) => vec![Why::Reserved],
+            (true, Some(_)) => vec![Why::Resources { kind: "slots".into(), asked: 1, free: 0 }],
+        }
     }
 
     /// How the daemon is.

@@ -66,6 +66,16 @@ fn jobs_begin_stopped_with_a_limit_and_run_when_it_is_their_turn() {
     assert_eq!(slots(&mut life, 3, one), Slots { own: 0, runs_in: vec![0], used: 2, fraction: 0.5 });
 }
 
+/// Its time takes twice as long in one of two rows; what its resources are kept for after that is not its time.
+#[test]
+fn the_end_that_is_shown_is_that_of_its_time() {
+    let mut life = gang("quantum=3s", 2);
+    let [one, _two] = [1, 1].map(|at| life.submit(at, job(2, 100)));
+    let Phase::Critical(holding) = life.job(1, one).phase else { panic!("it runs") };
+    let lasts = holding.end.as_microsecond() - holding.start.as_microsecond();
+    assert!((lasts - 200_000_000).abs() < 10, "{lasts}");
+}
+
 #[test]
 fn who_fits_beside_others_runs_in_their_rows_too_until_somebody_comes_there() {
     let mut life = gang("", 4);
