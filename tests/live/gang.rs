@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::Duration;
 
 use miserly_live::model::{Exit, JobView, KilledBy, Phase, Slots, Submission};
 
@@ -138,6 +141,22 @@ fn a_daemon_that_is_killed_between_turns_leaves_nothing_stopped_and_the_next_one
         let last = |name| noted(&daemon, &[name]).last().map_or(0, |(at, _)| *at);
         (last("x").abs_diff(last("y")) > QUANTUM / 2).then_some(())
     });
+    check_turns(&daemon, &names, 3);
+    finish(&daemon, &jobs);
+}
+
+#[test]
+fn a_shim_to_which_the_connection_is_cut_is_told_again() {
+    let daemon = Daemon::new(&gang());
+    let names = ["x", "y"];
+    let jobs = names.map(|name| daemon.submit(&notes(&daemon, name, all())));
+    check_turns(&daemon, &names, 2);
+    for job in jobs {
+        // The latest connection is the daemon's.
+        let ctl = daemon.state().join(format!("attempts/{job}.1/ctl"));
+        drop(UnixStream::connect(ctl).expect("a shim"));
+    }
+    thread::sleep(Duration::from_millis(2 * QUANTUM));
     check_turns(&daemon, &names, 3);
     finish(&daemon, &jobs);
 }
