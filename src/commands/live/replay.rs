@@ -1,5 +1,8 @@
 //! `miserly replay`: the journal of a daemon, played again by the simulator.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -7,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail, ensure};
 use miserly_core::{
     Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, Machine, Request,
-    Resources, Span, System, Tally, Time,
+    Resources, SlotId, Span, System, Tally, Time,
 };
 use miserly_live::config::{Configuration, Machine as Here};
 use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine, resources};
@@ -102,23 +105,7 @@ fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
 }
 
 fn compare(lived: &Lived) -> anyhow::Result<Played> {
-    let Lived { first, changes, rounds } = lived;
-    let mut problem = None;
-    let setup = |nth: Option<usize>| nth.map_or(first, |nth| &changes[nth].1);
-    let mut change =
-        |nth: usize, before: System| match changed(setup(nth.checked_sub(1)), setup(Some(nth)), &before) {
-            Ok(system) => system,
-            Err(error) => {
-                problem.get_or_insert(error);
-                before
-            }
-        };
-    let came = replay_over(system(first, |_| Ok(Contents::default()))?, past(rounds, changes), &mut change)?;
-    if let Some(problem) = problem {
-        return Err(problem);
-    }
-    let simulated: Vec<_> =
-        came.iter().map(|came| (came.at.ticks(), EffectLine::of(&came.effect, came.job))).collect();
+    let (rounds, simulated) = (&lived.rounds, simulated(lived)?);
     let lived: Vec<_> =
         rounds.iter().flat_map(|round| round.effects.iter().map(|effect| (round.at, *effect))).collect();
     let longer = lived.len().max(simulated.len());
@@ -138,6 +125,27 @@ fn compare(lived: &Lived) -> anyhow::Result<Played> {
     })
 }
 
+/// What comes of the rounds in the simulator, and when, ticks.
+fn simulated(Lived { first, changes, rounds }: &Lived) -> anyhow::Result<Vec<(i64, EffectLine)>> {
+    let mut problem = None;
+    let setup = |nth: Option<usize>| nth.map_or(first, |nth| &changes[nth].1);
+    let mut change =
+        |nth: usize, before: System| match changed(setup(nth.checked_sub(1)), setup(Some(nth)), &before) {
+            Ok(system) => system,
+            Err(error) => {
+                problem.get_or_insert(error);
+                before
+            }
+        };
+    let came = replay_over(system(first, |_| Ok(Contents::default()))?, past(rounds, changes), &mut change)?;
+    match problem {
+        Some(problem) => Err(problem),
+        None => {
+            Ok(came.iter().map(|came| (came.at.ticks(), EffectLine::of(&came.effect, came.job))).collect())
+        }
+    }
+}
+
 /// The queues after a change, with the jobs that are in them.
 fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<System> {
     let place = |name: &str| began.queues.iter().position(|queue| queue.name == name);
@@ -153,7 +161,8 @@ fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<Syste
             let entry = ledger.entry(job).clone();
             (job, Entry { request: Request { queue: place, ..entry.request }, ..entry })
         };
-        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, tallies: ledger.tallies().to_vec() })
+        let (tallies, marks) = (ledger.tallies().to_vec(), ledger.row_marks().collect());
+        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, tallies, marks })
     })
 }
 
@@ -165,6 +174,8 @@ struct Contents {
     capacity: Option<Resources>,
     /// What its policy has added up.
     tallies: Vec<Tally>,
+    /// What its policy has noted for rows in which jobs take turns.
+    marks: Vec<(SlotId, u32)>,
 }
 
 /// The queues as they were, with this in each.
@@ -176,12 +187,12 @@ fn system(
         let machine = machine(queue)?;
         let policy: Chosen = queue.policy.parse()?;
         let policy = policy.build(&machine, 0)?;
-        let Contents { jobs, capacity, tallies } = contents(queue)?;
+        let Contents { jobs, capacity, tallies, marks } = contents(queue)?;
         let ledger = Ledger::restored(machine, jobs).and_then(|ledger| match capacity {
             Some(capacity) => ledger.with_capacity(capacity),
             None => Ok(ledger),
         });
-        let ledger = ledger.map(|ledger| ledger.with_tallies(tallies));
+        let ledger = ledger.map(|ledger| ledger.with_tallies(tallies).with_row_marks(marks));
         let ledger =
             ledger.map_err(|rule| anyhow!("queue {}: its jobs do not fit in it: {rule:?}", queue.name))?;
         Ok(Driver::new(ledger, policy, Instants::Batch))

@@ -14,6 +14,8 @@ mod course;
 
 mod tell;
 
+mod go_on;
+
 mod stop;
 
 mod processes;

@@ -28,9 +28,9 @@ use crate::told::FirstWord;
 
 /// How much an early session gives way to others.
 const EARLY_NICE: i32 = 19;
-/// How long the kernel wants to be left alone before a session's weight is changed again, and how soon a process is looked for
-/// again of whose death nobody tells.
-const AGAIN: std::time::Duration = std::time::Duration::from_millis(110);
+/// How long the kernel wants to be left alone before a session's weight is changed again, and how soon processes are looked for
+/// again of whose death nobody tells, or which could not be looked for.
+pub(super) const AGAIN: std::time::Duration = std::time::Duration::from_millis(110);
 
 /// A shim, and all that it has.
 pub(super) struct Owner {
@@ -44,6 +44,8 @@ pub(super) struct Owner {
     pub(super) stop: Option<Stop>,
     /// It has been stopped, and all of it is in the group of the main process.
     pub(super) together: bool,
+    /// The next look for processes that are to go on and could not be looked for.
+    pub(super) others_at: Option<BootTime>,
     pub(super) finish: Option<Finish>,
     /// A weight of the session that the kernel did not take yet.
     pub(super) weight: Option<(i32, BootTime)>,
@@ -90,6 +92,7 @@ impl Owner {
             alarm: Alarm::new()?,
             stop: None,
             together: false,
+            others_at: None,
             finish: None,
             weight: None,
             look_at: None,
@@ -127,7 +130,7 @@ impl Owner {
         let stop = self.stop.as_ref().map(|stop| stop.look_at);
         let finish = self.finish.as_ref().map(|finish| finish.try_at);
         let weight = self.weight.map(|(_, at)| at);
-        [self.course.next(), stop, finish, weight, self.look_at].into_iter().flatten().min()
+        [self.course.next(), stop, finish, weight, self.look_at, self.others_at].into_iter().flatten().min()
     }
 
     /// Waits until there is.
@@ -241,6 +244,6 @@ impl Owner {
             Some((nice, at)) if at <= now => self.weigh(nice, now),
             _ => {}
         }
-        Ok(())
+        self.look_for_others(now)
     }
 }

@@ -1,7 +1,5 @@
 //! What the daemon tells, and what it is answered.
 
-use std::io;
-
 use rustix::process::Signal;
 
 use super::course::Due;
@@ -16,7 +14,7 @@ use crate::time::BootTime;
 use crate::told::{Answer, Message, Phase, Refusal, Reply, State, Told};
 
 /// A message that is answered now, or why not.
-type Done = Result<(), Refusal>;
+pub(super) type Done = Result<(), Refusal>;
 
 impl Owner {
     /// Takes up connections: the latest is the daemon's.
@@ -65,35 +63,28 @@ impl Owner {
             Told::Hello => Ok(()),
             _ if over => Err(Refusal::Ending),
             Told::Stop => return self.begin_stop(number, now),
-            // One that goes on may have stopped processes of its own.
-            Told::Continue if !self.course.is_stopped() => Ok(()),
-            Told::Continue => self.go_on(),
-            Told::Critical { cpus, end } => self.critical(cpus, end, now),
-            Told::Window(window) => self.ahead(window),
-            Told::Cpus { cpus } => self.move_to(cpus),
-            Told::EndAt { end, left } => {
-                self.course.end_at(end);
-                self.course.left_alone(left);
-                Ok(())
-            }
-            Told::RunFor { limit } => {
-                self.course.run_for(now, limit);
-                Ok(())
-            }
-            Told::Kill { grace, cause } => {
-                self.course.kill(now, grace, cause);
-                Ok(())
-            }
+            told => self.carry_out(told, now),
         };
         let reply = done.map_or_else(Reply::Refused, |()| Reply::Done(self.state()));
         self.answer(number, reply);
     }
 
-    fn go_on(&mut self) -> Done {
-        self.drop_stop();
-        let now = BootTime::now();
-        self.go_on_together().map_err(|error| Refusal::blind(&error))?;
-        self.course.stopped(now, false);
+    /// Does what is answered at once.
+    fn carry_out(&mut self, told: Told, now: BootTime) -> Done {
+        match told {
+            Told::Continue if self.course.is_stopped() => return self.go_on(),
+            // One that goes on may have stopped processes of its own.
+            Told::Hello | Told::Stop | Told::Continue => {}
+            Told::Critical { cpus, end } => return self.critical(cpus, end, now),
+            Told::Window(window) => return self.ahead(window),
+            Told::Cpus { cpus } => return self.move_to(cpus),
+            Told::EndAt { end, left } => {
+                self.course.end_at(end);
+                self.course.left_alone(left);
+            }
+            Told::RunFor { limit } => self.course.run_for(now, limit),
+            Told::Kill { grace, cause } => self.course.kill(now, grace, cause),
+        }
         Ok(())
     }
 
@@ -102,17 +93,6 @@ impl Owner {
         if self.main.exit.is_none() {
             self.processes.signal_group(Signal::STOP);
         }
-    }
-
-    /// Lets all go on: at one stroke what can be, and then the others. It does not look for them where there are none, since looking takes a processor
-    /// on which one of those would go on that it has just let.
-    pub(super) fn go_on_together(&mut self) -> io::Result<()> {
-        let together = std::mem::take(&mut self.together);
-        if self.main.exit.is_some() {
-            return self.processes.signal(Signal::CONT);
-        }
-        self.processes.signal_group(Signal::CONT);
-        if together { Ok(()) } else { self.processes.signal_others(Signal::CONT) }
     }
 
     fn critical(&mut self, cpus: Vec<u32>, end: BootTime, now: BootTime) -> Done {
@@ -175,6 +155,7 @@ impl Owner {
     fn begin_stop(&mut self, number: u64, now: BootTime) {
         self.drop_stop();
         self.together = false;
+        self.others_at = None;
         self.stop_together();
         self.course.stopped(BootTime::now(), true);
         self.stop = Some(Stop::new(number, now));

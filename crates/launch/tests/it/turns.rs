@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use miserly_launch::{BootTime, Cause, Exit, Phase, Told};
+use miserly_launch::{BootTime, Cause, Exit, Phase, Refusal, Reply, Told};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
-use crate::support::{SECOND, Test, done, ended, kill, until};
+use crate::support::{SECOND, Test, done, ended, kill, stat, until};
 
 /// A job that writes a line again and again, and may run for so long.
 fn in_turns(limit: Duration) -> Test {
@@ -57,5 +58,31 @@ fn a_limit_may_be_changed_while_it_is_stopped() {
     assert!(end.since(told) > 50 * SECOND);
     done(&mut shim, &Told::EndAt { end: told.after(30 * SECOND), left: None });
     assert_eq!(done(&mut shim, &Told::Stop).end, Some(told.after(30 * SECOND)));
+    kill(&mut shim);
+}
+
+#[test]
+fn a_shim_that_cannot_look_lets_all_go_on_once_it_can_and_the_time_counts_from_before() {
+    let mut test = Test::of("setsid sh -c 'echo $$; exec sleep 100' & echo $$; exec sleep 100");
+    test.order.limit = Some(60 * SECOND);
+    let mut shim = test.launch();
+    done(&mut shim, &Told::Continue);
+    let pids = test.pids(2);
+    assert_eq!(done(&mut shim, &Told::Stop).phase, Phase::Stopped);
+    let stopped = |pid: &u32| stat(*pid).is_some_and(|stat| stat[0] == "T");
+    let pid = Pid::from_raw(shim.identity().pid.try_into().unwrap());
+    let files = prlimit(
+        pid,
+        Resource::Nofile,
+        Rlimit { current: Some(0), maximum: getrlimit(Resource::Nofile).maximum },
+    )
+    .unwrap();
+    let refused = shim.tell(&Told::Continue).unwrap();
+    assert!(matches!(refused, Reply::Refused(Refusal::Blind { .. })), "{refused:?}");
+    let state = done(&mut shim, &Told::Hello);
+    assert_eq!((state.phase, state.end.is_some()), (Phase::Running, true));
+    assert!(pids.iter().any(stopped));
+    prlimit(pid, Resource::Nofile, files).unwrap();
+    until(|| (!pids.iter().any(stopped)).then_some(()));
     kill(&mut shim);
 }

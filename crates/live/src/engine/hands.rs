@@ -163,6 +163,7 @@ pub trait Hands {
     fn act(&mut self, attempt: Attempt, action: Action);
 
     /// From now on the jobs of a queue take turns so: when it is the turn of a row, the jobs in it run, and no others of the queue. Those that
-    /// are in none are stopped no more, and no less, than they are. Never waits.
-    fn take_turns(&mut self, queue: &str, turns: &Turns);
+    /// are in none are stopped no more, and no less, than they are. Without any turns the queue has gone, or its jobs take none any more: it has
+    /// no job that runs. Never waits.
+    fn take_turns(&mut self, queue: &str, turns: Option<&Turns>);
 }

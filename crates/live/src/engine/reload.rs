@@ -39,20 +39,25 @@ impl<H: Hands> Engine<H> {
         self.play_now(now, round)?;
         self.fit_pools(now)?;
         self.tell_ahead();
+        self.write_set_up(now, before)
+    }
+
+    /// Writes the set-up down and acts by it; where there is no room for it, it is again as it was before.
+    fn write_set_up(&mut self, now: Now, before: Setup) -> Result<Result<(), Problem>, EngineError> {
         match self.write_down(now) {
             Ok(()) => {
                 self.carry_out(now);
                 self.hand_turns();
+                Ok(Ok(()))
             }
             Err(error @ StoreError::Full) => {
                 self.setup = before;
                 let facts = std::mem::take(&mut self.unwritten);
                 self.take_back(now, &error, facts)?;
-                return Ok(Err(problem(ProblemCode::Storage, error.to_string())));
+                Ok(Err(problem(ProblemCode::Storage, error.to_string())))
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => Err(error.into()),
         }
-        Ok(Ok(()))
     }
 
     /// Whether all jobs can stay where they are, or come back there.

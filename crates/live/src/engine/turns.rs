@@ -27,11 +27,11 @@ impl<H: Hands> Engine<H> {
         let turns = self.turns();
         for (queue, turns) in &turns {
             if self.turns_told.get(queue) != Some(turns) {
-                self.hands.take_turns(queue, turns);
+                self.hands.take_turns(queue, Some(turns));
             }
         }
         for gone in self.turns_told.keys().filter(|queue| !turns.contains_key(*queue)) {
-            self.hands.take_turns(gone, &Turns::default());
+            self.hands.take_turns(gone, None);
         }
         self.turns_told = turns;
     }

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_launch::{FindError, Found, LaunchError, Refusal, Reply, Shim, TellError, Told, launch};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::word::{Orders, Waker, Word};
+use super::word::{Orders, Turn, Waker, Word};
 use super::{Home, folder, order, outcome};
 use crate::clock::Clock;
 use crate::engine::{Action, Attempt, Input, Launch, Outcome};
@@ -36,6 +36,15 @@ pub(super) enum Begin {
     Unknown(Box<Shim>),
     /// With nothing: it is over, and that was reported.
     Over,
+}
+
+/// Why a shim did not do what it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Untold {
+    /// It cannot, or does not answer.
+    Refused,
+    /// It has gone, or the connection to it is broken.
+    Cut,
 }
 
 pub(super) struct Worker {
@@ -183,16 +192,21 @@ impl Worker {
         matches!(error, LaunchError::Died { .. }) && self.attempt.nth < TRIES
     }
 
-    /// Does what it is told until the shim is gone.
+    /// Does what it is told until the shim is gone. What was to become of its turn and did not is tried again, later each time.
     fn tend(&mut self, mut shim: Shim) -> Outcome {
+        let mut pause = FIRST;
         loop {
             let mut words = std::mem::take(&mut self.put_off);
             words.extend(self.orders.try_iter());
-            self.tell_all(&mut shim, words);
-            if gone(&shim, &self.waker) {
+            let told = self.tell_all(&mut shim, words);
+            if gone(&shim, &self.waker, told.is_err().then_some(pause)) {
                 break;
             }
             self.waker.hush();
+            pause = if told.is_err() { (pause * 2).min(LONGEST) } else { FIRST };
+            if told == Err(Untold::Cut) {
+                self.meet_again(&mut shim);
+            }
         }
         match shim.end() {
             Ok(Some(end)) => order::ended(self.home.clock, &end),
@@ -207,31 +221,56 @@ impl Worker {
         self.outcome(found)
     }
 
-    fn tell_all(&self, shim: &mut Shim, words: Vec<Word>) {
-        let last = words.iter().rposition(|word| matches!(word, Word::Turn(_)));
+    /// Another connection to it. If it cannot be reached it is as it was.
+    fn meet_again(&self, shim: &mut Shim) {
+        if let Ok(Found::Alive(again)) = super::found(&self.home, self.attempt) {
+            *shim = again;
+        }
+    }
+
+    /// Tells the shim all of it, and of the turns the last.
+    ///
+    /// # Errors
+    /// If that turn came to nothing, and is put off.
+    fn tell_all(&mut self, shim: &mut Shim, words: Vec<Word>) -> Result<(), Untold> {
+        let (last, mut came) = (words.iter().rposition(|word| matches!(word, Word::Turn(_))), Ok(()));
         for (nth, word) in words.into_iter().enumerate() {
             match word {
                 Word::Do(action) => {
                     if let Some(told) = order::told(self.home.clock, action) {
-                        self.tell(shim, &told);
+                        // What cannot be done is in the log, and its shim sees to the end all the same.
+                        let _ = self.tell(shim, &told);
                     }
                 }
-                Word::Turn(turn) if Some(nth) == last => {
-                    self.tell(shim, if turn.runs { &Told::Continue } else { &Told::Stop });
-                    drop(turn.heard);
+                Word::Turn(Turn { runs, heard }) if Some(nth) == last => {
+                    came = self.tell(shim, if runs { &Told::Continue } else { &Told::Stop });
+                    drop(heard);
+                    if came.is_err() {
+                        self.put_off.push(Word::Turn(Turn { runs, heard: None }));
+                    }
                 }
                 Word::Turn(_) => {}
             }
         }
+        came
     }
 
-    fn tell(&self, shim: &mut Shim, told: &Told) {
+    fn tell(&self, shim: &mut Shim, told: &Told) -> Result<(), Untold> {
+        let job = self.attempt.job;
         match shim.tell(told) {
-            Ok(Reply::Done(_)) | Err(TellError::Gone) => {}
+            Ok(Reply::Done(_)) => Ok(()),
             // It runs its grace out, whoever's turn it is.
-            Ok(Reply::Refused(Refusal::Ending)) if matches!(told, Told::Stop | Told::Continue) => {}
-            Ok(reply) => tracing::warn!("job {}: {told:?} came to {reply:?}", self.attempt.job),
-            Err(error) => tracing::warn!("job {}: {told:?} failed: {error}", self.attempt.job),
+            Ok(Reply::Refused(Refusal::Ending)) if matches!(told, Told::Stop | Told::Continue) => Ok(()),
+            Ok(reply) => {
+                tracing::warn!("job {job}: {told:?} came to {reply:?}");
+                // Those that have not stopped stop when they can.
+                if matches!(reply, Reply::NotStopped { .. }) { Ok(()) } else { Err(Untold::Refused) }
+            }
+            Err(TellError::Gone) => Err(Untold::Cut),
+            Err(error) => {
+                tracing::warn!("job {job}: {told:?} failed: {error}");
+                Err(if matches!(error, TellError::Silent) { Untold::Refused } else { Untold::Cut })
+            }
         }
     }
 
@@ -259,12 +298,13 @@ fn passes(error: &LaunchError) -> bool {
     }
 }
 
-/// Waits until the shim has gone, or there is something to do; whether it has gone.
-fn gone(shim: &Shim, waker: &Waker) -> bool {
+/// Waits until the shim has gone, or there is something to do, at the latest after that time; whether it has gone.
+fn gone(shim: &Shim, waker: &Waker, within: Option<Duration>) -> bool {
+    let within = within.and_then(|within| Timespec::try_from(within).ok());
     let mut fds = [
         PollFd::from_borrowed_fd(shim.fd(), PollFlags::IN),
         PollFd::from_borrowed_fd(waker.fd(), PollFlags::IN),
     ];
-    let waited = poll(&mut fds, None);
+    let waited = poll(&mut fds, within.as_ref());
     waited.is_ok() && !fds[0].revents().is_empty()
 }

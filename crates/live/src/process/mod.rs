@@ -134,7 +134,12 @@ impl Hands for Processes {
         }
     }
 
-    fn take_turns(&mut self, queue: &str, turns: &Turns) {
+    fn take_turns(&mut self, queue: &str, turns: Option<&Turns>) {
+        let Some(turns) = turns else {
+            // Its thread ends.
+            self.rotators.remove(queue);
+            return;
+        };
         let all: BTreeSet<Attempt> = turns.rows.values().flatten().copied().collect();
         let orders = all.iter().filter_map(|attempt| Some((*attempt, self.workers.get(attempt)?.clone())));
         let fresh = self.fresh.intersection(&all).copied().collect();
@@ -217,6 +222,23 @@ fn outcome(home: &Home, found: Found) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_whose_jobs_take_turns_no_more_has_no_thread_for_them() {
+        let (reports, _) = tokio::sync::mpsc::unbounded_channel();
+        let [folder, exe, socket] = ["attempts", "exe", "socket"].map(PathBuf::from);
+        let clock = BootClock::start(jiff::Timestamp::now);
+        let mut processes = Processes::new(folder, exe, socket, clock, reports);
+        for queue in ["batch", "more", "batch"] {
+            processes.take_turns(queue, Some(&Turns::default()));
+        }
+        assert_eq!(processes.rotators.len(), 2);
+        processes.take_turns("batch", None);
+        processes.take_turns("never", None);
+        assert_eq!(processes.rotators.into_keys().collect::<Vec<_>>(), ["more"]);
+    }
+
     #[test]
     fn what_is_not_enforced_is_in_the_documentation_by_its_name() {
         let text = include_str!("../../../../docs/daemon.md");

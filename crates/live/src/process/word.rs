@@ -22,8 +22,8 @@ pub(super) enum Word {
 pub(super) struct Turn {
     /// It runs, or else it is stopped.
     pub(super) runs: bool,
-    /// Is dropped when it does.
-    pub(super) heard: Option<mpsc::Sender<()>>,
+    /// Is dropped when it does, or another word has made this one void.
+    pub(super) heard: Option<Arc<mpsc::Sender<()>>>,
 }
 
 /// How a thread is told what to do.

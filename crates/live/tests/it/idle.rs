@@ -14,7 +14,7 @@ pub(crate) struct Idle;
 impl Hands for Idle {
     fn act(&mut self, _: Attempt, _: Action) {}
 
-    fn take_turns(&mut self, _: &str, _: &Turns) {}
+    fn take_turns(&mut self, _: &str, _: Option<&Turns>) {}
 }
 
 /// One queue of `miser` with four processors.

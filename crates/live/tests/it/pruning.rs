@@ -29,7 +29,7 @@ impl Hands for Forgets {
         }
     }
 
-    fn take_turns(&mut self, _: &str, _: &Turns) {}
+    fn take_turns(&mut self, _: &str, _: Option<&Turns>) {}
 }
 
 fn at(ticks: i64) -> Now {

@@ -8,6 +8,7 @@ mod rotation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -59,17 +60,17 @@ pub(super) fn let_go(news: &News) {
 
 fn rotate(news: &Receiver<News>) {
     let mut rotation = Rotation::default();
-    let mut orders = BTreeMap::new();
+    let mut told = Told::default();
     loop {
         let switch = match wait(news, rotation.ends()) {
-            Ok(told) => {
-                orders = told.orders;
-                rotation.take(told.turns, &told.fresh)
+            Ok(news) => {
+                told.take(news.orders);
+                rotation.take(news.turns, &news.fresh)
             }
             Err(RecvTimeoutError::Timeout) => rotation.next(),
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        carry_out(&switch, &orders);
+        told.carry_out(&switch);
         rotation.begun(BootTime::now());
     }
 }
@@ -82,23 +83,74 @@ fn wait(news: &Receiver<News>, until: Option<BootTime>) -> Result<News, RecvTime
     }
 }
 
-/// Stops some, and lets the others go when they have stopped.
-fn carry_out(switch: &Switch, orders: &BTreeMap<Attempt, Orders>) {
-    let (heard, all) = mpsc::channel::<()>();
-    let tell = |attempt: &Attempt, turn: Turn| {
-        if let Some(orders) = orders.get(attempt) {
+/// Those whose turns these are, and how each is told.
+#[derive(Debug, Default)]
+struct Told {
+    orders: BTreeMap<Attempt, Orders>,
+    /// What each holds as long as it has not seen to its last stop.
+    stops: BTreeMap<Attempt, Weak<Sender<()>>>,
+}
+
+impl Told {
+    fn take(&mut self, orders: BTreeMap<Attempt, Orders>) {
+        self.stops.retain(|attempt, _| orders.contains_key(attempt));
+        self.orders = orders;
+    }
+
+    /// Stops some, and lets the others go when they have stopped. Nobody waits for one that has not seen to its last stop yet: it is launched
+    /// again and again, perhaps, or its processes do not stop.
+    fn carry_out(&mut self, switch: &Switch) {
+        let (heard, all) = mpsc::channel::<()>();
+        for attempt in &switch.stop {
+            let heard = self.has_stopped(*attempt).then(|| Arc::new(heard.clone()));
+            if let Some(heard) = &heard {
+                self.stops.insert(*attempt, Arc::downgrade(heard));
+            }
+            self.tell(attempt, Turn { runs: false, heard });
+        }
+        drop(heard);
+        // Nobody says anything: whoever has done it lets go of its end.
+        if all.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("of {:?} not all processes stop; the next jobs go on beside them", switch.stop);
+        }
+        for attempt in &switch.go {
+            self.tell(attempt, Turn { runs: true, heard: None });
+        }
+    }
+
+    /// Whether it has seen to its last stop.
+    fn has_stopped(&self, attempt: Attempt) -> bool {
+        self.stops.get(&attempt).is_none_or(|held| held.strong_count() == 0)
+    }
+
+    fn tell(&self, attempt: &Attempt, turn: Turn) {
+        if let Some(orders) = self.orders.get(attempt) {
             orders.give(Word::Turn(turn));
         }
-    };
-    for attempt in &switch.stop {
-        tell(attempt, Turn { runs: false, heard: Some(heard.clone()) });
     }
-    drop(heard);
-    // Nobody says anything: whoever has done it lets go of its end.
-    if all.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-        tracing::warn!("of {:?} not all processes stop; the next jobs go on beside them", switch.stop);
-    }
-    for attempt in &switch.go {
-        tell(attempt, Turn { runs: true, heard: None });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::super::word::Waker;
+    use super::*;
+
+    #[test]
+    fn who_has_not_seen_to_its_last_stop_is_not_waited_for_again() {
+        let attempt = Attempt { job: 1, nth: 1 };
+        let (sender, words) = channel();
+        let mut told = Told::default();
+        told.take([(attempt, Orders::new(sender, Waker::new().unwrap()))].into());
+        let mut waits = || {
+            let began = BootTime::now();
+            told.carry_out(&Switch { stop: vec![attempt], go: vec![] });
+            BootTime::now().since(began) >= PATIENCE
+        };
+        assert!(waits());
+        assert!(!waits() && !waits());
+        assert_eq!(words.try_iter().count(), 3, "but it is told each time");
+        assert!(waits());
     }
 }

@@ -42,8 +42,11 @@ impl Hands for Notes {
         self.0.borrow_mut().push((attempt, action));
     }
 
-    fn take_turns(&mut self, queue: &str, turns: &Turns) {
-        self.1.borrow_mut().insert(queue.to_owned(), turns.clone());
+    fn take_turns(&mut self, queue: &str, turns: Option<&Turns>) {
+        match turns {
+            Some(turns) => drop(self.1.borrow_mut().insert(queue.to_owned(), turns.clone())),
+            None => drop(self.1.borrow_mut().remove(queue)),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Jobs that take turns on their queue's processors: who is told what, before and after a restart.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use miserly_core::Span;
 use miserly_live::engine::{Action, Attempt, Input, Meanwhile, Turns};
@@ -164,7 +164,7 @@ fn other_settings_count_at_once_and_another_policy_is_refused_while_jobs_run() {
     life.end(5, one);
     life.end(6, two);
     life.set_up(7).unwrap();
-    assert_eq!(turns(&life).rows, BTreeMap::new(), "nobody takes turns any more");
+    assert_eq!(life.turns("batch"), None, "nobody takes turns any more");
     let next = life.submit(8, job(2, 100));
     assert!(life.job(9, next).slots.is_none());
     life.setup.queues[0].policy = "gang".parse().unwrap();
