@@ -8,7 +8,7 @@ use crate::{JobId, PeSet, SlotId, Span};
 /// How a policy slices the time of the processors of its only host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slicing {
-    /// In how many rows at most jobs may have their places.
+    /// In how many rows at most jobs may have their places. Where they have them in more, none is opened until they are fewer.
     pub most_rows: u32,
     /// For how long a row works in its turn; a tick at least.
     pub quantum: Span,
@@ -150,10 +150,15 @@ impl Matrix {
         self.rows.get(index(slot)).filter(|row| row.is_used())
     }
 
+    /// How many rows there may be: the limit, or what is used, if that is more since the limit was set.
+    pub fn most(&self) -> usize {
+        self.used.max(index(SlotId(self.slicing.most_rows)))
+    }
+
     /// The lowest row that is not used; `None` if there may be no more of them. O(rows).
     pub fn unused(&self) -> Option<SlotId> {
         let free = self.rows.iter().position(|row| !row.is_used()).unwrap_or(self.rows.len());
-        u32::try_from(free).ok().filter(|free| *free < self.slicing.most_rows).map(SlotId)
+        u32::try_from(free).ok().filter(|_| self.used < self.most()).map(SlotId)
     }
 
     /// The processors that nobody uses, as a mean over the rows that are used, rounded down; all of them, if none is. O(rows), and O(guests).
@@ -168,12 +173,13 @@ impl Matrix {
         self.slicing.pace(turns as u64, self.used as u64)
     }
 
-    /// Whether a job could have its own place there.
-    pub(super) fn check(&self, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
-        if slot.0 >= self.slicing.most_rows {
-            return Err(Rule::NoSuchRow);
-        }
-        let open = self.rows.get(index(slot)).map_or(&self.all, |row| &row.open);
+    /// Whether a job could have its own place there, if there may be `most` rows: that matters only to a row that is not used yet.
+    pub(super) fn check(&self, slot: SlotId, pes: &PeSet, most: usize) -> Result<(), Rule> {
+        let open = match self.row(slot) {
+            Some(row) => &row.open,
+            None if self.used < most && index(slot) < most => &self.all,
+            None => return Err(Rule::NoSuchRow),
+        };
         if open.contains_all(pes) { Ok(()) } else { Err(Rule::WrongPes) }
     }
 

@@ -76,10 +76,23 @@ impl Ledger {
 
     /// Whether the placement is in a row that exists.
     pub(super) fn check_row(&self, placement: &Placement) -> Result<(), Rule> {
+        self.check_row_of(placement, self.most_rows())
+    }
+
+    /// How many rows there may be by now, if there are any.
+    fn most_rows(&self) -> usize {
+        self.matrix.as_ref().map_or(1, Matrix::most)
+    }
+
+    /// Whether the placement is in a row that exists, if there may be so many.
+    fn check_row_of(&self, placement: &Placement, most: usize) -> Result<(), Rule> {
         match (&self.matrix, placement.pes()) {
             (Some(matrix), Some(pes)) => {
                 let amount = placement.total().cpus_count();
-                if pes.count() == amount { matrix.check(placement.slot, pes) } else { Err(Rule::WrongPes) }
+                if pes.count() != amount {
+                    return Err(Rule::WrongPes);
+                }
+                matrix.check(placement.slot, pes, most)
             }
             (Some(_), None) => Err(Rule::WrongPes),
             (None, _) if placement.slot == SlotId(0) => Ok(()),
@@ -149,9 +162,11 @@ impl Ledger {
         for (job, to) in moves {
             old.push((*job, self.may_move(*job, to).map_err(|rule| (*job, rule))?));
         }
+        // As many as before, not as are left while nobody of them is anywhere.
+        let most = self.most_rows();
         self.leave_places(&old);
         for (done, (job, to)) in moves.iter().enumerate() {
-            if let Err(rule) = self.check_row(to) {
+            if let Err(rule) = self.check_row_of(to, most) {
                 self.leave_places(&moves[..done]);
                 // They were there a moment ago.
                 for (_, from) in &old {

@@ -124,14 +124,24 @@ impl Gang {
         if let Some(place) = self.packing.place(matrix, size) {
             return Ok(Some((place, None)));
         }
-        if let Some(mut places) = self.map_anew(desk.ledger(), Some(size)) {
-            let place = places.pop();
-            self.migrate(desk, places)?;
-            return Ok(place.map(|place| (place, None)));
+        if let Some((place, others)) = self.map_with(desk.ledger(), size) {
+            self.migrate(desk, others)?;
+            return Ok(Some((place, None)));
         }
         let Some(slot) = matrix.unused().filter(|_| !self.packing.moves_jobs()) else { return Ok(None) };
         let pes = self.packing.open(matrix, size);
         Ok(pes.map(|pes| (Place { slot, pes }, self.packing.mark(matrix))))
+    }
+
+    /// Where one more job of that size goes, and where the others; `None` if the packing does not move jobs, or there are not rows enough.
+    fn map_with(&self, ledger: &Ledger, size: u64) -> Option<(Place, Vec<Place>)> {
+        let mut places = self.map_anew(ledger, Some(size))?;
+        let place = places.pop()?;
+        let opens = places.iter().all(|other| other.slot != place.slot);
+        // Where others are in more rows than there should be, one who is beside them does no harm.
+        let below = |place: &Place| place.slot.0 < self.rules.slicing.most_rows;
+        let fits = !opens || places.iter().chain([&place]).all(below);
+        fits.then_some((place, places))
     }
 
     /// Where all jobs go, and after them one more of that size; `None` if the packing does not move jobs, or there are not rows enough.
@@ -139,7 +149,7 @@ impl Gang {
         let sizes = self.residents.iter().map(|resident| resident.pes.count()).chain(another);
         let matrix = ledger.matrix()?;
         let places = self.packing.remap(matrix.all().count(), &sizes.collect::<Vec<_>>())?;
-        let fits = places.iter().all(|place| place.slot.0 < matrix.slicing().most_rows);
+        let fits = places.iter().all(|place| (place.slot.0 as usize) < matrix.most());
         fits.then_some(places)
     }
 

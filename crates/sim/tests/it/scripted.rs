@@ -2,8 +2,7 @@
 
 use miserly_core::{
     Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, Expected, Fault, Filler, Instants,
-    JobId, Ledger, Machine, Policy, Resources, Round, Span, State, Submission, System, Time, span_of_work,
-    work,
+    JobId, Ledger, Machine, Policy, Resources, Round, Span, State, Submission, System, Time, work,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaivePool};
 
@@ -112,16 +111,13 @@ impl<'a> Play<'a> {
     /// When the job ends as it runs now, in its window or ahead of it, if it runs.
     fn end(&self, job: JobId) -> Option<Time> {
         let entry = self.ledger().get(job)?;
-        let (quantum, procs) = match entry.state {
-            State::Running { quantum, .. } => (quantum, entry.working()),
-            State::Waiting if entry.filling.procs > 0 => (None, entry.filling.procs),
+        let quantum = match entry.state {
+            State::Running { quantum, .. } => quantum,
+            State::Waiting if entry.filling.procs > 0 => None,
             _ => return None,
         };
         let all = work(self.script.jobs[job.index()].runtime.0, entry.request.procs());
-        let did = entry.done(self.now) + entry.filled(self.now);
-        // One that is read back works from an instant to come.
-        let from = if quantum.is_some() { self.now } else { self.now.max(entry.progress.at) };
-        let end = from + span_of_work(all.saturating_sub(did), procs);
+        let end = self.now + entry.time_to(self.now, all);
         // A quantum that it does not end in is the policy's to end.
         (quantum.is_none_or(|until| end <= until)).then_some(end)
     }
