@@ -64,6 +64,8 @@ pub struct Row {
     open: PeSet,
     open_count: u64,
     jobs: usize,
+    /// How many processors jobs have here besides that the host has lost.
+    lost: u64,
     mark: u32,
     guests: Vec<(JobId, PeSet)>,
 }
@@ -77,7 +79,7 @@ enum Stale {
 
 impl Row {
     fn unused(all: &PeSet) -> Row {
-        Row { open: all.clone(), open_count: all.count(), jobs: 0, mark: 0, guests: vec![] }
+        Row { open: all.clone(), open_count: all.count(), jobs: 0, lost: 0, mark: 0, guests: vec![] }
     }
 
     /// The processors on which no job has its own place in this row. Tentative jobs may be there.
@@ -88,6 +90,11 @@ impl Row {
     /// How many these are; O(1).
     pub fn open_count(&self) -> u64 {
         self.open_count
+    }
+
+    /// How many processors jobs have here as their own that the host has lost.
+    pub fn lost_count(&self) -> u64 {
+        self.lost
     }
 
     /// The processors that nobody uses in this row, not even tentatively. O(r) in the ranges for each tentative job.
@@ -190,8 +197,9 @@ impl Matrix {
         }
         let row = &mut self.rows[index(slot)];
         row.open.remove_all(pes);
+        let before = std::mem::replace(&mut row.open_count, row.open.count());
         // A job may have processors besides that the machine has lost, which were not open.
-        row.open_count = row.open.count();
+        row.lost += pes.count() - (before - row.open_count);
         row.jobs += 1;
         if row.jobs == 1 {
             self.used += 1;
@@ -205,7 +213,8 @@ impl Matrix {
         let Some(row) = self.rows.get_mut(index(slot)) else { return vec![] };
         // What the machine does not have any more is not free when it is given back.
         row.open.insert_all(&pes.common(&self.all));
-        row.open_count = row.open.count();
+        let before = std::mem::replace(&mut row.open_count, row.open.count());
+        row.lost -= pes.count() - (row.open_count - before);
         row.jobs -= 1;
         if row.jobs > 0 {
             return vec![];

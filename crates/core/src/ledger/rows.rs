@@ -270,6 +270,7 @@ impl Ledger {
             assert_eq!((slot, row.open()), (other, from_jobs.open()), "what is open follows from the places");
             assert_eq!(row.idle(), from_jobs.idle(), "and what is idle from the tentative ones");
             assert_eq!(row.open_count(), row.open().count(), "open processors are counted");
+            assert_eq!(row.lost_count(), from_jobs.lost_count(), "and so are those that are lost");
         }
         let own: u64 = self.jobs.iter().flatten().filter_map(running_place).map(|(_, pes)| pes.count()).sum();
         let taken = |(_, row): (SlotId, &super::Row)| matrix.all().count() - row.open_count();

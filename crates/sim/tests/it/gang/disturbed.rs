@@ -4,19 +4,86 @@ use miserly_core::{Instants, Kind, Machine, Time};
 use miserly_oracle::{NaiveChange, NaiveJob, NaivePool};
 use miserly_policies::Chosen;
 use miserly_workload::Job;
+use proptest::prelude::*;
 
-use crate::scripted::Play;
-use crate::support::{SEED, jobs};
+use super::settings::{scheduler, workload};
+use crate::scripted::{Fate, Play};
+use crate::support::{BOTH, SEED, jobs};
+
+/// What is left of a machine, in tenths, after each of so many seconds; then all of it.
+fn losses() -> impl Strategy<Value = Vec<(i64, u64, u64)>> {
+    prop::collection::vec((0i64..100, 0u64..=10, 0u64..=10), 0..8)
+}
 
 fn second(second: i64) -> Time {
     Time::from_secs(second).unwrap()
 }
 
-fn script(jobs: &[Job]) -> NaivePool {
+fn script(machine: &Machine, jobs: &[Job], losses: &[(i64, u64, u64)]) -> NaivePool {
+    let whole = machine.capacity();
+    let part = |kind, tenths: u64| (whole.get(kind) * tenths).div_ceil(10);
+    let loss = |(at, cpus, memory): &(i64, u64, u64)| {
+        let left =
+            whole.with(Kind::Cpus, part(Kind::Cpus, *cpus)).with(Kind::Memory, part(Kind::Memory, *memory));
+        (second(*at), NaiveChange::Capacity(left))
+    };
+    let mut changes: Vec<_> = losses.iter().map(loss).collect();
+    changes.push((second(100), NaiveChange::Capacity(whole)));
+    changes.sort_by_key(|(at, _)| *at);
     let mut jobs = jobs.to_vec();
     jobs.sort_by_key(|job| job.request.submit);
     let jobs = jobs.into_iter().map(|job| NaiveJob { request: job.request, runtime: job.runtime });
-    NaivePool { steps: vec![], period: 1, horizon: None, jobs: jobs.collect(), changes: vec![] }
+    NaivePool { steps: vec![], period: 1, horizon: None, jobs: jobs.collect(), changes }
+}
+
+/// The scheduler with another limit of slots.
+fn limited(policy: &str, slots: usize) -> Chosen {
+    let (before, after) = policy.split_once("slots=").unwrap();
+    let (_, after) = after.split_once(',').unwrap();
+    format!("{before}slots={slots},{after}").parse().unwrap()
+}
+
+/// What comes of the jobs with these limits of slots, one after the other round by round, and a new policy besides where `replace` says so.
+fn played(
+    machine: &Machine,
+    script: &NaivePool,
+    policy: &str,
+    instants: Instants,
+    (slots, replace): (&[usize], &[bool]),
+) -> Vec<Fate> {
+    let built = |slots| limited(policy, slots).build(machine, SEED).unwrap();
+    let (mut limits, mut replace) = (slots.iter().cycle(), replace.iter().cycle());
+    let (mut limit, mut left) = (slots[0], 0);
+    let fates = Play::on(machine.clone(), script, built(limit), instants).run(|_, system| {
+        let ledger = system.queues()[0].ledger();
+        left = ledger.waiting_count() + ledger.running_count();
+        let before = std::mem::replace(&mut limit, *limits.next().unwrap());
+        if *replace.next().unwrap() || before != limit {
+            system.queues_mut()[0].replace(built(limit));
+        }
+    });
+    assert_eq!(left, 0, "{policy}: all comes back, and everybody ends");
+    fates
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 768, ..ProptestConfig::default() })]
+
+    #[test]
+    fn everybody_ends_and_a_rebuilt_policy_goes_on_the_same(
+        (machine, jobs) in workload(true),
+        (policy, _) in scheduler(),
+        losses in losses(),
+        slots in prop::collection::vec(1..6usize, 1..20),
+        replace in prop::collection::vec(any::<bool>(), 1..20),
+    ) {
+        let script = script(&machine, &jobs, &losses);
+        for instants in BOTH {
+            let kept = played(&machine, &script, &policy, instants, (&slots, &[false]));
+            let rebuilt = played(&machine, &script, &policy, instants, (&slots, &replace));
+            prop_assert_eq!(kept, rebuilt, "{}, {}", policy, instants);
+        }
+    }
 }
 
 /// The rows at the end of a script, drawn as the numbers of the jobs and their processors.
@@ -27,7 +94,7 @@ fn rows(
     policies: [&str; 2],
 ) -> Vec<String> {
     let machine = Machine::plain(procs);
-    let mut script = script(&jobs(quads));
+    let mut script = script(&machine, &jobs(quads), &[]);
     let capacity = |(at, cpus): &(i64, u64)| {
         (second(*at), NaiveChange::Capacity(machine.capacity().with(Kind::Cpus, *cpus)))
     };
