@@ -56,6 +56,8 @@ pub struct Matrix {
     rows: Vec<Row>,
     used: usize,
     stale: Stale,
+    /// The rows of the jobs that ended since the last pass.
+    vacated: Vec<SlotId>,
 }
 
 /// A row of a matrix.
@@ -123,7 +125,7 @@ impl Row {
 impl Matrix {
     /// No row is used.
     pub(super) fn new(slicing: Slicing, all: PeSet) -> Matrix {
-        Matrix { slicing, all, rows: vec![], used: 0, stale: Stale::These(vec![]) }
+        Matrix { slicing, all, rows: vec![], used: 0, stale: Stale::These(vec![]), vacated: vec![] }
     }
 
     /// Slices time so from now on.
@@ -166,6 +168,15 @@ impl Matrix {
     pub fn unused(&self) -> Option<SlotId> {
         let free = self.rows.iter().position(|row| !row.is_used()).unwrap_or(self.rows.len());
         u32::try_from(free).ok().filter(|_| self.used < self.most()).map(SlotId)
+    }
+
+    /// The own rows of the jobs that ended since the last pass, in the order in which they ended: these may be used no longer, or by others.
+    pub fn vacated(&self) -> &[SlotId] {
+        &self.vacated
+    }
+
+    pub(super) fn vacated_mut(&mut self) -> &mut Vec<SlotId> {
+        &mut self.vacated
     }
 
     /// The processors that nobody uses, as a mean over the rows that are used, rounded down; all of them, if none is. O(rows), and O(guests).

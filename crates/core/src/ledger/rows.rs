@@ -58,6 +58,7 @@ impl Ledger {
         for (slot, pes) in self.jobs.iter().flatten().filter_map(place) {
             new.take(slot, pes);
         }
+        new.vacated_mut().extend_from_slice(old.vacated());
         for (slot, row) in old.rows() {
             // A row in which nobody is left is not remembered.
             let _ = new.set_mark(slot, row.mark());
@@ -111,6 +112,11 @@ impl Ledger {
         let Some((matrix, pes)) = self.matrix.as_mut().zip(placement.pes()) else { return };
         let evicted = matrix.give(placement.slot, pes);
         self.evict(evicted, placement.slot);
+    }
+
+    /// Notes that a job has ended that had its own place there.
+    pub(super) fn vacate_row(&mut self, slot: SlotId) {
+        self.matrix.iter_mut().for_each(|matrix| matrix.vacated_mut().push(slot));
     }
 
     fn evict(&mut self, jobs: Vec<JobId>, slot: SlotId) {
@@ -224,6 +230,7 @@ impl Ledger {
     /// if a row was opened or closed.
     pub(crate) fn settle(&mut self, now: Time, effects: &mut Vec<Effect>) {
         let Some(matrix) = &mut self.matrix else { return };
+        matrix.vacated_mut().clear();
         let jobs = match matrix.take_stale() {
             None => (0..).map(JobId).take(self.jobs.len()).collect(),
             Some(jobs) => jobs,

@@ -58,8 +58,6 @@ pub struct Gang {
     queue: QueueIndex,
     residents: Residents,
     alternative: Alternative,
-    /// The rows of the jobs that ended since the last pass.
-    vacated: Vec<SlotId>,
     /// Whether any job came or went since the last pass.
     moved: bool,
 }
@@ -68,7 +66,7 @@ impl Gang {
     /// Gang time-slicing with this packing.
     pub fn new(rules: Rules, packing: Box<dyn Packing>) -> Gang {
         let (queue, residents, alternative) = (QueueIndex::new(), Residents::new(), Alternative::default());
-        Gang { rules, packing, queue, residents, alternative, vacated: vec![], moved: false }
+        Gang { rules, packing, queue, residents, alternative, moved: false }
     }
 
     /// Forgets the jobs whose ends are certain already, before they are told.
@@ -171,7 +169,7 @@ impl Gang {
 
     /// Makes the rows fewer, now that jobs have ended.
     fn close_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let vacated = std::mem::take(&mut self.vacated);
+        let vacated = desk.ledger().matrix().map(Matrix::vacated).unwrap_or_default().to_vec();
         if self.packing.moves_jobs() {
             return self.map_together(desk, &vacated);
         }
@@ -232,7 +230,6 @@ impl Policy for Gang {
         self.packing.reset(procs, procs.max(highest));
         self.residents.iter().for_each(|resident| self.packing.came(&resident.pes));
         self.alternative.forget();
-        self.vacated.clear();
         self.moved = false;
     }
 
@@ -243,7 +240,6 @@ impl Policy for Gang {
             }
             Event::Ended(ended) => {
                 let entry = ledger.entry(ended.job);
-                self.vacated.extend(entry.placement().map(|placement| placement.slot));
                 if let Some(resident) = self.residents.remove(entry.admitted) {
                     self.packing.left(&resident.pes);
                     self.alternative.left(resident.admitted);

@@ -31,6 +31,8 @@ pub(crate) struct Play<'a> {
     now: Time,
     /// Nothing is played from then on.
     last: Time,
+    /// Whether every round says that somebody was away, too.
+    away: bool,
 }
 
 /// Longer than any script: whoever waits then waits for ever.
@@ -52,7 +54,21 @@ impl<'a> Play<'a> {
         let system = System::new(vec![driver]);
         let fates = vec![Fate::default(); script.jobs.len()];
         let ranks = vec![0; script.jobs.len()];
-        Play { script, system, fates, ranks, started: 0, now: Time::from_ticks(-1), last: Time::MAX }
+        Play {
+            script,
+            system,
+            fates,
+            ranks,
+            started: 0,
+            now: Time::from_ticks(-1),
+            last: Time::MAX,
+            away: false,
+        }
+    }
+
+    /// The same, where in each round in which something happens the policy is told besides that somebody was away.
+    pub(crate) fn away(self) -> Play<'a> {
+        Play { away: true, ..self }
     }
 
     /// The same, with jobs that run ahead of their starts.
@@ -157,6 +173,9 @@ impl<'a> Play<'a> {
             request: naive.request.clone(),
         };
         round.submitted = coming.map(submission).collect();
+        if self.away && !round.is_empty() {
+            round.fault.get_or_insert(Fault::Away);
+        }
         round
     }
 

@@ -86,6 +86,30 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 768, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rows_are_united_whatever_happens_at_that_instant(
+        (machine, jobs) in workload(true),
+        (policy, _) in scheduler(),
+    ) {
+        let script = NaivePool { changes: vec![], ..script(&machine, &jobs, &[]) };
+        let play = || {
+            let policy = policy.parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
+            Play::on(machine.clone(), &script, policy, Instants::Batch)
+        };
+        let mut united = [0, 0];
+        let mut count = |nth: usize| {
+            let count = &mut united[nth];
+            let play = if nth == 0 { play() } else { play().away() };
+            play.run(|_, system| *count = system.queues()[0].ledger().unifications().unwrap())
+        };
+        prop_assert_eq!(count(0), count(1), "{}", policy);
+        prop_assert_eq!(united[0], united[1], "{}", policy);
+    }
+}
+
 /// The rows at the end of a script, drawn as the numbers of the jobs and their processors.
 fn rows(
     procs: u64,
