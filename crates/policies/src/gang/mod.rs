@@ -76,7 +76,9 @@ impl Gang {
             let stays = residents::runs(ledger, resident.job);
             if !stays {
                 packing.left(&resident.pes);
-                alternative.left(resident.admitted);
+                if rules.alternative {
+                    alternative.left(resident.admitted);
+                }
             }
             stays
         });
@@ -111,7 +113,9 @@ impl Gang {
         self.queue.remove(&waiting.key);
         self.packing.came(&place.pes);
         let resident = Resident::of(desk.ledger(), waiting.job, place);
-        self.alternative.came(resident.admitted);
+        if self.rules.alternative {
+            self.alternative.came(resident.admitted);
+        }
         self.residents.insert(resident);
         Ok(true)
     }
@@ -242,7 +246,9 @@ impl Policy for Gang {
                 let entry = ledger.entry(ended.job);
                 if let Some(resident) = self.residents.remove(entry.admitted) {
                     self.packing.left(&resident.pes);
-                    self.alternative.left(resident.admitted);
+                    if self.rules.alternative {
+                        self.alternative.left(resident.admitted);
+                    }
                 }
             }
             Event::Changed(_) => self.rebuild(now, ledger),
