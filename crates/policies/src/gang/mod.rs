@@ -71,8 +71,8 @@ impl Gang {
 
     /// Forgets the jobs whose ends are certain already, before they are told.
     fn drop_released(&mut self, ledger: &Ledger) {
-        let (packing, alternative) = (&mut self.packing, &mut self.alternative);
-        self.residents.retain(|resident| {
+        let Gang { packing, alternative, rules, residents, .. } = self;
+        residents.retain(|resident| {
             let stays = residents::runs(ledger, resident.job);
             if !stays {
                 packing.left(&resident.pes);
@@ -104,7 +104,10 @@ impl Gang {
         if !has_rest(desk.ledger(), waiting.job) {
             return Ok(false);
         }
-        let Some((place, mark)) = self.find(desk, u64::from(waiting.procs))? else { return Ok(false) };
+        let admitted = desk.ledger().entry(waiting.job).admitted;
+        let Some((place, mark)) = self.find(desk, admitted, u64::from(waiting.procs))? else {
+            return Ok(false);
+        };
         let reason = if passed { Reason::Backfilled } else { in_turn(desk, waiting.job) };
         start_on(desk, waiting.job, placement(desk.ledger(), waiting.job, &place), reason)?;
         if let Some(mark) = mark {
@@ -120,13 +123,19 @@ impl Gang {
         Ok(true)
     }
 
-    /// A place for a job of this size, and what is to be noted of its row. The others make room for it, if the packing moves jobs.
-    fn find(&mut self, desk: &mut Desk<'_>, size: u64) -> Result<Option<(Place, Option<u32>)>, Violation> {
+    /// A place for a job that was admitted so and has this size, and what is to be noted of its row. The others make room for it, if the
+    /// packing moves jobs.
+    fn find(
+        &mut self,
+        desk: &mut Desk<'_>,
+        admitted: u64,
+        size: u64,
+    ) -> Result<Option<(Place, Option<u32>)>, Violation> {
         let Some(matrix) = desk.ledger().matrix() else { return Ok(None) };
         if let Some(place) = self.packing.place(matrix, size) {
             return Ok(Some((place, None)));
         }
-        if let Some((place, others)) = self.map_with(desk.ledger(), size) {
+        if let Some((place, others)) = self.map_with(desk.ledger(), admitted, size) {
             self.migrate(desk, others)?;
             return Ok(Some((place, None)));
         }
@@ -135,10 +144,14 @@ impl Gang {
         Ok(pes.map(|pes| (Place { slot, pes }, self.packing.mark(matrix))))
     }
 
-    /// Where one more job of that size goes, and where the others; `None` if the packing does not move jobs, or there are not rows enough.
-    fn map_with(&self, ledger: &Ledger, size: u64) -> Option<(Place, Vec<Place>)> {
-        let mut places = self.map_anew(ledger, Some(size))?;
-        let place = places.pop()?;
+    /// Where one more job goes, and where the others; `None` if the packing does not move jobs, or there are not rows enough.
+    fn map_with(&self, ledger: &Ledger, admitted: u64, size: u64) -> Option<(Place, Vec<Place>)> {
+        // Who waited goes before those that came later: else the next mapping would move him.
+        let nth = self.residents.before(admitted);
+        let mut sizes = self.sizes();
+        sizes.insert(nth, size);
+        let mut places = self.map_anew(ledger, &sizes)?;
+        let place = places.remove(nth);
         let opens = places.iter().all(|other| other.slot != place.slot);
         // Where others are in more rows than there should be, one who is beside them does no harm.
         let below = |place: &Place| place.slot.0 < self.rules.slicing.most_rows;
@@ -146,11 +159,15 @@ impl Gang {
         fits.then_some((place, places))
     }
 
-    /// Where all jobs go, and after them one more of that size; `None` if the packing does not move jobs, or there are not rows enough.
-    fn map_anew(&self, ledger: &Ledger, another: Option<u64>) -> Option<Vec<Place>> {
-        let sizes = self.residents.iter().map(|resident| resident.pes.count()).chain(another);
+    /// How many processors each job has, in the order of arrival.
+    fn sizes(&self) -> Vec<u64> {
+        self.residents.iter().map(|resident| resident.size).collect()
+    }
+
+    /// Where jobs of these sizes go; `None` if the packing does not move jobs, or there are not rows enough.
+    fn map_anew(&self, ledger: &Ledger, sizes: &[u64]) -> Option<Vec<Place>> {
         let matrix = ledger.matrix()?;
-        let places = self.packing.remap(matrix.all().count(), &sizes.collect::<Vec<_>>())?;
+        let places = self.packing.remap(matrix.all().count(), sizes)?;
         let fits = places.iter().all(|place| (place.slot.0 as usize) < matrix.most());
         fits.then_some(places)
     }
@@ -187,7 +204,7 @@ impl Gang {
 
     /// Has the packing map all jobs anew. It unites rows if there are fewer then, and not because a row was left empty (§4.2, note 4).
     fn map_together(&mut self, desk: &mut Desk<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
-        let Some(places) = self.map_anew(desk.ledger(), None) else { return Ok(()) };
+        let Some(places) = self.map_anew(desk.ledger(), &self.sizes()) else { return Ok(()) };
         let used = |desk: &Desk<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
         let matrix = desk.ledger().matrix();
         let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.row(*slot).is_some()));

@@ -158,8 +158,12 @@ fn what_moving_costs() {
     assert_eq!(ends(&plain, &two, "gang(packing=migration, migrate=5)"), [105_000_000, 110_000_000]);
     // The third comes to the right end while the first one is still on its way there, and moves it back.
     let three = jobs(&[(0, 100, 1, 100), (10, 100, 2, 100), (12, 4, 1, 4)]);
-    let ends = ends(&plain, &three, "gang(packing=migration, migrate=5)");
-    assert_eq!(ends, [105_000_000, 110_000_000, 16_000_000]);
+    let moved = ends(&plain, &three, "gang(packing=migration, migrate=5)");
+    assert_eq!(moved, [105_000_000, 110_000_000, 16_000_000]);
+    // The two that wait start at once, the shorter one first; but the other one came before it, gets the place to the left, and keeps it.
+    let waits = jobs(&[(0, 10, 4, 10), (1, 100, 2, 100), (2, 50, 2, 50)]);
+    let moved = ends(&plain, &waits, "gang(packing=migration, migrate=5, slots=1, order=shortest)");
+    assert_eq!(moved, [10_000_000, 110_000_000, 65_000_000]);
 }
 
 #[test]
