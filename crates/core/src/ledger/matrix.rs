@@ -12,7 +12,7 @@ pub struct Slicing {
     pub most_rows: u32,
     /// For how long a row works in its turn; a tick at least.
     pub quantum: Span,
-    /// What passes before it works, at each turn, if there are other rows.
+    /// What passes before it works, at each turn, if there are other rows. A job that runs in all of them goes on.
     pub switch: Span,
 }
 
@@ -23,7 +23,7 @@ impl Slicing {
     /// The pace of a job that runs in so many of the rows.
     fn pace(self, turns: u64, rows: u64) -> Pace {
         let ticks = |span: Span| span.ticks().max(0).unsigned_abs();
-        if rows <= 1 {
+        if turns >= rows {
             return Pace::WHOLE;
         }
         if self.switch <= Span::ZERO {

@@ -147,6 +147,12 @@ fn what_switching_costs() {
     assert_eq!(ends(&plain, &two, "gang(quantum=9s)"), [200_000_000, 200_000_000]);
     // Nine tenths of half of the time, to the tick.
     assert_eq!(ends(&plain, &two, "gang(quantum=9s, switch=1)"), [222_222_223, 222_222_223]);
+    // Two at once, and one that runs beside either: nobody stops it.
+    let three = jobs(&[(0, 100, 3, 100), (0, 100, 1, 100), (0, 100, 3, 100)]);
+    assert_eq!(
+        ends(&plain, &three, "gang(packing=first-fit, quantum=9s, switch=1)"),
+        [222_222_223, 100_000_000, 222_222_223]
+    );
     // Alone, nothing is switched.
     assert_eq!(ends(&plain, &two[..1], "gang(quantum=9s, switch=1)"), [100_000_000]);
 }
