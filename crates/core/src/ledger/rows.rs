@@ -54,11 +54,10 @@ impl Ledger {
     pub(super) fn count_rows(&mut self) -> bool {
         let Some(old) = self.matrix.take() else { return true };
         let cpus = self.machine.hosts().first().map_or(0, |host| host.capacity.cpus_count());
-        let mut new = Matrix::new(old.slicing(), PeSet::first(u32::try_from(cpus).unwrap_or(u32::MAX)));
+        let mut new = old.anew(PeSet::first(u32::try_from(cpus).unwrap_or(u32::MAX)));
         for (slot, pes) in self.jobs.iter().flatten().filter_map(place) {
             new.take(slot, pes);
         }
-        new.vacated_mut().extend_from_slice(old.vacated());
         for (slot, row) in old.rows() {
             // A row in which nobody is left is not remembered.
             let _ = new.set_mark(slot, row.mark());
@@ -142,17 +141,19 @@ impl Ledger {
             return Err(Rule::NoSuchRow);
         }
         let (pes, old) = (pes.clone(), entry.also_in.clone());
-        self.leave_others(job);
         let matrix = self.matrix.as_mut().ok_or(Rule::NoSuchRow)?;
-        if let Err(rule) = rows.iter().try_for_each(|row| matrix.invite(job, *row, &pes)) {
-            for row in rows {
-                matrix.dismiss(job, *row);
+        // The other rows are as they were.
+        let entered: Vec<SlotId> = rows.iter().copied().filter(|row| !old.contains(row)).collect();
+        for (done, row) in entered.iter().enumerate() {
+            if let Err(rule) = matrix.invite(job, *row, &pes) {
+                entered[..done].iter().for_each(|row| matrix.dismiss(job, *row));
+                return Err(rule);
             }
-            // They were idle a moment ago.
-            old.iter().try_for_each(|row| matrix.invite(job, *row, &pes))?;
-            self.entry_mut(job).also_in = old;
-            return Err(rule);
         }
+        for row in old.iter().filter(|row| rows.binary_search(row).is_err()) {
+            matrix.dismiss(job, *row);
+        }
+        matrix.touch(job);
         self.entry_mut(job).also_in = rows.to_vec();
         Ok(())
     }
@@ -227,10 +228,13 @@ impl Ledger {
     }
 
     /// Brings the jobs' paces to what they are by now, after a pass has moved what it wanted: O(1) if nothing changed, O(jobs in the system)
-    /// if a row was opened or closed.
+    /// if a row was opened or closed; else O(rows), and O(r) in the ranges of what is idle there.
     pub(crate) fn settle(&mut self, now: Time, effects: &mut Vec<Effect>) {
         let Some(matrix) = &mut self.matrix else { return };
         matrix.vacated_mut().clear();
+        if matrix.settle() {
+            return;
+        }
         let jobs = match matrix.take_stale() {
             None => (0..).map(JobId).take(self.jobs.len()).collect(),
             Some(jobs) => jobs,
