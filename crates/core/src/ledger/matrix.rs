@@ -155,7 +155,9 @@ impl Row {
         }
         let in_the_way = self.guests.iter().filter(|(_, its)| its.meets(pes)).map(|(job, _)| *job);
         let evicted: Vec<JobId> = in_the_way.collect();
-        evicted.iter().for_each(|job| self.dismiss(*job));
+        for job in &evicted {
+            self.dismiss(*job);
+        }
         evicted
     }
 
