@@ -29,7 +29,7 @@ pub enum Rule {
     NoQuantum,
     /// A placement names hosts and rows that exist.
     NoSuchHost,
-    /// A row of the matrix is below the policy's limit; and one in which others run besides is used.
+    /// A row of the matrix is opened below the policy's limit; and one in which others run besides is used.
     NoSuchRow,
     /// A host cannot give more than it has free.
     OverCommitted,
@@ -63,7 +63,9 @@ impl Rule {
             Rule::OtherHost => "a running job keeps its host and all but its processors",
             Rule::NoQuantum => "a quantum ends after it began",
             Rule::NoSuchHost => "a placement names hosts and slots that exist",
-            Rule::NoSuchRow => "a row is below the limit of rows, and used if others run in it besides",
+            Rule::NoSuchRow => {
+                "a row is opened below the limit of rows, and used if others run in it besides"
+            }
             Rule::OverCommitted => "no host gives more than it has free",
             Rule::WrongPes => "named processors are as many as the job holds, and nobody else's",
             Rule::StillWriting => "a job that is being written out keeps its processors until that is done",

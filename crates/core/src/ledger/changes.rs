@@ -218,8 +218,10 @@ impl Ledger {
     /// Takes a job that ended out of the ledger. It may have been suspended or requeued at the very instant of its end.
     pub(crate) fn end(&mut self, job: JobId) -> Result<Entry, Rule> {
         match &self.get(job).ok_or(Rule::UnknownJob)?.state {
-            State::Running { .. } => {
+            State::Running { placement, .. } => {
+                let slot = placement.slot;
                 self.release(job)?;
+                self.vacate_row(slot);
                 self.running -= 1;
             }
             State::Suspended { placement, holds, .. } => {

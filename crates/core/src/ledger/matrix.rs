@@ -1,5 +1,7 @@
 //! The Ousterhout matrix, where processors are sliced in time: which of them are whose in which row (Feitelson 1996, §2).
 
+use std::collections::BTreeMap;
+
 use super::Ledger;
 use super::progress::Pace;
 use crate::violation::Rule;
@@ -8,11 +10,11 @@ use crate::{JobId, PeSet, SlotId, Span};
 /// How a policy slices the time of the processors of its only host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slicing {
-    /// In how many rows at most jobs may have their places.
+    /// In how many rows at most jobs may have their places. Where they have them in more, none is opened until they are fewer.
     pub most_rows: u32,
     /// For how long a row works in its turn; a tick at least.
     pub quantum: Span,
-    /// What passes before it works, at each turn, if there are other rows.
+    /// What passes before it works, at each turn, if there are other rows. A job that runs in all of them goes on.
     pub switch: Span,
 }
 
@@ -23,7 +25,7 @@ impl Slicing {
     /// The pace of a job that runs in so many of the rows.
     fn pace(self, turns: u64, rows: u64) -> Pace {
         let ticks = |span: Span| span.ticks().max(0).unsigned_abs();
-        if rows <= 1 {
+        if turns >= rows {
             return Pace::WHOLE;
         }
         if self.switch <= Span::ZERO {
@@ -56,6 +58,11 @@ pub struct Matrix {
     rows: Vec<Row>,
     used: usize,
     stale: Stale,
+    /// The rows of the jobs that ended since the last pass.
+    vacated: Vec<SlotId>,
+    /// How often any row has changed, and after how many changes all was brought up to date.
+    changes: u64,
+    settled: Option<u64>,
 }
 
 /// A row of a matrix.
@@ -64,8 +71,14 @@ pub struct Row {
     open: PeSet,
     open_count: u64,
     jobs: usize,
+    /// How many processors jobs have here besides that the host has lost.
+    lost: u64,
     mark: u32,
-    guests: Vec<(JobId, PeSet)>,
+    /// Those that run here besides, each on its own processors.
+    guests: BTreeMap<JobId, PeSet>,
+    /// What is open, and not theirs.
+    idle: PeSet,
+    version: u64,
 }
 
 /// Whose paces are to be looked at.
@@ -77,7 +90,17 @@ enum Stale {
 
 impl Row {
     fn unused(all: &PeSet) -> Row {
-        Row { open: all.clone(), open_count: all.count(), jobs: 0, mark: 0, guests: vec![] }
+        let (open, idle) = (all.clone(), all.clone());
+        Row {
+            open,
+            open_count: all.count(),
+            jobs: 0,
+            lost: 0,
+            mark: 0,
+            guests: BTreeMap::new(),
+            idle,
+            version: 0,
+        }
     }
 
     /// The processors on which no job has its own place in this row. Tentative jobs may be there.
@@ -90,11 +113,19 @@ impl Row {
         self.open_count
     }
 
-    /// The processors that nobody uses in this row, not even tentatively. O(r) in the ranges for each tentative job.
-    pub fn idle(&self) -> PeSet {
-        let mut idle = self.open.clone();
-        self.guests.iter().for_each(|(_, pes)| idle.remove_all(pes));
-        idle
+    /// How many processors jobs have here as their own that the host has lost.
+    pub fn lost_count(&self) -> u64 {
+        self.lost
+    }
+
+    /// The processors that nobody uses in this row, not even tentatively.
+    pub fn idle(&self) -> &PeSet {
+        &self.idle
+    }
+
+    /// A number that is another one whenever the row is another: who has places here of their own, or runs here besides.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// Whether some job has its own place in it.
@@ -107,16 +138,55 @@ impl Row {
         self.mark
     }
 
-    /// The jobs that run in it besides those that have their own places there.
-    pub fn guests(&self) -> impl Iterator<Item = JobId> + '_ {
-        self.guests.iter().map(|(job, _)| *job)
+    /// The jobs that run in it besides those that have their own places there, by their handles.
+    pub fn guests(&self) -> impl ExactSizeIterator<Item = JobId> + '_ {
+        self.guests.keys().copied()
+    }
+
+    /// Whether a job is one of these.
+    pub fn has_guest(&self, job: JobId) -> bool {
+        self.guests.contains_key(&job)
+    }
+
+    /// Takes out whoever runs here besides on some of these processors; returns them. O(guests), if any of these is not idle.
+    fn evict(&mut self, pes: &PeSet) -> Vec<JobId> {
+        if self.idle.contains_all(pes) {
+            return vec![];
+        }
+        let in_the_way = self.guests.iter().filter(|(_, its)| its.meets(pes)).map(|(job, _)| *job);
+        let evicted: Vec<JobId> = in_the_way.collect();
+        for job in &evicted {
+            self.dismiss(*job);
+        }
+        evicted
+    }
+
+    fn dismiss(&mut self, job: JobId) {
+        if let Some(pes) = self.guests.remove(&job) {
+            self.idle.insert_all(&pes);
+        }
     }
 }
 
 impl Matrix {
     /// No row is used.
     pub(super) fn new(slicing: Slicing, all: PeSet) -> Matrix {
-        Matrix { slicing, all, rows: vec![], used: 0, stale: Stale::These(vec![]) }
+        let stale = Stale::These(vec![]);
+        Matrix { slicing, all, rows: vec![], used: 0, stale, vacated: vec![], changes: 0, settled: None }
+    }
+
+    /// The same, for another number of processors: nobody is there yet, and all that comes is news.
+    pub(super) fn anew(&self, all: PeSet) -> Matrix {
+        let vacated = self.vacated.clone();
+        Matrix { vacated, changes: self.changes, ..Matrix::new(self.slicing, all) }
+    }
+
+    /// The row, which is about to change.
+    fn changed(&mut self, slot: SlotId) -> Option<&mut Row> {
+        self.changes += 1;
+        let row = self.rows.get_mut(index(slot))?;
+        row.version = self.changes;
+        Some(row)
     }
 
     /// Slices time so from now on.
@@ -150,16 +220,30 @@ impl Matrix {
         self.rows.get(index(slot)).filter(|row| row.is_used())
     }
 
+    /// How many rows there may be: the limit, or what is used, if that is more since the limit was set.
+    pub fn most(&self) -> usize {
+        self.used.max(index(SlotId(self.slicing.most_rows)))
+    }
+
     /// The lowest row that is not used; `None` if there may be no more of them. O(rows).
     pub fn unused(&self) -> Option<SlotId> {
         let free = self.rows.iter().position(|row| !row.is_used()).unwrap_or(self.rows.len());
-        u32::try_from(free).ok().filter(|free| *free < self.slicing.most_rows).map(SlotId)
+        u32::try_from(free).ok().filter(|_| self.used < self.most()).map(SlotId)
     }
 
-    /// The processors that nobody uses, as a mean over the rows that are used, rounded down; all of them, if none is. O(rows), and O(guests).
+    /// The own rows of the jobs that ended since the last pass, in the order in which they ended: these may be used no longer, or by others.
+    pub fn vacated(&self) -> &[SlotId] {
+        &self.vacated
+    }
+
+    pub(super) fn vacated_mut(&mut self) -> &mut Vec<SlotId> {
+        &mut self.vacated
+    }
+
+    /// The processors that nobody uses, as a mean over the rows that are used, rounded down; all of them, if none is. O(rows), and O(r) in
+    /// the ranges of what is idle there.
     pub(super) fn idle_count(&self) -> u64 {
-        let idle = |row: &Row| row.guests.iter().fold(row.open_count, |open, (_, pes)| open - pes.count());
-        let sum: u64 = self.rows.iter().filter(|row| row.is_used()).map(idle).sum();
+        let sum: u64 = self.rows.iter().filter(|row| row.is_used()).map(|row| row.idle.count()).sum();
         sum.checked_div(self.used as u64).unwrap_or_else(|| self.all.count())
     }
 
@@ -168,12 +252,13 @@ impl Matrix {
         self.slicing.pace(turns as u64, self.used as u64)
     }
 
-    /// Whether a job could have its own place there.
-    pub(super) fn check(&self, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
-        if slot.0 >= self.slicing.most_rows {
-            return Err(Rule::NoSuchRow);
-        }
-        let open = self.rows.get(index(slot)).map_or(&self.all, |row| &row.open);
+    /// Whether a job could have its own place there, if there may be `most` rows: that matters only to a row that is not used yet.
+    pub(super) fn check(&self, slot: SlotId, pes: &PeSet, most: usize) -> Result<(), Rule> {
+        let open = match self.row(slot) {
+            Some(row) => &row.open,
+            None if self.used < most && index(slot) < most => &self.all,
+            None => return Err(Rule::NoSuchRow),
+        };
         if open.contains_all(pes) { Ok(()) } else { Err(Rule::WrongPes) }
     }
 
@@ -182,48 +267,59 @@ impl Matrix {
         while self.rows.len() <= index(slot) {
             self.rows.push(Row::unused(&self.all));
         }
-        let row = &mut self.rows[index(slot)];
+        let Some(row) = self.changed(slot) else { return vec![] };
+        let evicted = row.evict(pes);
         row.open.remove_all(pes);
+        row.idle.remove_all(pes);
+        let before = std::mem::replace(&mut row.open_count, row.open.count());
         // A job may have processors besides that the machine has lost, which were not open.
-        row.open_count = row.open.count();
+        row.lost += pes.count() - (before - row.open_count);
         row.jobs += 1;
         if row.jobs == 1 {
             self.used += 1;
             self.stale = Stale::All;
         }
-        row.guests.extract_if(.., |(_, its)| its.meets(pes)).map(|(job, _)| job).collect()
+        evicted
     }
 
     /// Takes a job's own place; returns the tentative jobs of a row that is used no longer.
     pub(super) fn give(&mut self, slot: SlotId, pes: &PeSet) -> Vec<JobId> {
-        let Some(row) = self.rows.get_mut(index(slot)) else { return vec![] };
         // What the machine does not have any more is not free when it is given back.
-        row.open.insert_all(&pes.common(&self.all));
-        row.open_count = row.open.count();
+        let there = pes.common(&self.all);
+        let Some(row) = self.changed(slot) else { return vec![] };
+        row.open.insert_all(&there);
+        row.idle.insert_all(&there);
+        let before = std::mem::replace(&mut row.open_count, row.open.count());
+        row.lost -= pes.count() - (row.open_count - before);
         row.jobs -= 1;
         if row.jobs > 0 {
             return vec![];
         }
         row.mark = 0;
+        row.idle.clone_from(&row.open);
+        let evicted = std::mem::take(&mut row.guests).into_keys().collect();
         self.used -= 1;
         self.stale = Stale::All;
-        std::mem::take(&mut row.guests).into_iter().map(|(job, _)| job).collect()
+        evicted
     }
 
     /// Lets a job run in a row that is used and in which all its processors are idle.
     pub(super) fn invite(&mut self, job: JobId, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
-        let row = self.rows.get_mut(index(slot)).filter(|row| row.is_used()).ok_or(Rule::NoSuchRow)?;
-        if !row.open.contains_all(pes) || row.guests.iter().any(|(_, its)| its.meets(pes)) {
+        let row = self.row(slot).ok_or(Rule::NoSuchRow)?;
+        if !row.idle.contains_all(pes) {
             return Err(Rule::WrongPes);
         }
-        row.guests.push((job, pes.clone()));
+        if let Some(row) = self.changed(slot) {
+            row.idle.remove_all(pes);
+            row.guests.insert(job, pes.clone());
+        }
         Ok(())
     }
 
     /// Takes a job out of a row in which it is tentatively.
     pub(super) fn dismiss(&mut self, job: JobId, slot: SlotId) {
-        if let Some(row) = self.rows.get_mut(index(slot)) {
-            row.guests.retain(|(guest, _)| *guest != job);
+        if let Some(row) = self.changed(slot) {
+            row.dismiss(job);
         }
     }
 
@@ -238,6 +334,12 @@ impl Matrix {
         if let Stale::These(jobs) = &mut self.stale {
             jobs.push(job);
         }
+    }
+
+    /// Whether no row and no pace has changed since this was asked last.
+    pub(super) fn settle(&mut self) -> bool {
+        let nothing = matches!(&self.stale, Stale::These(jobs) if jobs.is_empty());
+        self.settled.replace(self.changes) == Some(self.changes) && nothing
     }
 
     /// The jobs whose paces have to be looked at, each once; `None` for all. From now on there are none.

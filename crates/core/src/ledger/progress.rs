@@ -47,8 +47,10 @@ impl Pace {
 /// The work that a job has done, exactly: processors x ticks, of which a job that has `turns` of `of` rows does that share.
 ///
 /// What is done of the next processor-tick is kept as a fraction, whose denominator becomes the least common multiple of the `of`s that
-/// the job has lived through. So nothing is rounded, however often rows open and close, unless that multiple passes 2^64 (one of the numbers up to
-/// 46 never does): then the fraction is rounded down to the new `of`, by less than one part of it. An end is rounded up to the tick.
+/// the job has lived through. So nothing is rounded, however often rows open and close, unless that multiple passes 2^64: then the fraction
+/// is rounded down to the new `of`, by less than one part of it. If switching costs nothing, no numbers of rows up to 46 lead there. Else
+/// the `of`s are the rows times the ticks of a turn, less what these have in common with the quantum: times 10 for a quantum of 9 s and a
+/// switch of 1 s, where none up to 42 do; times 10 333 333 for 10 s and 0.333333 s, where none up to 28 do. An end is rounded up to the tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Processor-ticks done by `at`.
@@ -213,6 +215,22 @@ mod tests {
             progress.done * 2 + u128::from(progress.rest * 2 / progress.parts),
             u128::from(halves + 2)
         );
+    }
+
+    #[test]
+    fn with_a_costly_switch_no_number_of_rows_up_to_28_loses_anything() {
+        let turn = 10_333_333;
+        let mut progress = Progress { procs: 1, ..Progress::default() };
+        for (now, rows) in (1..).zip(2..=28) {
+            progress.go_on_at(at(now * 10), Pace::new(10_000_000, turn * rows));
+        }
+        progress.go_on_at(at(280), Pace::WHOLE);
+        // Ten whole ticks, and ten at each of the paces.
+        let all = u128::from((2..=28).fold(1, |all: u64, rows| all / gcd(all, rows) * rows));
+        let parts = u128::from(turn) * all;
+        let done: u128 = (2..=28).map(|rows| 100_000_000 * (all / rows)).sum();
+        assert_eq!(progress.done, 10 + done / parts);
+        assert_eq!(u128::from(progress.rest) * parts, done % parts * u128::from(progress.parts));
     }
 
     #[test]

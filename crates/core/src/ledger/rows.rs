@@ -54,7 +54,7 @@ impl Ledger {
     pub(super) fn count_rows(&mut self) -> bool {
         let Some(old) = self.matrix.take() else { return true };
         let cpus = self.machine.hosts().first().map_or(0, |host| host.capacity.cpus_count());
-        let mut new = Matrix::new(old.slicing(), PeSet::first(u32::try_from(cpus).unwrap_or(u32::MAX)));
+        let mut new = old.anew(PeSet::first(u32::try_from(cpus).unwrap_or(u32::MAX)));
         for (slot, pes) in self.jobs.iter().flatten().filter_map(place) {
             new.take(slot, pes);
         }
@@ -76,10 +76,23 @@ impl Ledger {
 
     /// Whether the placement is in a row that exists.
     pub(super) fn check_row(&self, placement: &Placement) -> Result<(), Rule> {
+        self.check_row_of(placement, self.most_rows())
+    }
+
+    /// How many rows there may be by now, if there are any.
+    fn most_rows(&self) -> usize {
+        self.matrix.as_ref().map_or(1, Matrix::most)
+    }
+
+    /// Whether the placement is in a row that exists, if there may be so many.
+    fn check_row_of(&self, placement: &Placement, most: usize) -> Result<(), Rule> {
         match (&self.matrix, placement.pes()) {
             (Some(matrix), Some(pes)) => {
                 let amount = placement.total().cpus_count();
-                if pes.count() == amount { matrix.check(placement.slot, pes) } else { Err(Rule::WrongPes) }
+                if pes.count() != amount {
+                    return Err(Rule::WrongPes);
+                }
+                matrix.check(placement.slot, pes, most)
             }
             (Some(_), None) => Err(Rule::WrongPes),
             (None, _) if placement.slot == SlotId(0) => Ok(()),
@@ -98,6 +111,11 @@ impl Ledger {
         let Some((matrix, pes)) = self.matrix.as_mut().zip(placement.pes()) else { return };
         let evicted = matrix.give(placement.slot, pes);
         self.evict(evicted, placement.slot);
+    }
+
+    /// Notes that a job has ended that had its own place there.
+    pub(super) fn vacate_row(&mut self, slot: SlotId) {
+        self.matrix.iter_mut().for_each(|matrix| matrix.vacated_mut().push(slot));
     }
 
     fn evict(&mut self, jobs: Vec<JobId>, slot: SlotId) {
@@ -123,17 +141,19 @@ impl Ledger {
             return Err(Rule::NoSuchRow);
         }
         let (pes, old) = (pes.clone(), entry.also_in.clone());
-        self.leave_others(job);
         let matrix = self.matrix.as_mut().ok_or(Rule::NoSuchRow)?;
-        if let Err(rule) = rows.iter().try_for_each(|row| matrix.invite(job, *row, &pes)) {
-            for row in rows {
-                matrix.dismiss(job, *row);
+        // The other rows are as they were.
+        let entered: Vec<SlotId> = rows.iter().copied().filter(|row| !old.contains(row)).collect();
+        for (done, row) in entered.iter().enumerate() {
+            if let Err(rule) = matrix.invite(job, *row, &pes) {
+                entered[..done].iter().for_each(|row| matrix.dismiss(job, *row));
+                return Err(rule);
             }
-            // They were idle a moment ago.
-            old.iter().try_for_each(|row| matrix.invite(job, *row, &pes))?;
-            self.entry_mut(job).also_in = old;
-            return Err(rule);
         }
+        for row in old.iter().filter(|row| rows.binary_search(row).is_err()) {
+            matrix.dismiss(job, *row);
+        }
+        matrix.touch(job);
         self.entry_mut(job).also_in = rows.to_vec();
         Ok(())
     }
@@ -149,9 +169,11 @@ impl Ledger {
         for (job, to) in moves {
             old.push((*job, self.may_move(*job, to).map_err(|rule| (*job, rule))?));
         }
+        // As many as before, not as are left while nobody of them is anywhere.
+        let most = self.most_rows();
         self.leave_places(&old);
         for (done, (job, to)) in moves.iter().enumerate() {
-            if let Err(rule) = self.check_row(to) {
+            if let Err(rule) = self.check_row_of(to, most) {
                 self.leave_places(&moves[..done]);
                 // They were there a moment ago.
                 for (_, from) in &old {
@@ -206,9 +228,13 @@ impl Ledger {
     }
 
     /// Brings the jobs' paces to what they are by now, after a pass has moved what it wanted: O(1) if nothing changed, O(jobs in the system)
-    /// if a row was opened or closed.
+    /// if a row was opened or closed; else O(rows), and O(r) in the ranges of what is idle there.
     pub(crate) fn settle(&mut self, now: Time, effects: &mut Vec<Effect>) {
         let Some(matrix) = &mut self.matrix else { return };
+        matrix.vacated_mut().clear();
+        if matrix.settle() {
+            return;
+        }
         let jobs = match matrix.take_stale() {
             None => (0..).map(JobId).take(self.jobs.len()).collect(),
             Some(jobs) => jobs,
@@ -254,6 +280,7 @@ impl Ledger {
             assert_eq!((slot, row.open()), (other, from_jobs.open()), "what is open follows from the places");
             assert_eq!(row.idle(), from_jobs.idle(), "and what is idle from the tentative ones");
             assert_eq!(row.open_count(), row.open().count(), "open processors are counted");
+            assert_eq!(row.lost_count(), from_jobs.lost_count(), "and so are those that are lost");
         }
         let own: u64 = self.jobs.iter().flatten().filter_map(running_place).map(|(_, pes)| pes.count()).sum();
         let taken = |(_, row): (SlotId, &super::Row)| matrix.all().count() - row.open_count();

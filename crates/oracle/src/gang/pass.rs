@@ -3,6 +3,7 @@
 use super::packing::{Place, first_fit_decreasing, place};
 use super::world::{Running, World};
 use super::{NaiveGang, NaivePacking};
+use crate::order::arrival;
 
 impl World<'_> {
     /// Unites rows for the jobs that left these, gives places to those that wait, and lets jobs run in further rows.
@@ -35,7 +36,7 @@ impl World<'_> {
     fn start(&mut self, job: usize) -> bool {
         let size = usize::try_from(self.jobs[job].request.procs()).expect("a small job");
         let found = if self.rules.packing == NaivePacking::Migration {
-            self.map_anew(Some(size))
+            self.map_anew(Some((job, size)))
         } else {
             place(self, size).filter(|place| place.slot < self.limit())
         };
@@ -49,24 +50,26 @@ impl World<'_> {
     }
 
     /// Moves all jobs to where they belong, and finds a place for one more. Nobody moves if that takes too many rows.
-    fn map_anew(&mut self, another: Option<usize>) -> Option<Place> {
-        let residents = self.residents();
-        let order: Vec<usize> = residents.iter().map(|running| running.job).collect();
-        let mut sizes: Vec<usize> = residents.iter().map(|running| running.size()).collect();
-        sizes.extend(another);
+    fn map_anew(&mut self, another: Option<(usize, usize)>) -> Option<Place> {
+        let mut all: Vec<(usize, usize)> =
+            self.residents().iter().map(|running| (running.job, running.size())).collect();
+        all.extend(another);
+        all.sort_by_key(|(job, _)| arrival(*job, self.jobs));
+        let sizes: Vec<usize> = all.iter().map(|(_, size)| *size).collect();
         let mut places = first_fit_decreasing(self.procs, &sizes);
         if places.iter().any(|place| place.slot >= self.limit()) {
             return None;
         }
-        let last = if another.is_some() { places.pop() } else { None };
-        for (job, place) in order.into_iter().zip(places) {
+        let nth = all.iter().position(|one| Some(*one) == another);
+        let its = nth.map(|nth| (all.remove(nth), places.remove(nth)).1);
+        for ((job, _), place) in all.into_iter().zip(places) {
             let running = self.running.iter_mut().find(|running| running.job == job).expect("it runs");
             if running.pes != place.pes {
                 running.rest(self.now, self.rules.migrate);
             }
             (running.slot, running.pes) = (place.slot, place.pes);
         }
-        last
+        its
     }
 
     fn unite(&mut self, slot: usize) {

@@ -258,13 +258,12 @@ impl<'a> World<'a> {
     pub(super) fn settle(&mut self) {
         let (rows, now) = (self.used().len() as u128, self.now);
         let NaiveGang { quantum, switch, .. } = *self.rules;
-        let useful = match rows {
-            1 => Fraction::whole(1),
-            _ => Fraction::new(ticks(quantum), ticks(quantum) + ticks(switch)),
-        };
+        let useful = Fraction::new(ticks(quantum), ticks(quantum) + ticks(switch));
         for running in self.running.iter_mut().filter(|running| !running.gone) {
-            let share = Fraction::new(1 + running.further as u128, rows);
-            running.go_on(now, share.times(useful));
+            let ran_in = 1 + running.further as u128;
+            let share = Fraction::new(ran_in, rows);
+            // Nobody stops a job that runs in all rows.
+            running.go_on(now, if ran_in == rows { share } else { share.times(useful) });
         }
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Alternative {
 /// The jobs that run in a row besides its own.
 #[derive(Debug)]
 struct Guests {
+    /// Of the row, when they had all come; 0 before.
+    version: u64,
     /// What was open to them.
     open: PeSet,
     /// In the order of their arrival: by admission.
@@ -66,7 +68,18 @@ impl Alternative {
             let mut rows: Vec<SlotId> = has.chain(entered.iter().map(|(_, row)| *row)).collect();
             rows.sort_unstable();
             desk.also_in(job, &rows)
-        })
+        })?;
+        self.note_versions(desk.ledger());
+        Ok(())
+    }
+
+    /// Notes how the rows are now, with their guests.
+    fn note_versions(&mut self, ledger: &Ledger) {
+        for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::rows) {
+            if let Some(Some(guests)) = self.rows.get_mut(slot.0 as usize) {
+                guests.version = row.version();
+            }
+        }
     }
 
     /// Who has to leave which row, and who to enter which.
@@ -84,10 +97,12 @@ impl Alternative {
                 Some(guests) => guests.and_of(slot, residents.since(self.tried)),
                 None => Guests::none(row).and_of(slot, residents.iter()),
             };
-            if guests.jobs.len() != row.guests().count() || !guests.are(row) {
-                leave.extend(row.guests().filter(|job| !guests.has(*job)).map(|job| (job, slot)));
-                let there = |job: JobId| ledger.entry(job).also_in.contains(&slot);
-                enter.extend(guests.jobs.iter().filter(|(_, job)| !there(*job)).map(|(_, job)| (*job, slot)));
+            if guests.version != row.version() || guests.jobs.len() != row.guests().len() {
+                let mut wanted: Vec<JobId> = guests.jobs.iter().map(|(_, job)| *job).collect();
+                wanted.sort_unstable();
+                let may_stay = |job: &JobId| wanted.binary_search(job).is_ok();
+                leave.extend(row.guests().filter(|job| !may_stay(job)).map(|job| (job, slot)));
+                enter.extend(wanted.iter().filter(|job| !row.has_guest(**job)).map(|job| (*job, slot)));
             }
             self.rows.push(Some(guests));
         }
@@ -99,7 +114,7 @@ impl Alternative {
     /// Whether these are still the guests of a row, but for those that have come since.
     fn is_of(&self, guests: &Guests, row: &Row) -> bool {
         let left = |gone: &u64| guests.jobs.binary_search_by_key(gone, |(admitted, _)| *admitted).is_ok();
-        guests.open == *row.open() && !self.gone.iter().any(left)
+        guests.version == row.version() || (guests.open == *row.open() && !self.gone.iter().any(left))
     }
 }
 
@@ -115,7 +130,7 @@ fn each_job(
 impl Guests {
     fn none(row: &Row) -> Guests {
         let (idle, count) = (row.open().clone(), row.open_count());
-        Guests { open: idle.clone(), jobs: vec![], shadow: Shadow::of(&idle), idle, count }
+        Guests { version: 0, open: idle.clone(), jobs: vec![], shadow: Shadow::of(&idle), idle, count }
     }
 
     /// And those of further jobs for which there is room.
@@ -133,14 +148,5 @@ impl Guests {
             }
         }
         self
-    }
-
-    fn has(&self, job: JobId) -> bool {
-        self.jobs.iter().any(|(_, guest)| *guest == job)
-    }
-
-    /// Whether all that the ledger has there are among them.
-    fn are(&self, row: &Row) -> bool {
-        row.guests().all(|job| self.has(job))
     }
 }

@@ -58,8 +58,6 @@ pub struct Gang {
     queue: QueueIndex,
     residents: Residents,
     alternative: Alternative,
-    /// The rows of the jobs that ended since the last pass.
-    vacated: Vec<SlotId>,
     /// Whether any job came or went since the last pass.
     moved: bool,
 }
@@ -68,17 +66,19 @@ impl Gang {
     /// Gang time-slicing with this packing.
     pub fn new(rules: Rules, packing: Box<dyn Packing>) -> Gang {
         let (queue, residents, alternative) = (QueueIndex::new(), Residents::new(), Alternative::default());
-        Gang { rules, packing, queue, residents, alternative, vacated: vec![], moved: false }
+        Gang { rules, packing, queue, residents, alternative, moved: false }
     }
 
     /// Forgets the jobs whose ends are certain already, before they are told.
     fn drop_released(&mut self, ledger: &Ledger) {
-        let (packing, alternative) = (&mut self.packing, &mut self.alternative);
-        self.residents.retain(|resident| {
+        let Gang { packing, alternative, rules, residents, .. } = self;
+        residents.retain(|resident| {
             let stays = residents::runs(ledger, resident.job);
             if !stays {
                 packing.left(&resident.pes);
-                alternative.left(resident.admitted);
+                if rules.alternative {
+                    alternative.left(resident.admitted);
+                }
             }
             stays
         });
@@ -104,7 +104,10 @@ impl Gang {
         if !has_rest(desk.ledger(), waiting.job) {
             return Ok(false);
         }
-        let Some((place, mark)) = self.find(desk, u64::from(waiting.procs))? else { return Ok(false) };
+        let admitted = desk.ledger().entry(waiting.job).admitted;
+        let Some((place, mark)) = self.find(desk, admitted, u64::from(waiting.procs))? else {
+            return Ok(false);
+        };
         let reason = if passed { Reason::Backfilled } else { in_turn(desk, waiting.job) };
         start_on(desk, waiting.job, placement(desk.ledger(), waiting.job, &place), reason)?;
         if let Some(mark) = mark {
@@ -113,33 +116,59 @@ impl Gang {
         self.queue.remove(&waiting.key);
         self.packing.came(&place.pes);
         let resident = Resident::of(desk.ledger(), waiting.job, place);
-        self.alternative.came(resident.admitted);
+        if self.rules.alternative {
+            self.alternative.came(resident.admitted);
+        }
         self.residents.insert(resident);
         Ok(true)
     }
 
-    /// A place for a job of this size, and what is to be noted of its row. The others make room for it, if the packing moves jobs.
-    fn find(&mut self, desk: &mut Desk<'_>, size: u64) -> Result<Option<(Place, Option<u32>)>, Violation> {
+    /// A place for a job that was admitted so and has this size, and what is to be noted of its row. The others make room for it, if the
+    /// packing moves jobs.
+    fn find(
+        &mut self,
+        desk: &mut Desk<'_>,
+        admitted: u64,
+        size: u64,
+    ) -> Result<Option<(Place, Option<u32>)>, Violation> {
         let Some(matrix) = desk.ledger().matrix() else { return Ok(None) };
         if let Some(place) = self.packing.place(matrix, size) {
             return Ok(Some((place, None)));
         }
-        if let Some(mut places) = self.map_anew(desk.ledger(), Some(size)) {
-            let place = places.pop();
-            self.migrate(desk, places)?;
-            return Ok(place.map(|place| (place, None)));
+        if let Some((place, others)) = self.map_with(desk.ledger(), admitted, size) {
+            self.migrate(desk, others)?;
+            return Ok(Some((place, None)));
         }
         let Some(slot) = matrix.unused().filter(|_| !self.packing.moves_jobs()) else { return Ok(None) };
         let pes = self.packing.open(matrix, size);
         Ok(pes.map(|pes| (Place { slot, pes }, self.packing.mark(matrix))))
     }
 
-    /// Where all jobs go, and after them one more of that size; `None` if the packing does not move jobs, or there are not rows enough.
-    fn map_anew(&self, ledger: &Ledger, another: Option<u64>) -> Option<Vec<Place>> {
-        let sizes = self.residents.iter().map(|resident| resident.pes.count()).chain(another);
+    /// Where one more job goes, and where the others; `None` if the packing does not move jobs, or there are not rows enough.
+    fn map_with(&self, ledger: &Ledger, admitted: u64, size: u64) -> Option<(Place, Vec<Place>)> {
+        // Who waited goes before those that came later: else the next mapping would move him.
+        let nth = self.residents.before(admitted);
+        let mut sizes = self.sizes();
+        sizes.insert(nth, size);
+        let mut places = self.map_anew(ledger, &sizes)?;
+        let place = places.remove(nth);
+        let opens = places.iter().all(|other| other.slot != place.slot);
+        // Where others are in more rows than there should be, one who is beside them does no harm.
+        let below = |place: &Place| place.slot.0 < self.rules.slicing.most_rows;
+        let fits = !opens || places.iter().chain([&place]).all(below);
+        fits.then_some((place, places))
+    }
+
+    /// How many processors each job has, in the order of arrival.
+    fn sizes(&self) -> Vec<u64> {
+        self.residents.iter().map(|resident| resident.size).collect()
+    }
+
+    /// Where jobs of these sizes go; `None` if the packing does not move jobs, or there are not rows enough.
+    fn map_anew(&self, ledger: &Ledger, sizes: &[u64]) -> Option<Vec<Place>> {
         let matrix = ledger.matrix()?;
-        let places = self.packing.remap(matrix.all().count(), &sizes.collect::<Vec<_>>())?;
-        let fits = places.iter().all(|place| place.slot.0 < matrix.slicing().most_rows);
+        let places = self.packing.remap(matrix.all().count(), sizes)?;
+        let fits = places.iter().all(|place| (place.slot.0 as usize) < matrix.most());
         fits.then_some(places)
     }
 
@@ -161,7 +190,7 @@ impl Gang {
 
     /// Makes the rows fewer, now that jobs have ended.
     fn close_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let vacated = std::mem::take(&mut self.vacated);
+        let vacated = desk.ledger().matrix().map(Matrix::vacated).unwrap_or_default().to_vec();
         if self.packing.moves_jobs() {
             return self.map_together(desk, &vacated);
         }
@@ -175,7 +204,7 @@ impl Gang {
 
     /// Has the packing map all jobs anew. It unites rows if there are fewer then, and not because a row was left empty (§4.2, note 4).
     fn map_together(&mut self, desk: &mut Desk<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
-        let Some(places) = self.map_anew(desk.ledger(), None) else { return Ok(()) };
+        let Some(places) = self.map_anew(desk.ledger(), &self.sizes()) else { return Ok(()) };
         let used = |desk: &Desk<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
         let matrix = desk.ledger().matrix();
         let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.row(*slot).is_some()));
@@ -222,7 +251,6 @@ impl Policy for Gang {
         self.packing.reset(procs, procs.max(highest));
         self.residents.iter().for_each(|resident| self.packing.came(&resident.pes));
         self.alternative.forget();
-        self.vacated.clear();
         self.moved = false;
     }
 
@@ -233,10 +261,11 @@ impl Policy for Gang {
             }
             Event::Ended(ended) => {
                 let entry = ledger.entry(ended.job);
-                self.vacated.extend(entry.placement().map(|placement| placement.slot));
                 if let Some(resident) = self.residents.remove(entry.admitted) {
                     self.packing.left(&resident.pes);
-                    self.alternative.left(resident.admitted);
+                    if self.rules.alternative {
+                        self.alternative.left(resident.admitted);
+                    }
                 }
             }
             Event::Changed(_) => self.rebuild(now, ledger),

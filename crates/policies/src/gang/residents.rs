@@ -69,7 +69,7 @@ impl Residents {
 
     /// Those that were admitted as this one or later.
     pub(super) fn since(&self, admitted: u64) -> impl Iterator<Item = &Resident> {
-        self.0[self.0.partition_point(|resident| resident.admitted < admitted)..].iter()
+        self.0[self.before(admitted)..].iter()
     }
 
     /// What comes after all admissions.
@@ -81,9 +81,13 @@ impl Residents {
         self.0.iter_mut()
     }
 
+    /// How many were admitted before.
+    pub(super) fn before(&self, admitted: u64) -> usize {
+        self.0.partition_point(|other| other.admitted < admitted)
+    }
+
     pub(super) fn insert(&mut self, resident: Resident) {
-        let place = self.0.partition_point(|other| other.admitted < resident.admitted);
-        self.0.insert(place, resident);
+        self.0.insert(self.before(resident.admitted), resident);
     }
 
     pub(super) fn remove(&mut self, admitted: u64) -> Option<Resident> {

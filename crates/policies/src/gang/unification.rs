@@ -1,6 +1,6 @@
 //! Slot unification (§2): two rows that have no processor in common become one.
 
-use miserly_core::{Desk, JobId, Ledger, Placement, SlotId, Span, Violation};
+use miserly_core::{Desk, JobId, Ledger, Placement, Row, SlotId, Span, Violation};
 
 use super::residents::Residents;
 
@@ -21,10 +21,14 @@ pub(super) fn unite(desk: &mut Desk<'_>, residents: &mut Residents, slot: SlotId
 }
 
 /// The lowest row whose jobs have no processor in common with this one's, if it is used.
+///
+/// A row with jobs on lost processors is none: where these really run, who knows.
 fn disjoint(ledger: &Ledger, slot: SlotId) -> Option<SlotId> {
     let matrix = ledger.matrix()?;
+    let whole = |row: &Row| row.lost_count() == 0;
+    let mine = matrix.row(slot).filter(|row| whole(row))?;
     let mut busy = matrix.all().clone();
-    busy.remove_all(matrix.row(slot)?.open());
-    let mut others = matrix.rows().filter(|(other, _)| *other != slot);
+    busy.remove_all(mine.open());
+    let mut others = matrix.rows().filter(|(other, row)| *other != slot && whole(row));
     others.find(|(_, row)| row.open().contains_all(&busy)).map(|(other, _)| other)
 }

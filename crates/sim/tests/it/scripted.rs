@@ -2,8 +2,7 @@
 
 use miserly_core::{
     Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, Expected, Fault, Filler, Instants,
-    JobId, Ledger, Machine, Policy, Resources, Round, Span, State, Submission, System, Time, span_of_work,
-    work,
+    JobId, Ledger, Machine, Policy, Resources, Round, Span, State, Submission, System, Time, work,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaivePool};
 
@@ -32,6 +31,8 @@ pub(crate) struct Play<'a> {
     now: Time,
     /// Nothing is played from then on.
     last: Time,
+    /// Whether every round says that somebody was away, too.
+    away: bool,
 }
 
 /// Longer than any script: whoever waits then waits for ever.
@@ -53,7 +54,21 @@ impl<'a> Play<'a> {
         let system = System::new(vec![driver]);
         let fates = vec![Fate::default(); script.jobs.len()];
         let ranks = vec![0; script.jobs.len()];
-        Play { script, system, fates, ranks, started: 0, now: Time::from_ticks(-1), last: Time::MAX }
+        Play {
+            script,
+            system,
+            fates,
+            ranks,
+            started: 0,
+            now: Time::from_ticks(-1),
+            last: Time::MAX,
+            away: false,
+        }
+    }
+
+    /// The same, where in each round in which something happens the policy is told besides that somebody was away.
+    pub(crate) fn away(self) -> Play<'a> {
+        Play { away: true, ..self }
     }
 
     /// The same, with jobs that run ahead of their starts.
@@ -112,16 +127,13 @@ impl<'a> Play<'a> {
     /// When the job ends as it runs now, in its window or ahead of it, if it runs.
     fn end(&self, job: JobId) -> Option<Time> {
         let entry = self.ledger().get(job)?;
-        let (quantum, procs) = match entry.state {
-            State::Running { quantum, .. } => (quantum, entry.working()),
-            State::Waiting if entry.filling.procs > 0 => (None, entry.filling.procs),
+        let quantum = match entry.state {
+            State::Running { quantum, .. } => quantum,
+            State::Waiting if entry.filling.procs > 0 => None,
             _ => return None,
         };
         let all = work(self.script.jobs[job.index()].runtime.0, entry.request.procs());
-        let did = entry.done(self.now) + entry.filled(self.now);
-        // One that is read back works from an instant to come.
-        let from = if quantum.is_some() { self.now } else { self.now.max(entry.progress.at) };
-        let end = from + span_of_work(all.saturating_sub(did), procs);
+        let end = self.now + entry.time_to(self.now, all);
         // A quantum that it does not end in is the policy's to end.
         (quantum.is_none_or(|until| end <= until)).then_some(end)
     }
@@ -161,6 +173,9 @@ impl<'a> Play<'a> {
             request: naive.request.clone(),
         };
         round.submitted = coming.map(submission).collect();
+        if self.away && !round.is_empty() {
+            round.fault.get_or_insert(Fault::Away);
+        }
         round
     }
 

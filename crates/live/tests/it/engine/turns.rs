@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use miserly_core::Span;
-use miserly_live::engine::{Action, Attempt, Input, Meanwhile, Turns};
-use miserly_live::model::{Phase, Slots};
+use miserly_live::engine::{Action, Attempt, Input, Meanwhile, Outcome, Turns};
+use miserly_live::model::{Exit, Phase, Slots};
 use miserly_live::service::Question;
 
-use super::life::{Life, job};
+use super::life::{Life, job, seconds};
 
 const PACKINGS: [&str; 8] = [
     "first-fit",
@@ -171,6 +171,48 @@ fn other_settings_count_at_once_and_another_policy_is_refused_while_jobs_run() {
     assert!(life.set_up(10).is_err());
 }
 
+#[test]
+fn with_fewer_slots_than_are_used_nobody_opens_another_one() {
+    for packing in ["buddy", "migration"] {
+        let mut life = gang(&format!("packing={packing}, slots=5"), 2);
+        let [one, two, three] = [(1, 2), (2, 2), (3, 1)].map(|(at, cpus)| life.submit(at, job(cpus, 100)));
+        life.setup.queues[0].policy = format!("gang(packing={packing}, slots=2)").parse().unwrap();
+        life.reread(4);
+        let four = life.submit(5, job(1, 100));
+        assert_eq!(rows(&life), [(0, vec![one]), (1, vec![two]), (2, vec![three, four])], "{packing}");
+        let five = life.submit(6, job(1, 100));
+        life.begin(7, Meanwhile::default());
+        life.end(8, two);
+        assert!(matches!(life.job(9, five).phase, Phase::Batch), "{packing}");
+        life.end(10, one);
+        assert_eq!(slots(&mut life, 11, five).used, 2, "{packing}");
+    }
+}
+
+#[test]
+fn a_row_with_a_lost_processor_is_united_with_none_until_it_is_back() {
+    let mut life = gang("packing=first-fit, alternative=false", 4);
+    let [one, two, three, four, five] =
+        [(1, 2), (2, 1), (3, 1), (4, 2), (5, 2)].map(|(at, cpus)| life.submit(at, job(cpus, 100)));
+    life.turn(6, vec![Input::Online(vec![0, 1, 2])]);
+    life.end(7, two);
+    life.end(8, four);
+    assert_eq!(rows(&life), [(0, vec![one, three]), (1, vec![five])]);
+    life.turn(9, vec![Input::Online(vec![0, 1, 2, 3])]);
+    life.end(10, three);
+    assert_eq!(rows(&life), [(0, vec![one, five])]);
+}
+
+#[test]
+fn rows_are_united_for_a_job_that_ended_while_there_was_no_daemon() {
+    let mut life = gang("packing=first-fit, alternative=false", 4);
+    let [one, two, three] = [1, 2, 3].map(|at| life.submit(at, job(2, 100)));
+    let outcome = Outcome::Ended { at: seconds(4), exit: Exit::Code(0), by: None };
+    let over = vec![(Attempt { job: one, nth: 1 }, outcome)];
+    life.begin(5, Meanwhile { over, ..Meanwhile::default() });
+    assert_eq!(rows(&life), [(0, vec![two, three])]);
+}
+
 /// Small numbers that nobody would choose.
 struct Draws(u64);
 
@@ -181,7 +223,8 @@ impl Draws {
     }
 }
 
-/// The same comes to two lives, of which one has a daemon of its own for every second event.
+/// The same comes to two lives, of which one has a daemon of its own for every second event: jobs come and end, processors go and come back,
+/// and the limit of slots changes.
 #[test]
 fn with_any_packing_a_daemon_decides_as_the_one_before_it_would_have() {
     for (nth, packing) in (1..).zip(PACKINGS) {
@@ -190,6 +233,18 @@ fn with_any_packing_a_daemon_decides_as_the_one_before_it_would_have() {
         let mut living: Vec<i64> = vec![];
         for event in 0..40 {
             let second = 10 * (event + 1);
+            let [lost, limit] = [6, 3].map(|below| u32::try_from(draws.below(below)).unwrap());
+            for life in [&mut steady, &mut restless] {
+                match event % 4 {
+                    1 => life.turn(second - 5, vec![Input::Online((lost..8).collect())]),
+                    2 => {
+                        let written = format!("gang(packing={packing}, slots={})", 2 + 3 * limit);
+                        life.setup.queues[0].policy = written.parse().unwrap();
+                        life.reread(second - 5);
+                    }
+                    _ => {}
+                }
+            }
             if living.len() > 8 || (living.len() > 2 && draws.below(2) == 0) {
                 let gone = living.swap_remove(draws.below(living.len()));
                 steady.end(second, gone);
@@ -198,6 +253,9 @@ fn with_any_packing_a_daemon_decides_as_the_one_before_it_would_have() {
                 let cpus = 1 + draws.below(8) as u64;
                 living.push(steady.submit(second, job(cpus, 10_000)));
                 restless.submit(second, job(cpus, 10_000));
+            }
+            for life in [&mut steady, &mut restless] {
+                life.turn(second + 1, vec![Input::Online((0..8).collect())]);
             }
             if event % 2 == 0 {
                 restless.begin(second + 1, Meanwhile::default());

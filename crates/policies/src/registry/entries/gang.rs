@@ -84,7 +84,7 @@ const SWITCH: Param = Param {
     name: "switch",
     domain: Domain::Number,
     default: DefaultValue::Is("0"),
-    doc: "seconds that pass before a slot works in its turn, if there are others",
+    doc: "seconds that pass before a slot works in its turn, if there are others; a job that runs in all of them goes on",
 };
 
 const MIGRATE: Param = Param {

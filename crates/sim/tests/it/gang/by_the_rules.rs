@@ -128,7 +128,7 @@ proptest! {
             restored.sanity_check(now);
             let rows = |ledger: &Ledger| -> Vec<(SlotId, PeSet, PeSet)> {
                 let matrix = ledger.matrix().unwrap();
-                matrix.rows().map(|(slot, row)| (slot, row.open().clone(), row.idle())).collect()
+                matrix.rows().map(|(slot, row)| (slot, row.open().clone(), row.idle().clone())).collect()
             };
             assert_eq!(rows(&restored), rows(ledger));
             assert!(handles.iter().all(|job| restored.entry(*job) == ledger.entry(*job)));

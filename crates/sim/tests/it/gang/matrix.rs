@@ -147,6 +147,12 @@ fn what_switching_costs() {
     assert_eq!(ends(&plain, &two, "gang(quantum=9s)"), [200_000_000, 200_000_000]);
     // Nine tenths of half of the time, to the tick.
     assert_eq!(ends(&plain, &two, "gang(quantum=9s, switch=1)"), [222_222_223, 222_222_223]);
+    // Two at once, and one that runs beside either: nobody stops it.
+    let three = jobs(&[(0, 100, 3, 100), (0, 100, 1, 100), (0, 100, 3, 100)]);
+    assert_eq!(
+        ends(&plain, &three, "gang(packing=first-fit, quantum=9s, switch=1)"),
+        [222_222_223, 100_000_000, 222_222_223]
+    );
     // Alone, nothing is switched.
     assert_eq!(ends(&plain, &two[..1], "gang(quantum=9s, switch=1)"), [100_000_000]);
 }
@@ -158,8 +164,12 @@ fn what_moving_costs() {
     assert_eq!(ends(&plain, &two, "gang(packing=migration, migrate=5)"), [105_000_000, 110_000_000]);
     // The third comes to the right end while the first one is still on its way there, and moves it back.
     let three = jobs(&[(0, 100, 1, 100), (10, 100, 2, 100), (12, 4, 1, 4)]);
-    let ends = ends(&plain, &three, "gang(packing=migration, migrate=5)");
-    assert_eq!(ends, [105_000_000, 110_000_000, 16_000_000]);
+    let moved = ends(&plain, &three, "gang(packing=migration, migrate=5)");
+    assert_eq!(moved, [105_000_000, 110_000_000, 16_000_000]);
+    // The two that wait start at once, the shorter one first; but the other one came before it, gets the place to the left, and keeps it.
+    let waits = jobs(&[(0, 10, 4, 10), (1, 100, 2, 100), (2, 50, 2, 50)]);
+    let moved = ends(&plain, &waits, "gang(packing=migration, migrate=5, slots=1, order=shortest)");
+    assert_eq!(moved, [10_000_000, 110_000_000, 65_000_000]);
 }
 
 #[test]

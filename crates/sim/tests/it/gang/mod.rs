@@ -9,6 +9,7 @@ use crate::support::{SEED, Schedule, in_order};
 
 mod against_oracle;
 mod by_the_rules;
+mod disturbed;
 mod matrix;
 mod refused;
 mod settings;
