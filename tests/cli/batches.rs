@@ -102,7 +102,7 @@ fn mistakes_are_said() {
     refused(
         "options = {",
         "record = { jobs = true }\noptions = {",
-        "record no jobs and no longest-waits of it",
+        "record no jobs, longest-waits or gantt of it",
     );
     refused(
         "let.fewer = { value = \"batches.rows\"",
