@@ -26,7 +26,7 @@ fn a_step_back_moves_no_window() {
 fn windows_stay(by: SignedDuration) {
     let daemon = Stepping::new(&queue("miser"));
     let runs = submit(&daemon, &all("trap '' TERM; while :; do sleep 1; done", 4.0));
-    let waits = submit(&daemon, &all("true", 2.0));
+    let waits = submit(&daemon, &all("true", 20.0));
     until("the first one runs", SOON, || matches!(daemon.job(runs).phase, Phase::Critical(_)).then_some(()));
     let before = shown(&daemon, runs, waits);
     daemon.step(by);
