@@ -87,6 +87,10 @@ fn a_shim_that_cannot_look_lets_all_go_on_once_it_can_and_the_time_counts_from_b
 
 /// The lowest number that a process has no open file under.
 fn lowest_unused(pid: u32) -> u64 {
-    let open = |number: &u64| std::path::Path::new(&format!("/proc/{pid}/fd/{number}")).exists();
-    (0..).find(|number| !open(number)).unwrap()
+    let open = |number| std::path::Path::new(&format!("/proc/{pid}/fd/{number}")).exists();
+    let mut number = 0;
+    while open(number) {
+        number += 1;
+    }
+    number
 }
