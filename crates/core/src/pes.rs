@@ -1,6 +1,7 @@
 //! A set of processing elements, kept as disjoint ranges.
 
 use std::fmt;
+use std::ops::Range;
 
 /// A set of PE numbers as sorted, disjoint, non-adjacent inclusive ranges.
 ///
@@ -103,34 +104,24 @@ impl PeSet {
         })
     }
 
-    /// Takes every PE of `other` out of the set. O(r) in the number of ranges of both.
+    /// Takes every PE of `other` out of the set. O(r) in the number of ranges of `other`, and of those of the set between its lowest and its
+    /// highest; and a move of the ranges above, if there are more or fewer then.
     pub fn remove_all(&mut self, other: &PeSet) {
-        let mut rest = Vec::with_capacity(self.ranges.len() + other.ranges.len());
-        let mut theirs = other.ranges.iter().peekable();
-        for &(mut low, high) in &self.ranges {
-            let mut gone = false;
-            while let Some(&&(its_low, its_high)) = theirs.peek() {
-                if its_high < low {
-                    theirs.next();
-                    continue;
-                }
-                if its_low > high {
-                    break;
-                }
-                if low < its_low {
-                    rest.push((low, its_low - 1));
-                }
-                if its_high >= high {
-                    gone = true;
-                    break;
-                }
-                low = its_high + 1;
-            }
-            if !gone {
-                rest.push((low, high));
-            }
-        }
-        self.ranges = rest;
+        let touched = self.between(other, 0);
+        let Some(mine) = self.ranges.get(touched.clone()).filter(|mine| !mine.is_empty()) else { return };
+        let mut rest = Vec::with_capacity(mine.len() + other.ranges.len());
+        push_difference(&mut rest, mine, &other.ranges);
+        self.ranges.splice(touched, rest);
+    }
+
+    /// Which of the ranges are not wholly below or above all of `other`, nor further from it than `apart`.
+    fn between(&self, other: &PeSet, apart: u32) -> Range<usize> {
+        let (Some((lowest, _)), Some((_, highest))) = (other.ranges.first(), other.ranges.last()) else {
+            return 0..0;
+        };
+        let from = self.ranges.partition_point(|range| range.1 < lowest.saturating_sub(apart));
+        let to = self.ranges.partition_point(|range| range.0 <= highest.saturating_add(apart));
+        from..to
     }
 
     /// Takes the `count` lowest PEs out of the set; `None`, and no change, if it holds fewer.
@@ -166,10 +157,12 @@ impl PeSet {
         Some(rest)
     }
 
-    /// Puts every PE of `other` into the set. O(r) in the number of ranges of both.
+    /// Puts every PE of `other` into the set. As costly as [`remove_all`](PeSet::remove_all).
     pub fn insert_all(&mut self, other: &PeSet) {
-        let mut all = Vec::with_capacity(self.ranges.len() + other.ranges.len());
-        let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
+        let touched = self.between(other, 1);
+        let mut all = Vec::with_capacity(touched.len() + other.ranges.len());
+        let mut mine = self.ranges.get(touched.clone()).unwrap_or_default().iter().peekable();
+        let mut theirs = other.ranges.iter().peekable();
         while let Some(&range) = match (mine.peek(), theirs.peek()) {
             (Some(a), Some(b)) if a.0 <= b.0 => mine.next(),
             (Some(_), None) => mine.next(),
@@ -177,7 +170,35 @@ impl PeSet {
         } {
             push_merged(&mut all, range);
         }
-        self.ranges = all;
+        self.ranges.splice(touched, all);
+    }
+}
+
+/// Appends what is in ranges and not in others.
+fn push_difference(rest: &mut Vec<(u32, u32)>, ranges: &[(u32, u32)], others: &[(u32, u32)]) {
+    let mut theirs = others.iter().peekable();
+    for &(mut low, high) in ranges {
+        let mut gone = false;
+        while let Some(&&(its_low, its_high)) = theirs.peek() {
+            if its_high < low {
+                theirs.next();
+                continue;
+            }
+            if its_low > high {
+                break;
+            }
+            if low < its_low {
+                rest.push((low, its_low - 1));
+            }
+            if its_high >= high {
+                gone = true;
+                break;
+            }
+            low = its_high + 1;
+        }
+        if !gone {
+            rest.push((low, high));
+        }
     }
 }
 
@@ -242,6 +263,9 @@ mod tests {
             let mut less = one.clone();
             less.remove_all(&other);
             assert_eq!(less, of_bits(a & !b), "{one} without {other}");
+            let mut both = one.clone();
+            both.insert_all(&other);
+            assert_eq!(both, of_bits(a | b), "{one} or {other}");
             assert_eq!(one.common(&other), of_bits(a & b), "{one} and {other}");
             assert_eq!(one.meets(&other), a & b != 0, "{one} and {other}");
             assert_eq!(one.contains_all(&other), a & b == b, "{other} within {one}");
