@@ -3,7 +3,7 @@
 use miserly_core::{Broken, JobNumber, Time};
 use serde::Serialize;
 
-use super::story::{End, Event, MoveKind, Passer, Story, What, processor_seconds};
+use super::story::{End, Event, MoveKind, Passer, Story, Turns, What, processor_seconds};
 
 /// The story for programs. Times in seconds of the log.
 #[derive(Serialize)]
@@ -49,16 +49,27 @@ struct Reservation {
 #[derive(Default, Serialize)]
 struct Change {
     at: f64,
-    /// suspended, resumed, resized, moved, requeued, ahead (of its start, on so many processors) or started, again.
+    /// suspended, resumed, resized, moved, turns (it runs in so many slots of so many), requeued, ahead (of its start, on so many processors)
+    /// or started, again.
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     start_reason: Option<&'static str>,
     /// How many it has now.
     #[serde(skip_serializing_if = "Option::is_none")]
     procs: Option<u64>,
+    /// Its own slot now, in how many it runs, and how many are used.
+    #[serde(flatten)]
+    turns: Option<TurnsDoc>,
     /// Processor-seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost_work: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct TurnsDoc {
+    slot: u32,
+    runs_in: usize,
+    slots_used: usize,
 }
 
 #[derive(Serialize)]
@@ -138,6 +149,10 @@ impl Change {
             What::Resumed => Some(change("resumed")),
             What::Resized(procs) => Some(Change { procs: Some(procs), ..change("resized") }),
             What::Remapped => Some(change("moved")),
+            What::Turns(Turns { slot, runs_in, used }) => {
+                let turns = TurnsDoc { slot: slot.0, runs_in, slots_used: used };
+                Some(Change { turns: Some(turns), ..change("turns") })
+            }
             What::Ahead(procs) => Some(Change { procs: Some(procs), ..change("ahead") }),
             What::Requeued(lost) => {
                 Some(Change { lost_work: Some(processor_seconds(lost)), ..change("requeued") })

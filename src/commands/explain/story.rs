@@ -1,10 +1,10 @@
 //! What happened to a job, and how it is told.
 
-use miserly_core::{Broken, Reason, Refusal, Request, Span, Time};
+use miserly_core::{Broken, Reason, Refusal, Request, SlotId, Span, Time};
 use miserly_report::{count, duration, figure};
 use miserly_sim::Ahead;
 
-/// How many of those who passed a job are named on a terminal, and how many changes of its processors in a row.
+/// How many of those who passed a job are named on a terminal, and how many changes of its processors or slots in a row.
 const NAMED: usize = 10;
 
 /// What happened to a job.
@@ -38,10 +38,23 @@ pub(super) enum What {
     Resized(u64),
     /// To another row of the matrix, or to other processors.
     Remapped,
+    /// To this share of the turns.
+    Turns(Turns),
     /// On so many idle processors ahead of its start; 0: parked.
     Ahead(u64),
     /// With the loss of so many processor-ticks.
     Requeued(u128),
+}
+
+/// How often it is a job's turn, where processors are sliced in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turns {
+    /// The row in which it has its own place.
+    pub(super) slot: SlotId,
+    /// In how many rows it runs.
+    pub(super) runs_in: usize,
+    /// How many rows are used.
+    pub(super) used: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,17 +106,15 @@ impl Story {
         };
         line(request.submit, format!("submitted; {} processors were free, {queue}", count(self.free)));
         let mut started = false;
-        let mut resizes = 0;
+        let mut moves = 0;
         for (event, next) in self.events.iter().zip(self.events.iter().skip(1).map(Some).chain([None])) {
-            resizes = if event.moves() { resizes + 1 } else { 0 };
-            if resizes <= NAMED {
+            moves = if event.moves() { moves + 1 } else { 0 };
+            if moves <= NAMED {
                 line(event.at, event.told(request.submit, started));
             } else if !next.is_some_and(Event::moves) {
-                let more = count((resizes - NAMED) as u64);
-                line(
-                    event.at,
-                    format!("the last of {more} further changes of its processors (--json has all)"),
-                );
+                let more = count((moves - NAMED) as u64);
+                let what = event.what_moves();
+                line(event.at, format!("the last of {more} further changes of its {what} (--json has all)"));
             }
             started |= matches!(event.what, What::Started(_));
         }
@@ -147,9 +158,14 @@ impl Story {
 }
 
 impl Event {
-    /// Whether it is but another number of processors.
+    /// Whether it is but another number of processors, or another share of the turns.
     fn moves(&self) -> bool {
-        matches!(self.what, What::Resized(_) | What::Ahead(_))
+        matches!(self.what, What::Resized(_) | What::Ahead(_) | What::Remapped | What::Turns(_))
+    }
+
+    /// What such a change is of.
+    fn what_moves(&self) -> &'static str {
+        if matches!(self.what, What::Remapped | What::Turns(_)) { "slots" } else { "processors" }
     }
 
     /// In words, of a job that was submitted then, and that has been started before or not.
@@ -166,6 +182,9 @@ impl Event {
             What::Resized(1) => "goes on with 1 processor".into(),
             What::Resized(procs) => format!("goes on with {} processors", count(procs)),
             What::Remapped => "moved to another slot or other processors".into(),
+            What::Turns(Turns { slot, runs_in, used }) => {
+                format!("in slot {}: runs in {runs_in} of {used} slots", slot.0)
+            }
             What::Ahead(0) => "parked".into(),
             What::Ahead(1) => "runs ahead of its start on 1 idle processor".into(),
             What::Ahead(procs) => format!("runs ahead of its start on {} idle processors", count(procs)),

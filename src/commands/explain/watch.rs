@@ -1,9 +1,9 @@
 //! Follows one job through a run.
 
-use miserly_core::{Effect, JobNumber, Request, Time};
+use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Request, System, Time};
 use miserly_sim::{Finished, Observer, Standing};
 
-use super::story::{End, Event, MoveKind, Passer, Story, What};
+use super::story::{End, Event, MoveKind, Passer, Story, Turns, What};
 
 /// Follows one job through a run.
 pub(super) struct Watch {
@@ -15,12 +15,17 @@ pub(super) struct Watch {
     waits: bool,
     /// The jobs submitted after ours that have not started yet.
     behind: Vec<Request>,
+    /// What the ledgers call it, since it was started.
+    handle: Option<JobId>,
+    /// How often it was its turn after the last instant.
+    turns: Option<Turns>,
 }
 
 impl Watch {
     /// Of a job on an idle machine of `procs` processors.
     pub(super) fn of(job: JobNumber, procs: u64) -> Watch {
-        Watch { job, before: (procs, 0), story: None, waits: true, behind: Vec::new() }
+        let before = (procs, 0);
+        Watch { job, before, story: None, waits: true, behind: Vec::new(), handle: None, turns: None }
     }
 
     pub(super) fn over(&self) -> bool {
@@ -83,8 +88,8 @@ impl Observer for Watch {
             }
         };
         match what {
-            What::Started(_) => self.waits = false,
-            What::Requeued(_) => self.waits = true,
+            What::Started(_) => (self.waits, self.handle) = (false, Some(effect.job())),
+            What::Requeued(_) => (self.waits, self.turns) = (true, None),
             _ => {}
         }
         story.note(Event { at: now, what });
@@ -92,6 +97,16 @@ impl Observer for Watch {
 
     fn instant(&mut self, _now: Time, standing: Standing) {
         self.before = (standing.free, standing.waiting);
+    }
+
+    fn system(&mut self, now: Time, system: &System) {
+        let (Some(story), Some(handle)) = (&mut self.story, self.handle) else { return };
+        let ledgers = system.queues().iter().map(Driver::ledger);
+        let turns = ledgers.filter_map(|ledger| turns(ledger, handle, self.job)).next();
+        if let Some(what) = turns.filter(|_| turns != self.turns).map(What::Turns) {
+            story.note(Event { at: now, what });
+            self.turns = turns;
+        }
     }
 
     fn finished(&mut self, job: &Finished) -> std::io::Result<()> {
@@ -110,6 +125,13 @@ impl Observer for Watch {
         }
         Ok(())
     }
+}
+
+/// How often it is the turn of the job that has this handle, if it is the one of this number and processors are sliced in time.
+fn turns(ledger: &Ledger, handle: JobId, number: JobNumber) -> Option<Turns> {
+    let entry = ledger.get(handle).filter(|entry| entry.request.number == number)?;
+    let (slot, used) = (entry.placement()?.slot, ledger.matrix()?.used());
+    Some(Turns { slot, runs_in: 1 + entry.also_in.len(), used })
 }
 
 impl Story {

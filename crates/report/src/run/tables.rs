@@ -21,7 +21,7 @@ pub fn simulate_table(outcome: &Outcome, width: Option<usize>) -> String {
         "{:<24}{:.3} s, {} jobs per second\n",
         "took",
         timing.seconds,
-        figure(Some(timing.jobs_per_second.round())).trim_end_matches(".00")
+        whole(Some(timing.jobs_per_second.round()))
     ));
     text + &group_tables::of_run(outcome, width)
 }
@@ -74,7 +74,8 @@ pub fn compare_tables(outcomes: &[&Outcome], width: Option<usize>) -> String {
     let policies = outcomes.iter().map(|outcome| headed(&outcome.policy));
     let header = std::iter::once(String::new()).chain(policies).collect();
     let kept = outcomes.iter().map(|outcome| promises_kept(outcome));
-    let rows = ROWS.iter().map(|row| row.cells(outcomes));
+    let rows = ROWS.iter().chain(SOMETIMES.iter().filter(|row| row.is_known(outcomes)));
+    let rows = rows.map(|row| row.cells(outcomes));
     let rows: Vec<Vec<String>> =
         rows.chain([std::iter::once("promises kept".to_owned()).chain(kept).collect()]).collect();
     let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
@@ -121,14 +122,26 @@ struct Row {
     mean_of: Option<usize>,
     value: fn(&Outcome) -> Option<f64>,
     show: fn(Option<f64>) -> String,
-    lower_is_better: bool,
+    better: Option<Better>,
+}
+
+/// Which values of a row are better than others.
+#[derive(Clone, Copy)]
+enum Better {
+    Lower,
+    Higher,
 }
 
 impl Row {
+    /// Whether any run has such a value.
+    fn is_known(&self, outcomes: &[&Outcome]) -> bool {
+        outcomes.iter().any(|outcome| (self.value)(outcome).is_some())
+    }
+
     /// Its name, and a cell for each run.
     fn cells(&self, outcomes: &[&Outcome]) -> Vec<String> {
         let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (self.value)(outcome)).collect();
-        let best = best(&values, self.lower_is_better);
+        let best = self.better.and_then(|better| best(&values, better));
         let winner = values.iter().position(|&value| best.is_some() && value == best);
         let cells = values.iter().zip(outcomes).map(|(&value, outcome)| {
             let mark = match winner {
@@ -155,7 +168,11 @@ impl Row {
 }
 
 const fn row(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Row {
-    Row { name, mean_of: None, value, show: figure, lower_is_better: true }
+    Row { name, mean_of: None, value, show: figure, better: Some(Better::Lower) }
+}
+
+const fn neutral(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Row {
+    Row { better: None, ..row(name, value) }
 }
 
 const fn mean(name: &'static str, measure: usize, value: fn(&Outcome) -> Option<f64>) -> Row {
@@ -173,14 +190,34 @@ const ROWS: &[Row] = &[
     row("bounded slowdown, p95", |run| run.metrics.bounded_slowdown.p95),
     row("bounded slowdown, max", |run| run.metrics.bounded_slowdown.max),
     row("queue length, mean", |run| run.queue_length.mean),
-    Row { show: percent, lower_is_better: false, ..row("utilization", |run| run.utilization) },
+    Row { show: percent, better: Some(Better::Higher), ..row("utilization", |run| run.utilization) },
 ];
 
+/// What is shown where some run has it: of jobs that were suspended, and of those that shared processors by turns.
+const SOMETIMES: &[Row] = &[
+    Row {
+        show: whole,
+        ..neutral("suspensions", |run| run.suspended.as_ref().map(|_| run.suspensions as f64))
+    },
+    neutral("slots per job, mean", |run| run.slicing.as_ref()?.slots.mean),
+    neutral("slots used, mean", |run| run.slicing.as_ref()?.rows.mean),
+    Row { show: percent, ..neutral("run fraction, mean", |run| run.slicing.as_ref()?.run_fraction.mean) },
+];
+
+/// A number of things.
+fn whole(number: Option<f64>) -> String {
+    figure(number).trim_end_matches(".00").to_owned()
+}
+
 /// The best value, unless there is nothing to choose: all alike, or none.
-fn best(values: &[Option<f64>], lower_is_better: bool) -> Option<f64> {
+fn best(values: &[Option<f64>], better: Better) -> Option<f64> {
     let known = || values.iter().flatten().copied();
     let (lowest, highest) = (known().min_by(f64::total_cmp)?, known().max_by(f64::total_cmp)?);
-    (lowest < highest).then_some(if lower_is_better { lowest } else { highest })
+    let chosen = match better {
+        Better::Lower => lowest,
+        Better::Higher => highest,
+    };
+    (lowest < highest).then_some(chosen)
 }
 
 /// A policy's written form on several lines, so that columns stay narrow; a formula in quotes stays whole.
