@@ -33,7 +33,7 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// The folder of the daemon's state, which may be running
+    /// The folder of the daemon's state, which may be running; where it is left out, as for export
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
 

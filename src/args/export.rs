@@ -8,7 +8,7 @@ use super::procs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The folder of the daemon's state; that of this user's daemon where it is left out
+    /// The folder of the daemon's state; where it is left out, that of the daemon that MISERLY_SOCKET names, or else of this user's
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
     /// How it is written: swf is what miserly simulate reads

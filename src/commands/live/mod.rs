@@ -34,10 +34,12 @@ mod drain;
 
 pub(crate) mod replay;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use miserly_live::client::{Client, ClientError, NoSocket, find};
+use miserly_live::config::default_state;
 use miserly_live::model::ProblemCode;
 use serde::Serialize;
 
@@ -63,6 +65,21 @@ const UNKNOWN: u8 = 125;
 fn client(args: &DaemonArgs) -> anyhow::Result<Client> {
     let socket = find(args.socket.as_deref())?;
     Client::new(socket).context("cannot talk to a daemon")
+}
+
+/// The folder of a daemon's state: the one given, else that of the daemon that `MISERLY_SOCKET` names, else that of this user's daemon.
+fn state(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(given) = given {
+        return Ok(given.to_owned());
+    }
+    if std::env::var_os("MISERLY_SOCKET").is_none_or(|socket| socket.is_empty()) {
+        return Ok(default_state()?);
+    }
+    let status = Client::new(find(None)?).context("cannot talk to a daemon")?.status();
+    let status = status.context(
+        "the daemon of MISERLY_SOCKET does not say where its state is; name the folder: --state FOLDER",
+    )?;
+    Ok(status.state.into())
 }
 
 /// Prints an answer: the API's document, or what it says to people.

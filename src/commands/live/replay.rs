@@ -12,7 +12,6 @@ use miserly_core::{
     Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, Machine, Request,
     Resources, SlotId, Span, System, Tally, Time,
 };
-use miserly_live::config::{Configuration, Machine as Here};
 use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
 use miserly_policies::Chosen;
@@ -65,10 +64,7 @@ struct Difference {
 }
 
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
-    let state = match &args.state {
-        Some(state) => state.clone(),
-        None => Configuration::of_machine(&Here::here()?)?.state,
-    };
+    let state = super::state(args.state.as_deref())?;
     let played = compare(&read(&state)?)?;
     (if args.json { print_json(&played) } else { print(&told(&played)) })?;
     Ok(if played.difference.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

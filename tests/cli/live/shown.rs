@@ -151,7 +151,7 @@ night: 2 cpus; # has a window on it, . is free
 
 #[test]
 fn how_the_daemon_is() {
-    let status = json!({
+    let mut status = json!({
         "version": "0.1.0", "pid": 17, "since": "2026-03-01T08:00:00Z", "now": "2026-03-01T09:00:00Z", "state": "/state",
         "draining": true, "cpus": 16, "promises": 7, "broken": 1, "late": 1,
         "queues": [{
@@ -177,4 +177,13 @@ What cannot be enforced here:
 ";
     assert_eq!(daemon.stdout("status"), expect);
     assert_eq!(parsed(&daemon.stdout("status --json")), status);
+    // Who wants the past looks where this daemon keeps it.
+    status["state"] = json!(daemon.lab.path("elsewhere"));
+    let daemon = Daemon::new(&[("GET /v1/status", 200, status)]);
+    for line in ["export", "replay"] {
+        daemon.fails(line, 2, "/elsewhere");
+        daemon.fails(&format!("{line} --state here"), 2, "here");
+    }
+    assert_eq!(daemon.asked().len(), 2, "a folder that is named needs no daemon");
+    Daemon::new(&[]).fails("export", 1, "name the folder: --state FOLDER");
 }

@@ -7,7 +7,6 @@ mod swf;
 use std::io::Write;
 
 use anyhow::{Context, bail};
-use miserly_live::config::default_state;
 use miserly_live::history::{Past, past, procs};
 use miserly_report::AtomicFile;
 
@@ -15,7 +14,7 @@ use crate::args::{ExportArgs, ExportFormat};
 
 /// Writes the history of a state.
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
-    let state = args.state.clone().map_or_else(default_state, Ok)?;
+    let state = super::state(args.state.as_deref())?;
     let jobs = past(&state).with_context(|| format!("cannot read the history of {}", state.display()))?;
     if jobs.is_empty() {
         bail!("no job has ended in {}: there is nothing to export", state.display());
