@@ -259,14 +259,15 @@ fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartFile> {
         ),
         heat("worst bounded slowdown by category", "by.category:metrics.bounded_slowdown.max"),
         heat("jobs by category", "by.category:jobs"),
-        ChartFile {
+    ];
+    if overview.runs.iter().any(|(.., outcome)| outcome.promises.made > 0) {
+        charts.push(ChartFile {
             x_label: "promised wait / actual wait".into(),
             x_scale: Scale::Log,
             ..of("how good promises are as forecasts", "details.cdf.guarantees")
-        },
-        time("busy processors", "busy", "processors"),
-        time("jobs waiting", "waiting", "jobs"),
-    ];
+        });
+    }
+    charts.extend([time("busy processors", "busy", "processors"), time("jobs waiting", "waiting", "jobs")]);
     for policy in overview.policies() {
         charts.push(ChartFile {
             kind: ChartKind::Matrix,
