@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::support::Lab;
+use crate::support::{Lab, experiment_with};
 
 /// A few runs of a log that a model makes, with a table, a chart and a claim.
 const SMALL: &str = r#"
@@ -339,23 +339,22 @@ fn an_optional_log_that_is_missing_is_said_and_passed_over() {
 
 #[track_caller]
 fn refused(from: &str, to: &str, expect: &str) {
-    let lab = Lab::new();
-    assert!(SMALL.contains(from), "{from}");
-    lab.write("small.toml", SMALL.replace(from, to));
-    let run = lab.run("experiment run small.toml");
-    assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains(expect), "{}", run.stderr);
-    assert_eq!(run.stderr.matches("error:").count(), 1, "{}", run.stderr);
+    let says = experiment_with(SMALL, from, to);
+    assert!(says.contains(expect), "{says}");
 }
 
 #[test]
 fn mistakes_are_said_where_they_are() {
     refused("title = \"Small\"", "titel = \"Small\"", "unknown field `titel`");
-    refused("BF = \"easy\"", "BF = \"eazy\"", "small.toml:10: ");
+    refused("BF = \"easy\"", "BF = \"eazy\"", "experiment.toml:10: ");
     refused("BF = \"easy\"", "BF = \"eazy\"", "easy");
-    refused("\"uniform:5\"", "\"uniform:0\"", "small.toml:15: ");
-    refused("name = \"all\"", "name = \"all\"\ntraces = [\"maed\"]", "small.toml:14: no trace \"maed\"");
-    refused("model = \"feitelson96\"", "model = \"feitelson69\"", "small.toml:4: no model \"feitelson69\"");
+    refused("\"uniform:5\"", "\"uniform:0\"", "experiment.toml:15: ");
+    refused("name = \"all\"", "name = \"all\"\ntraces = [\"maed\"]", "experiment.toml:14: no trace \"maed\"");
+    refused(
+        "model = \"feitelson96\"",
+        "model = \"feitelson69\"",
+        "experiment.toml:4: no model \"feitelson69\"",
+    );
     refused(
         "{ label = \"BF\", policy = \"BF\" }, { l",
         "{ label = \"BF\", polcy = \"BF\" }, { l",
@@ -379,7 +378,7 @@ fn mistakes_are_said_where_they_are() {
         &format!("seeds = [1, 2]\n{batches}"),
         "record no jobs, longest-waits or gantt",
     );
-    refused("holds = \"a != b\"", "holds = \"a != c\"", "small.toml:38: formula");
+    refused("holds = \"a != b\"", "holds = \"a != c\"", "experiment.toml:38: formula");
     refused(
         "{ label = \"exact\", model = \"exact\" }",
         "{ label = \"exact\", model = \"trace\" }",

@@ -94,6 +94,18 @@ impl Lab {
     }
 }
 
+/// What an experiment is refused with that is this text, but for one place in it, in the file `experiment.toml`.
+#[track_caller]
+pub(crate) fn experiment_with(text: &str, from: &str, to: &str) -> String {
+    assert!(text.contains(from), "{from}");
+    let lab = Lab::new();
+    lab.write("experiment.toml", text.replace(from, to));
+    let run = lab.run("experiment run experiment.toml");
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("error:").count(), 1, "{}", run.stderr);
+    run.stderr
+}
+
 impl Run {
     pub(crate) fn of(output: &Output) -> Run {
         Run {

@@ -201,9 +201,20 @@ pub(crate) fn matrix() -> Chart {
 /// The same over time.
 fn slots() -> Chart {
     let (jobs, places) = places();
-    let job = |place: &MatrixPlace| GanttJob {
+    let jobs = over_time(&jobs, &places, 64);
+    let body = Body::Gantt { procs: 64, hosts: vec![], slots: 12, from: 0.0, to: 86_400.0, jobs };
+    chart("slots", "Slots over time", Axis::seconds("time"), Axis::linear("processor"), body)
+}
+
+/// Places in the slots of a machine of so many processors as bars of a Gantt chart, slot above slot.
+pub(crate) fn over_time(jobs: &[MatrixJob], places: &[MatrixPlace], procs: u32) -> Vec<GanttJob> {
+    let bar = |place: &MatrixPlace| GanttJob {
         number: jobs[place.job].number,
-        pes: place.pes.iter().map(|(low, high)| (64 * place.slot + low, 64 * place.slot + high)).collect(),
+        pes: place
+            .pes
+            .iter()
+            .map(|(low, high)| (procs * place.slot + low, procs * place.slot + high))
+            .collect(),
         submit: jobs[place.job].submit,
         start: place.from,
         end: place.to,
@@ -211,9 +222,7 @@ fn slots() -> Chart {
         key: if place.own { "own" } else { "other" }.into(),
         part: None,
     };
-    let jobs = places.iter().map(job).collect();
-    let body = Body::Gantt { procs: 64, hosts: vec![], slots: 12, from: 0.0, to: 86_400.0, jobs };
-    chart("slots", "Slots over time", Axis::seconds("time"), Axis::linear("processor"), body)
+    places.iter().map(bar).collect()
 }
 
 fn places() -> (Vec<MatrixJob>, Vec<MatrixPlace>) {

@@ -101,17 +101,7 @@ fn a_matrix() {
 #[test]
 fn slots_over_time() {
     let (jobs, places) = figure_9();
-    let job = |place: &MatrixPlace| GanttJob {
-        number: jobs[place.job].number,
-        pes: place.pes.iter().map(|(low, high)| (8 * place.slot + low, 8 * place.slot + high)).collect(),
-        submit: jobs[place.job].submit,
-        start: place.from,
-        end: place.to,
-        user: None,
-        key: if place.own { "own" } else { "other" }.into(),
-        part: None,
-    };
-    let jobs = places.iter().map(job).collect();
+    let jobs = sample::over_time(&jobs, &places, 8);
     let body = Body::Gantt { procs: 8, hosts: vec![], slots: 3, from: 0.0, to: 200.0, jobs };
     insta::assert_snapshot!(drawing(&chart(Axis::seconds("time"), Axis::linear("processor"), body)));
 }
