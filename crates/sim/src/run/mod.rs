@@ -1,22 +1,24 @@
 //! The run: virtual time jumps from instant to instant, and the driver plays each.
 
+mod effects;
+
+mod live;
+
 use std::io;
 use std::iter::Peekable;
 
 use miserly_core::{
-    Driver, Effect, EndHow, Ended, Entry, Expected, Holds, Instants, JobId, Kind, Ledger, Machine, Matrix,
-    PeSet, Placement, Policy, Reason, Request, Resources, Round, Span, State, Submission, System, Time,
-    Violation, work,
+    Driver, Effect, EndHow, Ended, Entry, Instants, JobId, Ledger, Machine, Matrix, Policy, Round,
+    Submission, System, Time, Violation,
 };
-use miserly_workload::swf::{Record, Status};
 use miserly_workload::{Job, TraceError, queue_position};
 
+use self::live::Live;
 use crate::event_queue::EventQueue;
-use crate::filling::{Filling, InteractiveLoad};
-use crate::finished::{Finished, Observer, Standing, Stay};
-use crate::interruptions::Interrupted;
+use crate::filling::InteractiveLoad;
+use crate::finished::{Observer, Standing};
 use crate::numbering::Numbering;
-use crate::slices::{Rows, Slices, Turns};
+use crate::slices::Rows;
 
 /// Why a run ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -72,48 +74,6 @@ pub struct Simulation {
     /// The jobs that end in the round.
     ended: Vec<JobId>,
     effects: Vec<Effect>,
-}
-
-/// A job in the system, with what only the machine knows of it.
-struct Live {
-    admission: u64,
-    /// The position of its queue.
-    queue: usize,
-    request: Request,
-    runtime: Span,
-    killed: bool,
-    status: Status,
-    used_memory: Option<u64>,
-    record: Option<Box<Record>>,
-    started: Option<Started>,
-    promised: Option<Time>,
-    broken: bool,
-    /// Since when it is where it is, and on which processors, if that was asked for.
-    stay: Option<Here>,
-    stays: Vec<Stay>,
-    interrupted: Interrupted,
-    /// The rows in which it runs, where time is sliced.
-    turns: Option<Turns>,
-    lost: u128,
-    filling: Option<Filling>,
-}
-
-/// Where a job is.
-struct Here {
-    from: Time,
-    worked_from: Time,
-    /// Since when it does not work any more, if it is being written out.
-    worked_to: Option<Time>,
-    placement: Placement,
-    had: PeSet,
-}
-
-struct Started {
-    at: Time,
-    reason: Reason,
-    rank: u64,
-    /// Its estimate ends before it does, and that is what is due next.
-    outlives: bool,
 }
 
 impl Simulation {
@@ -308,69 +268,6 @@ impl Simulation {
         Ok(())
     }
 
-    /// Plays the machine: what the scheduler started runs, and will end.
-    fn apply(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> Result<(), RunError> {
-        let mut effects = std::mem::take(&mut self.effects);
-        self.vacate(now, &effects);
-        for effect in effects.drain(..) {
-            let job = effect.job();
-            let Some(live) = &mut self.live[job.index()] else { continue };
-            for observer in observers.iter_mut() {
-                observer.effect(now, live.request.number, &effect);
-            }
-            match effect {
-                Effect::Started { reason, .. } => {
-                    live.started = Some(Started { at: now, reason, rank: self.starts, outlives: false });
-                    self.load.fill(live.filling.as_mut(), now, 0);
-                    self.starts += 1;
-                    let ledger = self.system.queues()[live.queue].ledger();
-                    live.turns = ledger.matrix().map(|_| Turns::start(now, &self.rows[live.queue]));
-                    live.see_turns(now, ledger.entry(job));
-                    self.go_on(now, job)?;
-                }
-                Effect::Resumed { .. } => {
-                    let reading = entry(&self.system, live.queue, job).reading(now);
-                    live.interrupted.go_on(now, reading);
-                    self.go_on(now, job)?;
-                }
-                Effect::Resized { .. } | Effect::Moved { .. } => self.go_on(now, job)?,
-                Effect::Paced { .. } => {
-                    live.see_turns(now, entry(&self.system, live.queue, job));
-                    self.expect_end(now, job)?;
-                }
-                Effect::Suspended { .. } => {
-                    live.interrupted.stop(now);
-                    if let Some(stay) = &mut live.stay {
-                        stay.worked_to = Some(now);
-                    }
-                    self.due.cancel(job);
-                }
-                Effect::Vacated { .. } => live.interrupted.written(now),
-                Effect::Requeued { lost, .. } => {
-                    live.lost += lost;
-                    live.leave(now, &mut self.pes);
-                    live.started = None;
-                    self.due.cancel(job);
-                }
-                Effect::Promised { latest, .. } => {
-                    live.promised.get_or_insert(latest);
-                }
-                Effect::PromiseBroken { .. } => live.broken = true,
-                Effect::Planned { .. } => {}
-                Effect::Filled { procs, .. } => self.go_ahead(now, job, procs)?,
-                Effect::Refused { why, .. } => {
-                    for observer in observers.iter_mut() {
-                        observer.refused(now, &live.request, why)?;
-                    }
-                    self.live[job.index()] = None;
-                    self.unused.push(job);
-                }
-            }
-        }
-        self.effects = effects;
-        Ok(())
-    }
-
     /// Notes how many rows are used now.
     ///
     /// A job that runs in twice as many of twice as many rows has the pace that it had, and no effect tells of that.
@@ -386,90 +283,6 @@ impl Simulation {
             let Some(live) = live.as_mut().filter(|live| live.turns.is_some()) else { continue };
             live.see_turns(now, entry(&self.system, live.queue, job));
         }
-    }
-
-    /// Takes the numbers of their processors from all jobs that the round moved, before anybody is given new ones:
-    /// the ledger shows where they lie after its last pass only.
-    fn vacate(&mut self, now: Time, effects: &[Effect]) {
-        for effect in effects {
-            let Some(live) = &mut self.live[effect.job().index()] else { continue };
-            let moves = match effect {
-                // Not yet, if it is being written out.
-                Effect::Suspended { job } => !is_written_out(entry(&self.system, live.queue, *job)),
-                Effect::Vacated { .. }
-                | Effect::Resized { .. }
-                | Effect::Moved { .. }
-                | Effect::Requeued { .. }
-                | Effect::Filled { .. }
-                | Effect::Started { .. } => true,
-                _ => false,
-            };
-            if moves {
-                live.leave(now, &mut self.pes);
-            }
-        }
-    }
-
-    /// Notes where a job is now that runs on, and when it is due next.
-    fn go_on(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
-        let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
-        let entry = entry(&self.system, live.queue, job);
-        // Somebody may have taken its processors in this very round, and it has them until it is written out.
-        if is_written_out(entry) || matches!(entry.state, State::Running { .. }) {
-            live.come(now, entry, &mut self.pes);
-        }
-        self.expect_end(now, job)
-    }
-
-    /// Enters when a running job is due next, as it lies now: its end, or before that the end of its estimate.
-    ///
-    /// A quantum that it does not end in is the scheduler's to end. It does not end in one either if its memory is
-    /// too small for it.
-    fn expect_end(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
-        let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
-        let ledger = self.system.queues()[live.queue].ledger();
-        let entry = ledger.entry(job);
-        let State::Running { expected, quantum, ref placement, .. } = entry.state else { return Ok(()) };
-        let end = now + live.left(now, entry);
-        let short_of_memory = quantum.is_some() && live.outgrows(placement, ledger.machine());
-        let Some(started) = &mut live.started else { return Ok(()) };
-        match (quantum, expected) {
-            (Some(until), _) if end > until || short_of_memory => {
-                self.due.cancel(job);
-            }
-            (_, Expected::At(planned)) if end > planned => {
-                started.outlives = true;
-                self.due.push(job, planned, started.rank);
-            }
-            _ if end == Time::MAX => return Err(RunError::TooLong { job: live.request.number }),
-            _ => {
-                started.outlives = false;
-                self.due.push(job, end, started.rank);
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets a waiting job run on so many idle processors from now on, or parks it.
-    fn go_ahead(&mut self, now: Time, job: JobId, procs: u64) -> Result<(), RunError> {
-        let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
-        self.load.fill(Some(live.filling.get_or_insert_with(|| Filling::since(now))), now, procs);
-        if procs == 0 {
-            self.due.cancel(job);
-            return Ok(());
-        }
-        live.stay = self.pes.as_mut().map(|pes| {
-            let placement = Placement::on_plain(Resources::cpus(procs));
-            let had = pes.take(live.queue, &placement);
-            Here { from: now, worked_from: now, worked_to: None, placement, had }
-        });
-        let end = now + live.left(now, entry(&self.system, live.queue, job));
-        if end == Time::MAX {
-            return Err(RunError::TooLong { job: live.request.number });
-        }
-        self.due.push(job, end, self.starts);
-        self.starts += 1;
-        Ok(())
     }
 
     /// How all stands, now that the instant is over.
@@ -497,107 +310,4 @@ fn kept(ledger: &Ledger) -> u64 {
 /// A job that is in the queue of that position.
 fn entry(system: &System, queue: usize, job: JobId) -> &Entry {
     system.queues()[queue].ledger().entry(job)
-}
-
-/// Whether a job keeps its processors although it is suspended.
-fn is_written_out(entry: &Entry) -> bool {
-    matches!(entry.state, State::Suspended { holds: Holds::All { .. }, .. })
-}
-
-impl Live {
-    fn of(job: Job, queue: usize, admission: u64) -> Live {
-        Live {
-            admission,
-            queue,
-            request: job.request,
-            runtime: job.runtime.0,
-            killed: job.killed,
-            status: job.status,
-            used_memory: job.used_memory,
-            record: job.record,
-            started: None,
-            promised: None,
-            broken: false,
-            stay: None,
-            stays: Vec::new(),
-            interrupted: Interrupted::default(),
-            turns: None,
-            lost: 0,
-            filling: None,
-        }
-    }
-
-    /// How long it still has to run as it lies now, in its window or ahead of it, to its true end.
-    fn left(&self, now: Time, entry: &Entry) -> Span {
-        entry.time_to(now, self.work())
-    }
-
-    /// All of its work, processor-ticks.
-    fn work(&self) -> u128 {
-        work(self.runtime, self.request.procs())
-    }
-
-    /// Whether it uses more memory than it has there.
-    fn outgrows(&self, placement: &Placement, machine: &Machine) -> bool {
-        let accounted = machine.capacity().get(Kind::Memory) > 0;
-        accounted && self.used_memory.is_some_and(|used| used > placement.total().get(Kind::Memory))
-    }
-
-    /// Notes that it is where it lies now.
-    fn come(&mut self, now: Time, entry: &Entry, pes: &mut Option<Numbering>) {
-        self.leave(now, pes);
-        let Some((placement, pes)) = entry.placement().zip(pes.as_mut()) else { return };
-        let (worked_from, had) = (now + entry.reading(now), pes.take(self.queue, placement));
-        self.stay = Some(Here { from: now, worked_from, worked_to: None, placement: placement.clone(), had });
-    }
-
-    /// Notes that it is no longer where it was.
-    fn leave(&mut self, now: Time, pes: &mut Option<Numbering>) {
-        let Some(here) = self.stay.take() else { return };
-        if let Some(free) = pes {
-            free.give(self.queue, &here.placement, &here.had);
-        }
-        let worked = (here.worked_from.min(now), here.worked_to.unwrap_or(now));
-        self.stays.push(Stay { from: here.from, to: now, worked, pes: here.had });
-    }
-
-    /// Notes in how many rows it runs now, if time is sliced.
-    fn see_turns(&mut self, now: Time, entry: &Entry) {
-        if let Some(turns) = &mut self.turns {
-            turns.see(now, 1 + entry.also_in.len());
-        }
-    }
-
-    fn finish(mut self, end: Time, slices: Option<Slices>) -> Option<Finished> {
-        let ahead = self.filling.as_ref().map(|filling| filling.did(self.work()));
-        let (at, reason) = match (&self.started, ahead) {
-            (Some(started), _) => (started.at, Some(started.reason)),
-            (None, Some(ahead)) => (ahead.since, None),
-            (None, None) => return None,
-        };
-        let pes = self.stays.last().map(|stay| stay.pes.clone());
-        // One that was suspended as it started came to its only place later.
-        if self.stays.len() == 1 && self.stays[0].from == at {
-            self.stays.clear();
-        }
-        Some(Finished {
-            admission: self.admission,
-            request: self.request,
-            runtime: self.runtime,
-            killed: self.killed,
-            status: self.status,
-            start: at,
-            end,
-            reason,
-            promised: self.promised,
-            broken: self.broken,
-            pes,
-            stays: self.stays,
-            interruptions: self.interrupted.over(end),
-            lost: self.lost,
-            ahead,
-            slices,
-            record: self.record,
-        })
-    }
 }
