@@ -83,6 +83,7 @@ pub const PAPERS: &[Paper] = &[
             experiment!("feitelson-1996", "5-model"),
             experiment!("feitelson-1996", "6-costs"),
             experiment!("feitelson-1996", "7-logs"),
+            experiment!("feitelson-1996", "8-open"),
         ],
         machines: &[],
     },

@@ -24,6 +24,8 @@ pub struct NaiveGang {
     pub unify: bool,
     /// Jobs run in further rows.
     pub alternative: bool,
+    /// Those of low rows go before those of high ones, whoever came first.
+    pub by_row: bool,
     /// Who waits keeps those behind it waiting.
     pub strict: bool,
     /// How many rows there are at most, if that is limited.

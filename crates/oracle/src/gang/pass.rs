@@ -92,7 +92,11 @@ impl World<'_> {
     fn run_in_further_rows(&mut self) {
         for slot in self.used() {
             let mut idle = self.open(slot);
-            let order: Vec<usize> = self.residents().iter().map(|running| running.job).collect();
+            let mut residents = self.residents();
+            if self.rules.by_row {
+                residents.sort_by_key(|running| running.slot);
+            }
+            let order: Vec<usize> = residents.iter().map(|running| running.job).collect();
             for job in order {
                 let running = self.running.iter_mut().find(|running| running.job == job).expect("it runs");
                 let free = running.pes.iter().zip(&idle).all(|(mine, idle)| !mine || *idle);

@@ -4,9 +4,18 @@ use miserly_core::{Desk, JobId, Ledger, Matrix, PeSet, Row, SlotId, Violation};
 
 use super::residents::{Resident, Residents, Shadow};
 
-/// Who runs in each row besides the jobs that have their own places there: row by row, and in each in the order of their arrival.
+/// Who goes first where several jobs could run in a row besides their own. The paper does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlternativeOrder {
+    /// Who came first.
+    Arrival,
+    /// Whose own row is lowest, and of one row who came first: as one goes through the matrix.
+    Row,
+}
+
+/// Who runs in each row besides the jobs that have their own places there: row by row.
 ///
-/// A row is looked at anew only if what is open there changed, or a job left that ran there: who was turned away is turned away again. In
+/// In the order of arrival, a row is looked at anew only if what is open there changed, or a job left that ran there: who was turned away is turned away again. In
 /// other rows only those are tried that have come since.
 #[derive(Debug, Default)]
 pub(super) struct Alternative {
@@ -54,9 +63,20 @@ impl Alternative {
         self.gone.push(admitted);
     }
 
-    /// Lets the jobs run in all rows in which they may. O(rows), and O(jobs) for each row that is looked at anew.
-    pub(super) fn run(&mut self, desk: &mut Desk<'_>, residents: &Residents) -> Result<(), Violation> {
-        let (mut leave, mut enter) = self.steps(desk.ledger(), residents);
+    /// Lets the jobs run in all rows in which they may. O(rows), and O(jobs) for each row that is looked at anew; by rows, for each row.
+    pub(super) fn run(
+        &mut self,
+        desk: &mut Desk<'_>,
+        residents: &Residents,
+        order: AlternativeOrder,
+    ) -> Result<(), Violation> {
+        let mut all: Vec<&Resident> = residents.iter().collect();
+        if order == AlternativeOrder::Row {
+            // Whoever comes may go before all that are there.
+            self.forget();
+            all.sort_by_key(|resident| (resident.slot, resident.admitted));
+        }
+        let (mut leave, mut enter) = self.steps(desk.ledger(), &all);
         // Who leaves a row makes room for whoever comes.
         each_job(&mut leave, |job, left| {
             let has = &desk.ledger().entry(job).also_in;
@@ -83,8 +103,9 @@ impl Alternative {
     }
 
     /// Who has to leave which row, and who to enter which.
-    fn steps(&mut self, ledger: &Ledger, residents: &Residents) -> (Vec<Step>, Vec<Step>) {
+    fn steps(&mut self, ledger: &Ledger, all: &[&Resident]) -> (Vec<Step>, Vec<Step>) {
         let (mut leave, mut enter) = (vec![], vec![]);
+        let new = &all[all.partition_point(|resident| resident.admitted < self.tried)..];
         let mut rows = std::mem::take(&mut self.rows).into_iter();
         for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::rows) {
             // Rows that nobody uses are not remembered.
@@ -94,8 +115,8 @@ impl Alternative {
             }
             let known = rows.next().flatten().filter(|guests| self.is_of(guests, row));
             let guests = match known {
-                Some(guests) => guests.and_of(slot, residents.since(self.tried)),
-                None => Guests::none(row).and_of(slot, residents.iter()),
+                Some(guests) => guests.and_of(slot, new),
+                None => Guests::none(row).and_of(slot, all),
             };
             if guests.version != row.version() || guests.jobs.len() != row.guests().len() {
                 let mut wanted: Vec<JobId> = guests.jobs.iter().map(|(_, job)| *job).collect();
@@ -106,7 +127,7 @@ impl Alternative {
             }
             self.rows.push(Some(guests));
         }
-        self.tried = residents.next();
+        self.tried = all.iter().map(|resident| resident.admitted + 1).max().unwrap_or(0);
         self.gone.clear();
         (leave, enter)
     }
@@ -134,7 +155,7 @@ impl Guests {
     }
 
     /// And those of further jobs for which there is room.
-    fn and_of<'a>(mut self, slot: SlotId, residents: impl Iterator<Item = &'a Resident>) -> Guests {
+    fn and_of(mut self, slot: SlotId, residents: &[&Resident]) -> Guests {
         for resident in residents {
             if self.count == 0 {
                 break;

@@ -22,6 +22,8 @@ use self::residents::{Resident, Residents};
 use crate::backfill::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex, Waiting};
 
+pub use alternative::AlternativeOrder;
+
 /// What a gang scheduler does besides packing.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -29,8 +31,8 @@ pub struct Rules {
     pub slicing: Slicing,
     /// At a termination the row of the job is united with another one, if they have no processor in common.
     pub unify: bool,
-    /// Jobs run in further rows too, where their processors are free.
-    pub alternative: bool,
+    /// Jobs run in further rows too, where their processors are free; who goes first.
+    pub alternative: Option<AlternativeOrder>,
     /// Who fits in no row keeps those behind it in the queue waiting.
     pub strict: bool,
     /// How long a job does not run that is moved to other processors.
@@ -42,7 +44,7 @@ pub struct Rules {
 /// Gang time-slicing over an Ousterhout matrix: each job has a place in one row, and the rows take turns.
 ///
 /// A pass first unites rows, for each job that ended; then gives places to the waiting jobs, in the order of the queue; then lets jobs run
-/// in further rows, row by row and in the order of their arrival. A job that the packing puts in no row that is used opens the lowest that
+/// in further rows, row by row and in the order of their arrival, or of the rows of their own. A job that the packing puts in no row that is used opens the lowest that
 /// is not, unless that would be one row too many: then it waits. It waits too if there is not enough free of what it asks for besides processors,
 /// which all jobs hold in whatever row they are.
 ///
@@ -76,7 +78,7 @@ impl Gang {
             let stays = residents::runs(ledger, resident.job);
             if !stays {
                 packing.left(&resident.pes);
-                if rules.alternative {
+                if rules.alternative.is_some() {
                     alternative.left(resident.admitted);
                 }
             }
@@ -116,7 +118,7 @@ impl Gang {
         self.queue.remove(&waiting.key);
         self.packing.came(&place.pes);
         let resident = Resident::of(desk.ledger(), waiting.job, place);
-        if self.rules.alternative {
+        if self.rules.alternative.is_some() {
             self.alternative.came(resident.admitted);
         }
         self.residents.insert(resident);
@@ -263,7 +265,7 @@ impl Policy for Gang {
                 let entry = ledger.entry(ended.job);
                 if let Some(resident) = self.residents.remove(entry.admitted) {
                     self.packing.left(&resident.pes);
-                    if self.rules.alternative {
+                    if self.rules.alternative.is_some() {
                         self.alternative.left(resident.admitted);
                     }
                 }
@@ -282,8 +284,8 @@ impl Policy for Gang {
         self.drop_released(desk.ledger());
         self.close_up(desk)?;
         self.serve_queue(desk)?;
-        if self.rules.alternative {
-            self.alternative.run(desk, &self.residents)?;
+        if let Some(order) = self.rules.alternative {
+            self.alternative.run(desk, &self.residents, order)?;
         }
         Ok(())
     }

@@ -67,16 +67,6 @@ impl Residents {
         self.0.iter()
     }
 
-    /// Those that were admitted as this one or later.
-    pub(super) fn since(&self, admitted: u64) -> impl Iterator<Item = &Resident> {
-        self.0[self.before(admitted)..].iter()
-    }
-
-    /// What comes after all admissions.
-    pub(super) fn next(&self) -> u64 {
-        self.0.last().map_or(0, |resident| resident.admitted + 1)
-    }
-
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Resident> {
         self.0.iter_mut()
     }

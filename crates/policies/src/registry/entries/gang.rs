@@ -4,7 +4,8 @@ use miserly_core::{Slicing, Span};
 
 use super::backfill::{DRAW, QUEUE_ORDER, SEED, WEIGHT};
 use crate::gang::{
-    BestFit, Booking, Buddy, BySize, BySlots, FirstFit, Gang, LeastLoaded, Migration, Packing, Rules,
+    AlternativeOrder, BestFit, Booking, Buddy, BySize, BySlots, FirstFit, Gang, LeastLoaded, Migration,
+    Packing, Rules,
 };
 use crate::registry::values::Values;
 use crate::registry::{DefaultValue, Domain, Param, Promises, Registered, RunsOn};
@@ -59,6 +60,16 @@ const ALTERNATIVE: Param = Param {
     doc: "jobs run in other slots too, where all their processors are free",
 };
 
+const ALTERNATIVE_ORDER: Param = Param {
+    name: "alternative_order",
+    domain: Domain::Choice(&[
+        ("arrival", "who came first"),
+        ("slot", "whose own slot is lowest, and of one slot who came first"),
+    ]),
+    default: DefaultValue::Is("arrival"),
+    doc: "who goes first where several jobs could run in a slot besides their own",
+};
+
 const SLOTS: Param = Param {
     name: "slots",
     domain: Domain::IntegerOr(1, u32::MAX as u64, &[("none", "as many as there have to be")]),
@@ -106,6 +117,7 @@ pub(in crate::registry) const GANG: Registered = Registered {
         LOAD,
         UNIFY,
         ALTERNATIVE,
+        ALTERNATIVE_ORDER,
         SLOTS,
         QUEUE_ORDER,
         STRICT,
@@ -132,7 +144,10 @@ fn rules(values: &Values) -> Rules {
             switch: seconds(values, "switch"),
         },
         unify: values.flag("unify"),
-        alternative: values.flag("alternative"),
+        alternative: values.flag("alternative").then(|| match values.word("alternative_order") {
+            "slot" => AlternativeOrder::Row,
+            _ => AlternativeOrder::Arrival,
+        }),
         strict: values.flag("strict"),
         migrate: seconds(values, "migrate"),
         order: values.order("order"),

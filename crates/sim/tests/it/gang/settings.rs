@@ -23,19 +23,21 @@ pub(crate) const PACKINGS: [(&str, NaivePacking); 10] = [
 
 /// A scheduler, in its written form and as the naive one has it.
 pub(super) fn scheduler() -> impl Strategy<Value = (String, NaiveGang)> {
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let alternative = prop_oneof![Just((false, false)), Just((true, false)), Just((true, true))];
+    let flags = (any::<bool>(), alternative, any::<bool>(), any::<bool>());
     let slots = prop_oneof![2 => Just(None), 1 => (1..4usize).prop_map(Some)];
     // In ticks: a switch that costs a share of the turn that is no round number, and a move.
     let costs =
         (prop_oneof![Just(0), Just(250_000), Just(333_333)], prop_oneof![2 => Just(0), 1 => Just(700_000)]);
     (0..PACKINGS.len(), flags, slots, 1..3i64, costs).prop_map(
-        |(packing, (unify, alternative, strict, shortest), slots, quantum, (switch, migrate))| {
+        |(packing, (unify, (alternative, by_row), strict, shortest), slots, quantum, (switch, migrate))| {
             let (written, packing) = PACKINGS[packing];
             let rows = slots.map_or("none".into(), |slots: usize| slots.to_string());
             let order = if shortest { "shortest" } else { "arrival" };
+            let first = if by_row { "slot" } else { "arrival" };
             let seconds = |ticks: i64| format!("0.{ticks:06}");
             let text = format!(
-                "gang({written}, unify={unify}, alternative={alternative}, strict={strict}, slots={rows}, \
+                "gang({written}, unify={unify}, alternative={alternative}, alternative_order={first}, strict={strict}, slots={rows}, \
                  order={order}, quantum={quantum}s, switch={}, migrate={})",
                 seconds(switch),
                 seconds(migrate)
@@ -44,6 +46,7 @@ pub(super) fn scheduler() -> impl Strategy<Value = (String, NaiveGang)> {
                 packing,
                 unify,
                 alternative,
+                by_row,
                 strict,
                 slots,
                 order: if shortest { NaiveOrder::SHORTEST } else { NaiveOrder::ARRIVAL },
