@@ -33,7 +33,8 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// The folder of the daemon's state, which may be running; where it is left out, as for export
+    /// The folder of the state of a daemon, which may be running; where it is left out, that of the daemon that MISERLY_SOCKET
+    /// names, or else of this user's
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
 

@@ -8,7 +8,8 @@ use super::procs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The folder of the daemon's state; where it is left out, that of the daemon that MISERLY_SOCKET names, or else of this user's
+    /// The folder of the state of a daemon; where it is left out, that of the daemon that MISERLY_SOCKET names, or else of this
+    /// user's
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
     /// How it is written: swf is what miserly simulate reads

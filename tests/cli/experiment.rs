@@ -459,6 +459,11 @@ fn pages_of_gang_runs_have_the_matrix() {
     assert_eq!(page.matches("id=\"chart-made-swf-jobs-on-processors").count(), 2);
     assert_eq!(page.matches("Each slot has all processors").count(), 1);
     assert!(!page.contains("The record ends before the window does"));
+    // Easy promises, gang does not.
+    let forecasts = "how good promises are as forecasts";
+    assert!(page.contains(forecasts));
+    lab.stdout("simulate made.swf -p gang --report gang.html");
+    assert!(!lab.read("gang.html").contains(forecasts));
 }
 
 #[test]

@@ -260,7 +260,10 @@ fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartFile> {
         heat("worst bounded slowdown by category", "by.category:metrics.bounded_slowdown.max"),
         heat("jobs by category", "by.category:jobs"),
     ];
-    if overview.runs.iter().any(|(.., outcome)| outcome.promises.made > 0) {
+    let promised = |(of, _, outcome): &(&Prepared, &Chosen, &Outcome)| {
+        outcome.promises.made > 0 && overview.name(of) == log
+    };
+    if overview.runs.iter().any(promised) {
         charts.push(ChartFile {
             x_label: "promised wait / actual wait".into(),
             x_scale: Scale::Log,

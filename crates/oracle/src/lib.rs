@@ -57,7 +57,7 @@ pub use crate::equipartition::equipartition;
 
 use crate::events::Simulation;
 
-pub use crate::gang::{NaiveGang, NaiveGangLife, NaivePacking, gang_schedule};
+pub use crate::gang::{NaiveFurther, NaiveGang, NaiveGangLife, NaivePacking, gang_schedule};
 pub use crate::hosts::{NaiveOnHosts, NaiveStart, schedule_on_hosts};
 pub use crate::lsf::{NaiveLsf, lsf_schedule};
 pub use crate::pool::{NaiveChange, NaiveFate, NaivePool, windows};

@@ -57,19 +57,19 @@ struct Change {
     /// How many it has now.
     #[serde(skip_serializing_if = "Option::is_none")]
     procs: Option<u64>,
-    /// Its own slot now, in how many it runs, and how many are used.
-    #[serde(flatten)]
-    turns: Option<TurnsDoc>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slots: Option<SlotsDoc>,
     /// Processor-seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost_work: Option<f64>,
 }
 
+/// Its own slot, how many it runs in, its own among them, and how many are used.
 #[derive(Serialize)]
-struct TurnsDoc {
-    slot: u32,
-    runs_in: usize,
-    slots_used: usize,
+struct SlotsDoc {
+    own: u32,
+    running_in: usize,
+    used: usize,
 }
 
 #[derive(Serialize)]
@@ -150,8 +150,8 @@ impl Change {
             What::Resized(procs) => Some(Change { procs: Some(procs), ..change("resized") }),
             What::Remapped => Some(change("moved")),
             What::Turns(Turns { slot, runs_in, used }) => {
-                let turns = TurnsDoc { slot: slot.0, runs_in, slots_used: used };
-                Some(Change { turns: Some(turns), ..change("turns") })
+                let slots = SlotsDoc { own: slot.0, running_in: runs_in, used };
+                Some(Change { slots: Some(slots), ..change("turns") })
             }
             What::Ahead(procs) => Some(Change { procs: Some(procs), ..change("ahead") }),
             What::Requeued(lost) => {

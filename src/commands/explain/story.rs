@@ -106,9 +106,12 @@ impl Story {
         };
         line(request.submit, format!("submitted; {} processors were free, {queue}", count(self.free)));
         let mut started = false;
-        let mut moves = 0;
+        // How many instants one after the other only moved it.
+        let (mut moves, mut last_move) = (0, None);
         for (event, next) in self.events.iter().zip(self.events.iter().skip(1).map(Some).chain([None])) {
-            moves = if event.moves() { moves + 1 } else { 0 };
+            let again = event.moves() && last_move == Some(event.at);
+            moves = if event.moves() { moves + usize::from(!again) } else { 0 };
+            last_move = event.moves().then_some(event.at);
             if moves <= NAMED {
                 line(event.at, event.told(request.submit, started));
             } else if !next.is_some_and(Event::moves) {
@@ -163,9 +166,13 @@ impl Event {
         matches!(self.what, What::Resized(_) | What::Ahead(_) | What::Remapped | What::Turns(_))
     }
 
-    /// What such a change is of.
+    /// What such changes are of.
     fn what_moves(&self) -> &'static str {
-        if matches!(self.what, What::Remapped | What::Turns(_)) { "slots" } else { "processors" }
+        if matches!(self.what, What::Remapped | What::Turns(_)) {
+            "slots or processors"
+        } else {
+            "processors"
+        }
     }
 
     /// In words, of a job that was submitted then, and that has been started before or not.
@@ -182,6 +189,7 @@ impl Event {
             What::Resized(1) => "goes on with 1 processor".into(),
             What::Resized(procs) => format!("goes on with {} processors", count(procs)),
             What::Remapped => "moved to another slot or other processors".into(),
+            What::Turns(Turns { slot, used: 1, .. }) => format!("in slot {}, the only one", slot.0),
             What::Turns(Turns { slot, runs_in, used }) => {
                 format!("in slot {}: runs in {runs_in} of {used} slots", slot.0)
             }

@@ -78,7 +78,7 @@ impl Observer for Watch {
             Effect::Resumed { .. } => What::Resumed,
             Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Moved { .. } => What::Remapped,
-            // Its share of the time moves with every job that comes and goes.
+            // In how many rows it runs, the ledger says.
             Effect::Paced { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
             Effect::Filled { procs, .. } => What::Ahead(procs),
@@ -101,8 +101,8 @@ impl Observer for Watch {
 
     fn system(&mut self, now: Time, system: &System) {
         let (Some(story), Some(handle)) = (&mut self.story, self.handle) else { return };
-        let ledgers = system.queues().iter().map(Driver::ledger);
-        let turns = ledgers.filter_map(|ledger| turns(ledger, handle, self.job)).next();
+        let mut ledgers = system.queues().iter().map(Driver::ledger);
+        let turns = ledgers.find_map(|ledger| turns(ledger, handle, self.job));
         if let Some(what) = turns.filter(|_| turns != self.turns).map(What::Turns) {
             story.note(Event { at: now, what });
             self.turns = turns;
@@ -136,11 +136,13 @@ fn turns(ledger: &Ledger, handle: JobId, number: JobNumber) -> Option<Turns> {
 
 impl Story {
     /// Adds what happened. Under an overdue job a broken promise moves on with every event: the first and the last say
-    /// enough.
+    /// enough. An instant may have several rounds: how often it is the job's turn counts after the last.
     fn note(&mut self, event: Event) {
         let broken = |event: &Event| matches!(event.what, What::Moved(_, MoveKind::Broken(_)));
+        let turns = |event: &Event| matches!(event.what, What::Turns(_));
         match &mut self.events[..] {
             [.., before, last] if broken(before) && broken(last) && broken(&event) => *last = event,
+            [.., last] if turns(last) && turns(&event) && last.at == event.at => *last = event,
             _ => self.events.push(event),
         }
     }

@@ -76,10 +76,8 @@ fn state(given: Option<&Path>) -> anyhow::Result<PathBuf> {
         return Ok(default_state()?);
     }
     let status = Client::new(find(None)?).context("cannot talk to a daemon")?.status();
-    let status = status.context(
-        "the daemon of MISERLY_SOCKET does not say where its state is; name the folder: --state FOLDER",
-    )?;
-    Ok(status.state.into())
+    let asked = "cannot ask the daemon of MISERLY_SOCKET for its folder, which --state would name";
+    Ok(status.context(asked)?.state.into())
 }
 
 /// Prints an answer: the API's document, or what it says to people.

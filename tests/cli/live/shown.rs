@@ -182,8 +182,11 @@ What cannot be enforced here:
     let daemon = Daemon::new(&[("GET /v1/status", 200, status)]);
     for line in ["export", "replay"] {
         daemon.fails(line, 2, "/elsewhere");
-        daemon.fails(&format!("{line} --state here"), 2, "here");
+        daemon.fails(&format!("{line} --state named"), 2, "named");
     }
-    assert_eq!(daemon.asked().len(), 2, "a folder that is named needs no daemon");
-    Daemon::new(&[]).fails("export", 1, "name the folder: --state FOLDER");
+    // A folder that is named needs no daemon, and a variable without a value names none.
+    let _ = daemon.command("export").env("MISERLY_SOCKET", "").output();
+    assert_eq!(daemon.asked().len(), 2);
+    let says = "cannot ask the daemon of MISERLY_SOCKET for its folder, which --state would name";
+    Daemon::new(&[]).fails("export", 1, says);
 }

@@ -22,10 +22,8 @@ pub struct NaiveGang {
     pub packing: NaivePacking,
     /// Rows without a common processor become one when a job ends.
     pub unify: bool,
-    /// Jobs run in further rows.
-    pub alternative: bool,
-    /// Those of low rows go before those of high ones, whoever came first.
-    pub by_row: bool,
+    /// Who goes first into further rows, if jobs run there.
+    pub alternative: Option<NaiveFurther>,
     /// Who waits keeps those behind it waiting.
     pub strict: bool,
     /// How many rows there are at most, if that is limited.
@@ -53,6 +51,15 @@ pub enum NaivePacking {
     Buddy,
     BuddyByMax,
     Migration,
+}
+
+/// Who goes first into further rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NaiveFurther {
+    /// Who came first.
+    ByArrival,
+    /// Whose row is lowest; of one row, who came first.
+    ByRow,
 }
 
 /// What became of a job.

@@ -2,7 +2,7 @@
 
 use super::packing::{Place, first_fit_decreasing, place};
 use super::world::{Running, World};
-use super::{NaiveGang, NaivePacking};
+use super::{NaiveFurther, NaiveGang, NaivePacking};
 use crate::order::arrival;
 
 impl World<'_> {
@@ -23,8 +23,8 @@ impl World<'_> {
             }
         }
         self.running.iter_mut().for_each(|running| running.further = 0);
-        if alternative {
-            self.run_in_further_rows();
+        if let Some(first) = alternative {
+            self.run_in_further_rows(first);
         }
         self.settle();
     }
@@ -89,11 +89,11 @@ impl World<'_> {
         self.forget_unused();
     }
 
-    fn run_in_further_rows(&mut self) {
+    fn run_in_further_rows(&mut self, first: NaiveFurther) {
         for slot in self.used() {
             let mut idle = self.open(slot);
             let mut residents = self.residents();
-            if self.rules.by_row {
+            if first == NaiveFurther::ByRow {
                 residents.sort_by_key(|running| running.slot);
             }
             let order: Vec<usize> = residents.iter().map(|running| running.job).collect();

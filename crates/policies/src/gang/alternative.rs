@@ -15,8 +15,8 @@ pub enum AlternativeOrder {
 
 /// Who runs in each row besides the jobs that have their own places there: row by row.
 ///
-/// In the order of arrival, a row is looked at anew only if what is open there changed, or a job left that ran there: who was turned away is turned away again. In
-/// other rows only those are tried that have come since.
+/// In the order of arrival, a row is looked at anew only if what is open there changed, or a job left that ran there: who was turned away
+/// is turned away again. In other rows only those are tried that have come since.
 #[derive(Debug, Default)]
 pub(super) struct Alternative {
     rows: Vec<Option<Guests>>,
@@ -33,7 +33,7 @@ struct Guests {
     version: u64,
     /// What was open to them.
     open: PeSet,
-    /// In the order of their arrival: by admission.
+    /// In the order in which they were asked: where these are remembered, by admission.
     jobs: Vec<(u64, JobId)>,
     /// What they left idle, how many these are, and their shadow.
     idle: PeSet,
@@ -63,7 +63,8 @@ impl Alternative {
         self.gone.push(admitted);
     }
 
-    /// Lets the jobs run in all rows in which they may. O(rows), and O(jobs) for each row that is looked at anew; by rows, for each row.
+    /// Lets the jobs run in all rows in which they may. O(rows + jobs), and O(jobs) for each row that is looked at anew: by rows, that is each
+    /// one.
     pub(super) fn run(
         &mut self,
         desk: &mut Desk<'_>,
@@ -72,7 +73,7 @@ impl Alternative {
     ) -> Result<(), Violation> {
         let mut all: Vec<&Resident> = residents.iter().collect();
         if order == AlternativeOrder::Row {
-            // Whoever comes may go before all that are there.
+            // Whoever comes, or is in another row than he was, may go before all others; and what is remembered is looked up by admission.
             self.forget();
             all.sort_by_key(|resident| (resident.slot, resident.admitted));
         }

@@ -44,12 +44,13 @@ pub struct Rules {
 /// Gang time-slicing over an Ousterhout matrix: each job has a place in one row, and the rows take turns.
 ///
 /// A pass first unites rows, for each job that ended; then gives places to the waiting jobs, in the order of the queue; then lets jobs run
-/// in further rows, row by row and in the order of their arrival, or of the rows of their own. A job that the packing puts in no row that is used opens the lowest that
-/// is not, unless that would be one row too many: then it waits. It waits too if there is not enough free of what it asks for besides processors,
-/// which all jobs hold in whatever row they are.
+/// in further rows, row by row and in the order of their arrival, or of the rows of their own. A job that the packing puts in no row that is
+/// used opens the lowest that is not, unless that would be one row too many: then it waits. It waits too if there is not enough free of what
+/// it asks for besides processors, which all jobs hold in whatever row they are.
 ///
 /// With n jobs in the matrix and s rows: what the packing takes for each job that comes or goes; for running in further rows, O(s), and
-/// O(n) for each row that is not as it was; and O(n) for the jobs' new paces, in each pass in which any came or went.
+/// O(n) for each row that is not as it was, or for each row where the order is that of the rows; and O(n) for the jobs' new paces, in each
+/// pass in which any came or went.
 ///
 /// # Source
 /// Feitelson: Packing Schemes for Gang Scheduling, JSSPP 1996.

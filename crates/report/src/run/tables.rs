@@ -74,7 +74,7 @@ pub fn compare_tables(outcomes: &[&Outcome], width: Option<usize>) -> String {
     let policies = outcomes.iter().map(|outcome| headed(&outcome.policy));
     let header = std::iter::once(String::new()).chain(policies).collect();
     let kept = outcomes.iter().map(|outcome| promises_kept(outcome));
-    let rows = ROWS.iter().chain(SOMETIMES.iter().filter(|row| row.is_known(outcomes)));
+    let rows = ROWS.iter().chain(SOMETIMES.iter().filter(|row| row.tells(outcomes)));
     let rows = rows.map(|row| row.cells(outcomes));
     let rows: Vec<Vec<String>> =
         rows.chain([std::iter::once("promises kept".to_owned()).chain(kept).collect()]).collect();
@@ -133,9 +133,9 @@ enum Better {
 }
 
 impl Row {
-    /// Whether any run has such a value.
-    fn is_known(&self, outcomes: &[&Outcome]) -> bool {
-        outcomes.iter().any(|outcome| (self.value)(outcome).is_some())
+    /// Whether any run has some of it.
+    fn tells(&self, outcomes: &[&Outcome]) -> bool {
+        outcomes.iter().any(|outcome| (self.value)(outcome).is_some_and(|value| value > 0.0))
     }
 
     /// Its name, and a cell for each run.
@@ -195,10 +195,7 @@ const ROWS: &[Row] = &[
 
 /// What is shown where some run has it: of jobs that were suspended, and of those that shared processors by turns.
 const SOMETIMES: &[Row] = &[
-    Row {
-        show: whole,
-        ..neutral("suspensions", |run| run.suspended.as_ref().map(|_| run.suspensions as f64))
-    },
+    Row { show: whole, ..neutral("suspensions", |run| Some(run.suspensions as f64)) },
     neutral("slots per job, mean", |run| run.slicing.as_ref()?.slots.mean),
     neutral("slots used, mean", |run| run.slicing.as_ref()?.rows.mean),
     Row { show: percent, ..neutral("run fraction, mean", |run| run.slicing.as_ref()?.run_fraction.mean) },

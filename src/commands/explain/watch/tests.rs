@@ -1,6 +1,6 @@
 //! Stories of jobs that stop and come back, which few policies make: told of effects by hand.
 
-use miserly_core::{JobId, Reason, Refusal, Resources, Span};
+use miserly_core::{JobId, Reason, Refusal, Resources, SlotId, Span};
 use serde_json::{Value, json};
 
 use super::*;
@@ -93,6 +93,39 @@ fn many_changes_of_processors_are_told_in_a_line() {
     assert_eq!(lines.len(), 2 + 10 + 1);
     assert_eq!(lines[11], "29  goes on with 3 processors");
     assert_eq!(lines[12], "44  the last of 15 further changes of its processors (--json has all)");
+}
+
+#[test]
+fn many_turns_are_told_in_a_line_and_an_instant_counts_once() {
+    let mut watch = watched(&[(10, started(Reason::AtOnce))]);
+    let turns = |secs, slot, used| {
+        let turns = Turns { slot: SlotId(slot), runs_in: 1, used };
+        Event { at: at(secs), what: What::Turns(turns) }
+    };
+    let story = watch.story.as_mut().unwrap();
+    story.note(turns(10, 0, 3));
+    story.note(turns(10, 0, 1));
+    for secs in 11..25 {
+        story.note(Event { at: at(secs), what: What::Remapped });
+        story.note(turns(secs, 1, 2));
+    }
+    let lines = lines(&watch);
+    // Of an instant with two rounds the last counts; ten instants are told, the first of them alone, and four are left.
+    assert_eq!(
+        lines[2..5],
+        [
+            "10  in slot 0, the only one",
+            "11  moved to another slot or other processors",
+            "11  in slot 1: runs in 1 of 2 slots"
+        ]
+    );
+    assert_eq!(lines[20], "19  in slot 1: runs in 1 of 2 slots");
+    assert_eq!(
+        lines[21..],
+        ["24  the last of 5 further changes of its slots or processors (--json has all)"]
+    );
+    let slots = json!({ "at": 10.0, "kind": "turns", "slots": { "own": 0, "running_in": 1, "used": 1 } });
+    assert_eq!(document(&watch)["changes"][0], slots);
 }
 
 #[test]

@@ -104,6 +104,19 @@ fn unifications_are_counted() {
     assert_eq!(unifications(&quads, "gang(packing=migration)"), 1);
 }
 
+/// The third job came before the seventh, whose own row is lower, and both could run in the last row.
+#[test]
+fn who_goes_first_in_a_further_row() {
+    let before = [(0, 900, 4, 900), (0, 5, 4, 5), (0, 900, 2, 900), (0, 900, 2, 900), (0, 25, 3, 25)];
+    let quads = [&before[..], &[(0, 900, 1, 900), (60, 900, 2, 900)]].concat();
+    let by = |order: &str, last: &str| {
+        let policy = format!("gang(packing=first-fit, unify=false, alternative_order={order})");
+        check(4, &quads, &policy, &[(300, &["0 1111", "1 77dd", "2 3344", last])]);
+    };
+    by("arrival", "3 cc.6");
+    by("slot", "3 gg.6");
+}
+
 #[test]
 fn who_runs_in_a_further_row_gives_way() {
     let quads = [(0, 900, 4, 900), (0, 900, 2, 900), (9, 900, 2, 900)];

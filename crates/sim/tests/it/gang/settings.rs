@@ -1,7 +1,7 @@
 //! Gang schedulers, as they are written and as the naive one has them.
 
 use miserly_core::{Machine, Span};
-use miserly_oracle::{NaiveGang, NaiveOrder, NaivePacking};
+use miserly_oracle::{NaiveFurther, NaiveGang, NaiveOrder, NaivePacking};
 use miserly_workload::Job;
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ pub(crate) const PACKINGS: [(&str, NaivePacking); 10] = [
 
 /// A scheduler, in its written form and as the naive one has it.
 pub(super) fn scheduler() -> impl Strategy<Value = (String, NaiveGang)> {
-    let alternative = prop_oneof![Just((false, false)), Just((true, false)), Just((true, true))];
+    let alternative = prop_oneof![1 => (Just(false), any::<bool>()), 2 => (Just(true), any::<bool>())];
     let flags = (any::<bool>(), alternative, any::<bool>(), any::<bool>());
     let slots = prop_oneof![2 => Just(None), 1 => (1..4usize).prop_map(Some)];
     // In ticks: a switch that costs a share of the turn that is no round number, and a move.
@@ -37,7 +37,8 @@ pub(super) fn scheduler() -> impl Strategy<Value = (String, NaiveGang)> {
             let first = if by_row { "slot" } else { "arrival" };
             let seconds = |ticks: i64| format!("0.{ticks:06}");
             let text = format!(
-                "gang({written}, unify={unify}, alternative={alternative}, alternative_order={first}, strict={strict}, slots={rows}, \
+                "gang({written}, unify={unify}, alternative={alternative}, \
+                 alternative_order={first}, strict={strict}, slots={rows}, \
                  order={order}, quantum={quantum}s, switch={}, migrate={})",
                 seconds(switch),
                 seconds(migrate)
@@ -45,8 +46,11 @@ pub(super) fn scheduler() -> impl Strategy<Value = (String, NaiveGang)> {
             let naive = NaiveGang {
                 packing,
                 unify,
-                alternative,
-                by_row,
+                alternative: alternative.then_some(if by_row {
+                    NaiveFurther::ByRow
+                } else {
+                    NaiveFurther::ByArrival
+                }),
                 strict,
                 slots,
                 order: if shortest { NaiveOrder::SHORTEST } else { NaiveOrder::ARRIVAL },
