@@ -51,7 +51,7 @@ pub fn overview(overview: &Overview<'_>) -> Result<Page, PrepareError> {
     })
 }
 
-impl Overview<'_> {
+impl<'a> Overview<'a> {
     /// The logs' names, each once.
     fn logs(&self) -> Vec<String> {
         distinct(self.runs.iter().map(|(log, ..)| self.name(log)))
@@ -69,6 +69,11 @@ impl Overview<'_> {
             None | Some(0) => log.name().to_owned(),
             Some(before) => format!("{} ({})", log.name(), before + 1),
         }
+    }
+
+    /// The runs of the log of this name.
+    fn runs_of(&self, log: &str) -> impl Iterator<Item = &(&'a Prepared, &'a Chosen, &'a Outcome)> {
+        self.runs.iter().filter(move |(of, ..)| self.name(of) == log)
     }
 
     fn policies(&self) -> Vec<String> {
@@ -183,7 +188,7 @@ const MEASURES: [(&str, &str, usize, f64); 19] = [
 ];
 
 fn measures(log: &str, overview: &Overview<'_>) -> Section {
-    let runs: Vec<_> = overview.runs.iter().filter(|(of, ..)| overview.name(of) == log).collect();
+    let runs: Vec<_> = overview.runs_of(log).collect();
     let documents: Vec<Value> = runs.iter().map(|(.., outcome)| document(outcome)).collect();
     let head =
         std::iter::once(String::new()).chain(runs.iter().map(|(_, policy, _)| policy.to_string())).collect();
@@ -260,10 +265,7 @@ fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartFile> {
         heat("worst bounded slowdown by category", "by.category:metrics.bounded_slowdown.max"),
         heat("jobs by category", "by.category:jobs"),
     ];
-    let promised = |(of, _, outcome): &(&Prepared, &Chosen, &Outcome)| {
-        outcome.promises.made > 0 && overview.name(of) == log
-    };
-    if overview.runs.iter().any(promised) {
+    if overview.runs_of(log).any(|(.., outcome)| outcome.promises.made > 0) {
         charts.push(ChartFile {
             x_label: "promised wait / actual wait".into(),
             x_scale: Scale::Log,

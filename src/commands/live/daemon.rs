@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use miserly_live::api::Access;
+use miserly_live::client::named_socket;
 use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
 use miserly_live::daemon::{self, Options};
 use miserly_live::store::Store;
@@ -98,8 +99,8 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Configuration> {
         configuration.state = std::path::absolute(state)?;
     }
     // As its clients look for it.
-    let named = std::env::var_os("MISERLY_SOCKET").filter(|path| !path.is_empty() && args.config.is_none());
-    if let Some(socket) = args.socket.clone().or(named.map(PathBuf::from)) {
+    let named = named_socket().filter(|_| args.config.is_none());
+    if let Some(socket) = args.socket.clone().or(named) {
         configuration.socket = std::path::absolute(socket)?;
     }
     Ok(configuration)

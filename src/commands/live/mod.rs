@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use miserly_live::client::{Client, ClientError, NoSocket, find};
+use miserly_live::client::{Client, ClientError, NoSocket, find, named_socket};
 use miserly_live::config::default_state;
 use miserly_live::model::ProblemCode;
 use serde::Serialize;
@@ -63,7 +63,10 @@ const UNKNOWN: u8 = 125;
 
 /// Whoever asks the daemon that is meant.
 fn client(args: &DaemonArgs) -> anyhow::Result<Client> {
-    let socket = find(args.socket.as_deref())?;
+    talk(find(args.socket.as_deref())?)
+}
+
+fn talk(socket: PathBuf) -> anyhow::Result<Client> {
     Client::new(socket).context("cannot talk to a daemon")
 }
 
@@ -72,10 +75,8 @@ fn state(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());
     }
-    if std::env::var_os("MISERLY_SOCKET").is_none_or(|socket| socket.is_empty()) {
-        return Ok(default_state()?);
-    }
-    let status = Client::new(find(None)?).context("cannot talk to a daemon")?.status();
+    let Some(socket) = named_socket() else { return Ok(default_state()?) };
+    let status = talk(socket)?.status();
     let asked = "cannot ask the daemon of MISERLY_SOCKET for its folder, which --state would name";
     Ok(status.context(asked)?.state.into())
 }

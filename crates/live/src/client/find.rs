@@ -28,13 +28,17 @@ pub struct NoSocket {
 /// # Errors
 /// If the folder in `/tmp` is somebody else's.
 pub fn find(given: Option<&Path>) -> Result<PathBuf, NoSocket> {
-    let named = given.map(Path::to_owned).or_else(|| set("MISERLY_SOCKET"));
-    if let Some(named) = named {
+    if let Some(named) = given.map(Path::to_owned).or_else(named_socket) {
         return Ok(named);
     }
     let own = own()?;
     let machine = Path::new(MACHINE);
     Ok(if !own.exists() && machine.exists() { machine.to_owned() } else { own })
+}
+
+/// The socket that `MISERLY_SOCKET` names, if it names one.
+pub fn named_socket() -> Option<PathBuf> {
+    set("MISERLY_SOCKET")
 }
 
 /// Where the user's own daemon listens.

@@ -18,7 +18,7 @@ use crate::service::Filter;
 
 mod find;
 
-pub use find::{NoSocket, find};
+pub use find::{NoSocket, find, named_socket};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,7 @@ mod alternative;
 
 mod unification;
 
+pub use alternative::AlternativeOrder;
 pub use packing::{
     BestFit, Booking, Buddy, BySize, BySlots, FirstFit, LeastLoaded, Migration, Packing, Place,
 };
@@ -21,8 +22,6 @@ use self::alternative::Alternative;
 use self::residents::{Resident, Residents};
 use crate::backfill::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex, Waiting};
-
-pub use alternative::AlternativeOrder;
 
 /// What a gang scheduler does besides packing.
 #[derive(Clone, Debug)]

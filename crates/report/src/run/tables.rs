@@ -201,7 +201,7 @@ const SOMETIMES: &[Row] = &[
     Row { show: percent, ..neutral("run fraction, mean", |run| run.slicing.as_ref()?.run_fraction.mean) },
 ];
 
-/// A number of things.
+/// A figure, without decimals where it has none.
 fn whole(number: Option<f64>) -> String {
     figure(number).trim_end_matches(".00").to_owned()
 }
@@ -347,8 +347,8 @@ fn early_work(early: &EarlyDoc) -> String {
 fn makespan(secs: f64) -> String {
     // Seconds of a makespan fit by far.
     #[allow(clippy::cast_possible_truncation)]
-    let whole = secs as i64;
-    format!("{} s ({})", figure(Some(secs)).trim_end_matches(".00"), duration(whole))
+    let seconds = secs as i64;
+    format!("{} s ({})", whole(Some(secs)), duration(seconds))
 }
 
 fn promises(outcome: &Outcome) -> String {
