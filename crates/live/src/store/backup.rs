@@ -113,8 +113,8 @@ fn copy(connection: &Connection, to: &Path) -> Result<CommitMark, StoreError> {
     Ok(mark)
 }
 
-/// Leaves the daemon as much space as the backup takes.
-fn check_room(folder: &Path, home: &Path) -> Result<(), StoreError> {
+/// Checks that a copy of the database leaves the daemon as much space as it takes.
+pub(super) fn check_room(folder: &Path, home: &Path) -> Result<(), StoreError> {
     let size = |name: String| fs::metadata(home.join(name)).map_or(0, |file| file.len());
     let needed = size(schema::DATABASE.into()) + size(format!("{}-wal", schema::DATABASE));
     let disk = statvfs(folder).map_err(|errno| StoreError::io(folder)(errno.into()))?;

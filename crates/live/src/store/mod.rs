@@ -109,8 +109,10 @@ impl Store {
         check::format(&connection, folder)?;
         let mut store = Store::over(connection, &home, lock)?;
         store.note_version(folder)?;
-        // Damage of the log costs all commits after it. If the disk is full, it stays as it is.
-        let _ = files::checkpoint(&store.connection);
+        // Damage of the log costs all commits after it. If the disk is rather full, the log stays as it is.
+        if backup::check_room(folder, &home).is_ok() {
+            let _ = files::checkpoint(&store.connection);
+        }
         Ok(store)
     }
 
