@@ -46,7 +46,7 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
             adopt(&mut record, last, clock.as_ref());
         }
         let body = serde_json::to_string(&record).unwrap_or_default();
-        batch.rows.extend((body != row.body).then(|| Row { body, ..row }));
+        batch.rows.extend((body != row.body).then_some(Row { body, ..row }));
     }
     // The number of an attempt's folder must not be given again.
     let next = store.meta("next_number")?.and_then(|text| text.parse().ok()).unwrap_or(1);
