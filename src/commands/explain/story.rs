@@ -94,7 +94,7 @@ impl Story {
         let mut text = format!(
             "job {}: {} processors, estimate {}, under {policy}\n\n",
             request.number,
-            count(request.procs()),
+            count(request.procs().get()),
             duration(request.estimate)
         );
         let mut line = |at: Time, what: String| {
@@ -145,7 +145,7 @@ impl Story {
                 "{:>12}  job {}: {} processors, estimate {}, {}\n",
                 passer.start.to_string(),
                 passer.request.number,
-                count(passer.request.procs()),
+                count(passer.request.procs().get()),
                 duration(passer.request.estimate),
                 passer.reason.as_str().replace('_', " "),
             ));
