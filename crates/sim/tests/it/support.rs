@@ -111,7 +111,7 @@ pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: Inst
 }
 
 /// Every kind of order, as parameters of a policy.
-pub(crate) const ORDERS: [&str; 37] = [
+pub(crate) const ORDERS: [&str; 38] = [
     "order=arrival",
     "order=shortest",
     "order=longest",
