@@ -264,7 +264,10 @@ fn options_that_make_no_sense() {
         &format!("invalid value 'monday' for '--from <T>': \"monday\" is not a duration; {forms}"),
     );
     refused("--to -5", "invalid value '-5' for '--to <T>': \"-5\": a duration is 0 or more");
-    refused("--warmup 1y", "invalid value '1y' for '--warmup <D>': \"1y\": no unit of time \"y\"; the units are");
+    refused(
+        "--warmup 1y",
+        "invalid value '1y' for '--warmup <D>': \"1y\": no unit of time \"y\"; the units are",
+    );
     refused("--warmup 0.5", "\"0.5\": a duration here is a whole number of seconds");
     refused(
         "--from 1h --to 5",

@@ -77,11 +77,11 @@ impl Decimal {
     }
 }
 
-/// Returns the number of a text: digits, and perhaps a point and up to nine more.
+/// Returns the number of a text: digits, and perhaps a point and up to six more.
 pub(crate) fn decimal(text: &str) -> Option<Decimal> {
     let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
-    if !plain(whole) || !plain(decimals) || decimals.len() > 9 {
+    if !plain(whole) || !plain(decimals) || decimals.len() > 6 {
         return None;
     }
     let scale = 10_i128.pow(u32::try_from(decimals.len()).ok()?);

@@ -128,7 +128,7 @@ fn totals_can_be_counted() {
     wrong(&many, "5: 1000001 hosts in all; there are at most 1000000");
     let wide = "[[host]]\nname = \"a\"\ncpus = 1073741824\n[[host]]\nname = \"b\"\ncpus = 1";
     wrong(wide, "4: 1073741825 processors in all; there are at most 1073741824");
-    let full = "[[host]]\nname = \"a\"\ncpus = 1\nmemory = \"16777215TiB\"\ncount = 1000";
+    let full = "[[host]]\nname = \"a\"\ncpus = 1\nmemory = \"16777215TiB\"\ncount = 2000";
     wrong(full, "1: the memory of all hosts is more than a number of kB can say");
 }
 

@@ -66,7 +66,7 @@ fn the_only_queue_has_the_pool_with_its_calendar() {
 #[test]
 fn what_is_wrong_is_named_with_line_and_field() {
     refused("nonsense = 1", "daemon.toml:1: unknown field `nonsense`");
-    refused("\n\ngrace = 'soon'", "daemon.toml:3: grace: a time is written as");
+    refused("\n\ngrace = 'soon'", "daemon.toml:3: grace: \"soon\" is not a duration; write");
     refused("state = 'here'", "state = \"here\": write the whole path");
     refused("access = 'friends'", "access = \"friends\": it is \"own\" or \"everybody\"");
     refused("opportunistic = 'yes'", "expected a boolean");
@@ -87,7 +87,7 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("[[queue]]\nname = 'a'\nusers = ['no such user']", "users: there is no user");
     refused(
         "[[queue]]\nname = 'a'\ndefault-time = '2h'\nmax-time = '1h'",
-        "default-time: 7200 s is more than max-time",
+        "default-time: 2h is more than max-time, 1h",
     );
     refused(
         "[[queue]]\nname = 'a'\ndefault-memory = '60GB'",
@@ -121,8 +121,8 @@ fn sums_hold_at_every_instant() {
 fn a_horizon_is_the_policys() {
     let policy =
         |text: &str| parse(&format!("[[queue]]\nname = 'a'\n{text}")).unwrap().queues[0].policy.to_string();
-    assert_eq!(policy("horizon = '1d'"), "miser(horizon=86400s)");
-    assert_eq!(policy("policy = 'miser()'\nhorizon = '1h'"), "miser(horizon=3600s)");
+    assert_eq!(policy("horizon = '1d'"), "miser(horizon=1d)");
+    assert_eq!(policy("policy = 'miser()'\nhorizon = '1h'"), "miser(horizon=1h)");
 }
 
 #[test]
