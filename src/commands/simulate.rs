@@ -23,8 +23,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     args.report.check()?;
     let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
     let prepared = prepared.with_checksum(args.json || args.report.asked())?;
-    let mut prepared = args.report.records(prepared, args.details, &args.by);
-    prepared.job_options.keep_records = matches!(format, Some((_, Format::Swf)));
+    let prepared = args.report.records(prepared, args.details, &args.by);
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
     let mut outcome = match format {
@@ -71,7 +70,8 @@ fn with_jobs(
         }
         Format::Swf => {
             let notes = notes(prepared, args)?;
-            let mut jobs = InOrder::new(SwfJobs::new(output, &prepared.survey.header, &notes)?);
+            let records = prepared.records()?;
+            let mut jobs = InOrder::new(SwfJobs::new(output, &prepared.survey.header, &notes, records)?);
             let outcome = prepared.outcome(&args.policy, false, &mut [&mut jobs, watch])?;
             (outcome, jobs.into_inner().into_inner())
         }

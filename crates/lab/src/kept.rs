@@ -5,7 +5,7 @@ use std::io;
 
 use miserly_core::{PeSet, Request, Span, Time};
 use miserly_report::Outcome;
-use miserly_sim::{Finished, MatrixRecord, MatrixWatch, Observer, PlaceHeld, Stay};
+use miserly_sim::{Allocation, Finished, MatrixRecord, MatrixWatch, Observer, PlaceHeld};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -148,7 +148,7 @@ impl Observer for Window {
         // A job that was put back into the queue was on the machine before its last start.
         let began = job.stays.first().map_or(job.start, |stay| stay.from);
         if began < self.to && job.end > self.from {
-            let stay = |stay: &Stay| StayRow {
+            let stay = |stay: &Allocation| StayRow {
                 start: secs(stay.from),
                 end: secs(stay.to),
                 pes: stay.pes.ranges().to_vec(),

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use miserly_core::{Instants, Machine, Span};
 use miserly_policies::{Chosen, PolicyError};
 use miserly_report::{BatchSettings, BatchesDoc, Details, EarlyDoc, Outcome, Settings, SlicingDoc, TraceDoc};
-use miserly_sim::{BatchRule, Grouping, Metrics, Observer, RunError, Series, Simulation};
-use miserly_workload::swf::ReadError;
+use miserly_sim::{BatchRule, Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation};
+use miserly_workload::swf::{ReadError, Record, Status};
 use miserly_workload::{
-    Arrivals, Counts, Estimates, Filter, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, TraceError,
+    Arrivals, Counts, Estimates, Filter, Job as LoggedJob, JobOptions, Jobs, Overrun, ProcsField, Survey,
+    Trace, TraceError,
 };
 
 use crate::experiment::Log;
@@ -98,7 +99,7 @@ pub enum PrepareError {
     Policy(#[from] PolicyError),
     /// The run stopped.
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(#[from] RunError<TraceError>),
     /// The file of the jobs cannot be written.
     #[error("cannot write the jobs: {0}")]
     Write(#[from] io::Error),
@@ -215,12 +216,26 @@ impl Prepared {
         self.spec.pools.as_ref().and_then(filler).is_some()
     }
 
-    /// The log's jobs.
+    /// Returns the jobs of the simulation.
     ///
     /// # Errors
     /// If the log cannot be opened.
-    pub fn jobs(&self) -> Result<Jobs<'_>, TraceError> {
-        Jobs::new(&self.trace, self.survey.in_order, self.job_options.clone())
+    pub fn jobs(&self) -> Result<impl Iterator<Item = Result<Job, TraceError>>, TraceError> {
+        Ok(self.logged_jobs(false)?.map(|job| job.map(simulated)))
+    }
+
+    /// Returns the lines of these jobs, as the log has them.
+    ///
+    /// # Errors
+    /// If the log cannot be opened.
+    pub fn records(&self) -> Result<impl Iterator<Item = Result<Record, TraceError>>, TraceError> {
+        let record = |job: LoggedJob| job.record.map_or_else(Record::unknown, |record| *record);
+        Ok(self.logged_jobs(true)?.map(move |job| job.map(record)))
+    }
+
+    fn logged_jobs(&self, keep_records: bool) -> Result<Jobs<'_>, TraceError> {
+        let options = JobOptions { keep_records, ..self.job_options.clone() };
+        Jobs::new(&self.trace, self.survey.in_order, options)
     }
 
     /// Runs the log to its end under the eyes of `observers`, and says what it came to.
@@ -274,7 +289,7 @@ impl Prepared {
         metrics: &mut Metrics,
         series: Option<&mut Series>,
         others: &mut [&mut dyn Observer],
-    ) -> Result<Counts, RunError> {
+    ) -> Result<Counts, RunError<TraceError>> {
         let mut observers: Vec<&mut dyn Observer> = vec![metrics];
         if let Some(series) = series {
             observers.push(series);
@@ -282,8 +297,8 @@ impl Prepared {
         for other in others.iter_mut() {
             observers.push(&mut **other);
         }
-        let mut jobs = self.jobs()?;
-        simulation.run(&mut jobs, &mut observers)?;
+        let mut jobs = self.logged_jobs(false).map_err(RunError::Source)?;
+        simulation.run(&mut jobs.by_ref().map(|job| job.map(simulated)), &mut observers)?;
         Ok(jobs.counts().clone())
     }
 
@@ -318,6 +333,18 @@ impl Prepared {
             lenient: jobs.lenient,
         }
     }
+}
+
+/// Returns the job of a simulation that a line of the log describes.
+fn simulated(job: LoggedJob) -> Job {
+    let status = match job.status {
+        Status::Completed => LoggedStatus::Completed,
+        Status::Failed => LoggedStatus::Failed,
+        Status::Cancelled => LoggedStatus::Cancelled,
+        Status::Unknown => LoggedStatus::Unknown,
+    };
+    let LoggedJob { request, runtime, killed, used_memory, .. } = job;
+    Job { request, runtime, killed, status, used_memory }
 }
 
 impl RunOptions {

@@ -26,7 +26,7 @@ const MARK: usize = 5;
 ///     request: Request::new(1, start, end - start, Resources::cpus(2)),
 ///     runtime: end - start,
 ///     killed: false,
-///     status: miserly_workload::swf::Status::Unknown,
+///     status: miserly_sim::LoggedStatus::Unknown,
 ///     start,
 ///     end,
 ///     reason: Some(Reason::AtOnce),
@@ -38,7 +38,6 @@ const MARK: usize = 5;
 ///     lost: 0,
 ///     ahead: None,
 ///     slices: None,
-///     record: None,
 /// };
 /// let chart = "   2 |....
 ///    1 |1111

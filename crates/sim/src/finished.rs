@@ -3,9 +3,8 @@
 use std::io;
 
 use miserly_core::{Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, System, Time};
-use miserly_workload::swf::{Record, Status};
 
-use crate::{Interruptions, Slices};
+use crate::{Interruptions, LoggedStatus, Slices};
 
 /// What became of one job.
 #[derive(Clone, Debug)]
@@ -18,8 +17,8 @@ pub struct Finished {
     pub runtime: Span,
     /// Whether it was killed at its estimate.
     pub killed: bool,
-    /// How it ended, as its log has it.
-    pub status: Status,
+    /// The end of the job as its log has it.
+    pub status: LoggedStatus,
     /// When it started; if it was requeued, the last time. Of one that was done before its start, when it first ran.
     pub start: Time,
     /// When it ended.
@@ -33,7 +32,7 @@ pub struct Finished {
     /// The processors it ran on, in the end, if they were asked for.
     pub pes: Option<PeSet>,
     /// Where it was when, if that was asked for and was not one place from the start to the end.
-    pub stays: Vec<Stay>,
+    pub stays: Vec<Allocation>,
     /// How often it was suspended, for how long, and what that cost.
     pub interruptions: Interruptions,
     /// The work that it did and that was lost, processor-ticks.
@@ -42,8 +41,6 @@ pub struct Finished {
     pub ahead: Option<Ahead>,
     /// The rows in which it ran, where time is sliced.
     pub slices: Option<Slices>,
-    /// Its line in the log, if it was kept.
-    pub record: Option<Box<Record>>,
 }
 
 impl Finished {
@@ -77,7 +74,7 @@ pub struct Ahead {
 
 /// Some time on some processors.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stay {
+pub struct Allocation {
     /// When it came there.
     pub from: Time,
     /// When it left.
@@ -90,7 +87,7 @@ pub struct Stay {
 
 /// The machine and its queue at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct SystemSnapshot {
     /// Processors that nobody holds.
     pub free: u64,
     /// Those among them that are kept idle: on hosts that are reserved for a waiting job.
@@ -112,7 +109,7 @@ pub trait Observer {
     fn effect(&mut self, _now: Time, _job: JobNumber, _effect: &Effect) {}
 
     /// An instant is over, and this is how all stands.
-    fn instant(&mut self, _now: Time, _standing: Standing) {}
+    fn instant(&mut self, _now: Time, _standing: SystemSnapshot) {}
 
     /// The same, for whoever has to look closer: at the ledgers. An instant may have several rounds, with an end each.
     fn system(&mut self, _now: Time, _system: &System) {}

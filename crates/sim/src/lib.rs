@@ -4,6 +4,8 @@
 //! log, ends from the true runtimes, which only this floor knows. [`Observer`]s see the jobs as they finish;
 //! [`Metrics`] is one of them.
 
+mod job;
+
 mod event_queue;
 
 mod finished;
@@ -27,9 +29,10 @@ mod replay;
 mod slices;
 
 pub use event_queue::EventQueue;
-pub use finished::{Ahead, Finished, Observer, Standing, Stay};
+pub use finished::{Ahead, Allocation, Finished, Observer, SystemSnapshot};
 pub use in_order::{InOrder, Sink};
 pub use interruptions::Interruptions;
+pub use job::{Job, LoggedStatus};
 pub use matrix::{MatrixRecord, MatrixWatch, MostSlots, PlaceHeld, SlotPlace};
 pub use metrics::{
     BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, BatchRule, Batches, Bucket, Distribution,
@@ -37,6 +40,6 @@ pub use metrics::{
     Mark, Measures, Metrics, Percentiles, Quality, SKETCH_ERROR, Series, Sliced, Summary, Suspended, Window,
     interval, student_t_95,
 };
-pub use replay::{Came, Outside, Past, Ran, replay, replay_over};
+pub use replay::{ExternalEvents, ReplayLog, ReplayedEffect, RunRecord, replay, replay_over};
 pub use run::{RunError, Simulation};
 pub use slices::Slices;

@@ -13,7 +13,7 @@ use miserly_core::{
 
 /// What came from outside at one instant.
 #[derive(Clone, Debug, Default)]
-pub struct Outside {
+pub struct ExternalEvents {
     /// When.
     pub at: Time,
     /// The queues changed before anything else happened: the how-manieth change, from 0.
@@ -34,7 +34,7 @@ pub struct Outside {
 
 /// How one start of a job went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct RunRecord {
     /// For how long it ran.
     pub runtime: Span,
     /// How it ended.
@@ -43,18 +43,18 @@ pub struct Ran {
 
 /// All that came from outside.
 #[derive(Clone, Debug, Default)]
-pub struct Past {
+pub struct ReplayLog {
     /// By instant; a round each.
-    pub outside: VecDeque<Outside>,
+    pub outside: VecDeque<ExternalEvents>,
     /// When it ends: nothing is known of what came later.
     pub until: Time,
     /// How the starts of each job went, in order.
-    pub runs: BTreeMap<JobNumber, VecDeque<Ran>>,
+    pub runs: BTreeMap<JobNumber, VecDeque<RunRecord>>,
 }
 
 /// An effect of the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Came {
+pub struct ReplayedEffect {
     /// When.
     pub at: Time,
     /// For which job.
@@ -69,35 +69,35 @@ pub struct Came {
 /// ```
 /// use miserly_core::{Driver, EndHow, Instants, Ledger, Machine, Request, Resources, Span, System, Time};
 /// use miserly_policies::Chosen;
-/// use miserly_sim::{Outside, Past, Ran, replay};
+/// use miserly_sim::{ExternalEvents, ReplayLog, RunRecord, replay};
 ///
 /// let machine = Machine::plain(4);
 /// let policy = "easy".parse::<Chosen>()?.build(&machine, 0)?;
 /// let system = System::new(vec![Driver::new(Ledger::new(machine), policy, Instants::Batch)]);
 /// let request = Request::new(1, Time::ZERO, Span::from_ticks(9), Resources::cpus(4));
-/// let mut past = Past { until: Time::from_ticks(5), ..Past::default() };
-/// past.outside.push_back(Outside { submitted: vec![request], ..Outside::default() });
-/// past.runs.entry(1).or_default().push_back(Ran { runtime: Span::from_ticks(5), how: EndHow::Done });
+/// let mut past = ReplayLog { until: Time::from_ticks(5), ..ReplayLog::default() };
+/// past.outside.push_back(ExternalEvents { submitted: vec![request], ..ExternalEvents::default() });
+/// past.runs.entry(1).or_default().push_back(RunRecord { runtime: Span::from_ticks(5), how: EndHow::Done });
 /// assert_eq!(replay(system, past)?.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// If a policy makes a mistake.
-pub fn replay(system: System, past: Past) -> Result<Vec<Came>, Violation> {
+pub fn replay(system: System, past: ReplayLog) -> Result<Vec<ReplayedEffect>, Violation> {
     replay_over(system, past, &mut |_, system| system)
 }
 
 /// The same, where the queues changed on the way: `change` puts the queues after a change in the place of those before, with the jobs
-/// that are in them ([`Outside::change`]).
+/// that are in them ([`ExternalEvents::change`]).
 ///
 /// # Errors
 /// As [`replay`].
 pub fn replay_over(
     system: System,
-    past: Past,
+    past: ReplayLog,
     change: &mut dyn FnMut(usize, System) -> System,
-) -> Result<Vec<Came>, Violation> {
+) -> Result<Vec<ReplayedEffect>, Violation> {
     let mut replay = Replay {
         system,
         past,
@@ -118,11 +118,11 @@ pub fn replay_over(
 
 struct Replay {
     system: System,
-    past: Past,
+    past: ReplayLog,
     handles: BTreeMap<JobNumber, JobId>,
     /// The jobs that run, by handle: when each ends, how, and the rank of its start; a job without an end in the past runs for ever.
     running: BTreeMap<JobId, Running>,
-    came: Vec<Came>,
+    came: Vec<ReplayedEffect>,
     /// The numbers of all jobs so far, by handle.
     numbers: Vec<JobNumber>,
 }
@@ -197,13 +197,13 @@ impl Replay {
         self.system.round(at, &mut round, &mut effects)?;
         for effect in effects {
             let number = self.numbers[effect.job().index()];
-            self.came.push(Came { at, job: number, effect });
+            self.came.push(ReplayedEffect { at, job: number, effect });
             self.follow(at, number, effect);
         }
         Ok(())
     }
 
-    fn take_in(&mut self, outside: Outside, round: &mut Round) {
+    fn take_in(&mut self, outside: ExternalEvents, round: &mut Round) {
         round.fault = outside.fault;
         for (number, how) in outside.ended {
             let job = self.handles.get(&number).copied().filter(|job| self.runs_early(*job));

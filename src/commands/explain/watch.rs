@@ -1,7 +1,7 @@
 //! Follows one job through a run.
 
 use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Request, System, Time};
-use miserly_sim::{Finished, Observer, Standing};
+use miserly_sim::{Finished, Observer, SystemSnapshot};
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What};
 
@@ -95,7 +95,7 @@ impl Observer for Watch {
         story.note(Event { at: now, what });
     }
 
-    fn instant(&mut self, _now: Time, standing: Standing) {
+    fn instant(&mut self, _now: Time, standing: SystemSnapshot) {
         self.before = (standing.free, standing.waiting);
     }
 

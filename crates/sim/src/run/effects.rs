@@ -12,7 +12,11 @@ use crate::slices::Turns;
 
 impl Simulation {
     /// Plays the machine: what the scheduler started runs, and will end.
-    pub(super) fn apply(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> Result<(), RunError> {
+    pub(super) fn apply<E>(
+        &mut self,
+        now: Time,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<(), RunError<E>> {
         let mut effects = std::mem::take(&mut self.effects);
         self.vacate(now, &effects);
         for effect in effects.drain(..) {
@@ -30,7 +34,7 @@ impl Simulation {
     }
 
     /// Does with a job what the scheduler did; it stays in the system.
-    fn play(&mut self, now: Time, effect: Effect) -> Result<(), RunError> {
+    fn play<E>(&mut self, now: Time, effect: Effect) -> Result<(), RunError<E>> {
         let job = effect.job();
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         match effect {
@@ -64,7 +68,7 @@ impl Simulation {
     }
 
     /// Lets a job run as it lies now.
-    fn start(&mut self, now: Time, job: JobId, reason: Reason) -> Result<(), RunError> {
+    fn start<E>(&mut self, now: Time, job: JobId, reason: Reason) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         live.started = Some(Started { at: now, reason, rank: self.starts, outlives: false });
         self.load.fill(live.filling.as_mut(), now, 0);
@@ -76,13 +80,13 @@ impl Simulation {
     }
 
     /// Takes a job out of the system that will never start.
-    fn refuse(
+    fn refuse<E>(
         &mut self,
         now: Time,
         job: JobId,
         why: Refusal,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<(), RunError> {
+    ) -> Result<(), RunError<E>> {
         let Some(live) = self.live[job.index()].take() else { return Ok(()) };
         for observer in observers.iter_mut() {
             observer.refused(now, &live.request, why)?;
@@ -114,7 +118,7 @@ impl Simulation {
     }
 
     /// Notes where a job is now that runs on, and when it is due next.
-    fn go_on(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
+    fn go_on<E>(&mut self, now: Time, job: JobId) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         let entry = entry(&self.system, live.queue, job);
         // Somebody may have taken its processors in this very round, and it has them until it is written out.
@@ -128,7 +132,7 @@ impl Simulation {
     ///
     /// A quantum that it does not end in is the scheduler's to end. It does not end in one either if its memory is
     /// too small for it.
-    fn expect_end(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
+    fn expect_end<E>(&mut self, now: Time, job: JobId) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         let ledger = self.system.queues()[live.queue].ledger();
         let entry = ledger.entry(job);
@@ -154,7 +158,7 @@ impl Simulation {
     }
 
     /// Lets a waiting job run on so many idle processors from now on, or parks it.
-    fn go_ahead(&mut self, now: Time, job: JobId, procs: u64) -> Result<(), RunError> {
+    fn go_ahead<E>(&mut self, now: Time, job: JobId, procs: u64) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         self.load.fill(Some(live.filling.get_or_insert_with(|| Filling::since(now))), now, procs);
         if procs == 0 {

@@ -1,12 +1,11 @@
 //! A job in the system, with what only the machine knows of it.
 
 use miserly_core::{Entry, Kind, Machine, PeSet, Placement, Reason, Request, Span, Time, work};
-use miserly_workload::Job;
-use miserly_workload::swf::{Record, Status};
 
 use crate::filling::Filling;
-use crate::finished::{Finished, Stay};
+use crate::finished::{Allocation, Finished};
 use crate::interruptions::Interrupted;
+use crate::job::{Job, LoggedStatus};
 use crate::numbering::Numbering;
 use crate::slices::{Slices, Turns};
 
@@ -18,15 +17,14 @@ pub(super) struct Live {
     pub(super) request: Request,
     pub(super) runtime: Span,
     pub(super) killed: bool,
-    pub(super) status: Status,
+    pub(super) status: LoggedStatus,
     pub(super) used_memory: Option<u64>,
-    pub(super) record: Option<Box<Record>>,
     pub(super) started: Option<Started>,
     pub(super) promised: Option<Time>,
     pub(super) broken: bool,
     /// Since when it is where it is, and on which processors, if that was asked for.
     pub(super) stay: Option<Here>,
-    pub(super) stays: Vec<Stay>,
+    pub(super) stays: Vec<Allocation>,
     pub(super) interrupted: Interrupted,
     /// The rows in which it runs, where time is sliced.
     pub(super) turns: Option<Turns>,
@@ -62,7 +60,6 @@ impl Live {
             killed: job.killed,
             status: job.status,
             used_memory: job.used_memory,
-            record: job.record,
             started: None,
             promised: None,
             broken: false,
@@ -106,7 +103,7 @@ impl Live {
             free.give(self.queue, &here.placement, &here.had);
         }
         let worked = (here.worked_from.min(now), here.worked_to.unwrap_or(now));
-        self.stays.push(Stay { from: here.from, to: now, worked, pes: here.had });
+        self.stays.push(Allocation { from: here.from, to: now, worked, pes: here.had });
     }
 
     /// Notes that it does not work any more.
@@ -160,7 +157,6 @@ impl Live {
             lost: self.lost,
             ahead,
             slices,
-            record: self.record,
         })
     }
 }

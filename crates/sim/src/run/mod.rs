@@ -4,28 +4,29 @@ mod effects;
 
 mod live;
 
+use std::convert::Infallible;
 use std::io;
 use std::iter::Peekable;
 
 use miserly_core::{
     Driver, Effect, EndHow, Ended, Entry, Instants, JobId, Ledger, Machine, Matrix, Policy, Round,
-    Submission, System, Time, Violation,
+    Submission, System, Time, Violation, queue_position,
 };
-use miserly_workload::{Job, TraceError, queue_position};
 
 use self::live::Live;
 use crate::event_queue::EventQueue;
 use crate::filling::InteractiveLoad;
-use crate::finished::{Observer, Standing};
+use crate::finished::{Observer, SystemSnapshot};
+use crate::job::Job;
 use crate::numbering::Numbering;
 use crate::slices::Rows;
 
-/// Why a run ended before its time.
+/// The reason for which a run stopped early. `E` is the error of the source of the jobs.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The log cannot be read.
+pub enum RunError<E = Infallible> {
+    /// The source of the jobs failed.
     #[error(transparent)]
-    Trace(#[from] TraceError),
+    Source(E),
     /// The policy made a mistake.
     #[error(transparent)]
     Violation(#[from] Violation),
@@ -133,11 +134,11 @@ impl Simulation {
     ///
     /// # Errors
     /// If the jobs cannot be read, an observer cannot write, or the policy makes a mistake.
-    pub fn run(
+    pub fn run<E>(
         &mut self,
-        jobs: &mut dyn Iterator<Item = Result<Job, TraceError>>,
+        jobs: &mut dyn Iterator<Item = Result<Job, E>>,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<(), RunError> {
+    ) -> Result<(), RunError<E>> {
         let mut jobs = jobs.peekable();
         while self.step(&mut jobs, observers)?.is_some() {
             if observers.iter().any(|observer| observer.has_enough()) {
@@ -156,13 +157,13 @@ impl Simulation {
     ///
     /// # Errors
     /// As [`run`](Simulation::run).
-    pub fn step<I>(
+    pub fn step<I, E>(
         &mut self,
         jobs: &mut Peekable<I>,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<Option<Time>, RunError>
+    ) -> Result<Option<Time>, RunError<E>>
     where
-        I: Iterator<Item = Result<Job, TraceError>>,
+        I: Iterator<Item = Result<Job, E>>,
     {
         let Some(now) = self.next_instant(jobs) else { return Ok(None) };
         self.collect_due(now);
@@ -180,9 +181,9 @@ impl Simulation {
         Ok(Some(now))
     }
 
-    fn next_instant<I>(&mut self, jobs: &mut Peekable<I>) -> Option<Time>
+    fn next_instant<I, E>(&mut self, jobs: &mut Peekable<I>) -> Option<Time>
     where
-        I: Iterator<Item = Result<Job, TraceError>>,
+        I: Iterator<Item = Result<Job, E>>,
     {
         let arrival = match jobs.peek() {
             Some(Ok(job)) => Some(job.request.submit),
@@ -214,17 +215,17 @@ impl Simulation {
         }
     }
 
-    fn collect_arrivals<I>(
+    fn collect_arrivals<I, E>(
         &mut self,
         now: Time,
         jobs: &mut Peekable<I>,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<(), RunError>
+    ) -> Result<(), RunError<E>>
     where
-        I: Iterator<Item = Result<Job, TraceError>>,
+        I: Iterator<Item = Result<Job, E>>,
     {
         while let Some(job) = jobs.next_if(|job| job.as_ref().map_or(true, |job| job.request.submit <= now)) {
-            let job = job?;
+            let job = job.map_err(RunError::Source)?;
             for observer in observers.iter_mut() {
                 observer.submitted(now, &job.request);
             }
@@ -253,7 +254,7 @@ impl Simulation {
         })
     }
 
-    fn finish(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> Result<(), RunError> {
+    fn finish(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> io::Result<()> {
         for job in self.ended.drain(..) {
             self.unused.push(job);
             let Some(mut live) = self.live[job.index()].take() else { continue };
@@ -286,10 +287,10 @@ impl Simulation {
     }
 
     /// How all stands, now that the instant is over.
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> SystemSnapshot {
         let ledgers = || self.system.queues().iter().map(Driver::ledger);
         let held: u64 = ledgers().map(|ledger| ledger.held().cpus_count()).sum();
-        Standing {
+        SystemSnapshot {
             free: self.procs.saturating_sub(held + self.load.procs()),
             kept: ledgers().map(kept).sum(),
             waiting: ledgers().map(Ledger::waiting_count).sum(),

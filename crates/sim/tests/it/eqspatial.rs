@@ -3,14 +3,12 @@
 use std::io;
 
 use miserly_core::{
-    ActualRuntime, Effect, Entry, Host, HostId, Instants, JobId, JobNumber, Kind, Ledger, Machine, PeSet,
-    Request, Resources, Span, State, Time, work,
+    Effect, Entry, Host, HostId, Instants, JobId, JobNumber, Kind, Ledger, Machine, PeSet, Request,
+    Resources, Span, State, Time, work,
 };
 use miserly_oracle::{NaiveJob, equipartition};
 use miserly_policies::Chosen;
-use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::Job;
-use miserly_workload::swf::Status;
+use miserly_sim::{Finished, Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use crate::support::{BOTH, SEED, in_order};
@@ -30,14 +28,8 @@ fn hosts(each: &[(u64, u64)]) -> Machine {
 fn job((number, &((submit, runtime, more), procs, (memory, used))): (i64, &Asks)) -> Job {
     let secs = |secs| Span::from_secs(secs).unwrap();
     let demand = Resources::cpus(procs).with(Kind::Memory, memory);
-    Job {
-        request: Request::new(number, Time::ZERO + secs(submit), secs((runtime + more).max(0)), demand),
-        runtime: ActualRuntime(secs(runtime)),
-        killed: false,
-        status: Status::Unknown,
-        used_memory: Some(memory * used / 10),
-        record: None,
-    }
+    let request = Request::new(number, Time::ZERO + secs(submit), secs((runtime + more).max(0)), demand);
+    Job { used_memory: Some(memory * used / 10), ..Job::new(request, secs(runtime)) }
 }
 
 /// One to three hosts, and jobs whose memory one of them has; crowded, with many equal instants.
