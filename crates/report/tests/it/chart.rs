@@ -1,5 +1,6 @@
 //! From a few jobs to the picture of their schedule, by way of a log, so that the log's rules are the real ones.
 
+use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
@@ -117,7 +118,7 @@ fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instan
     let policy = chosen.build(machine, 1).expect("one that runs on this machine");
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
-    let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok(asks.job(number)));
+    let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok::<_, Infallible>(asks.job(number)));
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
     schedule.0.sort_by_key(|job| job.request.number);
     let procs = u32::try_from(machine.capacity().cpus_count()).expect("few processors");
@@ -140,7 +141,7 @@ pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)],
             .with_pes()
             .with_interactive(Box::new(load.into_iter()));
         let mut schedule = Schedule::default();
-        let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok(asks.job(number)));
+        let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok::<_, Infallible>(asks.job(number)));
         simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
         schedule.0.sort_by_key(|job| job.request.number);
         gantt(u32::try_from(whole.cpus_count()).expect("few processors"), &schedule.0, 0, 1)
