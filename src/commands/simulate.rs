@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use miserly_lab::Prepared;
 use miserly_report::{AtomicFile, CsvJobs, Outcome, SwfJobs, simulate_table};
+use miserly_run::RunSetup;
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 
@@ -54,7 +54,7 @@ impl Format {
 
 /// Runs the log and writes what became of its jobs.
 fn with_jobs(
-    prepared: &Prepared,
+    prepared: &RunSetup,
     args: &SimulateArgs,
     path: &Path,
     format: Format,
@@ -81,7 +81,7 @@ fn with_jobs(
 }
 
 /// What a simulated log says of itself.
-fn notes(prepared: &Prepared, args: &SimulateArgs) -> anyhow::Result<Vec<String>> {
+fn notes(prepared: &RunSetup, args: &SimulateArgs) -> anyhow::Result<Vec<String>> {
     Ok(vec![
         format!("simulated by miserly {}, policy {}", env!("CARGO_PKG_VERSION"), args.policy),
         format!("settings {}", serde_json::to_string(&prepared.settings())?),

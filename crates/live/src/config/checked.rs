@@ -4,7 +4,7 @@ use std::iter;
 use std::path::PathBuf;
 
 use miserly_core::Span;
-use miserly_pools::{Pools, QueueSpec, parse};
+use miserly_machine_file::{Pools, Queue as Part, parse};
 use toml::Spanned;
 
 use super::error::{ConfigError, Problem};
@@ -76,7 +76,7 @@ fn access(written: Option<&Spanned<String>>) -> Result<Access, Problem> {
 }
 
 /// The queues over their parts of the pool; one, where none is written.
-fn queues(file: &File, parts: Vec<QueueSpec>) -> Result<Vec<Queue>, Problem> {
+fn queues(file: &File, parts: Vec<Part>) -> Result<Vec<Queue>, Problem> {
     let written = file.queues.iter().map(|queue| Some(queue.get_ref())).chain(iter::repeat(None));
     parts.into_iter().zip(written).map(|(part, written)| Queue::checked(part, written)).collect()
 }

@@ -26,7 +26,7 @@ mod units;
 use std::path::PathBuf;
 
 use miserly_core::Span;
-use miserly_pools::Week;
+use miserly_machine_file::Week;
 
 pub use error::ConfigError;
 pub use machine::Machine;

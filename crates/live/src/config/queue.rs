@@ -1,11 +1,11 @@
 //! A queue of a configuration.
 
 use miserly_core::{Kind, Resources, Span, Time};
+use miserly_machine_file::file::QueueFile;
+use miserly_machine_file::{Queue as Part, Week, kilobytes};
 use miserly_policies::Chosen;
-use miserly_pools::{QueueSpec, Week, kilobytes};
 
 use super::error::{Problem, of_field};
-use super::file::QueueFile;
 use super::{people, units};
 
 /// The policy of a queue for which none is written.
@@ -43,7 +43,7 @@ pub struct Queue {
 
 impl Queue {
     /// A queue over its part of the pool; nothing is written of the only queue of a file that names none.
-    pub(super) fn checked(part: QueueSpec, written: Option<&QueueFile>) -> Result<Queue, Problem> {
+    pub(super) fn checked(part: Part, written: Option<&QueueFile>) -> Result<Queue, Problem> {
         let nothing = QueueFile::named(&part.name);
         let written = written.unwrap_or(&nothing);
         let queue = Queue {
