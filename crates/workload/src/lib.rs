@@ -26,6 +26,8 @@ mod estimates;
 
 mod jobs;
 
+mod local_time;
+
 pub mod describe;
 
 pub mod check;
