@@ -128,7 +128,7 @@ fn check_memory(file: &MachineFile) -> Result<(), Problem> {
 fn check_totals(file: &MachineFile, hosts: &[Hosts]) -> Result<(), Problem> {
     let last = file.hosts.last().map_or(0..0, Spanned::span);
     // A million hosts of 2^30 processors are far below what a number holds.
-    let procs: u64 = hosts.iter().map(|hosts| hosts.number() * hosts.each.cpus_count()).sum();
+    let procs: u64 = hosts.iter().map(|hosts| hosts.number() * hosts.each.cpus_count().get()).sum();
     if procs > u64::from(Profile::MOST) {
         return Err(Problem::new(
             last,

@@ -50,7 +50,7 @@ fn hosts(hosts: &Hosts) -> HostsDoc {
     HostsDoc {
         name: hosts.name.clone(),
         count: hosts.count,
-        cpus: hosts.each.cpus_count(),
+        cpus: hosts.each.cpus_count().get(),
         memory: accounted(hosts.each.get(Kind::Memory)),
         gpus: accounted(hosts.each.get(Kind::Gpus)),
     }
@@ -72,7 +72,7 @@ fn pools(pools: &Pools) -> PoolsDoc {
 fn week(week: &Week) -> Vec<StepDoc> {
     let step = |(from, amount): (String, Resources)| StepDoc {
         from,
-        cpus: amount.cpus_count(),
+        cpus: amount.cpus_count().get(),
         memory: accounted(amount.get(Kind::Memory)),
     };
     week.steps().map(step).collect()

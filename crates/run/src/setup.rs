@@ -109,9 +109,9 @@ impl RunSetup {
         let has = machine.capacity();
         let system = system(pools, &self.job_options.pools, policy, seed, instants)?;
         let Some(filler) = self.options.opportunistic.filler(policies(pools, policy), has) else {
-            return Ok(Simulation::over(system, has.cpus_count()));
+            return Ok(Simulation::over(system, has.cpus_count().get()));
         };
-        let simulation = Simulation::over(system.filling(filler), has.cpus_count());
+        let simulation = Simulation::over(system.filling(filler), has.cpus_count().get());
         Ok(match &self.options.opportunistic.interactive {
             Some(load) => simulation.with_interactive(load.changes(seed)),
             None => simulation,
