@@ -14,7 +14,11 @@ mod session;
 
 pub mod papers;
 
-mod kept;
+mod run_result;
+
+pub mod chart_request;
+
+pub mod selector;
 
 mod overview;
 

@@ -10,11 +10,12 @@ use miserly_sim::MostSlots;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::experiment::file::{ChartFile, ChartKind, Line, Scalar, Scale, Selector};
+use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
 use crate::experiment::{Axes, Index, IndexedRun};
-use crate::kept::{Kept, MatrixRows, Window, document, matrix_watch};
 use crate::present::{blocks, shown, tell_charts_apart};
 use crate::results::{Results, at};
+use crate::run_result::{MatrixRows, RunResult, Window, document, matrix_watch};
+use crate::selector::Selector;
 use miserly_run::{RunSetup, SetupError};
 
 /// How long the window of the Gantt charts is where none is given, seconds.
@@ -39,7 +40,7 @@ pub fn overview(overview: &Overview<'_>) -> Result<Page, SetupError> {
     let mut sections = Vec::new();
     for log in overview.logs() {
         sections.push(measures(&log, overview));
-        sections.extend(charts(&log, overview).iter().filter_map(|chart| drawn(chart, &results)));
+        sections.extend(charts(&log, overview).iter().filter_map(|chart| section(chart, &results)));
     }
     tell_charts_apart(&mut sections);
     let policies: Vec<_> = overview.policies();
@@ -111,19 +112,19 @@ impl<'a> Overview<'a> {
         };
         let (mut jobs, mut matrix) = (Window::new(window[0], window[1]), matrix_watch(window));
         log.outcome(policy, true, &mut [&mut jobs, &mut matrix])?;
-        let kept = Kept {
+        let result = RunResult {
             key: &key,
             run: document,
             gantt_window: Some(window),
             gantt: Some(jobs.rows),
-            matrix: matrix.record().as_ref().map(MatrixRows::of),
+            matrix: matrix.record().as_ref().map(MatrixRows::from_record),
             longest_waits: None,
         };
         // Plain data: it has a JSON form.
-        let kept = serde_json::to_value(&kept).unwrap_or_default();
+        let result = serde_json::to_value(&result).unwrap_or_default();
         let axes = [("trace", self.name(log)), ("policy", policy.to_string())];
         let axes = axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect();
-        Ok((key, axes, kept))
+        Ok((key, axes, result))
     }
 }
 
@@ -203,103 +204,111 @@ fn measures(log: &str, overview: &Overview<'_>) -> Section {
     Section { heading: format!("{log}: measures"), blocks: vec![Block::Table(table)] }
 }
 
-/// A chart as a section; none where the runs do not have what it shows.
-fn drawn(chart: &ChartFile, results: &Results) -> Option<Section> {
+/// Returns a chart as a section; `None` if the runs do not have its figure.
+fn section(chart: &ChartRequest, results: &Results) -> Option<Section> {
     let blocks = blocks(chart, results).ok()?;
     Some(Section { heading: chart.title.clone(), blocks })
 }
 
-/// The charts of a log.
-fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartFile> {
-    let blank = ChartFile {
-        title: String::new(),
-        note: None,
-        kind: ChartKind::Steps,
-        x: None,
-        value: String::new(),
+/// A chart of a log: its title, its kind, its figure, and the labels and scales of its axes.
+type Row = (&'static str, ChartKind, &'static str, [(&'static str, Scale); 2]);
+
+const SHARE: (&str, Scale) = ("share of the jobs", Scale::Linear);
+const BY_CATEGORY: [(&str, Scale); 2] = [("policy", Scale::LogTime), ("category", Scale::Linear)];
+const TIME: (&str, Scale) = ("time of the log", Scale::Time);
+
+/// The charts of distributions, with a line for each policy.
+const DISTRIBUTIONS: [Row; 7] = [
+    ("how long jobs wait", ChartKind::Steps, "details.cdf.wait", [("wait", Scale::LogTime), SHARE]),
+    (
+        "how much slower jobs are",
+        ChartKind::Steps,
+        "details.cdf.bounded_slowdown",
+        [("bounded slowdown", Scale::Log), SHARE],
+    ),
+    (
+        "wait against runtime",
+        ChartKind::Groups,
+        "by.runtime-bin:metrics.wait.mean",
+        [("runtime", Scale::LogTime), ("mean wait", Scale::LogTime)],
+    ),
+    (
+        "mean bounded slowdown by category",
+        ChartKind::Heat,
+        "by.category:metrics.bounded_slowdown.mean",
+        BY_CATEGORY,
+    ),
+    (
+        "95th percentile of the bounded slowdown by category",
+        ChartKind::Heat,
+        "by.category:metrics.bounded_slowdown.p95",
+        BY_CATEGORY,
+    ),
+    (
+        "worst bounded slowdown by category",
+        ChartKind::Heat,
+        "by.category:metrics.bounded_slowdown.max",
+        BY_CATEGORY,
+    ),
+    ("jobs by category", ChartKind::Heat, "by.category:jobs", BY_CATEGORY),
+];
+
+/// The chart of promises, if there are any.
+const PROMISES: Row = (
+    "how good promises are as forecasts",
+    ChartKind::Steps,
+    "details.cdf.guarantees",
+    [("promised wait / actual wait", Scale::Log), SHARE],
+);
+
+/// The charts over time, with a line for each policy.
+const OVER_TIME: [Row; 2] = [
+    ("busy processors", ChartKind::Series, "busy", [TIME, ("processors", Scale::Linear)]),
+    ("jobs waiting", ChartKind::Series, "waiting", [TIME, ("jobs", Scale::Linear)]),
+];
+
+/// The charts of each single policy.
+const SCHEDULES: [Row; 2] = [
+    (
+        "slots by processors",
+        ChartKind::Matrix,
+        "matrix",
+        [("processors", Scale::Linear), ("slot", Scale::Linear)],
+    ),
+    ("jobs on processors", ChartKind::Gantt, "gantt", [TIME, ("processors", Scale::Linear)]),
+];
+
+/// Returns the charts of a log.
+fn charts(log: &str, overview: &Overview<'_>) -> Vec<ChartRequest> {
+    let policies = overview.policies();
+    let promised = overview.runs_of(log).any(|(.., outcome)| outcome.promises.made > 0);
+    let of_all = DISTRIBUTIONS.iter().chain(promised.then_some(&PROMISES)).chain(&OVER_TIME);
+    let of_all = of_all.map(|row| request(row, log, row.0, &policies));
+    let of_one = policies.iter().flat_map(|policy| {
+        let title = move |row: &Row| format!("{}, {policy}", row.0);
+        SCHEDULES.iter().map(move |row| request(row, log, &title(row), std::slice::from_ref(policy)))
+    });
+    of_all.chain(of_one).collect()
+}
+
+/// Returns the request for a chart of a log, with a line for each policy.
+fn request(row: &Row, log: &str, title: &str, policies: &[String]) -> ChartRequest {
+    let &(_, kind, figure, [x, y]) = row;
+    let line = |policy: &String| LineRequest {
+        label: policy.clone(),
+        figure: figure.to_owned(),
         unit: 1.0,
-        x_label: String::new(),
-        y_label: "share of the jobs".into(),
-        x_scale: Scale::LogTime,
-        y_scale: Scale::Linear,
-        common: select([("trace", log)]),
-        lines: overview.policies().iter().map(|policy| line(policy)).collect(),
+        runs: Selector::new([("trace", log), ("policy", policy)]),
     };
-    let of = |title: &str, value: &str| ChartFile {
+    ChartRequest {
         title: format!("{log}: {title}"),
-        value: value.into(),
-        ..blank.clone()
-    };
-    let time = |title: &str, value: &str, y_label: &str| ChartFile {
-        kind: ChartKind::Series,
-        x_label: "time of the log".into(),
-        y_label: y_label.into(),
-        x_scale: Scale::Time,
-        ..of(title, value)
-    };
-    let heat = |title: &str, value: &str| ChartFile {
-        kind: ChartKind::Heat,
-        x_label: "policy".into(),
-        y_label: "category".into(),
-        ..of(title, value)
-    };
-    let mut charts = vec![
-        ChartFile { x_label: "wait".into(), ..of("how long jobs wait", "details.cdf.wait") },
-        ChartFile {
-            x_label: "bounded slowdown".into(),
-            x_scale: Scale::Log,
-            ..of("how much slower jobs are", "details.cdf.bounded_slowdown")
-        },
-        ChartFile {
-            kind: ChartKind::Groups,
-            x_label: "runtime".into(),
-            y_label: "mean wait".into(),
-            y_scale: Scale::LogTime,
-            ..of("wait against runtime", "by.runtime-bin:metrics.wait.mean")
-        },
-        heat("mean bounded slowdown by category", "by.category:metrics.bounded_slowdown.mean"),
-        heat(
-            "95th percentile of the bounded slowdown by category",
-            "by.category:metrics.bounded_slowdown.p95",
-        ),
-        heat("worst bounded slowdown by category", "by.category:metrics.bounded_slowdown.max"),
-        heat("jobs by category", "by.category:jobs"),
-    ];
-    if overview.runs_of(log).any(|(.., outcome)| outcome.promises.made > 0) {
-        charts.push(ChartFile {
-            x_label: "promised wait / actual wait".into(),
-            x_scale: Scale::Log,
-            ..of("how good promises are as forecasts", "details.cdf.guarantees")
-        });
+        note: None,
+        kind,
+        along: None,
+        x: AxisRequest::new(x.0, x.1),
+        y: AxisRequest::new(y.0, y.1),
+        lines: policies.iter().map(line).collect(),
     }
-    charts.extend([time("busy processors", "busy", "processors"), time("jobs waiting", "waiting", "jobs")]);
-    for policy in overview.policies() {
-        charts.push(ChartFile {
-            kind: ChartKind::Matrix,
-            x_label: "processors".into(),
-            y_label: "slot".into(),
-            x_scale: Scale::Linear,
-            lines: vec![line(&policy)],
-            ..of(&format!("slots by processors, {policy}"), "matrix")
-        });
-        charts.push(ChartFile {
-            kind: ChartKind::Gantt,
-            x_label: "time of the log".into(),
-            y_label: "processors".into(),
-            x_scale: Scale::Time,
-            lines: vec![line(&policy)],
-            ..of(&format!("jobs on processors, {policy}"), "gantt")
-        });
-    }
-    charts
-}
-
-fn line(policy: &str) -> Line {
-    Line { label: policy.to_owned(), value: None, select: select([("policy", policy)]) }
-}
-
-fn select<const N: usize>(pairs: [(&str, &str); N]) -> Selector {
-    pairs.into_iter().map(|(axis, value)| (axis.to_owned(), Scalar::Text(value.to_owned()))).collect()
 }
 
 fn provenance(overview: &Overview<'_>) -> Vec<(String, String)> {

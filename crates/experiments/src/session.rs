@@ -37,8 +37,8 @@ impl Session {
         folder: &Path,
         command: &str,
     ) -> Result<Session, ExperimentError> {
-        let machines = experiment.open_machines(folders)?;
-        let logs = experiment.open_logs(folders, &machines)?;
+        let machines = Machines::open(&experiment, folders)?;
+        let logs = Logs::open(&experiment, folders, &machines)?;
         let plan = Plan::new(&experiment, &logs, &machines)?;
         let store = Store::create(folder)?;
         let session = Session { experiment, machines, logs, plan, store, command: command.to_owned() };

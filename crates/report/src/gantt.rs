@@ -33,10 +33,10 @@ const MARK: usize = 5;
 ///     promised: None,
 ///     broken: false,
 ///     pes: Some(PeSet::first(2)),
-///     stays: vec![],
+///     allocations: vec![],
 ///     interruptions: Interruptions::default(),
 ///     lost: 0,
-///     ahead: None,
+///     opportunistic: None,
 ///     slices: None,
 /// };
 /// let chart = "   2 |....
@@ -116,9 +116,9 @@ type Interval = (Time, Time);
 /// From when to when the job has that processor, each time with when it works there.
 fn holds(job: &Finished, pe: u32) -> impl Iterator<Item = (Interval, Interval)> {
     let has = move |pes: &PeSet| pes.ranges().iter().any(|&(low, high)| (low..=high).contains(&pe));
-    let stays = job.stays.iter().filter(move |stay| has(&stay.pes));
+    let stays = job.allocations.iter().filter(move |stay| has(&stay.pes));
     let stays = stays.map(|stay| ((stay.from, stay.to), stay.worked));
-    let whole = job.pes.iter().filter(move |pes| job.stays.is_empty() && has(pes));
+    let whole = job.pes.iter().filter(move |pes| job.allocations.is_empty() && has(pes));
     stays.chain(whole.map(|_| ((job.start, job.end), (job.start, job.end))))
 }
 

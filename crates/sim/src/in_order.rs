@@ -128,10 +128,10 @@ mod tests {
             promised: None,
             broken: false,
             pes: None,
-            stays: vec![],
+            allocations: vec![],
             interruptions: crate::Interruptions::default(),
             lost: 0,
-            ahead: None,
+            opportunistic: None,
             slices: None,
         }
     }

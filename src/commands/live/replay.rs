@@ -231,7 +231,7 @@ fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> ReplayLog {
                 early.push((ended.job, ended.how.how()));
             }
         }
-        past.outside.extend(outside(round, change, last, early));
+        past.events.extend(outside(round, change, last, early));
         for effect in &round.effects {
             if let EffectLine::Started { job, .. } = effect {
                 starts.insert(*job, round.at);

@@ -1,19 +1,17 @@
 //! An experiment file, checked.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use miserly_formula::Formula;
 use miserly_policies::Chosen;
 use miserly_workload::Estimates;
 use toml::Spanned;
 
+use super::axes::AXES;
 use super::error::ExperimentError;
-use super::file::{ChartFile, ClaimFile, File, RunsFile, Selector, TableFile, TraceFile};
-use super::logs::{Logs, looked_in};
-use super::machines::Machines;
-use super::plan::AXES;
+use super::file::{ChartFile, ClaimFile, File, RunsFile, TableFile, TraceFile};
 use super::store::Store;
+use crate::selector::Selector;
 
 /// An experiment: its file, and that all names in it mean something.
 #[derive(Clone, Debug)]
@@ -51,28 +49,6 @@ impl Experiment {
     #[must_use]
     pub fn beside(self, files: &'static [(&'static str, &'static str)]) -> Experiment {
         Experiment { beside: files, ..self }
-    }
-
-    /// Finds the logs: in `folders`, in their order. A log that a model makes is as wide as its machine.
-    ///
-    /// # Errors
-    /// If a log is missing that is not optional, or one that is there cannot be read.
-    pub fn open_logs(&self, folders: &[PathBuf], machines: &Machines) -> Result<Logs, ExperimentError> {
-        let mut logs = Vec::new();
-        for trace in &self.file.traces {
-            let log =
-                trace.get_ref().open(folders, machines).map_err(|problem| self.wrong(trace, problem))?;
-            if let (Err(problem), false) = (&log, trace.get_ref().optional) {
-                let (file, name) = (self.name.clone(), trace.get_ref().name.clone());
-                return Err(ExperimentError::MissingLog {
-                    file,
-                    name,
-                    problem: format!("{problem}; {}", looked_in(folders)),
-                });
-            }
-            logs.push(log);
-        }
-        Ok(Logs(logs))
     }
 
     /// An error about something of the file.
@@ -215,9 +191,9 @@ fn of_each_seed(trace: &Spanned<TraceFile>) -> Vec<Spanned<TraceFile>> {
 }
 
 fn known_axes(select: &Selector) -> Result<(), String> {
-    match select.keys().find(|key| !AXES.contains(&key.as_str())) {
+    match select.axes().find(|axis| !AXES.contains(axis)) {
         None => Ok(()),
-        Some(key) => Err(no_axis(key)),
+        Some(axis) => Err(no_axis(axis)),
     }
 }
 

@@ -5,10 +5,11 @@ use miserly_report::{AtomicFile, CsvJobs, Outcome};
 use miserly_sim::{InOrder, MatrixWatch, Observer};
 use rayon::prelude::*;
 
+use super::axes::Axes;
 use super::error::ExperimentError;
-use super::plan::{Axes, Plan, PlannedRun};
+use super::plan::{Plan, PlannedRun};
 use super::store::Store;
-use crate::kept::{Kept, LongestWaits, MatrixRows, Window, document, matrix_watch};
+use crate::run_result::{LongestWaits, MatrixRows, RunResult, Window, document, matrix_watch};
 use miserly_run::{RunSetup, SetupError};
 
 /// Somebody who is told how far the runs are.
@@ -46,11 +47,11 @@ pub fn execute(plan: &Plan, store: &Store, watcher: &dyn Watcher) -> Result<Exec
 /// Runs which are not in the store yet, as jobs to simulate: what progress is measured in.
 pub fn open_jobs(plan: &Plan, store: &Store) -> u64 {
     let open = plan.distinct().into_iter().filter(|run| !store.has(&run.key, run.record.jobs));
-    open.filter_map(|run| run.prepared.as_ref()).map(|prepared| prepared.survey.records).sum()
+    open.filter_map(|run| run.setup.as_ref()).map(|setup| setup.survey.records).sum()
 }
 
 fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), ExperimentError> {
-    let Some(prepared) = &run.prepared else { return Ok(()) };
+    let Some(setup) = &run.setup else { return Ok(()) };
     let mut progress = watcher.observer();
     let mut window = run.record.gantt.map(|[from, to]| Window::new(from, to));
     let mut matrix = run.record.gantt.map(matrix_watch);
@@ -59,28 +60,28 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
         observers.push(window);
         observers.push(matrix);
     }
-    let warmup = Span::from_secs(prepared.settings().warmup).unwrap_or(Span::MAX);
+    let warmup = Span::from_secs(setup.settings().warmup).unwrap_or(Span::MAX);
     let mut waits = run.record.longest_waits.map(|share| LongestWaits::new(share, warmup));
     if let Some(waits) = &mut waits {
         observers.push(waits);
     }
     let outcome = if run.record.jobs {
-        with_jobs(run, prepared, store, &mut observers)
+        with_jobs(run, setup, store, &mut observers)
     } else {
-        prepared.outcome(&run.policy, run.record.gantt.is_some(), &mut observers)
+        setup.outcome(&run.policy, run.record.gantt.is_some(), &mut observers)
     };
     let outcome =
         outcome.map_err(|error| ExperimentError::Run { run: told(&run.axes), error: Box::new(error) })?;
     let gantt = window.map(|window| window.rows);
-    let kept = Kept {
+    let result = RunResult {
         key: &run.key,
         run: document(&outcome),
         gantt_window: run.record.gantt,
         gantt,
-        matrix: matrix.and_then(MatrixWatch::record).as_ref().map(MatrixRows::of),
+        matrix: matrix.and_then(MatrixWatch::record).as_ref().map(MatrixRows::from_record),
         longest_waits: waits.map(LongestWaits::pairs),
     };
-    store.write_json(Store::run(&run.key), &kept)
+    store.write_json(Store::run(&run.key), &result)
 }
 
 /// What the run is, for messages.
@@ -92,19 +93,19 @@ fn told(axes: &Axes) -> String {
 /// Makes a run, and writes one row per job.
 fn with_jobs(
     run: &PlannedRun,
-    prepared: &RunSetup,
+    setup: &RunSetup,
     store: &Store,
     others: &mut [&mut dyn Observer],
 ) -> Result<Outcome, SetupError> {
     let path = store.path(Store::jobs(&run.key));
     std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
     let (file, output) = AtomicFile::create(&path)?;
-    let mut jobs = InOrder::new(CsvJobs::new(output, prepared.trace.stem())?);
+    let mut jobs = InOrder::new(CsvJobs::new(output, setup.trace.stem())?);
     let mut observers: Vec<&mut dyn Observer> = vec![&mut jobs];
     for other in others.iter_mut() {
         observers.push(&mut **other);
     }
-    let outcome = prepared.outcome(&run.policy, true, &mut observers)?;
+    let outcome = setup.outcome(&run.policy, true, &mut observers)?;
     file.commit(jobs.into_inner().into_inner())?;
     Ok(outcome)
 }

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
+use crate::selector::{Scalar, Selector};
+
 /// An experiment: logs, policies, the runs to make of them, and what to show.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -191,35 +194,6 @@ pub struct Record {
     pub gantt: Option<[i64; 2]>,
 }
 
-/// Which runs: names of what varies, and values.
-pub type Selector = BTreeMap<String, Scalar>;
-
-/// A value in a selector.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(untagged)]
-pub enum Scalar {
-    /// A text.
-    Text(String),
-    /// A whole number.
-    Whole(i64),
-    /// A number.
-    Number(f64),
-    /// A yes or no.
-    Flag(bool),
-}
-
-impl Scalar {
-    /// As the axes write it.
-    pub fn text(&self) -> String {
-        match self {
-            Scalar::Text(text) => text.clone(),
-            Scalar::Whole(number) => number.to_string(),
-            Scalar::Number(number) => number.to_string(),
-            Scalar::Flag(flag) => flag.to_string(),
-        }
-    }
-}
-
 /// A table of one figure of many runs, beside the paper's.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -296,43 +270,25 @@ pub struct ChartFile {
     pub lines: Vec<Line>,
 }
 
-/// What a chart draws.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChartKind {
-    /// A figure of runs against what varies among them.
-    Line,
-    /// Pairs of a document, as a step function: distributions.
-    Steps,
-    /// Pairs or bins of a document, as bars.
-    Bars,
-    /// A figure over time, of `details.series`.
-    Series,
-    /// A measure by the groups of a breakdown, as lines.
-    Groups,
-    /// Pairs of a document, as points.
-    Points,
-    /// A measure by category, as a heat map.
-    Heat,
-    /// The jobs of a window.
-    Gantt,
-    /// The matrix of a gang scheduler in that window, slots by processors.
-    Matrix,
-}
-
-/// How an axis is spaced.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scale {
-    /// Evenly.
-    #[default]
-    Linear,
-    /// By ratio.
-    Log,
-    /// Evenly, in seconds that are shown as minutes, hours or days.
-    Time,
-    /// By ratio, likewise.
-    LogTime,
+impl ChartFile {
+    /// Returns the request for the chart.
+    pub fn request(&self) -> ChartRequest {
+        let line = |line: &Line| LineRequest {
+            label: line.label.clone(),
+            figure: line.value.clone().unwrap_or_else(|| self.value.clone()),
+            unit: self.unit,
+            runs: self.common.and(&line.select),
+        };
+        ChartRequest {
+            title: self.title.clone(),
+            note: self.note.clone(),
+            kind: self.kind,
+            along: self.x.clone(),
+            x: AxisRequest::new(&self.x_label, self.x_scale),
+            y: AxisRequest::new(&self.y_label, self.y_scale),
+            lines: self.lines.iter().map(line).collect(),
+        }
+    }
 }
 
 /// A claim about the results, decided by a formula.

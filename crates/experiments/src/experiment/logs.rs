@@ -1,17 +1,50 @@
 //! The logs of an experiment: found, read once, and shared by its runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use miserly_run::Log;
 use miserly_workload::Trace;
 use miserly_workload::generate::{Asked, find_model};
 use miserly_workload::o2k::NoSuchMonth;
 
+use super::checked::Experiment;
+use super::error::ExperimentError;
 use super::file::TraceFile;
+use super::folders::{find, looked_in};
 use super::machines::Machines;
 
-/// The logs of an experiment, in the order of its file: each found, or why not.
+/// The logs of an experiment, in the order of its file: each found, or the reason for which it is missing.
 pub struct Logs(pub Vec<Result<Log, String>>);
+
+impl Logs {
+    /// Finds the logs: in `folders`, in their order. A log that a model makes is as wide as its machine.
+    ///
+    /// # Errors
+    /// If a log is missing that is not optional, or one that is there cannot be read.
+    pub fn open(
+        experiment: &Experiment,
+        folders: &[PathBuf],
+        machines: &Machines,
+    ) -> Result<Logs, ExperimentError> {
+        let mut logs = Vec::new();
+        for trace in &experiment.file.traces {
+            let log = trace
+                .get_ref()
+                .open(folders, machines)
+                .map_err(|problem| experiment.wrong(trace, problem))?;
+            if let (Err(problem), false) = (&log, trace.get_ref().optional) {
+                let (file, name) = (experiment.name.clone(), trace.get_ref().name.clone());
+                return Err(ExperimentError::MissingLog {
+                    file,
+                    name,
+                    problem: format!("{problem}; {}", looked_in(folders)),
+                });
+            }
+            logs.push(log);
+        }
+        Ok(Logs(logs))
+    }
+}
 
 impl TraceFile {
     /// Finds the log: makes it, or looks for its file in `folders`, in their order.
@@ -59,21 +92,6 @@ impl TraceFile {
         let note = self.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
         format!("{file}{note}")
     }
-}
-
-/// Where a missing log was looked for, and what to do.
-pub fn looked_in(folders: &[PathBuf]) -> String {
-    let looked: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    let looked = if looked.is_empty() { "no folder was given".into() } else { looked.join(", ") };
-    format!("looked for in: {looked}; name the folder of logs with --traces or MISERLY_TRACES")
-}
-
-/// The first of the folders' files of that name; a file that is named in full is itself.
-pub(super) fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
-    if Path::new(file).is_absolute() {
-        return Path::new(file).exists().then(|| file.into());
-    }
-    folders.iter().map(|folder| folder.join(file)).find(|path| path.exists())
 }
 
 #[cfg(test)]

@@ -4,11 +4,15 @@ pub mod file;
 
 mod error;
 
+mod axes;
+
 mod checked;
 
 mod options;
 
 mod plan;
+
+mod folders;
 
 mod logs;
 
@@ -20,10 +24,12 @@ mod store;
 
 mod execute;
 
+pub use axes::{AXES, Axes};
 pub use checked::Experiment;
 pub use error::ExperimentError;
 pub use execute::{Executed, Watcher, execute, open_jobs};
-pub use logs::{Logs, looked_in};
+pub use folders::looked_in;
+pub use logs::Logs;
 pub use machines::Machines;
-pub use plan::{AXES, Axes, Plan, PlannedRun};
+pub use plan::{Plan, PlannedRun};
 pub use store::{Index, IndexedRun, IndexedTrace, Store};

@@ -1,11 +1,12 @@
 //! From an experiment and its logs to the runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use miserly_policies::Chosen;
 use miserly_workload::Estimates;
 use toml::Spanned;
 
+use super::axes::{AXES, Axes};
 use super::checked::Experiment;
 use super::error::ExperimentError;
 use super::file::{Options, Record, RunsFile};
@@ -14,14 +15,6 @@ use super::logs::Logs;
 use super::machines::Machines;
 use miserly_run::{RunOptions, RunSetup};
 
-/// What tells the runs of an experiment apart, by name: `trace`, `policy`, `estimates`, `model`, `factor`, `machine`,
-/// `load`, `seed` and `runs`, the block.
-pub type Axes = BTreeMap<String, String>;
-
-/// The names of the axes.
-pub const AXES: [&str; 9] =
-    ["runs", "trace", "policy", "estimates", "model", "factor", "machine", "load", "seed"];
-
 /// One run of an experiment.
 pub struct PlannedRun {
     /// What tells it from the others.
@@ -29,7 +22,7 @@ pub struct PlannedRun {
     /// The policy.
     pub policy: Chosen,
     /// The log, ready to be run; `None` if it is missing.
-    pub prepared: Option<RunSetup>,
+    pub setup: Option<RunSetup>,
     /// What to record.
     pub record: Record,
     /// The key of its result; empty where the log is missing.
@@ -58,7 +51,7 @@ impl Plan {
     /// The runs whose results are different, the first of each key.
     pub fn distinct(&self) -> Vec<&PlannedRun> {
         let mut seen = BTreeSet::new();
-        self.runs.iter().filter(|run| run.prepared.is_some() && seen.insert(&run.key)).collect()
+        self.runs.iter().filter(|run| run.setup.is_some() && seen.insert(&run.key)).collect()
     }
 }
 
@@ -79,7 +72,7 @@ fn plan_block(
                         experiment.seed_of_model(at).unwrap_or_else(|| seeds(block, &policy, estimates))
                     {
                         let label = label.get_ref();
-                        let asked = Asked {
+                        let request = RunRequest {
                             entry,
                             at,
                             machine: machine.as_deref(),
@@ -89,7 +82,7 @@ fn plan_block(
                             estimates,
                             seed,
                         };
-                        runs.push(asked.plan(experiment, found)?);
+                        runs.push(request.plan(experiment, found)?);
                     }
                 }
             }
@@ -123,8 +116,8 @@ fn seeds(block: &RunsFile, policy: &Chosen, estimates: Estimates) -> Vec<u64> {
     seeds
 }
 
-/// A run as a block asks for it.
-struct Asked<'a> {
+/// A run that a block requests.
+struct RunRequest<'a> {
     entry: &'a Spanned<RunsFile>,
     /// The position of the log.
     at: usize,
@@ -136,7 +129,7 @@ struct Asked<'a> {
     seed: u64,
 }
 
-impl Asked<'_> {
+impl RunRequest<'_> {
     fn plan(
         &self,
         experiment: &Experiment,
@@ -147,7 +140,7 @@ impl Asked<'_> {
         let mut run = PlannedRun {
             axes: self.axes(&trace.name),
             policy: self.policy.clone(),
-            prepared: None,
+            setup: None,
             record,
             key: String::new(),
         };
@@ -155,15 +148,15 @@ impl Asked<'_> {
         let options = self
             .options(&trace.options, machines)
             .map_err(|problem| experiment.wrong(self.entry, problem))?;
-        let prepared = RunSetup::shared(log, options).map_err(|error| ExperimentError::Run {
+        let setup = RunSetup::shared(log, options).map_err(|error| ExperimentError::Run {
             run: format!("{}: trace {}", experiment.name, trace.name),
             error: Box::new(error),
         })?;
-        let settings = prepared.settings();
+        let settings = setup.settings();
         run.key =
-            Determined::new((prepared.name(), &log.sha256), self.policy.to_string(), &settings, &run.record)
+            Determined::new((setup.name(), &log.sha256), self.policy.to_string(), &settings, &run.record)
                 .key();
-        run.prepared = Some(prepared);
+        run.setup = Some(setup);
         Ok(run)
     }
 

@@ -17,8 +17,8 @@ use miserly_report::AtomicFile;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::axes::Axes;
 use super::error::ExperimentError;
-use super::plan::Axes;
 
 /// What the folder holds.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,13 +6,14 @@ use miserly_report::chart::{Axis, Bin, Body, Chart, Ramp, Series, Style};
 use miserly_report::page::Block;
 use serde_json::Value;
 
-use crate::experiment::file::{ChartFile, ChartKind, Line, Scale, Selector};
-use crate::present::lines::{Asked, joined, part, shown};
+use super::drawn::Drawn;
+use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
+use crate::present::lines::{Asked, part, shown};
 use crate::present::{gantt, matrix};
 use crate::results::{Found, Results, at};
 
 /// The chart, and what to know of it.
-pub(crate) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>, String> {
+pub(crate) fn blocks(chart: &ChartRequest, results: &Results) -> Result<Vec<Block>, String> {
     let (body, missing) = match chart.kind {
         ChartKind::Line => lines(chart, results, line)?,
         ChartKind::Steps => lines(chart, results, steps)?,
@@ -29,9 +30,8 @@ pub(crate) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>,
         texts.push(format!("Without a log, and not drawn: {}.", missing.join(", ")));
     }
     if let (ChartKind::Gantt | ChartKind::Matrix, [line]) = (chart.kind, &chart.lines[..]) {
-        let select = joined(&[&chart.common, &line.select]);
-        texts.extend(matrix::told(&select, results));
-        texts.extend((chart.kind == ChartKind::Gantt).then(|| gantt::told(&select, results)).flatten());
+        texts.extend(matrix::note(&line.runs, results));
+        texts.extend((chart.kind == ChartKind::Gantt).then(|| gantt::note(&line.runs, results)).flatten());
     }
     if chart.kind != ChartKind::Line && several_seeds(chart, results) {
         texts.push("Of the first of several seeds.".into());
@@ -50,37 +50,23 @@ pub(crate) fn blocks(chart: &ChartFile, results: &Results) -> Result<Vec<Block>,
 }
 
 /// Whether some line has runs of several seeds, of which only one can be drawn.
-fn several_seeds(chart: &ChartFile, results: &Results) -> bool {
-    let found = |line: &Line| results.find(&joined(&[&chart.common, &line.select]));
-    chart.lines.iter().any(|line| matches!(found(line), Ok(Found::Runs(documents)) if documents.len() > 1))
-}
-
-/// What is drawn, with the names of categories if an axis has such.
-pub(super) struct Drawn {
-    body: Body,
-    columns: Vec<String>,
-    rows: Vec<String>,
-}
-
-impl From<Body> for Drawn {
-    fn from(body: Body) -> Drawn {
-        Drawn { body, columns: Vec::new(), rows: Vec::new() }
-    }
+fn several_seeds(chart: &ChartRequest, results: &Results) -> bool {
+    let several = |line: &LineRequest| matches!(results.find(&line.runs), Ok(Found::Runs(documents)) if documents.len() > 1);
+    chart.lines.iter().any(several)
 }
 
 /// What is drawn, and the lines whose log is missing.
 type Outcome = Result<(Option<Drawn>, Vec<String>), String>;
 
-fn axes(chart: &ChartFile, drawn: &Drawn) -> (Axis, Axis) {
-    let axis = |label: &str, scale: Scale, names: &[String]| match scale {
+fn axes(chart: &ChartRequest, drawn: &Drawn) -> (Axis, Axis) {
+    let axis = |AxisRequest { label, scale }: &AxisRequest, names: &[String]| match scale {
         _ if !names.is_empty() => Axis::category(label, names.to_vec()),
         Scale::Linear => Axis::linear(label),
         Scale::Log => Axis::log(label),
         Scale::Time => Axis::seconds(label),
         Scale::LogTime => Axis::log_seconds(label),
     };
-    let x = axis(&chart.x_label, chart.x_scale, &drawn.columns);
-    (x, axis(&chart.y_label, chart.y_scale, &drawn.rows))
+    (axis(&chart.x, &drawn.columns), axis(&chart.y, &drawn.rows))
 }
 
 /// Names of files have their limits.
@@ -97,14 +83,13 @@ fn id(title: &str) -> String {
 
 /// One series per line of the chart.
 fn lines(
-    chart: &ChartFile,
+    chart: &ChartRequest,
     results: &Results,
-    series: fn(&ChartFile, &Selector, &Results) -> Result<Option<Series>, String>,
+    series: fn(&ChartRequest, &LineRequest, &Results) -> Result<Option<Series>, String>,
 ) -> Outcome {
     let (mut drawn, mut missing) = (Vec::new(), Vec::new());
     for line in &chart.lines {
-        let drawn_line = series(&of_line(chart, line), &joined(&[&chart.common, &line.select]), results);
-        match drawn_line.map_err(|problem| in_line(line, &problem))? {
+        match series(chart, line, results).map_err(|problem| in_line(line, &problem))? {
             Some(series) => drawn.push(Series { name: line.label.clone(), ..series }),
             None => missing.push(line.label.clone()),
         }
@@ -115,20 +100,19 @@ fn lines(
 }
 
 /// What stands along the x axis, if it is no numbers: values that tell runs apart, or groups without ranges, in their order.
-fn names(chart: &ChartFile, results: &Results) -> Result<Vec<String>, String> {
+fn names(chart: &ChartRequest, results: &Results) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for line in &chart.lines {
-        let select = joined(&[&chart.common, &line.select]);
-        match (chart.kind, chart.x.as_deref()) {
+        match (chart.kind, chart.along.as_deref()) {
             (ChartKind::Line, Some(axis)) => {
-                let along = results.along(&select, axis)?;
+                let along = results.along(&line.runs, axis)?;
                 // One name among numbers makes names of them all.
                 if along.iter().any(|(name, _)| name.parse::<f64>().is_err()) {
                     names.extend(along.into_iter().map(|(name, _)| name));
                 }
             }
             (ChartKind::Groups, _) => {
-                if let Some((groups, _)) = breakdown(&of_line(chart, line), &select, results)? {
+                if let Some((groups, _)) = breakdown(line, results)? {
                     names.extend(
                         groups
                             .iter()
@@ -147,79 +131,73 @@ fn names(chart: &ChartFile, results: &Results) -> Result<Vec<String>, String> {
 
 /// A chart of one line.
 fn one(
-    chart: &ChartFile,
+    chart: &ChartRequest,
     results: &Results,
-    draw: fn(&ChartFile, &Selector, &Results) -> Result<Option<Drawn>, String>,
+    draw: fn(&LineRequest, &Results) -> Result<Option<Drawn>, String>,
 ) -> Outcome {
     let [line] = &chart.lines[..] else {
         return Err(format!("a chart of this kind has one line, not {}", chart.lines.len()));
     };
-    let drawn = draw(&of_line(chart, line), &joined(&[&chart.common, &line.select]), results)
-        .map_err(|problem| in_line(line, &problem))?;
+    let drawn = draw(line, results).map_err(|problem| in_line(line, &problem))?;
     let missing = if drawn.is_none() { vec![line.label.clone()] } else { vec![] };
     Ok((drawn, missing))
 }
 
-/// The chart with the line's own figure.
-fn of_line(chart: &ChartFile, line: &Line) -> ChartFile {
-    ChartFile { value: line.value.clone().unwrap_or_else(|| chart.value.clone()), ..chart.clone() }
-}
-
-fn in_line(line: &Line, problem: &str) -> String {
+fn in_line(line: &LineRequest, problem: &str) -> String {
     format!("line {:?}: {problem}", line.label)
 }
 
 /// A figure against what varies among the runs, with its confidence interval over the seeds.
-fn line(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
-    let axis = chart.x.as_deref().ok_or("a line chart needs x, such as x = \"factor\"")?;
+fn line(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
+    let axis = chart.along.as_deref().ok_or("a line chart needs x, such as x = \"factor\"")?;
     let (mut points, mut band) = (Vec::new(), Vec::new());
     let names = names(chart, results)?;
-    for (x, found) in results.along(select, axis)? {
+    for (x, found) in results.along(&line.runs, axis)? {
         let place = names.iter().position(|name| *name == x).map(|place| place as f64);
         let Some(x) = place.or_else(|| x.parse().ok()) else { continue };
-        let figure = match Asked::of(&found, &chart.value)? {
+        let figure = match Asked::of(&found, &line.figure)? {
             Asked::Figure(figure) => figure,
             Asked::NoLog => return Ok(None),
             Asked::Nothing => continue,
         };
-        let y = figure.mean / chart.unit;
+        let y = figure.mean / line.unit;
         points.push((x, y));
         if let Some(width) = figure.half_width {
-            band.push((x, y - width / chart.unit, y + width / chart.unit));
+            band.push((x, y - width / line.unit, y + width / line.unit));
         }
     }
     Ok(Some(Series::line("", points).with_band(band)))
 }
 
 /// Pairs of a document as steps.
-fn steps(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
-    let Some(value) = part(results, select, &chart.value)? else { return Ok(None) };
-    let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", chart.value))?;
-    Ok(Some(Series::steps("", pairs.into_iter().map(|(x, y)| (x / chart.unit, y)).collect())))
+fn steps(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
+    let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
+    let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", line.figure))?;
+    Ok(Some(Series::steps("", pairs.into_iter().map(|(x, y)| (x / line.unit, y)).collect())))
 }
 
 /// Pairs of a document as points.
-fn points(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
-    let Some(value) = part(results, select, &chart.value)? else { return Ok(None) };
-    let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", chart.value))?;
+fn points(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
+    let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
+    let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", line.figure))?;
     Ok(Some(Series { style: Style::Points, ..Series::line("", pairs) }))
 }
 
 /// A figure of `details.series`, by the log's time in seconds.
-fn over_time(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
-    let Some(series) = part(results, select, "details.series")? else { return Ok(None) };
+fn over_time(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
+    let Some(series) = part(results, &line.runs, "details.series")? else { return Ok(None) };
     let number = |field: &str| series.get(field).and_then(Value::as_f64);
     let step = number("step").ok_or("the results have no series over time")?;
-    let values = series.get(&chart.value).and_then(Value::as_array);
-    let values = values.ok_or_else(|| format!("the series over time has no {:?}", chart.value))?;
+    let values = series.get(&line.figure).and_then(Value::as_array);
+    let values = values.ok_or_else(|| format!("the series over time has no {:?}", line.figure))?;
     let from = number("from").unwrap_or_default();
-    let point = |(at, value): (usize, &Value)| Some((from + at as f64 * step, value.as_f64()? / chart.unit));
+    let point = |(at, value): (usize, &Value)| Some((from + at as f64 * step, value.as_f64()? / line.unit));
     Ok(Some(Series::steps("", values.iter().enumerate().filter_map(point).collect())))
 }
 
 /// A measure by the groups of a breakdown, at the middle of each group: `by.runtime-bin:metrics.wait.mean`.
-fn groups(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
-    let Some((groups, measure)) = breakdown(chart, select, results)? else { return Ok(None) };
+fn groups(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
+    let Some((groups, measure)) = breakdown(line, results)? else { return Ok(None) };
     let names = names(chart, results)?;
     let middle = |group: &Value| {
         if let Some(place) = names.iter().position(|name| *name == group_name(group)) {
@@ -228,45 +206,43 @@ fn groups(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Opt
         let (from, to) = (group.get("from")?.as_f64()?, group.get("to")?.as_f64()?);
         Some(if from > 0.0 { (from * to).sqrt() } else { to / 2.0 })
     };
-    let point = |group: &Value| Some((middle(group)?, at(group, measure)?.as_f64()? / chart.unit));
+    let point = |group: &Value| Some((middle(group)?, at(group, measure)?.as_f64()? / line.unit));
     Ok(Some(Series { style: Style::Line, ..Series::line("", groups.iter().filter_map(point).collect()) }))
 }
 
 /// The groups of a breakdown, and the measure to take of each.
 fn breakdown<'a>(
-    chart: &'a ChartFile,
-    select: &Selector,
+    line: &'a LineRequest,
     results: &'a Results,
 ) -> Result<Option<(&'a Vec<Value>, &'a str)>, String> {
-    let (path, measure) = chart
-        .value
+    let (path, measure) = line
+        .figure
         .split_once(':')
-        .ok_or_else(|| format!("{:?}: write it as by.category:metrics.wait.mean", chart.value))?;
-    let Some(value) = part(results, select, path)? else { return Ok(None) };
+        .ok_or_else(|| format!("{:?}: write it as by.category:metrics.wait.mean", line.figure))?;
+    let Some(value) = part(results, &line.runs, path)? else { return Ok(None) };
     let groups = value.as_array().ok_or_else(|| format!("{path:?} is no breakdown"))?;
     Ok(Some((groups, measure)))
 }
 
 /// A measure by group, a row each, and line, a column each. Lines may have different groups; a cell that a line does not have stays empty.
-fn heat(chart: &ChartFile, results: &Results) -> Outcome {
+fn heat(chart: &ChartRequest, results: &Results) -> Outcome {
     let (mut lines, mut missing) = (Vec::new(), Vec::new());
     for line in &chart.lines {
-        let select = joined(&[&chart.common, &line.select]);
-        match breakdown(chart, &select, results).map_err(|problem| in_line(line, &problem))? {
-            Some((groups, measure)) => lines.push((line.label.clone(), groups, measure)),
+        match breakdown(line, results).map_err(|problem| in_line(line, &problem))? {
+            Some((groups, measure)) => lines.push((line, groups, measure)),
             None => missing.push(line.label.clone()),
         }
     }
     let rows = group_names(lines.iter().flat_map(|(_, groups, _)| groups.iter()));
-    let cell = |name: &String, (_, groups, measure): &(String, &Vec<Value>, &str)| {
+    let cell = |name: &String, (line, groups, measure): &(&LineRequest, &Vec<Value>, &str)| {
         let group = groups.iter().find(|group| group_name(group) == *name)?;
-        Some(at(group, measure)?.as_f64()? / chart.unit)
+        Some(at(group, measure)?.as_f64()? / line.unit)
     };
     let cells: Vec<Vec<Option<f64>>> =
         rows.iter().map(|name| lines.iter().map(|line| cell(name, line)).collect()).collect();
     let counts = cells.iter().flatten().flatten().all(|value| value.fract() == 0.0);
     let body = Body::Heat { cells, ramp: Ramp::Log, decimals: usize::from(!counts) };
-    let columns: Vec<String> = lines.into_iter().map(|(label, ..)| label).collect();
+    let columns: Vec<String> = lines.into_iter().map(|(line, ..)| line.label.clone()).collect();
     let none = columns.is_empty();
     Ok(((!none).then_some(Drawn { body, columns, rows }), missing))
 }
@@ -289,8 +265,8 @@ fn group_names<'a>(groups: impl Iterator<Item = &'a Value>) -> Vec<String> {
 }
 
 /// Bins or pairs of a document as bars.
-fn bars(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Drawn>, String> {
-    let Some(value) = part(results, select, &chart.value)? else { return Ok(None) };
+fn bars(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> {
+    let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
     if let Some(pairs) = pairs(value) {
         let bin = |(at, &(_, value)): (usize, &(f64, f64))| Bin {
             from: at as f64 - 0.4,
@@ -298,15 +274,15 @@ fn bars(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Optio
             value,
         };
         let bins = pairs.iter().enumerate().map(bin).collect();
-        let columns = pairs.iter().map(|(x, _)| shown(x / chart.unit, 0)).collect();
+        let columns = pairs.iter().map(|(x, _)| shown(x / line.unit, 0)).collect();
         return Ok(Some(Drawn { body: Body::Bars { bins }, columns, rows: vec![] }));
     }
     let bin = |bin: &Value| {
         let field = |name: &str| bin.get(name).and_then(Value::as_f64);
-        Some(Bin { from: field("from")? / chart.unit, to: field("to")? / chart.unit, value: field("jobs")? })
+        Some(Bin { from: field("from")? / line.unit, to: field("to")? / line.unit, value: field("jobs")? })
     };
     let bins = value.as_array().and_then(|bins| bins.iter().map(bin).collect::<Option<Vec<_>>>());
-    let bins = bins.ok_or_else(|| format!("{:?} is no list of bins or pairs", chart.value))?;
+    let bins = bins.ok_or_else(|| format!("{:?} is no list of bins or pairs", line.figure))?;
     Ok(Some(Drawn::from(Body::Bars { bins })))
 }
 

@@ -4,9 +4,10 @@ use miserly_formula::Formula;
 use miserly_report::page::{Claim, Verdict};
 use serde_json::Value;
 
-use crate::experiment::file::{ClaimFile, FigureFile, OfDifference, Selector, Take};
+use crate::experiment::file::{ClaimFile, FigureFile, OfDifference, Take};
 use crate::present::lines::{Asked, part, shown};
 use crate::results::{Found, Results, differences};
+use crate::selector::Selector;
 
 /// Whether the claim holds, with the figures that decide it.
 pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, String> {

@@ -3,18 +3,16 @@
 use miserly_report::chart::{Body, GanttJob};
 use serde_json::Value;
 
-use super::chart::Drawn;
-use crate::experiment::file::{ChartFile, Selector};
+use super::drawn::Drawn;
+use crate::chart_request::LineRequest;
 use crate::present::lines::part;
 use crate::present::matrix;
 use crate::results::Results;
+use crate::selector::Selector;
 
 /// The jobs of the window that was recorded.
-pub(super) fn body(
-    _chart: &ChartFile,
-    select: &Selector,
-    results: &Results,
-) -> Result<Option<Drawn>, String> {
+pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> {
+    let select = &line.runs;
     if let Some(slots) = matrix::over_time(select, results) {
         return Ok(Some(Drawn::from(slots)));
     }
@@ -40,7 +38,7 @@ pub(super) fn body(
 const NAMED: usize = 16;
 
 /// What lies above what: slots, or the hosts of a machine of several.
-pub(super) fn told(select: &Selector, results: &Results) -> Option<String> {
+pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
     let slots = part(results, select, "matrix").ok().flatten();
     if slots.is_some() { Some(SLOTS.to_owned()) } else { hosts_told(select, results) }
 }

@@ -1,17 +1,8 @@
 //! What tables, charts and claims have in common.
 
-use crate::experiment::file::Selector;
 use crate::results::{Figure, Found, Results, at, figure};
+use crate::selector::Selector;
 use serde_json::Value;
-
-/// Several selectors as one; the later goes before the earlier.
-pub(super) fn joined(selectors: &[&Selector]) -> Selector {
-    selectors
-        .iter()
-        .flat_map(|select| select.iter())
-        .map(|(axis, value)| (axis.clone(), value.clone()))
-        .collect()
-}
 
 /// A figure that a table, a chart or a claim asks for, or why there is none.
 #[derive(Clone, Copy)]
@@ -58,11 +49,11 @@ pub(super) fn part<'a>(
 }
 
 fn log<'a>(results: &'a Results, select: &Selector) -> Result<Option<&'a Value>, String> {
-    let name = select.get("trace").ok_or("a figure of a log needs trace = ...")?.text();
+    let name = select.get("trace").ok_or("a figure of a log needs trace = ...")?;
     if !results.index.traces.iter().any(|trace| trace.name == name) {
         return Err(format!("no trace {name:?}"));
     }
-    Ok(results.trace(&name))
+    Ok(results.trace(name))
 }
 
 /// A path into a run's document as it is kept.

@@ -5,18 +5,16 @@ use std::collections::BTreeMap;
 use miserly_report::chart::{Body, GanttJob, MatrixJob, MatrixPlace};
 use serde_json::Value;
 
-use super::chart::Drawn;
-use crate::experiment::file::{ChartFile, Selector};
-use crate::kept::PLACES;
+use super::drawn::Drawn;
+use crate::chart_request::LineRequest;
 use crate::present::lines::part;
 use crate::results::Results;
+use crate::run_result::PLACES;
+use crate::selector::Selector;
 
 /// The matrix of the window, slots by processors.
-pub(super) fn body(
-    _chart: &ChartFile,
-    select: &Selector,
-    results: &Results,
-) -> Result<Option<Drawn>, String> {
+pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> {
+    let select = &line.runs;
     let none = "no matrix was recorded: add gantt = [from, to] to the record of runs under gang";
     // That one run is meant: else it is that which is to be said.
     part(results, select, "settings.procs")?;
@@ -27,7 +25,7 @@ pub(super) fn body(
 }
 
 /// What a reader has to know of a matrix that was recorded, over time or at an instant.
-pub(super) fn told(select: &Selector, results: &Results) -> Option<String> {
+pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
     let matrix = part(results, select, "matrix").ok().flatten()?;
     let cut = matrix.get("cut").and_then(Value::as_bool).unwrap_or_default();
     cut.then(|| {

@@ -1,5 +1,7 @@
 //! From an experiment's results to what people see: tables, charts and claims, in the order of its file.
 
+mod drawn;
+
 mod chart;
 
 mod gantt;
@@ -45,7 +47,7 @@ fn sections(experiment: &Experiment, results: &Results) -> Result<Vec<Section>, 
         placed.push((entry.span().start, Section { heading: entry.get_ref().title.clone(), blocks }));
     }
     for entry in &file.charts {
-        let blocks = of_entry(experiment, entry, |chart| blocks(chart, results))?;
+        let blocks = of_entry(experiment, entry, |chart| blocks(&chart.request(), results))?;
         placed.push((entry.span().start, Section { heading: entry.get_ref().title.clone(), blocks }));
     }
     let mut claims = Vec::new();

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use miserly_report::page::{Block, Cell, Emphasis, TableData};
 use serde_json::Value;
 
-use crate::experiment::file::{Line, Scalar, Selector, TableFile};
-use crate::present::lines::{Asked, joined, part, shown};
+use crate::experiment::file::{Line, TableFile};
+use crate::present::lines::{Asked, part, shown};
 use crate::results::{Figure, Results};
+use crate::selector::Selector;
 
 /// How far from the paper a cell may be to count as reproduced.
 const NEAR: f64 = 0.05;
@@ -84,12 +85,12 @@ fn entry(
     column: &Line,
     results: &Results,
 ) -> Result<(Entry, Vec<String>), String> {
-    let select: Selector = joined(&[&table.common, &column.select, &row.select]);
+    let select = table.common.and(&column.select).and(&row.select);
     let of_cell = |problem: String| format!("row {:?}, column {:?}: {problem}", row.label, column.label);
     let path = row.value.as_ref().or(column.value.as_ref()).unwrap_or(&table.value);
     if path.starts_with("log.") {
         let entry = of_log(&select, path, results).map_err(of_cell)?;
-        return Ok((entry, select.values().map(Scalar::text).chain([path.clone()]).collect()));
+        return Ok((entry, select.values().map(str::to_owned).chain([path.clone()]).collect()));
     }
     let found = results.find(&select).map_err(of_cell)?;
     let figure = Asked::of(&found, path).map_err(of_cell)?.figure();

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use miserly_sim::student_t_95;
 use serde_json::Value;
 
-use crate::experiment::file::Selector;
 use crate::experiment::{Axes, ExperimentError, Index, Store};
+use crate::selector::Selector;
 
 pub(crate) use batches::differences;
 pub use rows::csv;
@@ -99,7 +99,7 @@ impl Results {
     pub fn find(&self, select: &Selector) -> Result<Found<'_>, String> {
         let runs = self.matching(select)?;
         if let Some(axis) = ambiguous(&runs, &["runs", "seed"]) {
-            return Err(format!("{}: the runs differ in {axis}; say which", told(select)));
+            return Err(format!("{}: the runs differ in {axis}; say which", select));
         }
         self.documents_of(&runs)
     }
@@ -112,7 +112,7 @@ impl Results {
         let runs = self.matching(select)?;
         // The written form of the estimates goes with the model and the factor.
         if let Some(other) = ambiguous(&runs, &["runs", "seed", "estimates", axis]) {
-            return Err(format!("{}: the runs differ in {other} too; say which", told(select)));
+            return Err(format!("{}: the runs differ in {other} too; say which", select));
         }
         let mut values: Vec<&String> = Vec::new();
         for value in runs.iter().filter_map(|run| run.axes.get(axis)) {
@@ -160,9 +160,8 @@ impl Results {
     }
 
     fn matching(&self, select: &Selector) -> Result<Vec<&Run>, String> {
-        let fits = |run: &&Run| select.iter().all(|(axis, value)| run.axes.get(axis) == Some(&value.text()));
-        let runs: Vec<&Run> = self.runs.iter().filter(fits).collect();
-        if runs.is_empty() { Err(format!("no run has {}", told(select))) } else { Ok(runs) }
+        let runs: Vec<&Run> = self.runs.iter().filter(|run| select.matches(&run.axes)).collect();
+        if runs.is_empty() { Err(format!("no run has {}", select)) } else { Ok(runs) }
     }
 
     /// The documents of runs that differ in nothing but the seed, in the order of the experiment, so that the same
@@ -205,11 +204,6 @@ fn numbers(a: &str, b: &str) -> std::cmp::Ordering {
         (Ok(a), Ok(b)) => a.total_cmp(&b),
         _ => a.cmp(b),
     }
-}
-
-fn told(select: &Selector) -> String {
-    let parts: Vec<_> = select.iter().map(|(axis, value)| format!("{axis} = {}", value.text())).collect();
-    parts.join(", ")
 }
 
 /// What stands at a path of a document: names of fields, with points between them.
@@ -262,7 +256,6 @@ mod tests {
 
     use super::*;
     use crate::experiment::IndexedRun;
-    use crate::experiment::file::Scalar;
 
     /// Runs of a policy by block, factor and seed, each with a wait.
     fn results(runs: &[(&str, &str, &str, &str, f64)]) -> Results {
@@ -286,7 +279,7 @@ mod tests {
     }
 
     fn select(axis: &str, value: &str) -> Selector {
-        [(axis.to_owned(), Scalar::Text(value.to_owned()))].into()
+        Selector::new([(axis, value)])
     }
 
     #[test]

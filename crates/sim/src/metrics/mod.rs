@@ -394,10 +394,10 @@ mod tests {
             promised: (number % 2 == 0).then_some(start),
             broken: number % 4 == 0,
             pes: None,
-            stays: vec![],
+            allocations: vec![],
             interruptions: crate::Interruptions::default(),
             lost: 0,
-            ahead: None,
+            opportunistic: None,
             slices: None,
         }
     }

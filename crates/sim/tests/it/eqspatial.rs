@@ -153,8 +153,8 @@ fn check_division(ledger: &Ledger, host: HostId, now: Time, long: Option<Span>) 
 
 /// Processor-ticks on the machine.
 fn worked(job: &Finished) -> u128 {
-    let stays = job.stays.iter().map(|stay| work(stay.to - stay.from, stay.pes.count()));
-    let whole = job.pes.iter().filter(|_| job.stays.is_empty());
+    let stays = job.allocations.iter().map(|stay| work(stay.to - stay.from, stay.pes.count()));
+    let whole = job.pes.iter().filter(|_| job.allocations.is_empty());
     stays.chain(whole.map(|pes| work(job.end - job.start, pes.count()))).sum()
 }
 
@@ -227,7 +227,7 @@ proptest! {
         replace in prop::collection::vec(any::<bool>(), 1..20),
     ) {
         let chosen: Chosen = params.written.parse().unwrap();
-        let facts = |job: &Finished| (job.start, job.end, job.reason, job.stays.clone(), job.lost);
+        let facts = |job: &Finished| (job.start, job.end, job.reason, job.allocations.clone(), job.lost);
         for instants in BOTH {
             let kept = play(&machine, &jobs, &params.written, instants, |_, _, _| {});
             let mut replace = replace.iter().cycle();

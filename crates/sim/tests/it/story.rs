@@ -91,5 +91,5 @@ pub(crate) fn stays(job: &Finished) -> Vec<Allocation> {
         worked: (job.start, job.end),
         pes: pes.clone(),
     });
-    if job.stays.is_empty() { whole.collect() } else { job.stays.clone() }
+    if job.allocations.is_empty() { whole.collect() } else { job.allocations.clone() }
 }

@@ -28,10 +28,10 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         promised: None,
         broken: false,
         pes: None,
-        stays: vec![],
+        allocations: vec![],
         interruptions: crate::Interruptions::default(),
         lost: 0,
-        ahead: None,
+        opportunistic: None,
         slices: None,
     }
 }

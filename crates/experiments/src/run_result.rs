@@ -1,4 +1,4 @@
-//! What is kept of a run: its document, and the jobs of a window of time.
+//! The stored result of a run: its document, and the jobs of a window of time.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,9 +9,9 @@ use miserly_sim::{Allocation, Finished, MatrixRecord, MatrixWatch, Observer, Pla
 use serde::Serialize;
 use serde_json::Value;
 
-/// A run as it is kept.
+/// The stored result of a run.
 #[derive(Serialize)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct RunResult<'a> {
     pub(crate) key: &'a str,
     pub(crate) run: Value,
     /// The window of the Gantt chart, and the jobs in it.
@@ -54,7 +54,7 @@ struct StayRow {
     worked: Option<[f64; 2]>,
 }
 
-/// So many places of jobs in a matrix are kept at most; the record ends where there would be more.
+/// The limit of stored places of jobs in a matrix. The record ends where there would be more.
 pub(crate) const PLACES: usize = 10_000;
 
 /// A matrix over the window of a Gantt chart. Times in the log's seconds.
@@ -90,7 +90,7 @@ struct PlaceRow {
 }
 
 impl MatrixRows {
-    pub(crate) fn of(record: &MatrixRecord) -> MatrixRows {
+    pub(crate) fn from_record(record: &MatrixRecord) -> MatrixRows {
         let (mut jobs, mut known) = (Vec::new(), BTreeMap::new());
         let mut row = |held: &PlaceHeld| {
             let place = &held.place;
@@ -119,7 +119,7 @@ impl MatrixRows {
     }
 }
 
-/// The document of the run without what differs from run to run.
+/// Returns the document of the run without its timing, which differs each time.
 pub(crate) fn document(outcome: &Outcome) -> Value {
     // Plain data: it has a JSON form.
     let mut document = serde_json::to_value(outcome).unwrap_or_default();
@@ -146,7 +146,7 @@ impl Window {
 impl Observer for Window {
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
         // A job that was put back into the queue was on the machine before its last start.
-        let began = job.stays.first().map_or(job.start, |stay| stay.from);
+        let began = job.allocations.first().map_or(job.start, |stay| stay.from);
         if began < self.to && job.end > self.from {
             let stay = |stay: &Allocation| StayRow {
                 start: secs(stay.from),
@@ -163,7 +163,7 @@ impl Observer for Window {
                 end: secs(job.end),
                 reason: job.reason_word().to_owned(),
                 pes: job.pes.iter().flat_map(PeSet::ranges).copied().collect(),
-                stays: job.stays.iter().map(stay).collect(),
+                stays: job.allocations.iter().map(stay).collect(),
             });
         }
         Ok(())
@@ -208,7 +208,7 @@ impl Observer for LongestWaits {
     }
 }
 
-/// Watches the matrix in that window.
+/// Returns an observer of the matrix in that window.
 pub(crate) fn matrix_watch([from, to]: [i64; 2]) -> MatrixWatch {
     MatrixWatch::new(time(from), time(to), PLACES)
 }
