@@ -51,7 +51,7 @@ pub struct LineRequest {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChartKind {
-    /// A figure of runs against what varies among them.
+    /// A figure along an axis of runs.
     Line,
     /// Pairs of a document, as a step function: distributions.
     Steps,

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
 use crate::experiment::{Axes, Index, IndexedRun};
-use crate::present::{blocks, shown, tell_charts_apart};
+use crate::present::{blocks, number_charts, shown};
 use crate::results::{Results, at};
 use crate::run_result::{MatrixRows, RunResult, Window, document, matrix_watch};
 use crate::selector::Selector;
@@ -21,17 +21,17 @@ use miserly_run::{RunSetup, SetupError};
 /// How long the window of the Gantt charts is where none is given, seconds.
 const WINDOW: f64 = 86_400.0;
 
-/// What to put on the page.
+/// The content of the page.
 pub struct Overview<'a> {
     /// The command that makes it.
     pub command: String,
-    /// The runs, made with details: the log, the policy, and what it came to.
+    /// The runs, made with details: the setup, the policy, and the result.
     pub runs: Vec<(&'a RunSetup, &'a Chosen, &'a Outcome)>,
     /// The window of the Gantt charts, in the log's seconds; else the day of the longest queue.
     pub window: Option<[i64; 2]>,
 }
 
-/// The page of some runs. Each is made once more for its Gantt chart.
+/// Returns the page of some runs. Each is made once more for its Gantt chart.
 ///
 /// # Errors
 /// If a run fails.
@@ -42,7 +42,7 @@ pub fn overview(overview: &Overview<'_>) -> Result<Page, SetupError> {
         sections.push(measures(&log, overview));
         sections.extend(charts(&log, overview).iter().filter_map(|chart| section(chart, &results)));
     }
-    tell_charts_apart(&mut sections);
+    number_charts(&mut sections);
     let policies: Vec<_> = overview.policies();
     Ok(Page {
         title: format!("{} on {}", policies.join(", "), overview.logs().join(", ")),
@@ -53,12 +53,12 @@ pub fn overview(overview: &Overview<'_>) -> Result<Page, SetupError> {
 }
 
 impl<'a> Overview<'a> {
-    /// The logs' names, each once.
+    /// Returns the names of the logs, each once.
     fn logs(&self) -> Vec<String> {
         distinct(self.runs.iter().map(|(log, ..)| self.name(log)))
     }
 
-    /// The name of a log, numbered where another one before it has the same.
+    /// Returns the name of a log, numbered where another one before it has the same.
     fn name(&self, log: &RunSetup) -> String {
         let mut alike: Vec<&RunSetup> = Vec::new();
         for (other, ..) in self.runs.iter().filter(|(other, ..)| other.name() == log.name()) {
@@ -72,7 +72,7 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// The runs of the log of this name.
+    /// Returns the runs of the log of this name.
     fn runs_of(&self, log: &str) -> impl Iterator<Item = &(&'a RunSetup, &'a Chosen, &'a Outcome)> {
         self.runs.iter().filter(move |(of, ..)| self.name(of) == log)
     }
@@ -81,7 +81,7 @@ impl<'a> Overview<'a> {
         distinct(self.runs.iter().map(|(_, policy, _)| policy.to_string()))
     }
 
-    /// The runs' documents, each with the jobs of its window.
+    /// Returns the results of the runs, each with the jobs of its window.
     fn results(&self) -> Result<Results, SetupError> {
         let made: Vec<Result<(String, Axes, Value), SetupError>> =
             self.runs.par_iter().enumerate().map(|(at, _)| self.result(at)).collect();
@@ -128,7 +128,7 @@ impl<'a> Overview<'a> {
     }
 }
 
-/// Each name once, in the order in which they come.
+/// Returns each name once, in the order in which they come.
 fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen = Vec::new();
     for name in names {
@@ -139,7 +139,7 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     seen
 }
 
-/// The day around the longest queue, in the log's seconds; `None` where nobody ever waits.
+/// Returns the day around the longest queue, in the seconds of the log; `None` if no job ever waits.
 fn busiest(document: &Value) -> Option<[i64; 2]> {
     let series = at(document, "details.series");
     let number = |name: &str| series.and_then(|series| series.get(name)).and_then(Value::as_f64);
@@ -151,7 +151,7 @@ fn busiest(document: &Value) -> Option<[i64; 2]> {
     (most > 0.0).then(|| day_around(first + (longest as f64 + 0.5) * step))
 }
 
-/// Where nobody waits, since jobs share processors by turns: the day around the instant with the most slots. Else the first day.
+/// Returns the day around the instant with the most slots; the first day without slots.
 fn fullest(log: &RunSetup, policy: &Chosen) -> Result<[i64; 2], SetupError> {
     let mut most = MostSlots::default();
     log.outcome(policy, false, &mut [&mut most])?;
@@ -165,7 +165,7 @@ fn day_around(middle: f64) -> [i64; 2] {
     [from as i64, (from + WINDOW) as i64]
 }
 
-/// The rows of the table of measures: name, path, decimals, what it is divided by.
+/// The rows of the table of measures: name, path, decimals, divisor.
 const MEASURES: [(&str, &str, usize, f64); 19] = [
     ("jobs read", "jobs.read", 0, 1.0),
     ("  simulated", "jobs.simulated", 0, 1.0),

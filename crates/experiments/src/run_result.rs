@@ -82,7 +82,7 @@ struct PlaceRow {
     /// Which of the jobs.
     of: usize,
     slot: u32,
-    /// Whether it is the job's own place; else it also runs there as long as nobody else needs its processors.
+    /// Whether it is the job's own slot; else an alternate slot, as long as no other job needs its processors.
     own: bool,
     from: f64,
     to: f64,

@@ -1,4 +1,4 @@
-//! From an experiment file to a folder of results, and from the folder to what people see.
+//! A session: from an experiment file to a folder of results, and from the folder to its page.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct Session {
 impl Session {
     /// Finds the logs in `folders`, plans the runs, and makes the folder.
     ///
-    /// `command` is what makes the results again; it is told with them.
+    /// `command` makes the results again; it is shown with them.
     ///
     /// # Errors
     /// If a log is missing or unfit, or the folder cannot be made.
@@ -46,26 +46,26 @@ impl Session {
         Ok(session)
     }
 
-    /// Shows everything without a result: what asks for runs that there are not is better known before the runs.
+    /// Makes the page without results. A request for a missing run is so found before the runs.
     fn rehearse(&self) -> Result<(), ExperimentError> {
         let without = Results::in_memory(self.index(), BTreeMap::new());
         present::page(&self.experiment, &without).map(drop)
     }
 
-    /// The logs that are missing, and where they were looked for.
+    /// Returns the missing logs.
     pub fn missing(&self) -> Vec<String> {
         self.logs.0.iter().filter_map(|log| log.as_ref().err().cloned()).collect()
     }
 
-    /// Jobs to simulate in the runs that are still to be made.
+    /// Returns the number of jobs to simulate in the runs that are not stored yet.
     pub fn open_jobs(&self) -> u64 {
         crate::experiment::open_jobs(&self.plan, &self.store)
     }
 
-    /// Makes the runs that are not in the folder yet, and writes down what the folder holds.
+    /// Makes the runs that are not stored yet, and writes the index of the folder.
     ///
     /// # Errors
-    /// The first run that failed, or a file that cannot be written. What was done is kept.
+    /// The first run that failed, or a file that cannot be written. Finished runs are stored.
     pub fn run(&self, watcher: &dyn Watcher) -> Result<Executed, ExperimentError> {
         let executed = execute(&self.plan, &self.store, watcher)?;
         self.describe_logs()?;
@@ -145,10 +145,10 @@ impl Session {
     }
 }
 
-/// The page of the results in a folder.
+/// Returns the page of the results in a folder.
 ///
 /// # Errors
-/// If the folder holds no results, or its tables and charts ask for what they do not have.
+/// If the folder has no results, or not those of its tables and charts.
 pub fn page(folder: &Path) -> Result<Page, ExperimentError> {
     let store = Store::open(folder);
     let text = store.read("experiment.toml")?;

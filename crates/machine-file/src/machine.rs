@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use miserly_core::{Machine, Resources, Sharing, Spread};
+use miserly_core::{Kind, Machine, Resources, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use toml::Spanned;
 
@@ -132,7 +132,39 @@ impl MachineSpec {
             ..MachineSpec::with_hosts(file_name(path).into(), checked(&file)?)
         };
         let pools = PoolsFile { utc_offset: file.utc_offset, pool: file.pool, queues: file.queues };
-        Ok(MachineSpec { pools: Pools::of_machine(&pools, &spec)?, ..spec })
+        Ok(MachineSpec { pools: spec.checked_pools(&pools)?, ..spec })
+    }
+
+    /// Returns the pools of the machine, if its file has any.
+    ///
+    /// # Errors
+    /// As [`Pools::new`]; also if the machine has several hosts, or a queue has a field of the daemon.
+    fn checked_pools(&self, file: &PoolsFile) -> Result<Option<Pools>, Problem> {
+        let at = file.pool.as_ref().map(Spanned::span).or_else(|| file.queues.first().map(Spanned::span));
+        let Some(at) = at else {
+            return file.utc_offset.as_ref().map_or(Ok(None), |offset| {
+                Err(Problem::new(offset.span(), "utc-offset is for calendars, and there is no [pool]"))
+            });
+        };
+        if let Some((name, value)) = file.queues.iter().find_map(|queue| queue.get_ref().field_of_daemon()) {
+            return Err(Problem::new(value.span(), format!("{name} is for the daemon only; remove it")));
+        }
+        let has = self.capacity_of_one_host().map_err(|problem| Problem::new(at, problem))?;
+        Pools::new(file, &has).map(Some)
+    }
+
+    /// Returns the processors and the memory of a machine that can have pools.
+    fn capacity_of_one_host(&self) -> Result<Resources, String> {
+        let machine = self.machine();
+        match machine.hosts() {
+            [host] if self.spread == Spread::One && self.sharing == Sharing::Shared => {
+                Ok(host.capacity.with(Kind::Gpus, 0))
+            }
+            _ => Err(
+                "pools are of one host that jobs share: one [[host]] without count, span one, sharing shared"
+                    .into(),
+            ),
+        }
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{Kind, Resources, Sharing, Spread};
+use miserly_core::{Kind, Resources};
 use miserly_policies::{Chosen, PolicyError};
 use toml::Spanned;
 
 use crate::file::{PoolsFile, QueueFile};
-use crate::machine::MachineSpec;
 use crate::problem::Problem;
 use crate::rules::{PoolText, clock};
 use crate::week::{Minute, Week};
@@ -62,38 +61,6 @@ impl Pools {
         check_sum("the queues together", &weeks, "the pool", &pool)
             .map_err(|text| Problem::new(last, text))?;
         Ok(Pools { pool, queues })
-    }
-
-    /// Returns the pools of a simulated machine, if its file has any.
-    ///
-    /// # Errors
-    /// As [`Pools::new`]; also if the machine has several hosts, or a queue has a field of the daemon.
-    pub(crate) fn of_machine(file: &PoolsFile, spec: &MachineSpec) -> Result<Option<Pools>, Problem> {
-        let at = file.pool.as_ref().map(Spanned::span).or_else(|| file.queues.first().map(Spanned::span));
-        let Some(at) = at else {
-            return file.utc_offset.as_ref().map_or(Ok(None), |offset| {
-                Err(Problem::new(offset.span(), "utc-offset is for calendars, and there is no [pool]"))
-            });
-        };
-        if let Some((name, value)) = file.queues.iter().find_map(|queue| queue.get_ref().field_of_daemon()) {
-            return Err(Problem::new(value.span(), format!("{name} is for the daemon only; remove it")));
-        }
-        let has = capacity_of_one_host(spec).map_err(|problem| Problem::new(at, problem))?;
-        Pools::new(file, &has).map(Some)
-    }
-}
-
-/// Returns the processors and the memory of a machine that can have pools.
-fn capacity_of_one_host(spec: &MachineSpec) -> Result<Resources, String> {
-    let machine = spec.machine();
-    match machine.hosts() {
-        [host] if spec.spread == Spread::One && spec.sharing == Sharing::Shared => {
-            Ok(host.capacity.with(Kind::Gpus, 0))
-        }
-        _ => {
-            Err("pools are of one host that jobs share: one [[host]] without count, span one, sharing shared"
-                .into())
-        }
     }
 }
 

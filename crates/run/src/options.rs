@@ -13,7 +13,7 @@ use crate::opportunistic::OpportunisticOptions;
 /// The options of a run: the machine, the jobs of the log, and the measures.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// The machine's processors, in place of what the log's header says.
+    /// The processors of the machine, in place of those of the log's header.
     pub procs: Option<u32>,
     /// The machine; goes before `procs`.
     pub machine: Option<MachineSpec>,

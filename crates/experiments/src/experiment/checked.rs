@@ -20,17 +20,17 @@ pub struct Experiment {
     pub name: String,
     /// The file as it is written.
     pub text: String,
-    /// What it says.
+    /// Its content.
     pub file: File,
     /// The files that come with it, such as machines: name and text. Others are looked for in folders.
     pub beside: &'static [(&'static str, &'static str)],
 }
 
 impl Experiment {
-    /// Reads an experiment.
+    /// Parses an experiment file.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The first mistake, and its line.
     pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Experiment, ExperimentError> {
         let (name, text) = (name.into(), text.into());
         let file: File = toml::from_str(&text)
@@ -45,20 +45,20 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The experiment with files that come with it: name and text.
+    /// Adds files that come with the experiment: name and text.
     #[must_use]
     pub fn beside(self, files: &'static [(&'static str, &'static str)]) -> Experiment {
         Experiment { beside: files, ..self }
     }
 
-    /// An error about something of the file.
+    /// Returns an error at a place of the file.
     pub(crate) fn wrong<T>(&self, at: &Spanned<T>, problem: impl Into<String>) -> ExperimentError {
         let before = self.text.get(..at.span().start).unwrap_or(&self.text);
         let line = 1 + before.matches('\n').count();
         ExperimentError::File { file: self.name.clone(), line, problem: problem.into() }
     }
 
-    /// The policy of that short name, or of that written form.
+    /// Returns the policy of that short name, or of that written form.
     pub(super) fn policy(&self, label: &Spanned<String>) -> Result<Chosen, ExperimentError> {
         let written = self.file.policies.get(label.get_ref()).unwrap_or(label);
         written
@@ -74,7 +74,7 @@ impl Experiment {
             .map_err(|error: miserly_workload::EstimatesError| self.wrong(model, error.to_string()))
     }
 
-    /// The positions of the logs of a block.
+    /// Returns the positions of the logs of a block.
     pub(super) fn traces_of(&self, block: &RunsFile) -> Vec<usize> {
         let of_block =
             |name: &String| block.traces.is_empty() || block.traces.iter().any(|at| at.get_ref() == name);
@@ -82,7 +82,7 @@ impl Experiment {
         traces.filter(|(_, trace)| of_block(&trace.get_ref().name)).map(|(at, _)| at).collect()
     }
 
-    /// The seed of the runs of a log, if it is one of several seeds of its model.
+    /// Returns the seed of the runs of a log, if it is one of several seeds of its model.
     pub(super) fn seed_of_model(&self, at: usize) -> Option<Vec<u64>> {
         let trace = self.file.traces[at].get_ref();
         trace.seed.filter(|_| !trace.seeds.is_empty()).map(|seed| vec![seed])
@@ -138,7 +138,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// That what is shown can be shown, as far as that is known before the runs.
+    /// Checks the tables, charts and claims, as far as possible before the runs.
     fn check_shown(&self) -> Result<(), ExperimentError> {
         for table in &self.file.tables {
             check_table(table.get_ref()).map_err(|problem| self.wrong(table, problem))?;
@@ -152,7 +152,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// That every selector names axes; that it finds runs is seen when it is used.
+    /// Checks that selectors name axes. Whether they find runs is checked at their use.
     fn check_selectors(&self) -> Result<(), ExperimentError> {
         for table in &self.file.tables {
             let lines = table.get_ref().rows.iter().chain(&table.get_ref().columns).map(|line| &line.select);
@@ -180,7 +180,7 @@ impl Experiment {
     }
 }
 
-/// A log for each of its seeds, if it has several.
+/// Returns a log for each of its seeds, if it has several.
 fn of_each_seed(trace: &Spanned<TraceFile>) -> Vec<Spanned<TraceFile>> {
     let of = trace.get_ref();
     if of.seeds.is_empty() {
@@ -197,7 +197,7 @@ fn known_axes(select: &Selector) -> Result<(), String> {
     }
 }
 
-/// More seeds than anybody waits for.
+/// The limit of seeds.
 const MOST_REPETITIONS: u64 = 100_000;
 
 /// More decimals than a number has.
@@ -229,7 +229,7 @@ fn check_block(block: &RunsFile) -> Result<(), String> {
     Ok(())
 }
 
-/// That the paper's figures have the shape of the table.
+/// Checks that the figures of the paper have the shape of the table.
 fn check_table(table: &TableFile) -> Result<(), String> {
     check_unit(table.unit)?;
     check_digits(table.digits)?;

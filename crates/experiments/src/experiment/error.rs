@@ -1,29 +1,29 @@
-//! What can be wrong with an experiment.
+//! The errors of an experiment.
 
 use std::io;
 use std::path::PathBuf;
 
 use miserly_run::SetupError;
 
-/// Why an experiment cannot be run or shown.
+/// The reason for which an experiment cannot be run or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
-    /// The file is no TOML, or says what an experiment does not have.
+    /// The file is no TOML, or has a field that an experiment does not have.
     #[error("{file}: {problem}")]
     Toml {
         /// The experiment file.
         file: String,
-        /// What the parser says, with the place.
+        /// The message of the parser, with the place.
         problem: String,
     },
-    /// The file says something that makes no sense.
+    /// The file has a mistake.
     #[error("{file}:{line}: {problem}")]
     File {
         /// The experiment file.
         file: String,
         /// The line.
         line: usize,
-        /// What is wrong, and what to do.
+        /// The mistake, and its remedy.
         problem: String,
     },
     /// A log is not there.
@@ -52,12 +52,12 @@ pub enum ExperimentError {
         /// Why.
         error: io::Error,
     },
-    /// A file of the results is not what was written there.
+    /// A file of the results is damaged.
     #[error("{}: {problem}; remove it, and run the experiment again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Runs the plan of an experiment on all cores, and keeps each run when it is done.
+//! Execution of a plan on all cores. Each result is stored when its run is done.
 
 use miserly_core::Span;
 use miserly_report::{AtomicFile, CsvJobs, Outcome};
@@ -12,24 +12,24 @@ use super::store::Store;
 use crate::run_result::{LongestWaits, MatrixRows, RunResult, Window, document, matrix_watch};
 use miserly_run::{RunSetup, SetupError};
 
-/// Somebody who is told how far the runs are.
+/// A receiver of the progress of the runs.
 pub trait Watcher: Sync {
-    /// Somebody who watches one run.
+    /// Returns an observer of one run.
     fn observer(&self) -> Box<dyn Observer + '_>;
 }
 
-/// What was done.
+/// The numbers of runs of an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Runs that were made.
     pub made: usize,
-    /// Runs that were kept from before.
+    /// Runs that were stored before.
     pub kept: usize,
 }
 
 /// Makes the runs of the plan that are not in the store yet.
 ///
-/// What is kept does not depend on the number of threads, nor on what was kept before.
+/// The results do not depend on the number of threads, nor on those stored before.
 ///
 /// # Errors
 /// The first failure in the order of the plan. The runs that were done are kept.
@@ -44,7 +44,7 @@ pub fn execute(plan: &Plan, store: &Store, watcher: &dyn Watcher) -> Result<Exec
     Ok(Executed { made: open.len(), kept: all - open.len() })
 }
 
-/// Runs which are not in the store yet, as jobs to simulate: what progress is measured in.
+/// Returns the number of jobs to simulate in the runs that are not stored yet.
 pub fn open_jobs(plan: &Plan, store: &Store) -> u64 {
     let open = plan.distinct().into_iter().filter(|run| !store.has(&run.key, run.record.jobs));
     open.filter_map(|run| run.setup.as_ref()).map(|setup| setup.survey.records).sum()
@@ -71,7 +71,7 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
         setup.outcome(&run.policy, run.record.gantt.is_some(), &mut observers)
     };
     let outcome =
-        outcome.map_err(|error| ExperimentError::Run { run: told(&run.axes), error: Box::new(error) })?;
+        outcome.map_err(|error| ExperimentError::Run { run: name(&run.axes), error: Box::new(error) })?;
     let gantt = window.map(|window| window.rows);
     let result = RunResult {
         key: &run.key,
@@ -84,10 +84,16 @@ fn make(run: &PlannedRun, store: &Store, watcher: &dyn Watcher) -> Result<(), Ex
     store.write_json(Store::run(&run.key), &result)
 }
 
-/// What the run is, for messages.
-fn told(axes: &Axes) -> String {
-    let of = |name: &str| axes.get(name).map_or("", String::as_str);
-    format!("{} under {}, estimates {}, seed {}", of("trace"), of("policy"), of("estimates"), of("seed"))
+/// Returns the name of a run, for messages.
+fn name(axes: &Axes) -> String {
+    let value = |axis: &str| axes.get(axis).map_or("", String::as_str);
+    format!(
+        "{} under {}, estimates {}, seed {}",
+        value("trace"),
+        value("policy"),
+        value("estimates"),
+        value("seed")
+    )
 }
 
 /// Makes a run, and writes one row per job.

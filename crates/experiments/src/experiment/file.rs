@@ -1,4 +1,4 @@
-//! What an experiment file says, as it is written.
+//! The grammar of experiment files, unchecked.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use toml::Spanned;
 use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
 use crate::selector::{Scalar, Selector};
 
-/// An experiment: logs, policies, the runs to make of them, and what to show.
+/// An experiment: logs, policies, the runs to make of them, and the tables, charts and claims to show.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct File {
     /// Its title.
     pub title: String,
-    /// What it is about: paragraphs.
+    /// Its description: paragraphs.
     #[serde(default)]
     pub about: String,
     /// The logs.
@@ -26,7 +26,7 @@ pub struct File {
     /// The figures that results.csv has, as paths; all where none is named.
     #[serde(default)]
     pub metrics: Vec<Spanned<String>>,
-    /// What to run.
+    /// The runs.
     #[serde(default)]
     pub runs: Vec<Spanned<RunsFile>>,
     /// Tables, in the order in which they are shown.
@@ -64,7 +64,7 @@ pub struct TraceFile {
     /// Further parameters of the model, by name, as `--set` takes them.
     #[serde(default)]
     pub set: BTreeMap<String, Scalar>,
-    /// Where the log is to be had, or what to know of it; said where it is missing, and beside its results.
+    /// The origin of the log, or a remark. Shown if it is missing, and beside its results.
     pub note: Option<String>,
     /// Whether the experiment goes on without it.
     #[serde(default)]
@@ -85,9 +85,9 @@ pub struct Options {
     pub procs: Option<u32>,
     /// The machine: a built-in name, a number of processors, or a file.
     pub machine: Option<String>,
-    /// one or any, in place of what the machine says.
+    /// one or any, in place of the setting of the machine.
     pub span: Option<String>,
-    /// shared or whole, in place of what the machine says.
+    /// shared or whole, in place of the setting of the machine.
     pub sharing: Option<String>,
     /// kill, extend or run.
     pub overrun: Option<String>,
@@ -155,10 +155,10 @@ pub struct RunsFile {
     pub seeds: Vec<u64>,
     /// Seeds 1 to this, in place of `seeds`.
     pub repetitions: Option<u64>,
-    /// How the runs are set; goes before what the log says.
+    /// The options of the runs. They win over those of the log.
     #[serde(default)]
     pub options: Options,
-    /// What is recorded beyond the measures.
+    /// The records beyond the measures.
     #[serde(default)]
     pub record: Record,
 }
@@ -174,7 +174,7 @@ fn log_estimates() -> Vec<Spanned<String>> {
     vec![Spanned::new(0..0, "trace".into())]
 }
 
-/// What is recorded of a run beyond the measures.
+/// The records of a run beyond the measures.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Record {
@@ -200,17 +200,17 @@ pub struct Record {
 pub struct TableFile {
     /// Its title.
     pub title: String,
-    /// What to know of it.
+    /// A note.
     pub note: Option<String>,
     /// Which figure: a path into the document of a run, such as `metrics.wait.mean`.
     pub value: String,
-    /// What the figure is divided by before it is shown.
+    /// The divisor of the figure before it is shown.
     #[serde(default = "one")]
     pub unit: f64,
     /// Decimals.
     #[serde(default = "two")]
     pub digits: usize,
-    /// What every cell has in common.
+    /// The selector of all cells.
     #[serde(default, rename = "where")]
     pub common: Selector,
     /// The rows.
@@ -225,7 +225,7 @@ pub struct TableFile {
 /// A row or a column of a table, or a line of a chart.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Line {
-    /// What stands beside it.
+    /// The text beside it.
     pub label: String,
     /// Another figure than the chart's, for this line.
     pub value: Option<String>,
@@ -240,21 +240,21 @@ pub struct Line {
 pub struct ChartFile {
     /// Its title.
     pub title: String,
-    /// What to know of it.
+    /// A note.
     pub note: Option<String>,
-    /// What is drawn.
+    /// Its kind.
     pub kind: ChartKind,
-    /// What is on the x axis of a line chart: something that varies, such as factor.
+    /// The axis of runs along which a line chart goes, such as factor.
     pub x: Option<String>,
     /// Which figure: a path into the document of a run, or of a log.
     pub value: String,
-    /// What the figure is divided by before it is drawn.
+    /// The divisor of the figure before it is drawn.
     #[serde(default = "one")]
     pub unit: f64,
-    /// What stands at the axes.
+    /// The text at the axis.
     #[serde(default)]
     pub x_label: String,
-    /// What stands at the axes.
+    /// The text at the axis.
     #[serde(default)]
     pub y_label: String,
     /// How the axes are spaced.
@@ -263,7 +263,7 @@ pub struct ChartFile {
     /// How the axes are spaced.
     #[serde(default)]
     pub y_scale: Scale,
-    /// What every line has in common.
+    /// The selector of all lines.
     #[serde(default, rename = "where")]
     pub common: Selector,
     /// The lines.
@@ -319,7 +319,7 @@ pub struct FigureFile {
     pub of: OfDifference,
     /// Of several runs that differ in `over`: which of them.
     pub take: Option<Take>,
-    /// What varies among the runs, where `take` is given.
+    /// The axis in which the runs differ, where `take` is given.
     pub over: Option<String>,
     /// The runs.
     #[serde(flatten)]
@@ -355,7 +355,7 @@ pub enum Take {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShowFile {
-    /// What it is.
+    /// The text beside it.
     pub label: String,
     /// How it comes from the claim's figures.
     pub formula: String,

@@ -1,4 +1,4 @@
-//! What determines a run, and its key.
+//! The key of a run: everything that determines it.
 
 use miserly_report::Settings;
 use serde::Serialize;
@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 
 use super::file::Record;
 
-/// The layout of what is kept of a run. Raised when it changes.
+/// The version of the layout of a stored result. Raised when it changes.
 const FORMAT: u32 = 1;
 
-/// Everything that determines what a run comes to.
+/// Everything that determines the result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Determined<'a> {
     format: u32,
@@ -35,7 +35,7 @@ impl<'a> Determined<'a> {
         Determined { format: FORMAT, version, sources, name, sha256, policy, settings, record }
     }
 
-    /// The key under which the run is kept: the first half of the SHA-256 of all this, in hexadecimal.
+    /// Returns the key under which the result is stored: the first half of the SHA-256 of all this, in hexadecimal.
     pub(super) fn key(&self) -> String {
         // Plain data: it has a JSON form.
         let text = serde_json::to_vec(self).unwrap_or_default();

@@ -49,7 +49,7 @@ impl Logs {
 impl TraceFile {
     /// Finds the log: makes it, or looks for its file in `folders`, in their order.
     ///
-    /// The inner error says where it was looked for; the outer one, why a log that is there cannot be used.
+    /// The inner error has the folders that were searched. The outer one is of an unusable log.
     pub(super) fn open(
         &self,
         folders: &[PathBuf],

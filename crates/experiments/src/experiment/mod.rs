@@ -1,4 +1,4 @@
-//! Experiments: a file says what to run and what to show; the runs are made on all cores and kept.
+//! Experiments: from a file to a plan of runs, which are made on all cores and stored.
 
 pub mod file;
 

@@ -11,7 +11,7 @@ use miserly_machine_file::{MachineSpec, SHARINGS, SPANS, value_of};
 use miserly_run::RunOptions;
 
 impl Options {
-    /// These options where they are given, else those of `below`.
+    /// Returns these options where they are given, else those of `below`.
     pub(super) fn over(&self, below: &Options) -> Options {
         Options {
             procs: self.procs.or(below.procs.filter(|_| self.machine.is_none())),
@@ -34,10 +34,10 @@ impl Options {
         }
     }
 
-    /// The options of a run, but for its machine.
+    /// Returns the options of a run, except for its machine.
     ///
     /// # Errors
-    /// What is not understood.
+    /// The first option that is not understood.
     pub(super) fn run_options(&self) -> Result<RunOptions, String> {
         let drop = self
             .drop
@@ -51,7 +51,7 @@ impl Options {
         if self.procs.is_some() && self.machine.is_some() {
             return Err("give procs or machine, not both".into());
         }
-        self.lying()?;
+        self.placement()?;
         if [self.from, self.to].into_iter().flatten().any(|secs| secs < 0) {
             return Err("from and to are seconds of the log, 0 or more".into());
         }
@@ -78,12 +78,12 @@ impl Options {
 }
 
 impl Options {
-    /// The machine of a run, if these say one.
+    /// Returns the machine of a run, if the options name one.
     ///
     /// # Errors
-    /// If they say how jobs lie on a machine, and no machine.
+    /// If they have a placement of jobs, and no machine.
     pub(super) fn machine(&self, machines: &Machines) -> Result<Option<MachineSpec>, String> {
-        let (spread, sharing) = self.lying()?;
+        let (spread, sharing) = self.placement()?;
         match self.machine.as_ref().and_then(|word| machines.get(word)) {
             Some(spec) => Ok(Some(spec.clone().with(spread, sharing))),
             None if self.span.is_some() || self.sharing.is_some() => {
@@ -93,14 +93,14 @@ impl Options {
         }
     }
 
-    /// The processors of the machine, where these say one.
+    /// Returns the processors of the machine, if the options name one.
     pub(crate) fn processors(&self, machines: &Machines) -> Option<u32> {
         let named = self.machine.as_ref().and_then(|word| machines.get(word));
         named.map(MachineSpec::procs).or(self.procs)
     }
 
-    /// How jobs lie on the machine, where these say so.
-    fn lying(&self) -> Result<(Option<Spread>, Option<Sharing>), String> {
+    /// Returns the placement of jobs on the machine, if the options have one.
+    fn placement(&self) -> Result<(Option<Spread>, Option<Sharing>), String> {
         let spread = self.span.as_deref().map(|word| value_of(&SPANS, "span", word));
         let sharing = self.sharing.as_deref().map(|word| value_of(&SHARINGS, "sharing", word));
         Ok((spread.transpose()?, sharing.transpose()?))
@@ -108,7 +108,7 @@ impl Options {
 }
 
 impl Record {
-    /// By what jobs are grouped.
+    /// Returns the groupings of the jobs.
     ///
     /// # Errors
     /// The first word that is not understood.
@@ -150,7 +150,7 @@ const OVERRUN: [Overrun; 3] = [Overrun::Kill, Overrun::Extend, Overrun::Run];
 const INSTANTS: [Instants; 2] = [Instants::Batch, Instants::Sequential];
 const PROCS_FIELD: [ProcsField; 2] = [ProcsField::Allocated, ProcsField::Requested];
 
-/// The value that is written so; the default where nothing is written.
+/// Returns the value of that name; the default without one.
 fn word<T: Copy + Default + ToString>(written: Option<&str>, name: &str, all: &[T]) -> Result<T, String> {
     let Some(written) = written else { return Ok(T::default()) };
     all.iter().copied().find(|value| value.to_string() == written).ok_or_else(|| {

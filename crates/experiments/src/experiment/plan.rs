@@ -17,13 +17,13 @@ use miserly_run::{RunOptions, RunSetup};
 
 /// One run of an experiment.
 pub struct PlannedRun {
-    /// What tells it from the others.
+    /// The values of its axes.
     pub axes: Axes,
     /// The policy.
     pub policy: Chosen,
-    /// The log, ready to be run; `None` if it is missing.
+    /// Its setup; `None` if the log is missing.
     pub setup: Option<RunSetup>,
-    /// What to record.
+    /// The records beyond the measures.
     pub record: Record,
     /// The key of its result; empty where the log is missing.
     pub key: String,
@@ -36,10 +36,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The runs that `experiment` asks for.
+    /// Returns the runs that `experiment` requests.
     ///
     /// # Errors
-    /// If a log cannot be run as it is asked for.
+    /// If a log cannot be run with these options.
     pub fn new(experiment: &Experiment, logs: &Logs, machines: &Machines) -> Result<Plan, ExperimentError> {
         let mut runs = Vec::new();
         for block in &experiment.file.runs {
@@ -48,7 +48,7 @@ impl Plan {
         Ok(Plan { runs })
     }
 
-    /// The runs whose results are different, the first of each key.
+    /// Returns the runs whose results are different, the first of each key.
     pub fn distinct(&self) -> Vec<&PlannedRun> {
         let mut seen = BTreeSet::new();
         self.runs.iter().filter(|run| run.setup.is_some() && seen.insert(&run.key)).collect()
@@ -91,19 +91,19 @@ fn plan_block(
     Ok(())
 }
 
-/// Every machine under every load; `None` stands for what the options say.
+/// Returns every machine under every load; `None` stands for that of the options.
 fn machines_and_loads(block: &RunsFile) -> Vec<(Option<String>, Option<f64>)> {
     let machines = some_or_none(&block.machines().collect::<Vec<_>>());
     let loads = some_or_none(&block.loads);
     machines.iter().flat_map(|machine| loads.iter().map(|load| (machine.clone(), *load))).collect()
 }
 
-/// Each of a list, or once none.
+/// Returns each of a list, or once none.
 fn some_or_none<T: Clone>(list: &[T]) -> Vec<Option<T>> {
     if list.is_empty() { vec![None] } else { list.iter().cloned().map(Some).collect() }
 }
 
-/// The seeds of a run: one is enough where nothing is drawn.
+/// Returns the seeds of a run: one is enough if nothing is drawn.
 fn seeds(block: &RunsFile, policy: &Chosen, estimates: Estimates) -> Vec<u64> {
     let mut seeds = match block.repetitions {
         Some(most) => (1..=most).collect(),
@@ -160,7 +160,7 @@ impl RunRequest<'_> {
         Ok(run)
     }
 
-    /// How the run is set: by the block, else by the log.
+    /// Returns the options of the run: those of the block, else those of the log.
     fn options(&self, of_log: &Options, machines: &Machines) -> Result<RunOptions, String> {
         let block = self.entry.get_ref();
         let of_block = Options {

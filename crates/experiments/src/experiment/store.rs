@@ -4,7 +4,7 @@
 //! DIR/experiment.toml      the file that was run
 //! DIR/index.json           the runs and the logs, with their keys and checksums
 //! DIR/runs/KEY.json        one per run
-//! DIR/traces/NAME.json     one per log: what is in it
+//! DIR/traces/NAME.json     one per log: its description
 //! DIR/jobs/KEY.csv         one per run, where it was asked for
 //! DIR/results.csv          one row per run
 //! ```
@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::axes::Axes;
 use super::error::ExperimentError;
 
-/// What the folder holds.
+/// The content of the folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Index {
     /// The version of the program.
@@ -51,7 +51,7 @@ pub struct IndexedTrace {
 /// A run of the results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IndexedRun {
-    /// What tells it from the others.
+    /// The values of its axes.
     pub axes: Axes,
     /// The key of its result; empty where the log is missing.
     pub key: String,
@@ -63,14 +63,14 @@ const PARTS: [&str; 4] = ["runs", "traces", "jobs", "charts"];
 /// A folder of results.
 pub struct Store {
     folder: PathBuf,
-    /// Held by whoever writes runs, so that nobody else does.
+    /// Held while runs are written, so that there is one writer.
     _lock: Option<File>,
 }
 
 impl Store {
-    /// The results in that folder, which is made if it is not there.
+    /// Opens the results in that folder, which is made if it is missing.
     ///
-    /// It is locked for as long as the store lives, and what a killed run had begun to write is swept out.
+    /// It is locked for as long as the store lives. Unfinished files of a killed run are removed.
     ///
     /// # Errors
     /// If it cannot be made, holds something else, or another run of an experiment is using it.
@@ -92,12 +92,12 @@ impl Store {
         Ok(Store { folder: folder.to_owned(), _lock: Some(lock) })
     }
 
-    /// The results in a folder that is there.
+    /// Opens the results in an existing folder.
     pub fn open(folder: &Path) -> Store {
         Store { folder: folder.to_owned(), _lock: None }
     }
 
-    /// A file of the folder.
+    /// Returns the path of a file of the folder.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.folder.join(name)
     }
@@ -144,7 +144,7 @@ impl Store {
     /// Reads a JSON document.
     ///
     /// # Errors
-    /// If it cannot be read, or is not what it should be.
+    /// If it cannot be read, or is damaged.
     pub fn read_json<T: serde::de::DeserializeOwned>(
         &self,
         name: impl AsRef<Path>,
@@ -154,31 +154,31 @@ impl Store {
             .map_err(|error| ExperimentError::Damaged { path: self.path(name), problem: error.to_string() })
     }
 
-    /// Where the result of a run is kept.
+    /// Returns the file of the result of a run.
     pub fn run(key: &str) -> PathBuf {
         Path::new("runs").join(format!("{key}.json"))
     }
 
-    /// Whether the run has been made: its result is there, and is a whole document of that key.
+    /// Returns whether the run has been made: its result is there, and is a whole document of that key.
     pub fn has(&self, key: &str, jobs: bool) -> bool {
         let kept = self.read_json::<Value>(Store::run(key));
         let whole = kept.is_ok_and(|kept| kept.get("key").and_then(Value::as_str) == Some(key));
         whole && (!jobs || self.path(Store::jobs(key)).exists())
     }
 
-    /// Where the jobs of a run are kept.
+    /// Returns the file of the jobs of a run.
     pub fn jobs(key: &str) -> PathBuf {
         Path::new("jobs").join(format!("{key}.csv"))
     }
 
-    /// Where the description of a log is kept.
+    /// Returns the file of the description of a log.
     pub fn trace(name: &str) -> PathBuf {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
         Path::new("traces").join(format!("{}.json", name.chars().map(plain).collect::<String>()))
     }
 }
 
-/// Whether a folder is somebody's, and not of an experiment: what is in it must not be overwritten.
+/// Returns whether a folder has files that are not of an experiment, and must not be overwritten.
 fn is_foreign(folder: &Path) -> bool {
     let filled = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     filled && !folder.join("runs").is_dir()

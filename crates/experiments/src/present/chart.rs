@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::drawn::Drawn;
 use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
-use crate::present::lines::{Asked, part, shown};
+use crate::present::lines::{Lookup, part, shown};
 use crate::present::{gantt, matrix};
 use crate::results::{Found, Results, at};
 
-/// The chart, and what to know of it.
+/// Returns the chart with its caption, or the caption alone if there is nothing to draw.
 pub(crate) fn blocks(chart: &ChartRequest, results: &Results) -> Result<Vec<Block>, String> {
     let (body, missing) = match chart.kind {
         ChartKind::Line => lines(chart, results, line)?,
@@ -49,14 +49,14 @@ pub(crate) fn blocks(chart: &ChartRequest, results: &Results) -> Result<Vec<Bloc
     })])
 }
 
-/// Whether some line has runs of several seeds, of which only one can be drawn.
+/// Returns whether some line has runs of several seeds, of which only one can be drawn.
 fn several_seeds(chart: &ChartRequest, results: &Results) -> bool {
     let several = |line: &LineRequest| matches!(results.find(&line.runs), Ok(Found::Runs(documents)) if documents.len() > 1);
     chart.lines.iter().any(several)
 }
 
-/// What is drawn, and the lines whose log is missing.
-type Outcome = Result<(Option<Drawn>, Vec<String>), String>;
+/// The content of a chart, and the lines whose log is missing.
+type DrawnLines = Result<(Option<Drawn>, Vec<String>), String>;
 
 fn axes(chart: &ChartRequest, drawn: &Drawn) -> (Axis, Axis) {
     let axis = |AxisRequest { label, scale }: &AxisRequest, names: &[String]| match scale {
@@ -72,7 +72,7 @@ fn axes(chart: &ChartRequest, drawn: &Drawn) -> (Axis, Axis) {
 /// Names of files have their limits.
 const LONGEST_ID: usize = 120;
 
-/// A name for files and links.
+/// Returns a name for files and links.
 fn id(title: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let text: String = title.chars().map(plain).collect();
@@ -81,12 +81,12 @@ fn id(title: &str) -> String {
     if name.is_empty() { "chart".into() } else { name }
 }
 
-/// One series per line of the chart.
+/// Returns one series per line of the chart.
 fn lines(
     chart: &ChartRequest,
     results: &Results,
     series: fn(&ChartRequest, &LineRequest, &Results) -> Result<Option<Series>, String>,
-) -> Outcome {
+) -> DrawnLines {
     let (mut drawn, mut missing) = (Vec::new(), Vec::new());
     for line in &chart.lines {
         match series(chart, line, results).map_err(|problem| in_line(line, &problem))? {
@@ -99,7 +99,9 @@ fn lines(
     Ok((body, missing))
 }
 
-/// What stands along the x axis, if it is no numbers: values that tell runs apart, or groups without ranges, in their order.
+/// Returns the names along the x axis, in their order; none if there are numbers.
+///
+/// They are values of an axis of runs, or groups without ranges.
 fn names(chart: &ChartRequest, results: &Results) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for line in &chart.lines {
@@ -129,12 +131,12 @@ fn names(chart: &ChartRequest, results: &Results) -> Result<Vec<String>, String>
     Ok(names)
 }
 
-/// A chart of one line.
+/// Returns a chart of one line.
 fn one(
     chart: &ChartRequest,
     results: &Results,
     draw: fn(&LineRequest, &Results) -> Result<Option<Drawn>, String>,
-) -> Outcome {
+) -> DrawnLines {
     let [line] = &chart.lines[..] else {
         return Err(format!("a chart of this kind has one line, not {}", chart.lines.len()));
     };
@@ -147,7 +149,7 @@ fn in_line(line: &LineRequest, problem: &str) -> String {
     format!("line {:?}: {problem}", line.label)
 }
 
-/// A figure against what varies among the runs, with its confidence interval over the seeds.
+/// Returns a figure along an axis of runs, with its confidence interval over the seeds.
 fn line(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
     let axis = chart.along.as_deref().ok_or("a line chart needs x, such as x = \"factor\"")?;
     let (mut points, mut band) = (Vec::new(), Vec::new());
@@ -155,10 +157,10 @@ fn line(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<O
     for (x, found) in results.along(&line.runs, axis)? {
         let place = names.iter().position(|name| *name == x).map(|place| place as f64);
         let Some(x) = place.or_else(|| x.parse().ok()) else { continue };
-        let figure = match Asked::of(&found, &line.figure)? {
-            Asked::Figure(figure) => figure,
-            Asked::NoLog => return Ok(None),
-            Asked::Nothing => continue,
+        let figure = match Lookup::new(&found, &line.figure)? {
+            Lookup::Figure(figure) => figure,
+            Lookup::NoLog => return Ok(None),
+            Lookup::Nothing => continue,
         };
         let y = figure.mean / line.unit;
         points.push((x, y));
@@ -169,14 +171,14 @@ fn line(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<O
     Ok(Some(Series::line("", points).with_band(band)))
 }
 
-/// Pairs of a document as steps.
+/// Returns pairs of a document as steps.
 fn steps(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
     let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
     let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", line.figure))?;
     Ok(Some(Series::steps("", pairs.into_iter().map(|(x, y)| (x / line.unit, y)).collect())))
 }
 
-/// Pairs of a document as points.
+/// Returns pairs of a document as points.
 fn points(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
     let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
     let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", line.figure))?;
@@ -210,7 +212,7 @@ fn groups(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result
     Ok(Some(Series { style: Style::Line, ..Series::line("", groups.iter().filter_map(point).collect()) }))
 }
 
-/// The groups of a breakdown, and the measure to take of each.
+/// Returns the groups of a breakdown, and the path of the measure of each.
 fn breakdown<'a>(
     line: &'a LineRequest,
     results: &'a Results,
@@ -225,7 +227,7 @@ fn breakdown<'a>(
 }
 
 /// A measure by group, a row each, and line, a column each. Lines may have different groups; a cell that a line does not have stays empty.
-fn heat(chart: &ChartRequest, results: &Results) -> Outcome {
+fn heat(chart: &ChartRequest, results: &Results) -> DrawnLines {
     let (mut lines, mut missing) = (Vec::new(), Vec::new());
     for line in &chart.lines {
         match breakdown(line, results).map_err(|problem| in_line(line, &problem))? {
@@ -264,7 +266,7 @@ fn group_names<'a>(groups: impl Iterator<Item = &'a Value>) -> Vec<String> {
     named.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Bins or pairs of a document as bars.
+/// Returns bins or pairs of a document as bars.
 fn bars(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> {
     let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
     if let Some(pairs) = pairs(value) {

@@ -5,11 +5,11 @@ use miserly_report::page::{Claim, Verdict};
 use serde_json::Value;
 
 use crate::experiment::file::{ClaimFile, FigureFile, OfDifference, Take};
-use crate::present::lines::{Asked, part, shown};
+use crate::present::lines::{Lookup, part, shown};
 use crate::results::{Found, Results, differences};
 use crate::selector::Selector;
 
-/// Whether the claim holds, with the figures that decide it.
+/// Returns the claim with its verdict and the figures that decide it.
 pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, String> {
     let names: Vec<&str> = claim.figures.keys().map(String::as_str).collect();
     let holds = parse(&claim.holds, &names)?;
@@ -43,17 +43,17 @@ fn undecided(claim: &ClaimFile, why: &str) -> Claim {
     Claim { text: claim.text.clone(), verdict: Verdict::Unknown, figures: why.to_owned() }
 }
 
-/// A number that says enough in a line of others.
+/// Returns a number in short, for a line of several.
 fn short(value: f64) -> String {
     shown(value, if value.abs() < 1000.0 { 2 } else { 0 })
 }
 
-/// Why a claim cannot be decided.
+/// The reasons for which a claim cannot be decided.
 const NO_LOG: &str = "a log is missing";
 const NOTHING: &str = "there was nothing to measure";
 const NO_INTERVAL: &str = "there is one run, and no interval: neighbouring batches are alike";
 
-/// The figure, or why there is none.
+/// Returns the figure, or the reason for which there is none.
 fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static str>, String> {
     if figure.value.starts_with("log.") {
         return Ok(match part(results, &figure.select, &figure.value)? {
@@ -66,21 +66,21 @@ fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static 
         return difference(figure, less, results);
     }
     match (figure.take, &figure.over) {
-        (None, None) => Ok(plain(Asked::of(&results.find(&figure.select)?, &figure.value)?)),
+        (None, None) => Ok(plain(Lookup::new(&results.find(&figure.select)?, &figure.value)?)),
         (Some(take), Some(over)) => taken(figure, take, over, results),
         _ => Err("take and over go together".into()),
     }
 }
 
-fn plain(asked: Asked) -> Result<f64, &'static str> {
+fn plain(asked: Lookup) -> Result<f64, &'static str> {
     match asked {
-        Asked::Figure(figure) => Ok(figure.mean),
-        Asked::NoLog => Err(NO_LOG),
-        Asked::Nothing => Err(NOTHING),
+        Lookup::Figure(figure) => Ok(figure.mean),
+        Lookup::NoLog => Err(NO_LOG),
+        Lookup::Nothing => Err(NOTHING),
     }
 }
 
-/// A figure of the differences of runs from others, seed by seed or batch by batch.
+/// Returns a figure of the differences of runs from others, seed by seed or batch by batch.
 fn difference(
     figure: &FigureFile,
     less: &Selector,
@@ -99,7 +99,7 @@ fn difference(
     Ok(asked.ok_or(NO_INTERVAL))
 }
 
-/// One of several runs' figures.
+/// Returns one of the figures of several runs.
 fn taken(
     figure: &FigureFile,
     take: Take,
@@ -108,7 +108,7 @@ fn taken(
 ) -> Result<Result<f64, &'static str>, String> {
     let mut points = Vec::new();
     for (x, found) in results.along(&figure.select, over)? {
-        match plain(Asked::of(&found, &figure.value)?) {
+        match plain(Lookup::new(&found, &figure.value)?) {
             Ok(y) => points.push((x, y)),
             Err(why) => return Ok(Err(why)),
         }

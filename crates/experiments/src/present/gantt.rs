@@ -10,7 +10,7 @@ use crate::present::matrix;
 use crate::results::Results;
 use crate::selector::Selector;
 
-/// The jobs of the window that was recorded.
+/// Returns the jobs of the recorded window.
 pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> {
     let select = &line.runs;
     if let Some(slots) = matrix::over_time(select, results) {
@@ -37,7 +37,7 @@ pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn
 /// More names than a caption takes.
 const NAMED: usize = 16;
 
-/// What lies above what: slots, or the hosts of a machine of several.
+/// Returns the note on the layout: slots, or the hosts of a machine of several.
 pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
     let slots = part(results, select, "matrix").ok().flatten();
     if slots.is_some() { Some(SLOTS.to_owned()) } else { hosts_told(select, results) }
@@ -78,7 +78,7 @@ fn hosts(select: &Selector, results: &Results) -> Vec<(String, u32)> {
     hosts
 }
 
-/// What it is called that a job is written out or read back.
+/// The name of swapping out and in.
 const TRANSFER: &str = "written or read";
 
 /// A job of the window: the whole of it, or each of its stays, and within these its work and its transfers.
@@ -106,7 +106,7 @@ fn apart(stay: GanttJob, worked: Option<(f64, f64)>) -> Vec<GanttJob> {
     pieces.into_iter().filter(|piece| piece.start < piece.end).collect()
 }
 
-/// The job of `row` where and when `stay` says.
+/// Returns the job of `row` during the allocation `stay`.
 fn stay(row: &Value, stay: &Value, part: Option<(usize, usize)>) -> Option<GanttJob> {
     let end = |pair: &Value, at: usize| pair.get(at)?.as_u64().and_then(|pe| u32::try_from(pe).ok());
     let pes = stay.get("pes")?.as_array()?.iter();

@@ -1,12 +1,12 @@
-//! What tables, charts and claims have in common.
+//! Figures of results, for tables, charts and claims.
 
 use crate::results::{Figure, Found, Results, at, figure};
 use crate::selector::Selector;
 use serde_json::Value;
 
-/// A figure that a table, a chart or a claim asks for, or why there is none.
+/// A figure, or the reason for which there is none.
 #[derive(Clone, Copy)]
-pub(super) enum Asked {
+pub(super) enum Lookup {
     Figure(Figure),
     /// The log is missing.
     NoLog,
@@ -14,24 +14,25 @@ pub(super) enum Asked {
     Nothing,
 }
 
-impl Asked {
-    /// The figure of what was found.
-    pub(super) fn of(found: &Found<'_>, path: &str) -> Result<Asked, String> {
+impl Lookup {
+    /// Returns the figure at a path of the runs.
+    pub(super) fn new(found: &Found<'_>, path: &str) -> Result<Lookup, String> {
         match found {
-            Found::NoLog => Ok(Asked::NoLog),
+            Found::NoLog => Ok(Lookup::NoLog),
             Found::Runs(documents) => {
-                Ok(figure(documents, &in_run(path))?.map_or(Asked::Nothing, Asked::Figure))
+                Ok(figure(documents, &in_run(path))?.map_or(Lookup::Nothing, Lookup::Figure))
             }
         }
     }
 
     pub(super) fn figure(self) -> Option<Figure> {
-        if let Asked::Figure(figure) = self { Some(figure) } else { None }
+        if let Lookup::Figure(figure) = self { Some(figure) } else { None }
     }
 }
 
-/// What stands at `path` of the document that `select` finds: of the log where the path starts with `log.`, else
-/// of the run with its first seed; `None` where the log is missing.
+/// Returns the value at `path` of the document that `select` finds; `None` if the log is missing.
+///
+/// The document is that of the log if the path starts with `log.`, else that of the run with its first seed.
 pub(super) fn part<'a>(
     results: &'a Results,
     select: &Selector,
@@ -56,14 +57,14 @@ fn log<'a>(results: &'a Results, select: &Selector) -> Result<Option<&'a Value>,
     Ok(results.trace(name))
 }
 
-/// A path into a run's document as it is kept.
+/// Returns the path into the stored result of a run.
 fn in_run(path: &str) -> String {
-    // What is kept beside the run's document.
+    // Stored beside the document of the run.
     let beside = path.starts_with("gantt") || path == "matrix" || path == "longest_waits";
     if beside { path.to_owned() } else { format!("run.{path}") }
 }
 
-/// A number with so many decimals, its thousands apart.
+/// Returns a number with `digits` decimals, its thousands apart.
 pub(crate) fn shown(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
     let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |text| ("-", text));

@@ -19,12 +19,12 @@ pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn
     // That one run is meant: else it is that which is to be said.
     part(results, select, "settings.procs")?;
     let Some(recorded) = part(results, select, "matrix").map_err(|_| none)? else { return Ok(None) };
-    let matrix = Recorded::of(recorded).ok_or(none)?;
+    let matrix = Recorded::from_json(recorded).ok_or(none)?;
     let Recorded { procs, from, to, jobs, places } = matrix;
     Ok(Some(Drawn::from(Body::Matrix { procs, from, to, jobs, places })))
 }
 
-/// What a reader has to know of a matrix that was recorded, over time or at an instant.
+/// Returns the note on a recorded matrix that is cut.
 pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
     let matrix = part(results, select, "matrix").ok().flatten()?;
     let cut = matrix.get("cut").and_then(Value::as_bool).unwrap_or_default();
@@ -36,9 +36,9 @@ pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
 /// The same as a Gantt chart: the jobs in the slots in which they run. `None` if the run has no matrix.
 pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
     let Recorded { procs, from, to, jobs, places } =
-        Recorded::of(part(results, select, "matrix").ok().flatten()?)?;
+        Recorded::from_json(part(results, select, "matrix").ok().flatten()?)?;
     let slots = places.iter().map(|place| place.slot + 1).max().unwrap_or(1);
-    let stays = Stays::of(&places);
+    let parts = Parts::new(&places);
     let drawn = places.iter().enumerate().filter_map(|(at, place)| {
         let job = jobs.get(place.job)?;
         let first = place.slot.saturating_mul(procs);
@@ -50,24 +50,24 @@ pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
             end: place.to,
             user: job.user.clone(),
             key: if place.own { OWN } else { OTHER }.to_owned(),
-            part: stays.part(at),
+            part: parts.part(at),
         })
     });
     Some(Body::Gantt { procs, hosts: vec![], slots, from, to, jobs: drawn.collect() })
 }
 
-/// What the places of jobs are called.
+/// The names of the two kinds of places.
 const OWN: &str = "a job's own slot";
 const OTHER: &str = "another slot";
 
 /// Which place of its job each is, and of how many.
-struct Stays {
+struct Parts {
     numbers: Vec<usize>,
     of: Vec<usize>,
 }
 
-impl Stays {
-    fn of(places: &[MatrixPlace]) -> Stays {
+impl Parts {
+    fn new(places: &[MatrixPlace]) -> Parts {
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         let mut number = |place: &MatrixPlace| {
             let count = counts.entry(place.job).or_default();
@@ -76,7 +76,7 @@ impl Stays {
         };
         let numbers = places.iter().map(&mut number).collect();
         let of = places.iter().map(|place| counts.get(&place.job).copied().unwrap_or(1)).collect();
-        Stays { numbers, of }
+        Parts { numbers, of }
     }
 
     fn part(&self, at: usize) -> Option<(usize, usize)> {
@@ -94,7 +94,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn of(matrix: &Value) -> Option<Recorded> {
+    fn from_json(matrix: &Value) -> Option<Recorded> {
         let list = |name: &str| matrix.get(name).and_then(Value::as_array);
         Some(Recorded {
             procs: u32::try_from(matrix.get("procs")?.as_u64()?).ok()?,
@@ -141,15 +141,15 @@ mod tests {
             "jobs": [{ "job": 7, "user": 3, "submit": 0.5 }, { "job": 8, "user": null, "submit": 1.0 }],
             "places": [place(0, 0, true, 1.0), place(1, 1, true, 1.0), place(0, 1, false, 2.0)],
         });
-        let recorded = Recorded::of(&kept).unwrap();
+        let recorded = Recorded::from_json(&kept).unwrap();
         assert_eq!((recorded.procs, recorded.jobs.len()), (8, 2));
         assert_eq!(recorded.jobs[0], MatrixJob { number: 7, submit: 0.5, user: Some("3".into()) });
         assert_eq!(
             (recorded.places[2].slot, recorded.places[2].own, recorded.places[2].from),
             (1, false, 2.0)
         );
-        let stays = Stays::of(&recorded.places);
-        assert_eq!([0, 1, 2].map(|at| stays.part(at)), [Some((1, 2)), None, Some((2, 2))]);
-        assert!(Recorded::of(&json!({ "procs": 8 })).is_none());
+        let parts = Parts::new(&recorded.places);
+        assert_eq!([0, 1, 2].map(|at| parts.part(at)), [Some((1, 2)), None, Some((2, 2))]);
+        assert!(Recorded::from_json(&json!({ "procs": 8 })).is_none());
     }
 }

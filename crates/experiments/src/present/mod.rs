@@ -1,4 +1,4 @@
-//! From an experiment's results to what people see: tables, charts and claims, in the order of its file.
+//! The presentation of the results of an experiment: tables, charts and claims, in the order of its file.
 
 mod drawn;
 
@@ -60,12 +60,12 @@ fn sections(experiment: &Experiment, results: &Results) -> Result<Vec<Section>, 
     }
     placed.sort_by_key(|(at, _)| *at);
     let mut sections: Vec<Section> = placed.into_iter().map(|(_, section)| section).collect();
-    tell_charts_apart(&mut sections);
+    number_charts(&mut sections);
     Ok(sections)
 }
 
 /// Numbers charts of the same name, so that each has a file of its own.
-pub fn tell_charts_apart(sections: &mut [Section]) {
+pub fn number_charts(sections: &mut [Section]) {
     let mut seen = BTreeMap::new();
     for block in sections.iter_mut().flat_map(|section| &mut section.blocks) {
         if let Block::Chart(chart) = block {
@@ -77,7 +77,7 @@ pub fn tell_charts_apart(sections: &mut [Section]) {
     }
 }
 
-/// What `show` makes of an entry of the file; what is wrong with it, with its line.
+/// Returns the result of `show` for an entry of the file. An error gets its line.
 fn of_entry<T, S>(
     experiment: &Experiment,
     entry: &Spanned<T>,

@@ -6,14 +6,14 @@ use miserly_report::page::{Block, Cell, Emphasis, TableData};
 use serde_json::Value;
 
 use crate::experiment::file::{Line, TableFile};
-use crate::present::lines::{Asked, part, shown};
+use crate::present::lines::{Lookup, part, shown};
 use crate::results::{Figure, Results};
 use crate::selector::Selector;
 
 /// How far from the paper a cell may be to count as reproduced.
 const NEAR: f64 = 0.05;
 
-/// The table, what to know of it, and how near it comes to the paper.
+/// Returns the table, its note, and its distance from the paper.
 pub(super) fn blocks(table: &TableFile, results: &Results) -> Result<Vec<Block>, String> {
     let mut compared = Compared::default();
     let mut rows = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn blocks(table: &TableFile, results: &Results) -> Result<Vec<Block>,
         rows.push(cells);
     }
     let data = TableData { caption: None, header: header(table), rows };
-    let texts = [table.note.clone(), compared.told()];
+    let texts = [table.note.clone(), compared.summary()];
     Ok([Block::Table(data)].into_iter().chain(texts.into_iter().flatten().map(Block::Text)).collect())
 }
 
@@ -48,10 +48,10 @@ fn header(table: &TableFile) -> Vec<Vec<String>> {
     vec![labels(3), second.collect()]
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 enum Entry {
     Figure(Figure),
-    /// What a log is described by in words.
+    /// A word of the description of a log.
     Word(String),
     Nothing,
 }
@@ -78,7 +78,7 @@ fn with_width(table: &TableFile, ours: Figure) -> String {
     mean + &width.unwrap_or_default()
 }
 
-/// What a cell says, and what it is made of: the keys of its runs, or the log and the path.
+/// Returns the content of a cell and its origin: the keys of its runs, or the log and the path.
 fn entry(
     table: &TableFile,
     row: &Line,
@@ -93,11 +93,11 @@ fn entry(
         return Ok((entry, select.values().map(str::to_owned).chain([path.clone()]).collect()));
     }
     let found = results.find(&select).map_err(of_cell)?;
-    let figure = Asked::of(&found, path).map_err(of_cell)?.figure();
+    let figure = Lookup::new(&found, path).map_err(of_cell)?.figure();
     Ok((figure.map_or(Entry::Nothing, Entry::Figure), found.keys()))
 }
 
-/// What the description of a log says at a path.
+/// Returns the content for a path into the description of a log.
 fn of_log(select: &Selector, path: &str, results: &Results) -> Result<Entry, String> {
     match part(results, select, path)? {
         None | Some(Value::Null) => Ok(Entry::Nothing),
@@ -134,7 +134,7 @@ impl Compared {
         }
     }
 
-    fn told(&self) -> Option<String> {
+    fn summary(&self) -> Option<String> {
         if self.cells == 0 {
             return None;
         }
@@ -161,8 +161,8 @@ mod tests {
         // The same figures in another cell, and a paper without one.
         compared.add("far again".into(), keys("b"), 94.0, 100.0);
         compared.add("none".into(), keys("c"), 1.0, f64::NAN);
-        let told = compared.told().unwrap();
-        assert_eq!(told, "1 of 2 cells within 5 % of the paper. Further off: far (-6.0 %).");
-        assert_eq!(Compared::default().told(), None);
+        let text = compared.summary().unwrap();
+        assert_eq!(text, "1 of 2 cells within 5 % of the paper. Further off: far (-6.0 %).");
+        assert_eq!(Compared::default().summary(), None);
     }
 }

@@ -25,7 +25,9 @@ fn measure(path: &str) -> Option<&str> {
     }
 }
 
-/// What the differences of the figure at `value` tell: of the runs of each seed where there are several, else of the batches of the one run.
+/// Returns the mean difference of the figure at `value`, with its interval.
+///
+/// The differences are those of the runs of each seed if there are several, else those of the batches of the one run.
 ///
 /// # Errors
 /// If the runs have other seeds, or if it is no mean of a run in batches.
@@ -47,7 +49,7 @@ fn of_seeds(mine: &[&Value], theirs: &[&Value], path: &str) -> Result<Figure, St
         let [a, b] = [mine, theirs].map(|document| figure(&[document], path));
         differences.extend(a?.zip(b?).map(|(a, b)| a.mean - b.mean));
     }
-    Ok(Figure::of(&differences))
+    Ok(Figure::from_values(&differences))
 }
 
 fn of_batches(mine: &Value, theirs: &Value, path: &str) -> Result<Figure, String> {

@@ -1,4 +1,4 @@
-//! The results of an experiment: what is in its folder, and how tables, charts and claims find their figures in it.
+//! The results of an experiment: the content of its folder, and the search for figures in it.
 
 mod batches;
 
@@ -21,7 +21,7 @@ pub use rows::parquet;
 
 /// The results of an experiment, read.
 pub struct Results {
-    /// What the folder says it holds.
+    /// The index of the folder.
     pub index: Index,
     runs: Vec<Run>,
     documents: BTreeMap<String, Value>,
@@ -34,7 +34,7 @@ struct Run {
     key: String,
 }
 
-/// What a selector finds.
+/// The runs that a selector finds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found<'a> {
     /// The documents of runs that differ in nothing but the seed.
@@ -44,7 +44,7 @@ pub enum Found<'a> {
 }
 
 impl Found<'_> {
-    /// The keys of the runs.
+    /// Returns the keys of the runs.
     pub fn keys(&self) -> Vec<String> {
         let key = |document: &&Value| document.get("key").and_then(Value::as_str).map(str::to_owned);
         match self {
@@ -85,14 +85,14 @@ impl Results {
         Ok(Results { index, runs, documents, traces })
     }
 
-    /// Results that are in no folder: runs with their documents.
+    /// Returns results that are in no folder: runs with their documents.
     pub(crate) fn in_memory(index: Index, documents: BTreeMap<String, Value>) -> Results {
         let runs =
             index.runs.iter().map(|run| Run { axes: run.axes.clone(), key: run.key.clone() }).collect();
         Results { index, runs, documents, traces: BTreeMap::new() }
     }
 
-    /// The documents of the runs that `select` asks for.
+    /// Returns the documents of the runs that `select` chooses.
     ///
     /// # Errors
     /// If there is no such run, or if they differ in more than the seed.
@@ -104,7 +104,7 @@ impl Results {
         self.documents_of(&runs)
     }
 
-    /// The runs that `select` asks for, by their values of `axis`, in numerical order where they are numbers.
+    /// Returns the runs that `select` chooses, by their values of `axis`, in numerical order where they are numbers.
     ///
     /// # Errors
     /// If there is no such run, or if those of one value differ in more than the seed.
@@ -132,17 +132,17 @@ impl Results {
         values.into_iter().map(of).collect()
     }
 
-    /// What is known of a log; `None` if it is missing.
+    /// Returns the description of a log; `None` if it is missing.
     pub fn trace(&self, name: &str) -> Option<&Value> {
         self.traces.get(name)
     }
 
-    /// How many different runs there are.
+    /// Returns the number of different runs.
     pub fn count(&self) -> usize {
         self.documents.len()
     }
 
-    /// Whether some run has a figure or a text at this path; so has every one where there are no runs.
+    /// Returns whether some run has a figure or a text at this path; so has every one where there are no runs.
     pub fn has(&self, path: &str) -> bool {
         let scalar = |document: &Value| {
             at(&document["run"], path).is_some_and(|value| !value.is_object() && !value.is_array())
@@ -150,7 +150,7 @@ impl Results {
         self.documents.is_empty() || self.documents.values().any(scalar)
     }
 
-    /// The seeds of the runs.
+    /// Returns the seeds of the runs.
     pub fn seeds(&self) -> Vec<String> {
         let mut seeds: Vec<String> =
             self.runs.iter().filter_map(|run| run.axes.get("seed").cloned()).collect();
@@ -191,7 +191,7 @@ impl Run {
     }
 }
 
-/// The first axis in which the runs differ, but for those named.
+/// Returns the first axis in which the runs differ, except for those named.
 fn ambiguous(runs: &[&Run], but: &[&str]) -> Option<String> {
     let first = runs.first()?;
     let differs = |axis: &&String| runs.iter().any(|run| run.axes.get(*axis) != first.axes.get(*axis));
@@ -206,7 +206,7 @@ fn numbers(a: &str, b: &str) -> std::cmp::Ordering {
     }
 }
 
-/// What stands at a path of a document: names of fields, with points between them.
+/// Returns the value at a path of a document: names of fields, with points between them.
 pub fn at<'a>(document: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(document, |value, field| match value {
         Value::Array(items) => field.parse::<usize>().ok().and_then(|at| items.get(at)),
@@ -214,7 +214,7 @@ pub fn at<'a>(document: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// The figure at a path, over the documents of several seeds.
+/// Returns the figure at a path, over the documents of several seeds.
 ///
 /// # Errors
 /// If there is no number there.
@@ -231,14 +231,16 @@ pub fn figure(documents: &[&Value], path: &str) -> Result<Option<Figure>, String
         }
     }
     match documents {
-        [only] => Ok(Some(Figure { half_width: batches::half_width(only, path), ..Figure::of(&values) })),
-        _ => Ok(Some(Figure::of(&values))),
+        [only] => {
+            Ok(Some(Figure { half_width: batches::half_width(only, path), ..Figure::from_values(&values) }))
+        }
+        _ => Ok(Some(Figure::from_values(&values))),
     }
 }
 
 impl Figure {
-    /// The mean of values that were drawn alike, with its confidence interval.
-    fn of(values: &[f64]) -> Figure {
+    /// Returns the mean of values that were drawn alike, with its confidence interval.
+    fn from_values(values: &[f64]) -> Figure {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -284,11 +286,11 @@ mod tests {
 
     #[test]
     fn a_mean_over_seeds_and_its_interval() {
-        let three = Figure::of(&[1.0, 2.0, 6.0]);
+        let three = Figure::from_values(&[1.0, 2.0, 6.0]);
         assert!((three.mean - 3.0).abs() < 1e-12);
         // Deviation sqrt(7), t 4.302653 with 2 degrees of freedom, over sqrt(3).
         assert!((three.half_width.unwrap() - 4.302_653 * 7.0_f64.sqrt() / 3.0_f64.sqrt()).abs() < 1e-9);
-        assert_eq!(Figure::of(&[5.0]), Figure { mean: 5.0, half_width: None });
+        assert_eq!(Figure::from_values(&[5.0]), Figure { mean: 5.0, half_width: None });
     }
 
     #[test]

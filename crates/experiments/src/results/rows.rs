@@ -9,10 +9,12 @@ use super::{Results, Run, at};
 use crate::Table;
 use crate::experiment::AXES;
 
-/// Fields that say nothing of one run.
+/// Fields that are no figures of a run.
 const NOT_COLUMNS: [&str; 2] = ["policy", "trace.name"];
 
-/// The runs as rows, of texts and numbers: what tells them apart, then every figure of their documents. The columns are `figures`, by their paths, in this order; all that there are where none is named.
+/// Returns the runs as rows of texts and numbers: the values of their axes, then the figures of their documents.
+///
+/// The columns are `figures`, by their paths, in this order; all that there are where none is named.
 pub(super) fn rows(results: &Results, figures: &[&str]) -> Table {
     let runs: Vec<_> = results.runs.iter().filter(|run| results.documents.contains_key(&run.key)).collect();
     let document = |key: &str| &results.documents[key]["run"];
