@@ -7,8 +7,18 @@ use std::{env, fs, io};
 use sha2::{Digest, Sha256};
 
 /// The crates whose code decides what a run comes to.
-const CRATES: [&str; 9] =
-    ["core", "formula", "workload", "policies", "machine-file", "sim", "report", "run", "experiments"];
+const CRATES: [&str; 10] = [
+    "core",
+    "units",
+    "formula",
+    "workload",
+    "policies",
+    "machine-file",
+    "sim",
+    "report",
+    "run",
+    "experiments",
+];
 
 fn main() -> io::Result<()> {
     let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("..");

@@ -29,7 +29,7 @@ pub(crate) struct HostFile {
     pub(crate) name: String,
     /// The processors of each.
     pub(crate) cpus: Spanned<i64>,
-    /// The memory of each: kilobytes, or a text with a unit. Not accounted if missing.
+    /// The memory of each, with a unit. Not accounted if missing.
     pub(crate) memory: Option<Spanned<Value>>,
     /// The GPUs of each.
     pub(crate) gpus: Option<Spanned<i64>>,
@@ -56,7 +56,7 @@ pub struct PoolsFile {
 pub struct PoolFile {
     /// Its processors, at all times that no rule of the calendar is about. Required of simulated machines.
     pub cpus: Option<Spanned<i64>>,
-    /// Its memory then: kilobytes, or a text with a unit. Not accounted if missing.
+    /// Its memory then, with a unit. Not accounted if missing.
     pub memory: Option<Spanned<Value>>,
     /// The times at which it has more or less.
     pub calendar: Vec<Spanned<RuleFile>>,

@@ -7,8 +7,8 @@ use miserly_policies::shared::Profile;
 use toml::Spanned;
 
 use crate::file::{HostFile, MachineFile};
-use crate::memory::kilobytes;
 use crate::problem::Problem;
+use crate::quantity::kilobytes;
 
 /// More hosts than any machine has.
 pub const HOSTS_MOST: u64 = 1_000_000;

@@ -41,7 +41,7 @@ mod rules;
 
 mod week;
 
-mod memory;
+mod quantity;
 
 mod words;
 
@@ -53,8 +53,8 @@ mod tests;
 pub use builtin::BUILT_IN;
 pub use hosts::{HOSTS_MOST, Hosts};
 pub use machine::{MachineError, MachineSpec};
-pub use memory::kilobytes;
 pub use pools::{Pools, Queue};
 pub use problem::{Problem, parse};
+pub use quantity::{duration, kilobytes};
 pub use week::{Week, monday};
 pub use words::{SHARINGS, SPANS, value_of, word_of};

@@ -4,8 +4,8 @@ use miserly_core::{Kind, Resources};
 use toml::{Spanned, Value};
 
 use crate::file::RuleFile;
-use crate::memory::kilobytes;
 use crate::problem::Problem;
+use crate::quantity::kilobytes;
 use crate::week::{DAY, DAYS, Minute, WEEK, Week};
 
 /// More processors than any machine has.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::seconds;
 use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
 use crate::selector::{Scalar, Selector};
 
@@ -72,8 +73,8 @@ pub struct TraceFile {
     /// How its runs are set.
     #[serde(default)]
     pub options: Options,
-    /// Estimates, in seconds, whose runtimes are studied apart.
-    #[serde(default)]
+    /// Estimates whose runtimes are studied apart.
+    #[serde(default, deserialize_with = "seconds::list")]
     pub study: Vec<u64>,
 }
 
@@ -99,9 +100,11 @@ pub struct Options {
     pub drop: Option<Vec<String>>,
     /// Skip malformed lines.
     pub lenient: Option<bool>,
-    /// Only jobs submitted then or later, seconds.
+    /// Only jobs submitted then or later.
+    #[serde(default, deserialize_with = "seconds::one")]
     pub from: Option<i64>,
-    /// Only jobs submitted before then, seconds.
+    /// Only jobs submitted before then.
+    #[serde(default, deserialize_with = "seconds::one")]
     pub to: Option<i64>,
     /// Only the jobs of these users.
     pub users: Option<Vec<u32>>,
@@ -111,7 +114,8 @@ pub struct Options {
     pub scale_load: Option<f64>,
     /// Whether all jobs are submitted at time 0.
     pub offline: Option<bool>,
-    /// The warm-up, seconds.
+    /// The warm-up.
+    #[serde(default, deserialize_with = "seconds::one")]
     pub warmup: Option<i64>,
     /// Which terminations are measured, in place of a warm-up.
     pub batches: Option<BatchesFile>,
@@ -190,7 +194,8 @@ pub struct Record {
     /// One row per job, in a file of its own.
     #[serde(default)]
     pub jobs: bool,
-    /// The jobs of a window, for a Gantt chart: from and to in seconds after the first submission.
+    /// The jobs of a window, for a Gantt chart: from and to, after the first submission.
+    #[serde(default, deserialize_with = "seconds::window")]
     pub gantt: Option<[i64; 2]>,
 }
 

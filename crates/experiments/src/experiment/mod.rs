@@ -10,6 +10,8 @@ mod checked;
 
 mod options;
 
+mod seconds;
+
 mod plan;
 
 mod folders;
