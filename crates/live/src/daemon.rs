@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use miserly_core::{Filler, Kind, Resources, Span, Time};
-use miserly_pools::monday;
+use miserly_machine_file::monday;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use rustix::time::{ClockId, clock_gettime};

@@ -4,7 +4,7 @@ use std::iter;
 use std::path::PathBuf;
 
 use miserly_core::Span;
-use miserly_pools::{Pools, QueueSpec, duration, parse};
+use miserly_machine_file::{Pools, Queue as Part, duration, parse};
 use toml::{Spanned, Value};
 
 use super::error::{ConfigError, Problem, of_field};
@@ -84,7 +84,7 @@ fn access(written: Option<&Spanned<String>>) -> Result<Access, Problem> {
 }
 
 /// The queues over their parts of the pool; one, where none is written.
-fn queues(file: &File, parts: Vec<QueueSpec>) -> Result<Vec<Queue>, Problem> {
+fn queues(file: &File, parts: Vec<Part>) -> Result<Vec<Queue>, Problem> {
     let written = file.queues.iter().map(|queue| Some(queue.get_ref())).chain(iter::repeat(None));
     parts.into_iter().zip(written).map(|(part, written)| Queue::checked(part, written)).collect()
 }

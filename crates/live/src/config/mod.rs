@@ -24,7 +24,7 @@ mod summary;
 use std::path::PathBuf;
 
 use miserly_core::Span;
-use miserly_pools::Week;
+use miserly_machine_file::Week;
 
 pub use error::ConfigError;
 pub use machine::Machine;

@@ -1,13 +1,13 @@
 //! A queue of a configuration.
 
 use miserly_core::{Kind, Resources, Span, Time};
+use miserly_machine_file::file::QueueFile;
+use miserly_machine_file::{Queue as Part, Week, kilobytes};
 use miserly_policies::Chosen;
-use miserly_pools::{QueueSpec, Week, kilobytes};
 use miserly_units::duration;
 
 use super::checked::time;
 use super::error::{Problem, of_field};
-use super::file::QueueFile;
 use super::people;
 
 /// The policy of a queue for which none is written.
@@ -45,7 +45,7 @@ pub struct Queue {
 
 impl Queue {
     /// A queue over its part of the pool; nothing is written of the only queue of a file that names none.
-    pub(super) fn checked(part: QueueSpec, written: Option<&QueueFile>) -> Result<Queue, Problem> {
+    pub(super) fn checked(part: Part, written: Option<&QueueFile>) -> Result<Queue, Problem> {
         let nothing = QueueFile::named(&part.name);
         let written = written.unwrap_or(&nothing);
         let queue = Queue {
@@ -105,7 +105,7 @@ fn policy(queue: &QueueFile, pool: &Week) -> Result<Chosen, Problem> {
     let chosen = |text: &str| text.parse::<Chosen>().map_err(|error| error.to_string());
     let mut policy = chosen(text).map_err(|problem| wrong(format!("policy: {problem}")))?;
     if let Some(written) = &queue.horizon {
-        let horizon = miserly_pools::duration(written.get_ref())
+        let horizon = miserly_machine_file::duration(written.get_ref())
             .map_err(|problem| of_field(written, "horizon", &problem))?;
         policy = chosen(&with(text, "horizon", &duration(horizon)))
             .map_err(|problem| of_field(written, "horizon", &problem))?;
