@@ -21,6 +21,8 @@ pub(super) struct File {
     pub(super) parking_lead: Written<Value>,
     pub(super) opportunistic: Option<bool>,
     pub(super) keep_history: Written<Value>,
+    pub(super) backup_interval: Written<Value>,
+    pub(super) backup_keep: Written<i64>,
     pub(super) pool: Option<Spanned<PoolFile>>,
     #[serde(rename = "queue")]
     pub(super) queues: Vec<Spanned<QueueFile>>,

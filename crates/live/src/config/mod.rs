@@ -32,6 +32,7 @@ pub use queue::Queue;
 pub use summary::{QueueSummary, Summary};
 
 use crate::api::Access;
+use crate::store::BackupPlan;
 
 /// A daemon's configuration, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +61,8 @@ pub struct Configuration {
     pub opportunistic: bool,
     /// So long jobs that have ended are remembered; none, for ever.
     pub keep_history: Option<Span>,
+    /// The interval and number of the backups of the state.
+    pub backups: BackupPlan,
 }
 
 impl Configuration {
