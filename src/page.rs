@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use miserly_lab::{Overview, Prepared, overview};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::page::html;
 use miserly_report::{AtomicFile, Outcome};
 use miserly_sim::Grouping;
@@ -36,7 +36,7 @@ impl ReportFileArgs {
     }
 
     /// Writes the page of these runs, if it was asked for.
-    pub(crate) fn write(&self, runs: Vec<(&Prepared, &Chosen, &Outcome)>) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, runs: Vec<(&Prepared, &PolicySpec, &Outcome)>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let page = overview(&Overview { command: command(), runs, window: self.window })?;
         write(path, html(&page).as_bytes()).with_context(|| format!("--report {}", path.display()))

@@ -48,7 +48,7 @@ impl RunArgs {
         match self.parking_lead {
             _ if self.no_early => Filling::Off,
             Some(secs) => Filling::Lead(secs),
-            None => Filling::WithMiser,
+            None => Filling::ByPolicy,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What runs beside the windows of jobs: options of runs on machines with pools.
 
 use miserly_core::{Filler, Resources, Span};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::FillingDoc;
 use miserly_workload::Interactive;
 
@@ -20,9 +20,9 @@ pub struct FillingOptions {
 /// Whether jobs run on idle processors ahead of their promised starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filling {
-    /// They do if a queue has the policy `miser`.
+    /// They do if the policy of a queue wants it ([`Needs::opportunistic`](miserly_policies::Needs)).
     #[default]
-    WithMiser,
+    ByPolicy,
     /// They do, and are parked so many seconds before their starts.
     Lead(i64),
     /// They do not.
@@ -35,18 +35,18 @@ impl FillingOptions {
         match self.when {
             Filling::Lead(_) => Some("--parking-lead"),
             Filling::Off => Some("--no-early"),
-            Filling::WithMiser => self.interactive.as_ref().map(|_| "--interactive"),
+            Filling::ByPolicy => self.interactive.as_ref().map(|_| "--interactive"),
         }
     }
 
     /// What opportunistic work may use of a machine that has so much, under queues of these policies, if there is to be any.
     pub(crate) fn filler<'a>(
         &self,
-        mut policies: impl Iterator<Item = &'a Chosen>,
+        mut policies: impl Iterator<Item = &'a PolicySpec>,
         machine: Resources,
     ) -> Option<Filler> {
         let secs = match self.when {
-            Filling::WithMiser => policies.any(|policy| policy.policy().name == "miser").then_some(LEAD)?,
+            Filling::ByPolicy => policies.any(|policy| policy.needs().opportunistic).then_some(LEAD)?,
             Filling::Lead(secs) => secs,
             Filling::Off => return None,
         };
@@ -56,7 +56,7 @@ impl FillingOptions {
     /// As documents tell them.
     pub(crate) fn document(&self) -> FillingDoc {
         let (early, parking_lead) = match self.when {
-            Filling::WithMiser => ("miser", Some(LEAD)),
+            Filling::ByPolicy => ("by-policy", Some(LEAD)),
             Filling::Lead(secs) => ("on", Some(secs)),
             Filling::Off => ("off", None),
         };

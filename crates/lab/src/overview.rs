@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_core::Time;
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::Outcome;
 use miserly_report::page::{Block, Cell, Page, Section, TableData};
 use miserly_sim::MostSlots;
@@ -25,7 +25,7 @@ pub struct Overview<'a> {
     /// The command that makes it.
     pub command: String,
     /// The runs, made with details: the log, the policy, and what it came to.
-    pub runs: Vec<(&'a Prepared, &'a Chosen, &'a Outcome)>,
+    pub runs: Vec<(&'a Prepared, &'a PolicySpec, &'a Outcome)>,
     /// The window of the Gantt charts, in the log's seconds; else the day of the longest queue.
     pub window: Option<[i64; 2]>,
 }
@@ -72,7 +72,7 @@ impl<'a> Overview<'a> {
     }
 
     /// The runs of the log of this name.
-    fn runs_of(&self, log: &str) -> impl Iterator<Item = &(&'a Prepared, &'a Chosen, &'a Outcome)> {
+    fn runs_of(&self, log: &str) -> impl Iterator<Item = &(&'a Prepared, &'a PolicySpec, &'a Outcome)> {
         self.runs.iter().filter(move |(of, ..)| self.name(of) == log)
     }
 
@@ -151,7 +151,7 @@ fn busiest(document: &Value) -> Option<[i64; 2]> {
 }
 
 /// Where nobody waits, since jobs share processors by turns: the day around the instant with the most slots. Else the first day.
-fn fullest(log: &Prepared, policy: &Chosen) -> Result<[i64; 2], PrepareError> {
+fn fullest(log: &Prepared, policy: &PolicySpec) -> Result<[i64; 2], PrepareError> {
     let mut most = MostSlots::default();
     log.outcome(policy, false, &mut [&mut most])?;
     Ok(day_around(most.at().map_or(0.0, |at| (at - Time::ZERO).as_secs_f64())))

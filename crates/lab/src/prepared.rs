@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use miserly_core::{Instants, Machine, Span};
-use miserly_policies::{Chosen, PolicyError};
+use miserly_policies::{PolicyError, PolicySpec};
 use miserly_report::{BatchSettings, BatchesDoc, Details, EarlyDoc, Outcome, Settings, SlicingDoc, TraceDoc};
 use miserly_sim::{BatchRule, Grouping, Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::ReadError;
@@ -189,7 +189,7 @@ impl Prepared {
     ///
     /// # Errors
     /// If the policy does not run on the machine.
-    pub fn simulation(&self, policy: &Chosen) -> Result<Simulation, PolicyError> {
+    pub fn simulation(&self, policy: &PolicySpec) -> Result<Simulation, PolicyError> {
         let machine = Machine::clone(&self.machine);
         let (seed, instants) = (self.job_options.seed, self.options.instants);
         let Some(pools) = &self.spec.pools else {
@@ -209,7 +209,7 @@ impl Prepared {
     }
 
     /// Whether jobs run ahead of their starts under this policy.
-    fn fills(&self, policy: &Chosen) -> bool {
+    fn fills(&self, policy: &PolicySpec) -> bool {
         let filler =
             |pools: &Pools| self.options.filling.filler(pools.policies(policy), self.machine.capacity());
         self.spec.pools.as_ref().and_then(filler).is_some()
@@ -231,7 +231,7 @@ impl Prepared {
     /// If the log cannot be read, an observer cannot write, or the policy does not run.
     pub fn outcome(
         &self,
-        policy: &Chosen,
+        policy: &PolicySpec,
         pes: bool,
         observers: &mut [&mut dyn Observer],
     ) -> Result<Outcome, PrepareError> {

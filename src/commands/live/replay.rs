@@ -14,7 +14,7 @@ use miserly_core::{
 };
 use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_sim::{Outside, Past, Ran, replay_over};
 use serde::Serialize;
 
@@ -181,7 +181,7 @@ fn system(
 ) -> anyhow::Result<System> {
     let queue = |queue: &QueueLine| -> anyhow::Result<Driver> {
         let machine = machine(queue)?;
-        let policy: Chosen = queue.policy.parse()?;
+        let policy: PolicySpec = queue.policy.parse()?;
         let policy = policy.build(&machine, 0)?;
         let Contents { jobs, capacity, tallies, marks } = contents(queue)?;
         let ledger = Ledger::restored(machine, jobs).and_then(|ledger| match capacity {

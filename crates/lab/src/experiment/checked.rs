@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use miserly_formula::Formula;
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_workload::Estimates;
 use toml::Spanned;
 
@@ -83,7 +83,7 @@ impl Experiment {
     }
 
     /// The policy of that short name, or of that written form.
-    pub(super) fn policy(&self, label: &Spanned<String>) -> Result<Chosen, ExperimentError> {
+    pub(super) fn policy(&self, label: &Spanned<String>) -> Result<PolicySpec, ExperimentError> {
         let written = self.file.policies.get(label.get_ref()).unwrap_or(label);
         written
             .get_ref()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_workload::Estimates;
 use toml::Spanned;
 
@@ -27,7 +27,7 @@ pub struct PlannedRun {
     /// What tells it from the others.
     pub axes: Axes,
     /// The policy.
-    pub policy: Chosen,
+    pub policy: PolicySpec,
     /// The log, ready to be run; `None` if it is missing.
     pub prepared: Option<Prepared>,
     /// What to record.
@@ -111,13 +111,13 @@ fn some_or_none<T: Clone>(list: &[T]) -> Vec<Option<T>> {
 }
 
 /// The seeds of a run: one is enough where nothing is drawn.
-fn seeds(block: &RunsFile, policy: &Chosen, estimates: Estimates) -> Vec<u64> {
+fn seeds(block: &RunsFile, policy: &PolicySpec, estimates: Estimates) -> Vec<u64> {
     let mut seeds = match block.repetitions {
         Some(most) => (1..=most).collect(),
         None if block.seeds.is_empty() => vec![1],
         None => block.seeds.clone(),
     };
-    if !estimates.draws() && !policy.draws() {
+    if !estimates.draws() && !policy.is_random() {
         seeds.truncate(1);
     }
     seeds
@@ -131,7 +131,7 @@ struct Asked<'a> {
     machine: Option<&'a str>,
     load: Option<f64>,
     label: &'a str,
-    policy: &'a Chosen,
+    policy: &'a PolicySpec,
     estimates: Estimates,
     seed: u64,
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use miserly_core::{Driver, Instants, Kind, Ledger, Machine, Resources, Sharing, Span, Spread, System, Time};
-use miserly_policies::{Chosen, PolicyError};
+use miserly_policies::{PolicyError, PolicySpec};
 use miserly_pools::{PoolsFile, Week, check, monday};
 use miserly_report::{PoolDoc, PoolsDoc, StepDoc};
 use toml::Spanned;
@@ -23,7 +23,7 @@ pub struct Pools {
 struct Queue {
     name: String,
     week: Week,
-    policy: Option<Chosen>,
+    policy: Option<PolicySpec>,
 }
 
 /// The pools that a file has, if it has any.
@@ -40,7 +40,7 @@ pub(super) fn pools(file: &PoolsFile, spec: &MachineSpec) -> Result<Option<Pools
     let has = of_one_host(spec).map_err(|problem| (at, problem))?;
     let checked = check(file, &has).map_err(|problem| (problem.at, problem.text))?;
     let queue = |queue: miserly_pools::QueueSpec| {
-        let policy = queue.policy.map(chosen).transpose()?;
+        let policy = queue.policy.map(policy_spec).transpose()?;
         Ok(Queue { name: queue.name, week: queue.week, policy })
     };
     let queues = checked.queues.into_iter().map(queue).collect::<Result<_, _>>()?;
@@ -61,7 +61,7 @@ fn of_one_host(spec: &MachineSpec) -> Result<Resources, String> {
     }
 }
 
-fn chosen((text, at): (String, Range<usize>)) -> Result<Chosen, Problem> {
+fn policy_spec((text, at): (String, Range<usize>)) -> Result<PolicySpec, Problem> {
     text.parse().map_err(|error: PolicyError| (at, error.to_string()))
 }
 
@@ -75,7 +75,7 @@ impl Pools {
     }
 
     /// The policies of the queues, where the run's is `run`.
-    pub(crate) fn policies<'a>(&'a self, run: &'a Chosen) -> impl Iterator<Item = &'a Chosen> {
+    pub(crate) fn policies<'a>(&'a self, run: &'a PolicySpec) -> impl Iterator<Item = &'a PolicySpec> {
         self.queues.iter().map(move |queue| queue.policy.as_ref().unwrap_or(run))
     }
 
@@ -86,11 +86,11 @@ impl Pools {
     pub(crate) fn system(
         &self,
         machines: &[Machine],
-        run: &Chosen,
+        run: &PolicySpec,
         seed: u64,
         instants: Instants,
     ) -> Result<System, PolicyError> {
-        let driver = |(machine, policy): (&Machine, &Chosen)| {
+        let driver = |(machine, policy): (&Machine, &PolicySpec)| {
             let policy = policy.build(machine, seed)?;
             Ok(Driver::new(Ledger::new(machine.clone()), policy, instants))
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use miserly_core::{
     Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, SlotId, Span, System, Tally,
 };
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 
 use super::{Amounts, amounts, resources};
 
@@ -56,7 +56,7 @@ impl Kept {
         Kept {
             capacity: (capacity != queue.pool.most()).then(|| amounts(&capacity)),
             tallies: ledger.tallies().iter().map(|tally| (tally.count, tally.sum)).collect(),
-            policy: Some(queue.policy.policy().name.to_owned()),
+            policy: Some(queue.policy.descriptor().name.to_owned()),
             own: own.cloned(),
             pool: queue.steps(),
             rows: ledger.row_marks().map(|(slot, mark)| (slot.0, mark)).collect(),
@@ -77,7 +77,7 @@ pub struct Queue {
     /// Its name.
     pub name: String,
     /// Its policy.
-    pub policy: Chosen,
+    pub policy: PolicySpec,
     /// What its pool has, over time.
     pub pool: Calendar,
     /// For how long a job runs that does not say; none, where it has to.
@@ -106,18 +106,14 @@ impl Queue {
         self.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect()
     }
 
-    /// Whether its policy knows of earliest starts.
+    /// Returns whether its policy heeds earliest starts.
     pub fn knows_begin(&self) -> bool {
-        self.policy.policy().name == "miser"
+        self.policy.needs().begin_and_deadline
     }
 
-    /// Whether its policy decides which processors a job has.
-    ///
-    /// # Panics
-    /// As [`driver`](Queue::driver).
+    /// Returns whether its policy decides which processors a job has.
     pub fn names_pes(&self) -> bool {
-        let policy = self.policy.build(&self.machine(), 0).expect("the configuration was checked");
-        policy.names_pes() || policy.slices_time().is_some()
+        self.policy.needs().named_processors
     }
 
     /// Its policy over a ledger of these jobs, with what is kept beside them.

@@ -12,6 +12,9 @@ mod placement;
 
 mod repartition;
 
+mod policy;
+
+pub use policy::EQSPATIAL;
 pub use rules::Rules;
 
 use miserly_core::{

@@ -8,10 +8,13 @@ mod alternative;
 
 mod unification;
 
+mod policy;
+
 pub use alternative::AlternativeOrder;
 pub use packing::{
     BestFit, Booking, Buddy, BySize, BySlots, FirstFit, LeastLoaded, Migration, Packing, Place,
 };
+pub use policy::GANG;
 
 use miserly_core::{
     Desk, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Reason, Slicing, SlotId, Span,

@@ -6,7 +6,7 @@ use miserly_core::{
     ActualRuntime, Driver, Filler, Host, Instants, Kind, Ledger, Machine, Request, Resources, Span, System,
     Time,
 };
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::gantt;
 use miserly_sim::{Finished, Observer, Simulation};
 use miserly_workload::swf::Status;
@@ -47,7 +47,7 @@ pub(crate) fn chart_as(
     let options = JobOptions { procs, overrun, ..JobOptions::default() };
     let mut jobs = Jobs::new(&trace, true, options).expect("a log in memory can be read");
     let machine = Machine::plain(procs.into());
-    let chosen: Chosen = policy.parse().expect("a policy");
+    let chosen: PolicySpec = policy.parse().expect("a policy");
     let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine, policy, instants).with_pes();
@@ -119,7 +119,7 @@ pub(crate) fn chart_on_both(machine: &Machine, jobs: &[Asks], policy: &str) -> S
 
 #[track_caller]
 fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instants: Instants) -> String {
-    let chosen: Chosen = policy.parse().expect("a policy");
+    let chosen: PolicySpec = policy.parse().expect("a policy");
     let policy = chosen.build(machine, 1).expect("one that runs on this machine");
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
@@ -136,7 +136,8 @@ fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instan
 #[track_caller]
 pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)], jobs: &[Asks]) -> String {
     let charts = [Instants::Batch, Instants::Sequential].map(|instants| {
-        let miser = "miser".parse::<Chosen>().expect("a policy").build(pool, 1).expect("it runs in pools");
+        let miser =
+            "miser".parse::<PolicySpec>().expect("a policy").build(pool, 1).expect("it runs in pools");
         let driver = Driver::new(Ledger::new(pool.clone()), miser, instants);
         let second = Span::from_secs(1).expect("a second");
         let system = System::new(vec![driver]).filling(Filler { lead: second, machine: whole });

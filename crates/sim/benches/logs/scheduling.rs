@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, SamplingMode, Throughput};
 use miserly_core::{Instants, Machine, Span};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_sim::{Metrics, Simulation};
 use miserly_workload::{Job, TraceError};
 
@@ -15,7 +15,7 @@ const POLICIES: [&str; 8] = [
     "easy(order=random, draw=pass)",
     "conservative",
     "conservative(order=random, draw=pass)",
-    "conservative(order=shortest, keep=false)",
+    "conservative(order=shortest, keep_reservations=false)",
     "ss",
 ];
 
@@ -39,7 +39,7 @@ pub(crate) fn run(
     policy: &str,
 ) -> Metrics {
     let machine = Machine::plain(procs.into());
-    let chosen: Chosen = policy.parse().expect("a policy");
+    let chosen: PolicySpec = policy.parse().expect("a policy");
     let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
     let mut metrics = Metrics::new(procs.into(), Span::ZERO);
     let mut simulation = Simulation::new(machine, policy, Instants::Batch);

@@ -7,7 +7,7 @@ use miserly_core::{
     Request, Resources, Span, State, Time, work,
 };
 use miserly_oracle::{NaiveJob, equipartition};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Observer, Simulation};
 use miserly_workload::Job;
 use miserly_workload::swf::Status;
@@ -107,7 +107,7 @@ fn play(
     instants: Instants,
     mut after: impl FnMut(Time, &mut Simulation, &Watch),
 ) -> Vec<Finished> {
-    let policy = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     let mut watch = Watch::default();
     let mut source = in_order(jobs).peekable();
@@ -230,7 +230,7 @@ proptest! {
         params in params(),
         replace in prop::collection::vec(any::<bool>(), 1..20),
     ) {
-        let chosen: Chosen = params.written.parse().unwrap();
+        let chosen: PolicySpec = params.written.parse().unwrap();
         let facts = |job: &Finished| (job.start, job.end, job.reason, job.stays.clone(), job.lost);
         for instants in BOTH {
             let kept = play(&machine, &jobs, &params.written, instants, |_, _, _| {});

@@ -4,7 +4,7 @@ use miserly_core::{
     ActualRuntime, Expected, Filler, Kind, Machine, Request, Resources, Span, State, System, Terms, Time,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaiveJob, NaivePool, windows};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_policies::window::first_fit;
 use proptest::prelude::*;
 
@@ -126,7 +126,7 @@ const IN_POOLS: [&str; 9] = [
     "easy",
     "conservative",
     "priority-backfill",
-    "conservative(keep=false)",
+    "conservative(keep_reservations=false)",
     "sjf-backfill(depth=kept)",
     "immediate(quantum=3, after=2)",
     "immediate(policy='fcfs-backfill(depth=kept)', quantum=2, after=0)",
@@ -134,7 +134,7 @@ const IN_POOLS: [&str; 9] = [
 
 fn run_replacing(script: &NaivePool, policy: &str, replace: &[bool]) -> Vec<Vec<Fate>> {
     let machine: Machine = machine(script);
-    let built = || policy.parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
+    let built = || policy.parse::<PolicySpec>().unwrap().build(&machine, SEED).unwrap();
     let run = |instants| {
         let mut replace = replace.iter().cycle();
         Play::of(script, built(), instants).run(|_, system| {

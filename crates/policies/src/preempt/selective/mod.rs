@@ -10,6 +10,8 @@ mod limits;
 
 mod place;
 
+mod policy;
+
 mod rank;
 
 mod slices;
@@ -26,6 +28,7 @@ use self::floor::Floor;
 use self::limits::Lessons;
 pub use self::limits::Limits;
 pub use self::place::Place;
+pub use self::policy::{IS, SS, TSS};
 pub use self::rank::Criterion;
 use self::rank::Rank;
 pub use self::slices::Slices;
