@@ -159,7 +159,7 @@ impl Params for GangParams {
         let packing: Box<dyn Packing> = match self.packing {
             Scheme::FirstFit => Box::new(FirstFit),
             Scheme::BestFit => Box::new(BestFit),
-            Scheme::LeftRightBySize => Box::new(BySize { threshold: self.threshold }),
+            Scheme::LeftRightBySize => Box::new(BySize { threshold: self.threshold.into() }),
             Scheme::LeftRightBySlots => Box::new(BySlots),
             Scheme::MinMaxLoad => Box::new(LeastLoaded::by_most()),
             Scheme::MinAverageLoad => Box::new(LeastLoaded::by_mean()),

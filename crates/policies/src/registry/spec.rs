@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use miserly_core::{Machine, Policy, Span};
+use miserly_core::{Machine, Policy, Procs, Span};
 
 use super::error::nearest;
 use super::reader::{Facts, HORIZON};
@@ -120,7 +120,7 @@ impl PolicySpec {
     /// # Errors
     /// If the policy does not run on such a machine.
     pub fn build(&self, machine: &Machine, seed: u64) -> Result<Box<dyn Policy>, PolicyError> {
-        if machine.capacity().cpus_count() > u64::from(Profile::MOST) {
+        if machine.capacity().cpus_count() > Procs::new(Profile::MOST.into()) {
             return Err(PolicyError::TooLarge { policy: self.descriptor.name });
         }
         if let Some(wanted) = self.needs.unmet(machine) {

@@ -46,9 +46,9 @@ pub(crate) fn chart_as(
     let trace = Trace::memory("chart", log.into());
     let options = JobOptions { procs, overrun, ..JobOptions::default() };
     let mut jobs = Jobs::new(&trace, true, options).expect("a log in memory can be read");
-    let machine = Machine::plain(procs.into());
-    let chosen: PolicySpec = policy.parse().expect("a policy");
-    let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
+    let machine = Machine::plain(u64::from(procs));
+    let spec: PolicySpec = policy.parse().expect("a policy");
+    let policy = spec.build(&machine, 1).expect("one that runs on a plain machine");
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine, policy, instants).with_pes();
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
@@ -119,8 +119,8 @@ pub(crate) fn chart_on_both(machine: &Machine, jobs: &[Asks], policy: &str) -> S
 
 #[track_caller]
 fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instants: Instants) -> String {
-    let chosen: PolicySpec = policy.parse().expect("a policy");
-    let policy = chosen.build(machine, 1).expect("one that runs on this machine");
+    let spec: PolicySpec = policy.parse().expect("a policy");
+    let policy = spec.build(machine, 1).expect("one that runs on this machine");
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok(asks.job(number)));
@@ -143,7 +143,7 @@ pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)],
         let system = System::new(vec![driver]).filling(Filler { lead: second, machine: whole });
         let load: Vec<_> =
             load.iter().map(|&(at, procs)| (Time::from_secs(at).expect("a few"), procs)).collect();
-        let mut simulation = Simulation::over(system, whole.cpus_count())
+        let mut simulation = Simulation::over(system, whole.cpus_count().get())
             .with_pes()
             .with_interactive(Box::new(load.into_iter()));
         let mut schedule = Schedule::default();

@@ -38,9 +38,9 @@ pub(crate) fn run(
     jobs: &mut dyn Iterator<Item = Result<Job, TraceError>>,
     policy: &str,
 ) -> Metrics {
-    let machine = Machine::plain(procs.into());
-    let chosen: PolicySpec = policy.parse().expect("a policy");
-    let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
+    let machine = Machine::plain(u64::from(procs));
+    let spec: PolicySpec = policy.parse().expect("a policy");
+    let policy = spec.build(&machine, 1).expect("one that runs on a plain machine");
     let mut metrics = Metrics::new(procs.into(), Span::ZERO);
     let mut simulation = Simulation::new(machine, policy, Instants::Batch);
     simulation.run(jobs, &mut [&mut metrics]).expect("the run ends well");
