@@ -8,6 +8,7 @@ use miserly_core::{
 };
 use miserly_oracle::{NaiveJob, equipartition};
 use miserly_policies::PolicySpec;
+use miserly_policies::equipartition::{MissedWork, Repartitioned};
 use miserly_sim::{Finished, Observer, Simulation};
 use miserly_workload::Job;
 use miserly_workload::swf::Status;
@@ -131,7 +132,9 @@ fn on_host(ledger: &Ledger, host: HostId) -> Vec<&Entry> {
 /// Whether a running job shares equally: it is in no quantum, catches nothing up, and has not run for `long`.
 fn shares(entry: &Entry, now: Time, long: Option<Span>) -> bool {
     let State::Running { start, quantum, .. } = entry.state else { return false };
-    quantum.is_none() && entry.memo.owed == 0 && long.is_none_or(|long| now - start < long)
+    quantum.is_none()
+        && entry.policy_state.get::<MissedWork>().work == 0
+        && long.is_none_or(|long| now - start < long)
 }
 
 /// What has to be true of a host that has just been repartitioned.
@@ -173,7 +176,7 @@ proptest! {
             play(&machine, &jobs, &params.written, instants, |now, simulation, _| {
                 let ledger = simulation.system().queues()[0].ledger();
                 for host in (0..).map(HostId).take(machine.hosts().len()) {
-                    if params.min_interval == Span::ZERO || ledger.mark(host) == Some(now) {
+                    if params.min_interval == Span::ZERO || ledger.host_state::<Repartitioned>(host).0 == Some(now) {
                         check_division(ledger, host, now, params.long_job_after);
                     }
                 }
@@ -197,10 +200,10 @@ proptest! {
                     if *start == now {
                         continue;
                     }
-                    assert_eq!(ledger.mark(placement.shares()[0].host), Some(now), "processors changed hands");
+                    assert_eq!(ledger.host_state::<Repartitioned>(placement.shares()[0].host).0, Some(now), "processors changed hands");
                 }
                 for (host, (mark, lent)) in (0..).map(HostId).zip(marks.iter_mut().zip(&mut lent)) {
-                    let before = std::mem::replace(mark, ledger.mark(host));
+                    let before = std::mem::replace(mark, ledger.host_state::<Repartitioned>(host).0);
                     let in_quantum = |entry: &&Entry| matches!(entry.state, State::Running { quantum: Some(_), .. });
                     let lends = on_host(ledger, host).iter().any(in_quantum);
                     // A quantum that begins or ends does not wait.

@@ -216,6 +216,9 @@ impl Policy for Selective {
         self.floor.rebuild(now, ledger);
         self.blockers = Blockers::default();
         self.crowd = Crowd::of(ledger);
+        if let Some(limits) = &mut self.rules.limits {
+            limits.learn_from(ledger);
+        }
     }
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
@@ -234,7 +237,9 @@ impl Policy for Selective {
     }
 
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        self.lessons.write(desk);
+        if let Some(limits) = &mut self.rules.limits {
+            self.lessons.write(limits, desk);
+        }
         self.floor.vacate(desk)?;
         for job in self.floor.serve_claims(desk)? {
             self.now_runs(job);

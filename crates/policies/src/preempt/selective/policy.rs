@@ -123,7 +123,7 @@ fn limits(params: &mut ParamReader<'_>) -> Result<Limits, PolicyError> {
     let learned = ("learned", "from the jobs that ended before");
     let doc = "the mean slowdowns of the sixteen categories, by length and then by width";
     let means = params.numbers_or("means", learned, doc)?;
-    Ok(Limits { factor, means: means.map(|means| means.map(millionths)) })
+    Ok(Limits::new(factor, means.map(|means| means.map(millionths))))
 }
 
 fn period(params: &mut ParamReader<'_>) -> Result<Option<Span>, PolicyError> {
