@@ -5,7 +5,7 @@ use miserly_core::{
     Time,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaiveJob, NaivePool, windows};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_policies::window::first_fit;
 use proptest::prelude::*;
 
@@ -127,7 +127,7 @@ const IN_POOLS: [&str; 9] = [
     "easy",
     "conservative",
     "priority-backfill",
-    "conservative(keep=false)",
+    "conservative(keep_reservations=false)",
     "sjf-backfill(depth=kept)",
     "immediate(quantum=3, after=2)",
     "immediate(policy='fcfs-backfill(depth=kept)', quantum=2, after=0)",
@@ -135,7 +135,7 @@ const IN_POOLS: [&str; 9] = [
 
 fn run_replacing(script: &NaivePool, policy: &str, replace: &[bool]) -> Vec<Vec<Fate>> {
     let machine: Machine = machine(script);
-    let built = || policy.parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
+    let built = || policy.parse::<PolicySpec>().unwrap().build(&machine, SEED).unwrap();
     let run = |instants| {
         let mut replace = replace.iter().cycle();
         Play::of(script, built(), instants).run(|_, system| {
