@@ -6,7 +6,7 @@ use crate::support::{Daemon, Draws, rounds, sh};
 
 /// The daemon goes, in order or not, and comes back.
 fn restart(daemon: &mut Daemon, draws: &mut Draws) {
-    if draws.of(&[true, false]) {
+    if draws.choice(&[true, false]) {
         daemon.kill();
     } else {
         daemon.stop();

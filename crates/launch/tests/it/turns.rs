@@ -17,15 +17,22 @@ fn in_turns(limit: Duration) -> Test {
 
 #[test]
 fn it_begins_stopped_and_its_command_is_not_run_before_its_turn() {
-    let test = in_turns(60 * SECOND);
+    let mut test = in_turns(60 * SECOND);
+    test.order.argv[2] = "cat /proc/uptime; while :; do echo line; sleep 0.02; done".into();
     let mut shim = test.launch();
     until(|| (done(&mut shim, &Told::Hello).phase == Phase::Stopped).then_some(()));
-    std::thread::sleep(Duration::from_millis(300));
     assert_eq!((test.out(), done(&mut shim, &Told::Hello).end), (String::new(), None));
+    let turn = uptime(&std::fs::read_to_string("/proc/uptime").unwrap());
     done(&mut shim, &Told::Continue);
-    test.wait_out("line");
+    let out = test.wait_out("line");
+    assert!(uptime(&out) >= turn, "its turn was at {turn}: {out}");
     assert!(done(&mut shim, &Told::Hello).end.is_some());
     kill(&mut shim);
+}
+
+/// Returns the seconds since boot that a text begins with.
+fn uptime(text: &str) -> f64 {
+    text.split_whitespace().next().expect("the seconds since boot").parse().unwrap()
 }
 
 #[test]
