@@ -148,13 +148,11 @@ fn early_work_gets_next_to_nothing_of_busy_processors_and_all_of_idle_ones() {
     assert!(starved * 10 <= beside, "{starved} ticks beside {beside}");
 
     drop(busy);
-    // What other programs leave of the processors is the early job's. A second in which they leave little is not
-    // measured.
-    let (fed, idle) = until("the machine is idle for a moment", SOON, || {
-        let (early_before, idle_before) = (spent(), idle_ticks());
-        thread::sleep(Duration::from_secs(1));
+    // What other programs leave of the processors is the early job's: on a busy machine that takes a while to count.
+    let (early_before, idle_before) = (spent(), idle_ticks());
+    let (fed, idle) = until("other programs leave some time", SOON, || {
         let (fed, idle) = (spent() - early_before, idle_ticks() - idle_before);
-        (fed + idle >= 20).then_some((fed, idle))
+        (fed + idle >= 60).then_some((fed, idle))
     });
     assert!(idle * 4 <= fed + idle, "{idle} ticks idle beside {fed} of the early job");
 }

@@ -5,7 +5,7 @@ use roxmltree::{Document, Node};
 
 use crate::svg::path;
 
-fn classes(node: Node) -> Vec<&str> {
+fn classes<'a>(node: Node<'a, '_>) -> Vec<&'a str> {
     node.attribute("class").unwrap_or_default().split_whitespace().collect()
 }
 
@@ -48,6 +48,18 @@ struct Scale {
     labels: [(f64, f64); 2],
 }
 
+/// Returns the figure of a label: "1.5", or "1 min 30 s" in seconds.
+fn figure(label: &str) -> f64 {
+    let words: Vec<&str> = label.split_whitespace().collect();
+    let unit = |unit: Option<&&str>| match unit {
+        None | Some(&"s") => 1.0,
+        Some(&"min") => 60.0,
+        other => panic!("{other:?} in {label:?}"),
+    };
+    let number = |number: &str| number.parse::<f64>().unwrap_or_else(|_| panic!("{number:?} in {label:?}"));
+    words.chunks(2).map(|pair| number(pair[0]) * unit(pair.get(1))).sum()
+}
+
 impl Scale {
     /// Reads the labels of an axis, `x` or `y`. A logarithmic axis has `f64::log10` as `value`.
     fn read(document: &Document, axis: &str, value: fn(f64) -> f64) -> Scale {
@@ -56,7 +68,7 @@ impl Scale {
         let texts = ticks.children().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")));
         let label = |text: Node| {
             let line = text.prev_sibling_element().expect("a label stands behind its line");
-            let of_value: f64 = text.text().expect("a label").parse().expect("a number");
+            let of_value = figure(text.text().expect("a label"));
             (value(of_value), number(line, &format!("{axis}1")))
         };
         let labels: Vec<(f64, f64)> = texts.map(label).collect();
