@@ -261,7 +261,7 @@ fn backups_are_taken_while_the_daemon_runs_and_a_full_disk_skips_them() {
     let filler = fill(&small.0);
     // Taken back: the next interval finds something new to copy.
     let skipped = || daemon.log().contains("no backup was taken").then_some(());
-    fs::File::options().write(true).open(&filler).expect("the filler").set_len(1_000_000).expect("less");
+    File::options().write(true).open(&filler).expect("the filler").set_len(1_000_000).expect("less");
     daemon.wait(daemon.submit(&sh("true", 5.0)));
     let filler = (filler, fill_as(&small.0, "more"));
     until("a backup is skipped", SOON, skipped);
