@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use miserly_core::{Effect, Kind, Request, Resources, Round, Span, System, Terms, Time};
-use miserly_launch::{Draft, OrderError};
+use miserly_launch::{CommandSpec, SpecError};
 use miserly_units::duration;
 
 use super::asks::Asked;
@@ -272,7 +272,7 @@ fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
 fn check_command(submission: &Submission) -> Result<(), Problem> {
     let name = name_of(submission);
     let variables = submission.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-    let draft = Draft {
+    let draft = CommandSpec {
         argv: submission.command.iter().map(OsStr::new).collect(),
         has_script: submission.script.is_some(),
         cwd: &submission.directory,
@@ -285,11 +285,11 @@ fn check_command(submission: &Submission) -> Result<(), Problem> {
             .collect(),
         umask: submission.umask,
     };
-    let field = |error: &OrderError| match error {
-        OrderError::Relative(_) | OrderError::ZeroByte { what: "the working directory", .. } => "directory",
-        OrderError::Variable(_) | OrderError::ZeroByte { what: "in the environment,", .. } => "environment",
-        OrderError::ZeroByte { what: "the output file", .. } => "output",
-        OrderError::Range { .. } => "umask",
+    let field = |error: &SpecError| match error {
+        SpecError::Relative(_) | SpecError::ZeroByte { what: "the working directory", .. } => "directory",
+        SpecError::Variable(_) | SpecError::ZeroByte { what: "in the environment,", .. } => "environment",
+        SpecError::ZeroByte { what: "the output file", .. } => "output",
+        SpecError::Range { .. } => "umask",
         _ => "command",
     };
     draft.check().map_err(|error| Problem::with_field(field(&error), error.to_string()))
