@@ -1,8 +1,8 @@
 //! A policy in one file, registered and compared with EASY: `cargo run --example first_policy`.
 
 use miserly_core::{Desk, Event, JobId, Ledger, Machine, Policy, Reason, Time, Violation};
-use miserly_lab::{Prepared, RunOptions};
 use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Registry};
+use miserly_run::{RunOptions, RunSetup};
 use miserly_workload::Trace;
 
 static BY_WIDTH: PolicyDescriptor = PolicyDescriptor::new("by-width", "the narrowest first", |params| {
@@ -28,8 +28,10 @@ impl Policy for ByWidth {
     fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let mut waiting: Vec<JobId> = desk.ledger().waiting().collect();
-        let procs = |job: &JobId| i128::from(desk.ledger().request(*job).procs().get());
-        waiting.sort_by_key(|job| if self.widest { -procs(job) } else { procs(job) });
+        waiting.sort_by_key(|job| desk.ledger().request(*job).procs());
+        if self.widest {
+            waiting.reverse();
+        }
         for job in waiting {
             if let Some(placement) = desk.ledger().fit_request(job) {
                 desk.start(job, placement, Reason::Reserved)?;
@@ -45,15 +47,14 @@ pub(crate) fn run() -> anyhow::Result<String> {
     let log = jobs.map(|job| format!("{job} -1 -1 -1 100 -1 1 -1 -1 -1 -1 -1 -1 -1\n")).concat();
     let registry = Registry::built_in().with(&BY_WIDTH);
     let options = RunOptions { procs: Some(10), ..RunOptions::default() };
-    let prepared = Prepared::new(Trace::memory("example", log.into()), options)?;
+    let setup = RunSetup::new(Trace::memory("example", log.into()), options)?;
     let line = |text: &str| {
-        let outcome = prepared.outcome(&PolicySpec::parse(text, &registry)?, false, &mut [])?;
-        Ok(format!("{text}: mean wait {:.1} s\n", outcome.metrics.wait.mean.unwrap_or_default()))
+        let outcome = setup.outcome(&PolicySpec::parse(text, &registry)?, false, &mut [])?;
+        Ok(format!("{text}: mean wait {} s\n", outcome.metrics.wait.mean.unwrap_or_default()))
     };
     ["easy", "by-width", "by-width(widest=true)"].into_iter().map(line).collect()
 }
 
 fn main() -> anyhow::Result<()> {
-    print!("{}", run()?);
-    Ok(())
+    run().map(|text| print!("{text}"))
 }

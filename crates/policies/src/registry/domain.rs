@@ -4,6 +4,7 @@ use std::fmt;
 
 use miserly_core::Span;
 use miserly_formula::presets::PRESETS;
+use miserly_units::{UnitError, parse_duration_from};
 
 use super::Registry;
 use super::error::nearest;
@@ -33,7 +34,7 @@ pub enum Domain {
     Flag,
     /// A backfill policy of this registry, with its parameters in quotes if it has any.
     Policy(Registry),
-    /// A duration: a whole number with a unit (`90s`, `5m`, `50h`, `2d`), or of seconds without one.
+    /// A duration, as `miserly_units` reads it.
     Duration {
         /// The shortest, in seconds.
         least: u64,
@@ -45,12 +46,6 @@ pub enum Domain {
 const FLAG: [Word; 2] = [("true", "yes"), ("false", "no")];
 
 pub(super) const NEVER: Word = ("none", "never");
-
-/// Units of time, in seconds.
-const UNITS: [(&str, u64); 4] = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)];
-
-/// The longest duration in seconds: the longest time of a log.
-const LONGEST: u64 = 10_000_000_000;
 
 impl Domain {
     /// Returns every value that has a name, with its meaning.
@@ -99,12 +94,15 @@ pub(super) fn order(name: &str) -> Option<Order> {
 }
 
 /// Returns the duration that is written so, if it is at least `least` seconds.
-pub(super) fn duration(text: &str, least: u64) -> Option<Span> {
-    let with_unit = UNITS.iter().find_map(|(unit, secs)| Some((text.strip_suffix(unit)?, *secs)));
-    let (digits, unit) = with_unit.unwrap_or((text, 1));
-    let secs = digits.parse::<u64>().ok()?.checked_mul(unit)?;
-    let allowed = Some(secs).filter(|secs| (least..=LONGEST).contains(secs))?;
-    Span::from_secs(i64::try_from(allowed).ok()?)
+///
+/// # Errors
+/// The unit that is most like the one that was written, if there is such.
+pub(super) fn duration(text: &str, least: u64) -> Result<Span, Option<&'static str>> {
+    let least = i64::try_from(least).ok().and_then(Span::from_secs).unwrap_or(Span::MAX);
+    parse_duration_from(text, least).map_err(|problem| match problem {
+        UnitError::TimeUnit { nearest, .. } => nearest,
+        _ => None,
+    })
 }
 
 /// The values in words, for messages and pages.
@@ -125,7 +123,7 @@ impl fmt::Display for Domain {
             Domain::Order => write!(f, "one of {}; or a formula in quotes", names()),
             Domain::Duration { least, none } => {
                 let or_none = if *none { ", or none" } else { "" };
-                write!(f, "a time of {least} s or more, such as 90, 90s, 5m, 50h or 2d{or_none}")
+                write!(f, "a duration of {least}s or more, such as 90, 90s, 15min, 50h or 1d12h{or_none}")
             }
             Domain::Choice(_) | Domain::Flag | Domain::Policy(_) => write!(f, "one of {}", names()),
         }
@@ -138,18 +136,16 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, least: u64, expect: Option<i64>) {
-        assert_eq!(duration(text, least), expect.and_then(Span::from_secs), "{text}");
+        assert_eq!(duration(text, least).ok(), expect.and_then(Span::from_secs), "{text}");
     }
 
     #[test]
     fn durations_in_seconds_or_with_a_unit() {
-        for (text, secs) in [("90", 90), ("90s", 90), ("5m", 300), ("50h", 180_000), ("2d", 172_800)] {
+        for (text, secs) in [("90", 90), ("5m", 300), ("15min", 900), ("50h", 180_000), ("1d12h", 129_600)] {
             check(text, 1, Some(secs));
         }
         check("10000000000", 1, Some(10_000_000_000));
-        for text in
-            ["0", "10000000001", "115741d", "18446744073709551615h", "-1", "1.5h", "5 m", "m", "", "none"]
-        {
+        for text in ["0", "0.5", "10000000001", "115741d", "18446744073709551615h", "-1", "m", "", "none"] {
             check(text, 1, None);
         }
         check("0", 0, Some(0));
@@ -158,6 +154,9 @@ mod tests {
     #[test]
     fn durations_in_words() {
         let domain = Domain::Duration { least: 0, none: true };
-        assert_eq!(domain.to_string(), "a time of 0 s or more, such as 90, 90s, 5m, 50h or 2d, or none");
+        assert_eq!(
+            domain.to_string(),
+            "a duration of 0s or more, such as 90, 90s, 15min, 50h or 1d12h, or none"
+        );
     }
 }

@@ -199,7 +199,7 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
         let expect = [(Some(0), vec![0]), (None, vec![10]), (Some(10), vec![20, 10])];
         assert_eq!(starts.collect::<Vec<_>>(), expect);
         let effect =
-            |at, procs| (Time::from_ticks(at), format!("Filled {{ job: JobId(2), procs: {procs} }}"));
+            |at, procs| (Time::from_ticks(at), format!("Filled {{ job: JobId(2), procs: Procs({procs}) }}"));
         assert!([effect(4, 4), effect(9, 0)].iter().all(|told| fates[2].effects.contains(told)));
     }
 }
