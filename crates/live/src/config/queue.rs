@@ -106,11 +106,9 @@ fn policy(queue: &QueueFile, pool: &Week) -> Result<PolicySpec, Problem> {
     let wrong = |problem: String| Problem::new(span.clone(), problem);
     let mut policy: PolicySpec = text.parse().map_err(|error| wrong(format!("policy: {error}")))?;
     if let Some(written) = &queue.horizon {
-        let horizon = miserly_machine_file::duration(written.get_ref())
-            .map_err(|problem| of_field(written, "horizon", &problem))?;
-        policy = policy
-            .with_horizon(horizon)
-            .map_err(|problem| of_field(written, "horizon", &problem.to_string()))?;
+        let horizon = miserly_machine_file::duration(written.get_ref());
+        let horizon = horizon.map_err(|error| of_field(written, "horizon", &error))?;
+        policy = policy.with_horizon(horizon).map_err(|error| of_field(written, "horizon", &error))?;
     }
     if let Some(why) = unmet_need(&policy.needs()) {
         let name = policy.descriptor().name;

@@ -69,8 +69,13 @@ impl Domain {
         }
     }
 
-    /// Returns the named value that is most like this text.
+    /// Returns the named value or the unit that is most like the one in this text.
     pub(super) fn nearest(&self, text: &str) -> Option<&'static str> {
+        if let (Domain::Duration { .. }, Err(UnitError::TimeUnit { nearest, .. })) =
+            (self, parse_duration_from(text, Span::ZERO))
+        {
+            return nearest;
+        }
         nearest(text, self.values().into_iter().map(|(name, _)| name))
     }
 }
@@ -93,16 +98,10 @@ pub(super) fn order(name: &str) -> Option<Order> {
     criterion.or_else(|| Priority::preset(name).map(Order::by_formula))
 }
 
-/// Returns the duration that is written so, if it is at least `least` seconds.
-///
-/// # Errors
-/// The unit that is most like the one that was written, if there is such.
-pub(super) fn duration(text: &str, least: u64) -> Result<Span, Option<&'static str>> {
+/// Returns the duration that `text` denotes, if it is not shorter than `least` seconds.
+pub(super) fn duration(text: &str, least: u64) -> Option<Span> {
     let least = i64::try_from(least).ok().and_then(Span::from_secs).unwrap_or(Span::MAX);
-    parse_duration_from(text, least).map_err(|problem| match problem {
-        UnitError::TimeUnit { nearest, .. } => nearest,
-        _ => None,
-    })
+    parse_duration_from(text, least).ok()
 }
 
 /// The values in words, for messages and pages.
@@ -136,7 +135,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, least: u64, expect: Option<i64>) {
-        assert_eq!(duration(text, least).ok(), expect.and_then(Span::from_secs), "{text}");
+        assert_eq!(duration(text, least), expect.and_then(Span::from_secs), "{text}");
     }
 
     #[test]

@@ -94,10 +94,7 @@ pub struct InnerPolicy {
 
 /// The reason why a text is no value of a parameter.
 enum Mistake {
-    /// No value of the domain.
     NoValue,
-    /// No value of the domain, and the closest of another kind, if any.
-    Nearest(Option<&'static str>),
     Formula(Box<FormulaError>),
     Policy(Box<PolicyError>),
 }
@@ -217,7 +214,7 @@ impl<'a> ParamReader<'a> {
         doc: &'static str,
     ) -> Result<Span, PolicyError> {
         let domain = Domain::Duration { least, none: false };
-        self.read(name, domain, default, doc, |written| duration(written, least))
+        self.plain(name, domain, default, doc, |text| domain::duration(text, least))
     }
 
     /// Reads a duration of at least `least` seconds; or `none`.
@@ -229,9 +226,9 @@ impl<'a> ParamReader<'a> {
         doc: &'static str,
     ) -> Result<Option<Span>, PolicyError> {
         let domain = Domain::Duration { least, none: true };
-        self.read(name, domain, default, doc, |written| match written.text() {
-            text if text == NEVER.0 => Ok((None, None)),
-            _ => duration(written, least).map(|(span, text)| (Some(span), text)),
+        self.plain(name, domain, default, doc, |text| match text {
+            _ if text == NEVER.0 => Some(None),
+            _ => domain::duration(text, least).map(Some),
         })
     }
 
@@ -353,7 +350,6 @@ impl<'a> ParamReader<'a> {
         let written = given.unwrap_or(&default_value);
         let (value, text) = parse(written).map_err(|mistake| match mistake {
             Mistake::NoValue => self.no_value(name, &domain, written),
-            Mistake::Nearest(nearest) => self.bad_value(name, &domain, written.text(), nearest),
             Mistake::Formula(problem) => PolicyError::BadFormula { policy: self.policy.name, name, problem },
             Mistake::Policy(problem) => PolicyError::Within { policy: self.policy.name, name, problem },
         })?;
@@ -439,11 +435,6 @@ fn chosen<T: Clone>(words: &[(&'static str, T, &'static str)], text: &str) -> Op
 
 fn integer(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
     text.parse().ok().filter(|number| range.contains(number))
-}
-
-/// Returns the duration that is written so.
-fn duration(written: &WrittenValue, least: u64) -> Parsed<Span> {
-    domain::duration(written.text(), least).map(|span| (span, None)).map_err(Mistake::Nearest)
 }
 
 /// Returns the order that is written so: a formula in quotes, or the name of an order.
