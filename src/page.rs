@@ -7,7 +7,7 @@ use anyhow::Context;
 use miserly_lab::{Overview, Prepared, overview};
 use miserly_policies::Chosen;
 use miserly_report::page::html;
-use miserly_report::{AtomicFile, Outcome};
+use miserly_report::{AtomicFile, RunDoc};
 use miserly_sim::Grouping;
 
 use crate::args::ReportFileArgs;
@@ -36,7 +36,7 @@ impl ReportFileArgs {
     }
 
     /// Writes the page of these runs, if it was asked for.
-    pub(crate) fn write(&self, runs: Vec<(&Prepared, &Chosen, &Outcome)>) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, runs: Vec<(&Prepared, &Chosen, &RunDoc)>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let page = overview(&Overview { command: command(), runs, window: self.window })?;
         write(path, html(&page).as_bytes()).with_context(|| format!("--report {}", path.display()))
@@ -44,7 +44,7 @@ impl ReportFileArgs {
 }
 
 /// Takes out of a run what only the page needed: all but what was asked for.
-pub(crate) fn forget(outcome: &mut Outcome, details: bool, by: &[Grouping]) {
+pub(crate) fn forget(outcome: &mut RunDoc, details: bool, by: &[Grouping]) {
     if !details {
         outcome.details = None;
     }

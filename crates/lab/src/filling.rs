@@ -2,7 +2,7 @@
 
 use miserly_core::{Filler, Resources, Span};
 use miserly_policies::Chosen;
-use miserly_report::FillingDoc;
+use miserly_report::IdleUseDoc;
 use miserly_workload::Interactive;
 
 /// So long before its promised start a job is parked, seconds, where nothing is said: as the daemon does.
@@ -54,13 +54,13 @@ impl FillingOptions {
     }
 
     /// As documents tell them.
-    pub(crate) fn document(&self) -> FillingDoc {
+    pub(crate) fn document(&self) -> IdleUseDoc {
         let (early, parking_lead) = match self.when {
             Filling::WithMiser => ("miser", Some(LEAD)),
             Filling::Lead(secs) => ("on", Some(secs)),
             Filling::Off => ("off", None),
         };
         let interactive = self.interactive.as_ref().map(ToString::to_string);
-        FillingDoc { early, parking_lead, interactive }
+        IdleUseDoc { early, parking_lead, interactive }
     }
 }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use miserly_core::{Instants, Machine, Span};
 use miserly_policies::{Chosen, PolicyError};
-use miserly_report::{BatchSettings, BatchesDoc, Details, EarlyDoc, Outcome, Settings, SlicingDoc, TraceDoc};
+use miserly_report::{
+    BatchSettings, BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SettingsDoc, SlicingDoc, TraceDoc,
+};
 use miserly_sim::{BatchRule, Grouping, Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::ReadError;
 use miserly_workload::{
-    Arrivals, Counts, Estimates, Filter, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, TraceError,
+    ArrivalScaling, Estimates, FieldFilter, JobOptions, Jobs, LineCounts, Overrun, ProcsField, Survey, Trace,
+    TraceError,
 };
 
 use crate::experiment::Log;
@@ -34,7 +37,7 @@ pub struct RunOptions {
     /// Which field is a job's size, where both are known.
     pub procs_field: ProcsField,
     /// Jobs to leave out: those that meet any of these.
-    pub drop: Vec<Filter>,
+    pub drop: Vec<FieldFilter>,
     /// Skip and count malformed lines instead of stopping at the first.
     pub lenient: bool,
     /// Only jobs submitted then or later, in the log's seconds.
@@ -46,7 +49,7 @@ pub struct RunOptions {
     /// Only the jobs of these queues, if any is named.
     pub queues: Vec<u32>,
     /// What becomes of the submit times.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalScaling,
     /// Simulate, but do not measure, jobs submitted within so many seconds of the first one.
     pub warmup: i64,
     /// Measure the jobs of these batches by termination, in place of those behind the warm-up.
@@ -234,7 +237,7 @@ impl Prepared {
         policy: &Chosen,
         pes: bool,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<Outcome, PrepareError> {
+    ) -> Result<RunDoc, PrepareError> {
         let watch = Stopwatch::start();
         let simulation = self.simulation(policy)?;
         let mut simulation = if pes { simulation.with_pes() } else { simulation };
@@ -249,13 +252,13 @@ impl Prepared {
         let trace =
             TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() };
         let mut outcome =
-            Outcome::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds);
-        outcome.early = self.fills(policy).then(|| EarlyDoc::of(&metrics.early));
+            RunDoc::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds);
+        outcome.early = self.fills(policy).then(|| OpportunisticDoc::new(&metrics.early));
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
-        outcome.slicing = slices.then(|| SlicingDoc::of(&mut metrics));
+        outcome.slicing = slices.then(|| SlicingDoc::new(&mut metrics));
         let log_at_its_end = counts.read == self.survey.records;
-        outcome.batches = BatchesDoc::of(&metrics, self.job_options.procs, slices, log_at_its_end);
-        outcome.details = series.map(|series| Details::of(&mut metrics, &series));
+        outcome.batches = BatchesDoc::new(&metrics, self.job_options.procs, slices, log_at_its_end);
+        outcome.details = series.map(|series| DetailsDoc::new(&mut metrics, &series));
         Ok(outcome)
     }
 
@@ -274,7 +277,7 @@ impl Prepared {
         metrics: &mut Metrics,
         series: Option<&mut Series>,
         others: &mut [&mut dyn Observer],
-    ) -> Result<Counts, RunError> {
+    ) -> Result<LineCounts, RunError> {
         let mut observers: Vec<&mut dyn Observer> = vec![metrics];
         if let Some(series) = series {
             observers.push(series);
@@ -294,10 +297,10 @@ impl Prepared {
     }
 
     /// How the run is set, as documents tell it.
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> SettingsDoc {
         let RunOptions { instants, warmup, .. } = self.options;
         let jobs = &self.job_options;
-        Settings {
+        SettingsDoc {
             procs: jobs.procs,
             machine: self.spec.document(),
             instants: instants.to_string(),
@@ -309,8 +312,12 @@ impl Prepared {
             to: jobs.to,
             users: jobs.users.clone(),
             queues: jobs.queues.clone(),
-            scale_load: if let Arrivals::Scaled(factor) = jobs.arrivals { factor.as_f64() } else { 1.0 },
-            offline: jobs.arrivals == Arrivals::Offline,
+            scale_load: if let ArrivalScaling::Scaled(factor) = jobs.arrivals {
+                factor.as_f64()
+            } else {
+                1.0
+            },
+            offline: jobs.arrivals == ArrivalScaling::Offline,
             warmup,
             batches: self.options.batches.map(BatchSettings::from),
             seed: jobs.seed,

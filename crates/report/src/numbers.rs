@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Formatting of numbers for tables.
 
-/// A count with its thousands apart: `28 489`.
+/// Returns a count with grouped thousands, such as `28 489`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,7 +13,7 @@ pub fn count(value: u64) -> String {
     shown
 }
 
-/// A figure with two decimals, thousands apart; a dash where there is none.
+/// Returns a figure with two decimals and grouped thousands, or a dash for `None`.
 pub fn figure(value: Option<f64>) -> String {
     let Some(value) = value else { return "-".into() };
     let text = format!("{value:.2}");
@@ -26,12 +26,13 @@ pub fn figure(value: Option<f64>) -> String {
     }
 }
 
-/// A share as a percentage.
+/// Returns a share as a percentage.
 pub fn percent(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), |value| format!("{:.2} %", 100.0 * value))
 }
 
-/// Kilobytes in the largest unit of which there is one, each 1024 of the one before: `336 GB`, `1.50 MB`.
+/// Returns kilobytes in the largest unit not above the value, in steps of 1024: `336 GB`, `1.50
+/// MB`.
 pub fn memory(kilobytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [(1 << 30, "TB"), (1 << 20, "GB"), (1 << 10, "MB"), (1, "kB")];
     let (unit, name) = UNITS.into_iter().find(|(unit, _)| kilobytes >= *unit).unwrap_or((1, "kB"));
@@ -41,7 +42,7 @@ pub fn memory(kilobytes: u64) -> String {
     }
 }
 
-/// A length of time in its two largest units: `3d 4h`, `12m 5s`, `7s`.
+/// Returns a duration in its two largest units: `3d 4h`, `12m 5s`, `7s`.
 pub fn duration(secs: i64) -> String {
     const UNITS: [(i64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
     let sign = if secs < 0 { "-" } else { "" };

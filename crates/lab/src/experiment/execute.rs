@@ -1,7 +1,7 @@
 //! Runs the plan of an experiment on all cores, and keeps each run when it is done.
 
 use miserly_core::Span;
-use miserly_report::{AtomicFile, CsvJobs, Outcome};
+use miserly_report::{AtomicFile, CsvJobs, RunDoc};
 use miserly_sim::{InOrder, MatrixWatch, Observer};
 use rayon::prelude::*;
 
@@ -95,7 +95,7 @@ fn with_jobs(
     prepared: &Prepared,
     store: &Store,
     others: &mut [&mut dyn Observer],
-) -> Result<Outcome, PrepareError> {
+) -> Result<RunDoc, PrepareError> {
     let path = store.path(Store::jobs(&run.key));
     std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
     let (file, output) = AtomicFile::create(&path)?;

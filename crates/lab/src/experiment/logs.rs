@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use miserly_workload::generate::{Asked, find_model};
+use miserly_workload::generate::{ModelOptions, find_model};
 use miserly_workload::o2k::NoSuchMonth;
 use miserly_workload::{Survey, Trace, TraceError};
 
@@ -64,7 +64,7 @@ impl TraceFile {
             .map(str::parse)
             .transpose()
             .map_err(|error: NoSuchMonth| error.to_string())?;
-        let asked = Asked {
+        let asked = ModelOptions {
             jobs: self.jobs,
             procs: self.options.processors(machines),
             load: self.load,
@@ -127,6 +127,6 @@ mod tests {
         let error = open("name = 'may'\nmodel = 'o2k'\nmonth = '2000-05'").err().unwrap();
         assert!(error.starts_with("no month \"2000-05\" in the paper; "), "{error}");
         let error = open("name = 'sud'\nmodel = 'sud'\nmonth = '2000-01'").err().unwrap();
-        assert_eq!(error, "--month: sud is of no month; only o2k is");
+        assert_eq!(error, "--month: sud has no months; only o2k has");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_report::chart::{Axis, Bin, Body, Chart, Ramp, Series, Style};
+use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, Ramp, Style};
 use miserly_report::page::Block;
 use serde_json::Value;
 
@@ -99,13 +99,13 @@ fn id(title: &str) -> String {
 fn lines(
     chart: &ChartFile,
     results: &Results,
-    series: fn(&ChartFile, &Selector, &Results) -> Result<Option<Series>, String>,
+    series: fn(&ChartFile, &Selector, &Results) -> Result<Option<DataSeries>, String>,
 ) -> Outcome {
     let (mut drawn, mut missing) = (Vec::new(), Vec::new());
     for line in &chart.lines {
         let drawn_line = series(&of_line(chart, line), &joined(&[&chart.common, &line.select]), results);
         match drawn_line.map_err(|problem| in_line(line, &problem))? {
-            Some(series) => drawn.push(Series { name: line.label.clone(), ..series }),
+            Some(series) => drawn.push(DataSeries { name: line.label.clone(), ..series }),
             None => missing.push(line.label.clone()),
         }
     }
@@ -170,7 +170,7 @@ fn in_line(line: &Line, problem: &str) -> String {
 }
 
 /// A figure against what varies among the runs, with its confidence interval over the seeds.
-fn line(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
+fn line(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<DataSeries>, String> {
     let axis = chart.x.as_deref().ok_or("a line chart needs x, such as x = \"factor\"")?;
     let (mut points, mut band) = (Vec::new(), Vec::new());
     let names = names(chart, results)?;
@@ -188,25 +188,25 @@ fn line(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Optio
             band.push((x, y - width / chart.unit, y + width / chart.unit));
         }
     }
-    Ok(Some(Series::line("", points).with_band(band)))
+    Ok(Some(DataSeries::line("", points).with_band(band)))
 }
 
 /// Pairs of a document as steps.
-fn steps(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
+fn steps(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<DataSeries>, String> {
     let Some(value) = part(results, select, &chart.value)? else { return Ok(None) };
     let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", chart.value))?;
-    Ok(Some(Series::steps("", pairs.into_iter().map(|(x, y)| (x / chart.unit, y)).collect())))
+    Ok(Some(DataSeries::steps("", pairs.into_iter().map(|(x, y)| (x / chart.unit, y)).collect())))
 }
 
 /// Pairs of a document as points.
-fn points(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
+fn points(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<DataSeries>, String> {
     let Some(value) = part(results, select, &chart.value)? else { return Ok(None) };
     let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", chart.value))?;
-    Ok(Some(Series { style: Style::Points, ..Series::line("", pairs) }))
+    Ok(Some(DataSeries { style: Style::Points, ..DataSeries::line("", pairs) }))
 }
 
 /// A figure of `details.series`, by the log's time in seconds.
-fn over_time(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
+fn over_time(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<DataSeries>, String> {
     let Some(series) = part(results, select, "details.series")? else { return Ok(None) };
     let number = |field: &str| series.get(field).and_then(Value::as_f64);
     let step = number("step").ok_or("the results have no series over time")?;
@@ -214,11 +214,11 @@ fn over_time(chart: &ChartFile, select: &Selector, results: &Results) -> Result<
     let values = values.ok_or_else(|| format!("the series over time has no {:?}", chart.value))?;
     let from = number("from").unwrap_or_default();
     let point = |(at, value): (usize, &Value)| Some((from + at as f64 * step, value.as_f64()? / chart.unit));
-    Ok(Some(Series::steps("", values.iter().enumerate().filter_map(point).collect())))
+    Ok(Some(DataSeries::steps("", values.iter().enumerate().filter_map(point).collect())))
 }
 
 /// A measure by the groups of a breakdown, at the middle of each group: `by.runtime-bin:metrics.wait.mean`.
-fn groups(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Series>, String> {
+fn groups(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<DataSeries>, String> {
     let Some((groups, measure)) = breakdown(chart, select, results)? else { return Ok(None) };
     let names = names(chart, results)?;
     let middle = |group: &Value| {
@@ -229,7 +229,10 @@ fn groups(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Opt
         Some(if from > 0.0 { (from * to).sqrt() } else { to / 2.0 })
     };
     let point = |group: &Value| Some((middle(group)?, at(group, measure)?.as_f64()? / chart.unit));
-    Ok(Some(Series { style: Style::Line, ..Series::line("", groups.iter().filter_map(point).collect()) }))
+    Ok(Some(DataSeries {
+        style: Style::Line,
+        ..DataSeries::line("", groups.iter().filter_map(point).collect())
+    }))
 }
 
 /// The groups of a breakdown, and the measure to take of each.
@@ -292,7 +295,7 @@ fn group_names<'a>(groups: impl Iterator<Item = &'a Value>) -> Vec<String> {
 fn bars(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Option<Drawn>, String> {
     let Some(value) = part(results, select, &chart.value)? else { return Ok(None) };
     if let Some(pairs) = pairs(value) {
-        let bin = |(at, &(_, value)): (usize, &(f64, f64))| Bin {
+        let bin = |(at, &(_, value)): (usize, &(f64, f64))| Bar {
             from: at as f64 - 0.4,
             to: at as f64 + 0.4,
             value,
@@ -303,7 +306,7 @@ fn bars(chart: &ChartFile, select: &Selector, results: &Results) -> Result<Optio
     }
     let bin = |bin: &Value| {
         let field = |name: &str| bin.get(name).and_then(Value::as_f64);
-        Some(Bin { from: field("from")? / chart.unit, to: field("to")? / chart.unit, value: field("jobs")? })
+        Some(Bar { from: field("from")? / chart.unit, to: field("to")? / chart.unit, value: field("jobs")? })
     };
     let bins = value.as_array().and_then(|bins| bins.iter().map(bin).collect::<Option<Vec<_>>>());
     let bins = bins.ok_or_else(|| format!("{:?} is no list of bins or pairs", chart.value))?;

@@ -1,9 +1,11 @@
-//! Values as text: numbers with their thousands apart, powers of ten, times in human units.
+//! Formatting of values: grouped thousands, powers of ten, and times in common units.
 
 const MINUTE: f64 = 60.0;
 const DAY: f64 = 86_400.0;
 
-/// A number with as many decimals as `step` needs, thousands apart by a thin space; very large and very small ones as powers of ten.
+/// Formats a number with the decimals that `step` needs and thousands grouped by a thin space.
+///
+/// Very large and very small numbers are written as powers of ten.
 pub(super) fn number(value: f64, step: f64) -> String {
     let size = value.abs().max(step.abs());
     if value != 0.0 && !(1e-6..1e12).contains(&size) {
@@ -15,7 +17,7 @@ pub(super) fn number(value: f64, step: f64) -> String {
     with_decimals(value, decimals)
 }
 
-/// A number with `decimals` decimals, thousands apart by a thin space.
+/// Formats a number with `decimals` decimals and thousands grouped by a thin space.
 pub(super) fn with_decimals(value: f64, decimals: usize) -> String {
     if value.abs() >= 1e15 {
         return scientific(value);
@@ -47,7 +49,7 @@ fn scientific(value: f64) -> String {
     format!("{digits}·10{}", superscript(exponent.parse().unwrap_or(0)))
 }
 
-/// A number below a minute, with no more decimals than it has.
+/// Formats a number below a minute without trailing zeros.
 fn short(secs: f64) -> String {
     if secs.abs() < 1e-6 {
         return scientific(secs);
@@ -55,7 +57,7 @@ fn short(secs: f64) -> String {
     with_decimals(secs, 6).trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A time or a length of time in at most two units: 30 min, 2 h 30 min, 3 d 12 h; with three, the clock helps: 3 d 12:30.
+/// Formats a time in at most two units (30 min, 2 h 30 min, 3 d 12 h), or with a clock (3 d 12:30).
 pub(super) fn time(secs: f64) -> String {
     if secs.abs() >= 1e12 {
         return format!("{} d", scientific(secs / DAY));

@@ -1,25 +1,25 @@
-//! The input log with what the simulation made of it.
+//! The input log with simulated times.
 
 use std::io::{self, Write};
 
 use miserly_sim::{Finished, Sink};
-use miserly_workload::swf::{Field, Header, Record, Writer};
+use miserly_workload::swf::{Field, Header, Record, SwfWriter};
 
-/// Writes each job's line as it was, but for the wait, the runtime, the allocation and the status.
+/// A writer that copies each job's line and replaces wait, runtime, allocation and status.
 ///
-/// The status is 1 for a job that ended by itself and 0 for one that was killed at the log's estimate. The format
-/// knows whole seconds only: a wait or runtime with decimals is rounded down.
+/// The status is 1 for a job that completed and 0 for one that was killed at the log's estimate.
+/// SWF has whole seconds only, so waits and runtimes are rounded down.
 pub struct SwfJobs<W> {
-    writer: Writer<W>,
+    writer: SwfWriter<W>,
 }
 
 impl<W: Write> SwfJobs<W> {
-    /// Writes the log's comments, and `notes` behind them.
+    /// Writes the log's comments, followed by `notes`.
     ///
     /// # Errors
-    /// If the output fails.
+    /// The output fails.
     pub fn new(output: W, header: &Header, notes: &[String]) -> io::Result<SwfJobs<W>> {
-        let mut writer = Writer::new(output);
+        let mut writer = SwfWriter::new(output);
         for comment in header.comments() {
             writer.comment(comment)?;
         }
@@ -29,7 +29,7 @@ impl<W: Write> SwfJobs<W> {
         Ok(SwfJobs { writer })
     }
 
-    /// Hands the output back.
+    /// Returns the output.
     pub fn into_inner(self) -> W {
         self.writer.into_inner()
     }
@@ -40,7 +40,7 @@ impl<W: Write> Sink for SwfJobs<W> {
         let mut record = job.record.as_deref().cloned().unwrap_or_else(Record::unknown);
         record.set(Field::Wait, job.wait().secs());
         record.set(Field::Runtime, job.runtime.secs());
-        // No machine has more processors than fit.
+        // Machine sizes fit into `i64`.
         record.set(Field::Allocated, i64::try_from(job.request.procs()).unwrap_or(i64::MAX));
         record.set(Field::Status, i64::from(!job.killed));
         self.writer.job(&record)
