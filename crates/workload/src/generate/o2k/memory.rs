@@ -74,7 +74,7 @@ fn range(size: Size, procs: u32) -> (u64, u64) {
     };
     // A job narrow enough for the smaller class requests more memory than that class admits.
     let least = match smaller {
-        Some(smaller) if u64::from(procs) <= smaller.procs() => per_processor(smaller) + 1,
+        Some(smaller) if u64::from(procs) <= smaller.procs().get() => per_processor(smaller) + 1,
         _ => LEAST,
     };
     (least, per_processor(size))
@@ -197,7 +197,7 @@ mod tests {
     fn the_ends_of_the_range_are_of_the_class() {
         let of = |procs: u32, megabytes: u64| {
             let procs = u64::from(procs);
-            Class::of(procs, megabytes * MEGABYTE * procs, Span::ZERO).map(|class| class.size)
+            Class::of(procs.into(), megabytes * MEGABYTE * procs, Span::ZERO).map(|class| class.size)
         };
         for size in Size::ALL {
             for procs in 1..=u32::try_from(size.procs()).unwrap() {
