@@ -1,7 +1,7 @@
 //! Formulas over named values, with the same bits on every platform.
 //!
-//! Examples are an order of the queue (`wait / estimate`) and a claim about results (`a.wait < 0.9
-//! * b.wait`). A formula is parsed once and evaluated often.
+//! A formula may order the queue (`wait / estimate`) or state a claim about results
+//! (`a.wait < 0.9 * b.wait`). A formula is parsed once and evaluated often.
 //!
 //! ```
 //! use miserly_formula::Formula;

@@ -77,9 +77,9 @@ impl<'a> MatrixSnapshot<'a> {
     pub(super) fn place_description(&self, job: &MatrixJob, place: &MatrixPlace) -> String {
         let kind = if place.own { "its own" } else { "alternate: no other job needs its processors there" };
         let (turns, used) = (self.turns.get(&place.job).copied().unwrap_or(1), self.used.len().max(1));
-        let user = job.user.as_ref().map(|user| format!(", user {user}")).unwrap_or_default();
+        let owner = job.user.as_ref().map(|user| format!(", user {user}")).unwrap_or_default();
         format!(
-            "job {}, {}{user}\nin slot {}, {kind}\nruns in {turns} of {}: {} % of the time\nsubmitted {}",
+            "job {}, {}{owner}\nin slot {}, {kind}\nruns in {turns} of {}: {} % of the time\nsubmitted {}",
             job.number,
             processors(place.wide()),
             place.slot,

@@ -117,7 +117,7 @@ fn estimates(log: &Description, studied: &[u64]) -> String {
         format!("multiples of 5 min {}", percent(estimates.round)),
         format!("of 5 min to an hour, of 1 h above {}", percent(log.study.round)),
     ];
-    let studies =
+    let lines_by_estimate =
         studied_or_common(log, studied).into_iter().map(|estimate| over_by(&log.study.of_estimate(estimate)));
     [
         known,
@@ -126,7 +126,7 @@ fn estimates(log: &Description, studied: &[u64]) -> String {
         labelled("  over by", &[format!("a factor of {median} (median), {p80} (80th percentile)")]),
         labelled("  values", &kinds),
         labelled("  commonest", &commons(&estimates.common, |value| duration(value as f64))),
-        studies.map(|line| labelled("  over by", &[line])).collect(),
+        lines_by_estimate.map(|line| labelled("  over by", &[line])).collect(),
     ]
     .concat()
 }
