@@ -6,7 +6,7 @@ use std::fmt;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Terms, Time};
+use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Terms, Time, queue_position};
 
 use crate::estimates::{Estimates, Factor};
 use crate::filter::FieldFilter;
@@ -348,13 +348,6 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
     let status = record.status();
     let record = options.keep_records.then(|| Box::new(record.clone()));
     Ok(Job { request, runtime: ActualRuntime(runtime), killed, status, used_memory, record })
-}
-
-/// Returns the position of a queue among `queues`. Queue 1 is the first; unknown numbers also map
-/// to the first.
-pub fn queue_position(number: Option<u32>, queues: usize) -> usize {
-    let position = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
-    position.filter(|position| *position < queues).unwrap_or(0)
 }
 
 /// Returns whether the list is empty or contains the name.

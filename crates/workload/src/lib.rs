@@ -26,6 +26,8 @@ mod estimates;
 
 mod jobs;
 
+mod local_time;
+
 pub mod describe;
 
 pub mod check;
@@ -42,5 +44,5 @@ pub use describe::{Description, describe};
 pub use estimates::{Estimates, EstimatesError, Factor};
 pub use filter::{FieldFilter, FilterError};
 pub use interactive::{Interactive, InteractiveError};
-pub use jobs::{ArrivalScaling, Job, JobOptions, Jobs, LineCounts, Overrun, ProcsField, queue_position};
+pub use jobs::{ArrivalScaling, Job, JobOptions, Jobs, LineCounts, Overrun, ProcsField};
 pub use trace::{Survey, Trace, TraceError};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use miserly_core::{Effect, Kind, Request, Resources, Round, Span, System, Terms, Time};
 use miserly_launch::{CommandSpec, SpecError};
+use miserly_units::duration;
 
 use super::asks::Asked;
 use super::effects::refusal;
@@ -242,7 +243,9 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
     let memory = submission.memory.map_or(queue.default_memory, |bytes| bytes.div_ceil(1024));
     let most_memory = most.get(Kind::Memory);
     if most_memory > 0 && memory > most_memory {
-        let told = format!("{memory} kB of memory: queue {} has at most {most_memory} kB", queue.name);
+        let shown = |kilobytes: u64| miserly_units::memory(kilobytes.saturating_mul(1024));
+        let told =
+            format!("{} of memory: queue {} has at most {}", shown(memory), queue.name, shown(most_memory));
         return Err(refused_field("memory", told));
     }
     Ok((time, memory))
@@ -305,7 +308,7 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
         (asked, _) => asked,
     };
     if time > most {
-        let told = format!("{time} s: queue {} lets jobs run for at most {most} s", queue.name);
+        let told = format!("{}: queue {} allows at most {}", duration(time), queue.name, duration(most));
         return Err(refused_field("time", told));
     }
     Ok(time)

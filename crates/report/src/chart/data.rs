@@ -57,9 +57,9 @@ pub enum AxisScale {
     Linear,
     /// Logarithmic. Values at or below zero are omitted, and the chart notes their number.
     Log,
-    /// Seconds since the start of the log, with ticks such as 30 min, 2 h, 3 d.
+    /// Seconds since the start of the log, with ticks such as 30m, 2h, 3d.
     Seconds,
-    /// Durations in seconds on a logarithmic scale, with ticks such as 1 s, 1 min, 1 h.
+    /// Durations in seconds on a logarithmic scale, with ticks such as 1s, 1m, 1h.
     LogSeconds,
     /// Names in this order; value n is the place of name n. Heat maps need two such axes.
     Category(Vec<String>),

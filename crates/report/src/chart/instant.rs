@@ -153,12 +153,12 @@ mod tests {
         let snapshot = MatrixSnapshot::new(&matrix, 4.0);
         assert_eq!(
             snapshot.description(8),
-            "At 4 s: 2 slots used. Processors taken, of 8, by jobs of the slot + by others: slot 0: 4 + 2; slot 1: 1."
+            "At 4s: 2 slots used. Processors taken, of 8, by jobs of the slot + by others: slot 0: 4 + 2; slot 1: 1."
         );
         assert_eq!(
             snapshot.place_description(&job, &places[1]),
-            "job 7, 1 processor\nin slot 1, its own\nruns in 2 of 2 slots: 100 % of the time\nsubmitted 0"
+            "job 7, 1 processor\nin slot 1, its own\nruns in 2 of 2 slots: 100 % of the time\nsubmitted 0s"
         );
-        assert_eq!(MatrixSnapshot::new(&matrix, 8.5).slots_used(), "at 8.5 s: 1 slot used");
+        assert_eq!(MatrixSnapshot::new(&matrix, 8.5).slots_used(), "at 8.5s: 1 slot used");
     }
 }

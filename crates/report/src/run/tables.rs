@@ -1,11 +1,14 @@
 //! Tables of runs and comparisons.
 
+use miserly_core::Span;
+use miserly_units::{duration, duration_rounded, span_of_seconds};
+
 use super::details::DifferenceDoc;
 use super::document::{MeasureDoc, OpportunisticDoc, RunDoc, SettingsDoc, SuspensionDoc};
 use super::group_tables;
 use super::layout::TextTable;
 use super::slicing::{BatchSettings, SlicingDoc};
-use crate::numbers::{count, duration, figure, percent};
+use crate::numbers::{count, figure, percent};
 
 /// Formats one run as a table, below its settings and above its breakdowns.
 ///
@@ -301,14 +304,16 @@ fn further(settings: &SettingsDoc, drawn: bool) -> String {
         text.push_str(&format!(", load x {}", settings.scale_load));
     }
     if settings.warmup > 0 {
-        text.push_str(&format!(", warm-up {}", duration(settings.warmup)));
+        text.push_str(&format!(", warm-up {}", secs_text(settings.warmup)));
     }
     if let Some(BatchSettings { jobs, count, discard }) = settings.batches {
         text.push_str(&format!(", {count} batches of {jobs} terminations after {discard}"));
     }
     if let Some(filling) = &settings.filling {
         match (filling.early, filling.parking_lead) {
-            ("on", Some(lead)) => text.push_str(&format!(", opportunistic, preempt lead {lead} s")),
+            ("on", Some(lead)) => {
+                text.push_str(&format!(", opportunistic, preempt lead {}", secs_text(lead)))
+            }
             ("off", _) => text.push_str(", not opportunistic"),
             _ => {}
         }
@@ -358,11 +363,12 @@ fn opportunistic_work(early: &OpportunisticDoc) -> String {
     format!("{}: {jobs} jobs ran before their starts, {done} of them finished", percent(early.share))
 }
 
+fn secs_text(secs: i64) -> String {
+    duration(Span::from_secs(secs).unwrap_or(Span::MAX))
+}
+
 fn makespan(secs: f64) -> String {
-    // The seconds of a makespan fit.
-    #[allow(clippy::cast_possible_truncation)]
-    let seconds = secs as i64;
-    format!("{} s ({})", whole(Some(secs)), duration(seconds))
+    format!("{} s ({})", whole(Some(secs)), duration_rounded(span_of_seconds(secs)))
 }
 
 fn promises(outcome: &RunDoc) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Anomaly, Findings};
-use crate::describe::{named_zone, offset_at};
+use crate::local_time::{named_zone, offset_at};
 use crate::swf::Header;
 
 /// Line numbers of the header's values, by name in lower case.

@@ -1,98 +1,19 @@
 //! Submissions by hour of the day and by day of the week.
 
-use jiff::Timestamp;
-use jiff::tz::{TimeZone, TimeZoneDatabase};
-
-use crate::swf::Header;
+use crate::local_time::{LocalTime, LogClock};
 
 const DAY: i64 = 86_400;
-
-/// 1970-01-01 was a Thursday; weeks begin on Monday.
-const EPOCH_WEEKDAY: i64 = 3;
-
-/// The clock by which hours and days are counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum LogClock {
-    /// Local time with summer time, from `TimeZoneString`.
-    Zone(String),
-    /// Local time without summer time, from `TimeZone`, seconds east of Greenwich.
-    Offset(i64),
-    /// Time since second 0 of the log, if the time of day is unknown.
-    #[default]
-    SinceStart,
-}
 
 /// Submissions by time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArrivalTimes {
-    /// Clock of the hours and days.
+    /// LogClock of the hours and days.
     pub clock: LogClock,
     /// Submissions per hour of the day, from midnight.
     pub by_hour: [u64; 24],
     /// Submissions per day of the week from Monday, or from the log's first day if the clock is
     /// unknown.
     pub by_weekday: [u64; 7],
-}
-
-/// The conversion from seconds of the log to local time.
-pub(crate) enum LocalTime {
-    Zone { start: i64, name: String, zone: TimeZone },
-    Offset { start: i64, offset: i64 },
-    SinceStart,
-}
-
-impl LocalTime {
-    /// Creates the conversion from the header: its named zone, else its offset, else none.
-    pub(crate) fn from_header(header: &Header) -> LocalTime {
-        let Some(start) = header.unix_start().filter(|&start| start >= 0) else {
-            return LocalTime::SinceStart;
-        };
-        if let Some((name, zone)) = named_zone(header) {
-            return LocalTime::Zone { start, name, zone };
-        }
-        match header.time_zone() {
-            Some(offset) => LocalTime::Offset { start, offset },
-            None => LocalTime::SinceStart,
-        }
-    }
-
-    fn clock(&self) -> LogClock {
-        match self {
-            LocalTime::Zone { name, .. } => LogClock::Zone(name.clone()),
-            LocalTime::Offset { offset, .. } => LogClock::Offset(*offset),
-            LocalTime::SinceStart => LogClock::SinceStart,
-        }
-    }
-
-    /// Returns the seconds since midnight of a Monday, or since the log's start if the clock is
-    /// unknown.
-    pub(crate) fn since_monday(&self, submit: i64) -> i64 {
-        let unix_monday = EPOCH_WEEKDAY * DAY;
-        match self {
-            LocalTime::Zone { start, zone, .. } => {
-                let unix = start.saturating_add(submit);
-                unix + offset_at(zone, unix) + unix_monday
-            }
-            LocalTime::Offset { start, offset } => {
-                start.saturating_add(submit).saturating_add(*offset) + unix_monday
-            }
-            LocalTime::SinceStart => submit,
-        }
-    }
-}
-
-/// Returns the zone named by `TimeZoneString`, if it is known.
-///
-/// Zones are built in, so that every machine computes the same hours.
-pub(crate) fn named_zone(header: &Header) -> Option<(String, TimeZone)> {
-    let name = header.value("TimeZoneString")?;
-    let zone = TimeZoneDatabase::bundled().get(name).ok()?;
-    Some((name.to_owned(), zone))
-}
-
-/// Returns the seconds east of Greenwich at an instant; 0 outside the calendar.
-pub(crate) fn offset_at(zone: &TimeZone, unix: i64) -> i64 {
-    Timestamp::from_second(unix).map_or(0, |instant| i64::from(zone.to_offset(instant).seconds()))
 }
 
 /// A counter of submissions.
@@ -123,6 +44,7 @@ impl ArrivalCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::swf::Header;
 
     /// Checks the hour and the weekday (0 is Monday) of second 0 of the log.
     #[track_caller]

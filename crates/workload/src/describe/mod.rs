@@ -24,7 +24,8 @@ mod o2k;
 
 mod collect;
 
-pub use arrivals::{ArrivalTimes, LogClock};
+pub use crate::local_time::LogClock;
+pub use arrivals::ArrivalTimes;
 pub use by_size::{BUCKETS, OfSize, SizeBucket};
 pub use estimates::{EstimateQuality, ROUND};
 pub use interest::{Interest, Interesting, Popularity, SOME, Verdict, YES};
@@ -33,7 +34,6 @@ pub use run_lengths::{FEW_RUNS, RunLengths, Runs};
 pub use spread::{Common, Proportion, ValueSpread};
 pub use study::{Bin, Cdf, OfEstimate, Study};
 
-pub(crate) use arrivals::{LocalTime, named_zone, offset_at};
 use collect::Collector;
 
 /// Number of commonest values.

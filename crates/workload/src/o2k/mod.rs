@@ -24,6 +24,9 @@ pub use calendar::{Period, WeekSlot};
 pub use month::{Month, NoSuchMonth};
 pub use table::{DemandCell, Demands};
 
+/// Name of the model that generates such logs, as in their headers.
+pub(crate) const MODEL: &str = "o2k";
+
 /// Processors of all hosts (Table 2).
 pub const PROCS: u32 = 960;
 

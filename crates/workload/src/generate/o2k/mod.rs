@@ -8,7 +8,7 @@ use self::stream::Streams;
 use self::targets::ClassTargets;
 use super::log::{GeneratedLog, SiteHeader};
 use super::{GenerateError, GeneratedJob, Model, ModelOptions};
-use crate::o2k::{HOSTS, Month, PROCS, TIME_ZONE, WARM_UP};
+use crate::o2k::{HOSTS, MODEL, Month, PROCS, TIME_ZONE, WARM_UP};
 
 mod targets;
 
@@ -88,7 +88,7 @@ pub struct O2k {
 
 impl O2k {
     /// Name of the model.
-    pub const NAME: &str = "o2k";
+    pub const NAME: &str = MODEL;
 
     /// Creates the model from requested parameters; the default month is October 1999.
     ///

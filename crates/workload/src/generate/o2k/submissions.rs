@@ -1,7 +1,7 @@
 //! The submissions of the jobs.
 
 use super::super::random::{Discrete, Stream};
-use crate::describe::LocalTime;
+use crate::local_time::LocalTime;
 use crate::o2k::{Month, Period, TIME_ZONE, WARM_UP, WeekSlot};
 use crate::swf::Header;
 
