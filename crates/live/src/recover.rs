@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use miserly_core::State;
-use miserly_launch::Started;
+use miserly_launch::StartRecord;
 
 use crate::clock::Mark;
 use crate::engine::{JournalLine, Record, Run, Stands};
@@ -99,7 +99,7 @@ impl LastAttempt {
 
     /// Returns when it began, in ticks, if its record is still there and from this start of the machine.
     fn started(&self, clock: Option<&Mark>) -> Option<i64> {
-        let started: Started =
+        let started: StartRecord =
             serde_json::from_slice(&fs::read(self.folder.join("started.json")).ok()?).ok()?;
         let clock = clock.filter(|clock| clock.boot == started.main.boot_id)?;
         Some(started.at.0.saturating_add(clock.offset))
