@@ -28,7 +28,7 @@ use miserly_machine_file::Week;
 
 pub use error::ConfigError;
 pub use machine::Machine;
-pub use queue::Queue;
+pub use queue::{Queue, unmet_need};
 pub use summary::{QueueSummary, Summary};
 
 use crate::api::Access;

@@ -12,7 +12,7 @@ struct Theme {
     ink: &'static str,
     muted: &'static str,
     grid: &'static str,
-    /// Series in the order blue, vermillion, green, purple, amber, sky, grey, olive.
+    /// Series in the order blue, vermilion, green, purple, amber, sky, grey, olive.
     series: [&'static str; 8],
     /// Shades from low to high.
     shades: [&'static str; SHADES],

@@ -25,5 +25,6 @@ mod weights;
 mod sample;
 
 mod browser;
+mod drawing;
 mod page;
 mod svg;
