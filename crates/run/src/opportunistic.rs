@@ -2,7 +2,7 @@
 
 use miserly_core::{Filler, Resources, Span};
 use miserly_policies::PolicySpec;
-use miserly_report::FillingDoc;
+use miserly_report::IdleUseDoc;
 use miserly_workload::Interactive;
 
 /// The default preemption lead time, seconds: the same as the daemon's.
@@ -56,13 +56,13 @@ impl OpportunisticOptions {
     }
 
     /// Returns the options as documents have them.
-    pub(crate) fn document(&self) -> FillingDoc {
+    pub(crate) fn document(&self) -> IdleUseDoc {
         let (early, parking_lead) = match self.mode {
             OpportunisticMode::ByPolicy => ("by-policy", Some(LEAD)),
             OpportunisticMode::Lead(secs) => ("on", Some(secs)),
             OpportunisticMode::Off => ("off", None),
         };
         let interactive = self.interactive.as_ref().map(ToString::to_string);
-        FillingDoc { early, parking_lead, interactive }
+        IdleUseDoc { early, parking_lead, interactive }
     }
 }
