@@ -24,7 +24,7 @@ pub(crate) struct Browser {
 }
 
 /// How long any one thing may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 impl Browser {
     /// Starts the browser, or prints that there is none.
