@@ -20,7 +20,7 @@ pub struct OpportunisticOptions {
 /// Whether waiting jobs run on idle processors ahead of their promised starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OpportunisticMode {
-    /// They do if the policy of a queue wants it ([`Needs::opportunistic`](miserly_policies::Needs)).
+    /// They do if the policy of a queue needs it ([`Needs::opportunistic`](miserly_policies::Needs)).
     #[default]
     ByPolicy,
     /// They do, and are parked that many seconds before their starts.

@@ -216,7 +216,7 @@ pub struct Promises {
 /// What ran beside the windows of jobs.
 #[derive(Clone, Debug, Serialize)]
 pub struct FillingDoc {
-    /// `miser`: jobs ran ahead of their starts if a queue had that policy; `on`, `off`: they did, or not.
+    /// `by-policy`: jobs ran ahead of their starts if the policy of a queue needs it; `on`, `off`: they did, or not.
     pub early: &'static str,
     /// How long before their starts they were parked, seconds.
     pub parking_lead: Option<i64>,

@@ -1,6 +1,6 @@
 //! Table 4: the jobs of each class and month, and what they demand.
 
-use miserly_core::lsf::Class;
+use miserly_classes::lsf::Class;
 
 use super::Month;
 
@@ -110,7 +110,7 @@ const TABLE_4: [Demands; Month::ALL.len()] = [
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::lsf::{Length, Size};
+    use miserly_classes::lsf::{Length, Size};
 
     use super::*;
 

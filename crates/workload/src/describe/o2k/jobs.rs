@@ -1,7 +1,7 @@
 //! The jobs of a month, kept while a log is read.
 
+use miserly_classes::lsf::Class;
 use miserly_core::Span;
-use miserly_core::lsf::Class;
 
 use super::MonthStudy;
 use crate::jobs::ProcsField;

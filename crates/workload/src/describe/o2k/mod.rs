@@ -1,7 +1,7 @@
 //! A month of the NCSA Origin 2000 beside what the paper says of it: Table 4, and the statements of section 3.
 
 use crate::describe::study::{Cdf, cdf_of};
-use miserly_core::lsf::Class;
+use miserly_classes::lsf::Class;
 
 use self::jobs::MonthJob;
 use super::spread::Share;

@@ -1,6 +1,6 @@
 //! What the paper's text says of the jobs, and what is true of those at hand.
 
-use miserly_core::lsf::{Class, Length, Size};
+use miserly_classes::lsf::{Class, Length, Size};
 
 use super::Demand;
 use super::jobs::MonthJob;

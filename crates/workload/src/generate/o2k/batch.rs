@@ -1,6 +1,6 @@
 //! The jobs of a class over a stretch of the log, with the demands that are asked of them.
 
-use miserly_core::lsf::Class;
+use miserly_classes::lsf::Class;
 
 use super::super::Made;
 use super::super::log::Memory;

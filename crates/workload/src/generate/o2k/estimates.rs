@@ -1,6 +1,6 @@
 //! The times that users ask for.
 
-use miserly_core::lsf::Length;
+use miserly_classes::lsf::Length;
 
 use super::super::random::{Discrete, Stream};
 

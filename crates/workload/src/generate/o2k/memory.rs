@@ -1,6 +1,6 @@
 //! How much memory the jobs ask for, and how much they use.
 
-use miserly_core::lsf::Size;
+use miserly_classes::lsf::Size;
 
 use super::super::log::Memory;
 use super::super::random::Stream;
@@ -175,8 +175,8 @@ fn whole(amount: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use miserly_classes::lsf::Class;
     use miserly_core::Span;
-    use miserly_core::lsf::Class;
 
     use super::*;
 

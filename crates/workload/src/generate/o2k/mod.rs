@@ -1,6 +1,6 @@
 //! A month of the NCSA Origin 2000: the logs of Chiang and Vernon 2001, §3, which are not public, made up again.
 
-use miserly_core::lsf::Class;
+use miserly_classes::lsf::Class;
 
 use self::batch::Batch;
 use self::stream::Streams;

@@ -1,6 +1,6 @@
 //! How long the jobs run.
 
-use miserly_core::lsf::Length;
+use miserly_classes::lsf::Length;
 
 use super::super::random::Stream;
 use super::deal::Deal;

@@ -1,6 +1,6 @@
 //! How many processors the jobs of a size class ask for.
 
-use miserly_core::lsf::Size;
+use miserly_classes::lsf::Size;
 
 use super::super::random::{Discrete, Stream};
 

@@ -1,6 +1,6 @@
 //! The random numbers of a batch of jobs.
 
-use miserly_core::lsf::Class;
+use miserly_classes::lsf::Class;
 
 use super::super::random::Stream;
 use crate::o2k::Month;

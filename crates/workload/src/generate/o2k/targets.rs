@@ -1,6 +1,6 @@
 //! What the jobs of a class have to demand, so that Table 4 comes out.
 
-use miserly_core::lsf::Class;
+use miserly_classes::lsf::Class;
 
 use crate::o2k::{Cell, MEMORY, Month, PROCS};
 
