@@ -30,6 +30,7 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
+    use super::Status::{Cancelled, Completed, Failed, Unknown};
     use super::*;
 
     #[test]
@@ -39,7 +40,6 @@ mod tests {
             record.set(Field::Status, code);
             record.status()
         };
-        use Status::{Cancelled, Completed, Failed, Unknown};
         let statuses = [-1, 0, 1, 2, 3, 4, 5, 6].map(of);
         let expected = [Unknown, Failed, Completed, Unknown, Completed, Failed, Cancelled, Unknown];
         assert_eq!(statuses, expected);
