@@ -20,12 +20,12 @@ mod switch;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use miserly_live::model::Submission;
-use support::{Daemon, cpus, sh};
+use miserly_api::model::Submission;
 use tempfile::TempDir;
 
 use self::spin::{Spun, Task};
 use self::switch::Switches;
+use support::{Daemon, cpus, sh};
 
 /// Long enough for the jobs to be there.
 const LEAD: u64 = 3;

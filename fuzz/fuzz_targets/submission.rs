@@ -5,8 +5,8 @@
 
 use jiff::Zoned;
 use libfuzzer_sys::fuzz_target;
-use miserly_live::model::Submission;
-use miserly_live::submit::{Directives, Memory, directives};
+use miserly_api::model::Submission;
+use miserly_api::submit::{Directives, Memory, directives};
 
 /// What is read from a body is what is read from it once it has been written again.
 fn judge_body(data: &[u8]) {

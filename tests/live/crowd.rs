@@ -5,8 +5,7 @@ use std::fs;
 use std::thread;
 
 use jiff::SignedDuration;
-use miserly_live::model::{Exit, JobView, Phase, Submission};
-use miserly_live::service::Filter;
+use miserly_api::model::{Exit, Filter, JobView, Phase, Submission};
 
 use crate::support::{Crowd, Daemon, SOON, miserly, queue, sh, until};
 

@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use miserly_live::client::ClientError;
-use miserly_live::model::{Exit, Phase, ProblemCode, Submission};
+use miserly_api::client::ClientError;
+use miserly_api::model::{Exit, Phase, ProblemCode, Submission};
 
 use crate::support::{Daemon, SOON, processes, sh, until};
 
@@ -115,7 +115,7 @@ fn a_full_disk_refuses_submissions_and_forgets_no_end() {
         other => panic!("{other:?}"),
     }
     refuses_a_configuration(&daemon);
-    let unwritten = || daemon.log().matches("nothing can be written down").count();
+    let unwritten = || daemon.log().matches("batch rolled back").count();
     let before = unwritten();
     fs::write(daemon.path("go"), "").expect("a file elsewhere");
     until("its end cannot be written down", SOON, || (unwritten() > before).then_some(()));

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use miserly_live::model::{Exit, Holding, JobView, KilledBy, Phase, Submission, ToldWhy};
+use miserly_api::model::{Exit, Holding, JobView, KilledBy, Phase, Submission, ToldWhy};
 
 use crate::same::play;
 use crate::support::{Daemon, SOON, cpus, processes, sh, until};

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use miserly_live::model::{Exit, JobView, KilledBy, Phase, Slots, Submission};
+use miserly_api::model::{Exit, JobView, KilledBy, Phase, Slots, Submission};
 
 use crate::support::{Daemon, SOON, cpus, queue, sh, until};
 

@@ -5,9 +5,9 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use miserly_live::client::ClientError;
-use miserly_live::engine::SavedBroken;
-use miserly_live::model::{Exit, Failure, JobView, KilledBy, LateStart, LostBy, Phase, Submission, ToldWhy};
+use miserly_api::client::ClientError;
+use miserly_api::model::{Exit, Failure, JobView, KilledBy, LateStart, LostBy, Phase, Submission, ToldWhy};
+use miserly_engine::SavedBroken;
 use rustix::process::{Signal, kill_process};
 
 use crate::support::{Daemon, Draws, Promises, SOON, is_over, now, processes, queue, rounds, sh, until};

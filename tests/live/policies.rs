@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Output;
 
+use miserly_api::model::{Exit, JobView, Phase, Submission};
 use miserly_live::history;
-use miserly_live::model::{Exit, JobView, Phase, Submission};
 use rustix::process::Pid;
 
 use crate::support::{Daemon, SOON, cpus, miserly, processes, queue, sh, until};

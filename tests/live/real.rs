@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use miserly_live::model::{Array, Exit, Failure, JobView, KilledBy, Phase, Submission};
+use miserly_api::model::{Array, Exit, Failure, JobView, KilledBy, Phase, Submission};
 
 use crate::support::{Daemon, SOON, processes, sh, until};
 

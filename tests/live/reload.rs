@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use miserly_live::model::{Exit, Phase, Submission};
+use miserly_api::model::{Exit, Phase, Submission};
 use rustix::process::{Signal, kill_process};
 
 use crate::same::play;

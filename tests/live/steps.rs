@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_live::model::{JobView, KilledBy, Phase, Submission};
+use miserly_api::model::{JobView, KilledBy, Phase, Submission};
 
 use crate::support::{SOON, Stepping, cpus, is_over, queue, sh, until};
 

@@ -5,7 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Filler, Kind, Resources, Span, Time};
+use miserly_engine::{
+    About, Caller, ClockMark, Engine, EngineError, Input, JournalError, Question, Queue, Reply, Requester,
+    Setup, UserNames,
+};
 use miserly_pools::monday;
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -14,13 +19,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::api::{self, BindError};
-use crate::clock::{BootClock, Mark, Now, Wall};
+use crate::clock::{BootClock, Clock, Wall};
 use crate::config::Configuration;
-use crate::engine::{About, Engine, EngineError, Input, Queue, Setup};
-use crate::model::{Problem, ProblemCode};
 use crate::process::Processes;
-use crate::service::{Caller, Question, Reply, Service};
+use crate::server::{self, BindError, Service};
 use crate::store::{Store, StoreError};
 use crate::timer::Timer;
 
@@ -80,9 +82,24 @@ impl Service for Line {
     async fn ask(&self, caller: Caller, question: Question) -> Result<Reply, Problem> {
         let (answer, answered) = oneshot::channel();
         let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
-        let question = Box::new(question);
-        self.0.send(Input::Asked { caller, question, answer }).map_err(|_| gone())?;
+        let (question, requester) = (Box::new(question), Box::new(Answer(answer)));
+        self.0.send(Input::Asked { caller, question, requester }).map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
+    }
+}
+
+/// The requester at the server's end of a channel.
+#[derive(Debug)]
+struct Answer(oneshot::Sender<Result<Reply, Problem>>);
+
+impl Requester for Answer {
+    fn reply(self: Box<Self>, reply: Result<Reply, Problem>) {
+        // The requester may have gone.
+        let _ = self.0.send(reply);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.0.is_closed()
     }
 }
 
@@ -108,11 +125,11 @@ async fn daemon(
     let (sender, mut inputs) = unbounded_channel();
     // The state first: whoever has it is the daemon.
     let store = Store::open(&options.configuration.state)?;
-    let socket = api::bind(&options.configuration.socket, options.configuration.access)?;
+    let socket = server::bind(&options.configuration.socket, options.configuration.access)?;
     let (mut engine, clock) = engine(&options, store, sender.clone())?;
     let signals = Signals::new().map_err(system("cannot wait for signals"))?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(api::serve(socket, Line(sender), async move {
+    let serving = tokio::spawn(server::serve(socket, Line(sender), async move {
         let _ = stopped.await;
     }));
     tracing::info!("ready on {}", options.configuration.socket.display());
@@ -131,38 +148,40 @@ fn engine(
     options: &Options,
     store: Store,
     reports: UnboundedSender<Input>,
-) -> Result<(Engine<Processes>, BootClock), DaemonError> {
+) -> Result<(Engine<Processes, Store>, BootClock), DaemonError> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_err(system("cannot read the boot's name"))?;
     let boot = boot.trim();
-    let mark = store.meta("clock")?.and_then(|text| serde_json::from_str::<Mark>(&text).ok());
+    let mark = store.meta("clock")?.and_then(|text| serde_json::from_str::<ClockMark>(&text).ok());
     let wall = options.wall;
     let clock = mark.map_or_else(|| BootClock::start(wall), |mark| BootClock::resume(&mark, boot, wall));
     let attempts = options.configuration.state.join("attempts");
     make_folder(&attempts)?;
     let mut hands =
         Processes::new(attempts, options.exe.clone(), options.configuration.socket.clone(), clock, reports);
-    let known = crate::engine::attempts(&store)?;
+    let known = miserly_engine::attempts(&store)?;
     let over = hands.take_up(&known);
     let swept = hands
         .sweep(&known, options.configuration.grace)
         .map_err(system("cannot list the folders of the attempts"))?;
     let about = About {
-        highest: crate::engine::highest(&store)?.max(swept),
+        highest: miserly_engine::highest(&store)?.max(swept),
         state: options.configuration.state.display().to_string(),
         configuration: options.file.as_ref().map(|path| path.display().to_string()),
+        pid: i32::try_from(std::process::id()).unwrap_or_default(),
         owner: rustix::process::getuid().as_raw(),
+        users: UserNames(crate::users::name),
         unenforced: crate::process::unenforced(),
         mark: Some(clock.mark(boot.to_owned())),
     };
     let mut engine =
-        Engine::open(setup_of(&options.configuration, clock), about, store, hands, Now::of(&clock))?;
+        Engine::open(setup_of(&options.configuration, clock), about, store, hands, clock.read())?;
     if let Some(online) = online() {
-        engine.machine_has(&online);
+        engine.set_online(&online);
     }
     let mut told = false;
-    while let Err(error) = engine.begin(Now::of(&clock), over.clone()) {
-        let EngineError::Store(StoreError::Full) = error else { return Err(error.into()) };
+    while let Err(error) = engine.begin(clock.read(), over.clone()) {
+        let EngineError::Journal(JournalError::Full(_)) = error else { return Err(error.into()) };
         if !std::mem::replace(&mut told, true) {
             tracing::error!("the daemon waits until there is room for its state: {error}");
         }
@@ -173,7 +192,7 @@ fn engine(
 
 /// Turn after turn, each when something happens or comes due.
 async fn turns(
-    engine: &mut Engine<Processes>,
+    engine: &mut Engine<Processes, Store>,
     clock: BootClock,
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
@@ -187,12 +206,12 @@ async fn turns(
         let mut happened = vec![];
         tokio::select! {
             input = inputs.recv() => happened.extend(input),
-            waited = timer.wait(clock, engine.next_moment()) => waited.map_err(system("cannot wait"))?,
+            waited = timer.wait(clock, engine.next_wakeup()) => waited.map_err(system("cannot wait"))?,
             told = signals.next() => match told {
                 Told::Reread => reload(engine, clock, &reread, &fixed)?,
                 Told::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
-                    engine.go(Now::of(&clock))?;
+                    engine.shutdown(clock.read())?;
                     return Ok(());
                 }
             },
@@ -211,7 +230,7 @@ async fn turns(
             online = Some(there.clone());
             happened.push(Input::Online(there));
         }
-        engine.turn(Now::of(&clock), happened)?;
+        engine.process_batch(clock.read(), happened)?;
     }
 }
 
@@ -220,7 +239,7 @@ async fn turns(
 struct Fixed {
     state: PathBuf,
     socket: PathBuf,
-    access: api::Access,
+    access: server::Access,
 }
 
 impl Fixed {
@@ -231,7 +250,7 @@ impl Fixed {
 }
 
 fn reload(
-    engine: &mut Engine<Processes>,
+    engine: &mut Engine<Processes, Store>,
     clock: BootClock,
     reread: &impl Fn() -> Result<Configuration, String>,
     fixed: &Fixed,
@@ -241,7 +260,7 @@ fn reload(
         Ok(configuration) if Fixed::of(&configuration) != *fixed => tracing::error!(
             "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
         ),
-        Ok(configuration) => match engine.set_up(Now::of(&clock), setup_of(&configuration, clock))? {
+        Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock))? {
             Ok(()) => tracing::info!("the configuration was read again"),
             Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
         },
@@ -251,7 +270,7 @@ fn reload(
 
 /// The set-up in ticks: calendars are about wall time, as it is now.
 fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
-    let now = Now::of(&clock);
+    let now = clock.read();
     let monday = monday(Span::from_ticks(now.wall.as_microsecond()) - (now.ticks - Time::ZERO));
     let queue = |queue: &crate::config::Queue| Queue {
         name: queue.name.clone(),

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::Timestamp;
+use miserly_api::model::{Exit, KilledBy, Phase};
+use miserly_engine::{JournalLine, QueueLine};
 use serde::Deserialize;
 
-use crate::engine::{JournalLine, QueueLine};
-use crate::model::{Exit, KilledBy, Phase};
 use crate::store::{History, StoreError};
 
 /// A job that has ended, as far as other programs care.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::{Timestamp, Zoned};
-use miserly_live::model::Array;
-use miserly_live::submit::{Export, Memory, Wishes, array, instant, job_numbers, length_of_time, memory};
+use miserly_api::model::Array;
+use miserly_api::submit::{Export, Memory, Wishes, array, instant, job_numbers, length_of_time, memory};
 
 use super::DaemonArgs;
 

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::thread;
 
 use anyhow::{Context, bail};
-use miserly_live::client::{Client, ClientError};
-use miserly_live::model::Phase;
+use miserly_api::client::{Client, ClientError};
+use miserly_api::model::Phase;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::pipe::{PipeFlags, pipe_with};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use miserly_live::client::{Client, ClientError};
-use miserly_live::model::Handed;
+use miserly_api::client::{Client, ClientError};
+use miserly_api::model::Handed;
 
 use super::text::jobs;
 use super::{client, tell, tell_failure};

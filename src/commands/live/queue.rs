@@ -6,9 +6,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use miserly_live::client::Client;
-use miserly_live::model::{JobView, Phase};
-use miserly_live::service::Filter;
+use miserly_api::client::Client;
+use miserly_api::model::{Filter, JobView, Phase};
 
 use super::show::{state, takes_turns};
 use super::text::{bytes, length, local, plain, table};

@@ -12,7 +12,7 @@ use miserly_core::{
     Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, Machine, Request,
     Resources, SlotId, Span, System, Tally, Time,
 };
-use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine, resources};
+use miserly_engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
 use miserly_policies::Chosen;
 use miserly_sim::{Outside, Past, Ran, replay_over};
@@ -254,7 +254,7 @@ fn outside(
         Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
         None => None,
     };
-    let amended = |line: &miserly_live::engine::AmendedLine| match line.estimate {
+    let amended = |line: &miserly_engine::AmendedLine| match line.estimate {
         Some(estimate) => (line.job, Change::Estimate(Span::from_ticks(estimate))),
         None => (line.job, Change::Begin(line.begin.map(Time::from_ticks))),
     };
@@ -266,7 +266,7 @@ fn outside(
         withdrawn: round.withdrawn.clone(),
         amended: round.amended.iter().map(amended).collect(),
         fault,
-        submitted: round.submitted.iter().map(miserly_live::engine::SavedRequest::request).collect(),
+        submitted: round.submitted.iter().map(miserly_engine::SavedRequest::request).collect(),
     };
     let any = !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
     (any || change.is_some() || !outside.ended.is_empty() || outside.fault.is_some()).then_some(outside)

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use miserly_live::model::{
+use miserly_api::model::{
     Exit, Failure, JobView, KilledBy, LostBy, Phase, PromiseView, Slots, Told, ToldWhy, Why,
 };
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use miserly_live::model::{QueueStatus, Status};
+use miserly_api::model::{QueueStatus, Status};
 
 use super::text::{bytes, local, table};
 use super::{client, tell};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use jiff::Zoned;
-use miserly_live::model::Submission;
-use miserly_live::submit::{Directives, Wishes, directives};
+use miserly_api::model::Submission;
+use miserly_api::submit::{Directives, Wishes, directives};
 use rustix::fs::Mode;
 
 use crate::args::SubmitArgs;

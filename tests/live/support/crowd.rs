@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use miserly_live::client::Client;
-use miserly_live::model::{Accepted, Phase, Submission};
+use miserly_api::client::Client;
+use miserly_api::model::{Accepted, Phase, Submission};
 
 use super::{Daemon, Draws, SOON, cpus, sh, until};
 

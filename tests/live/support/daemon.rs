@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
-use miserly_live::client::Client;
-use miserly_live::model::{JobView, Submission};
-use miserly_live::service::Filter;
+use miserly_api::client::Client;
+use miserly_api::model::{Filter, JobView, Submission};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use miserly_live::engine::{EffectLine, JournalLine, RoundLine, SavedBroken};
+use miserly_engine::{EffectLine, JournalLine, RoundLine, SavedBroken};
 use miserly_live::store::{History, Line};
 
 /// What became of all promises.

@@ -11,7 +11,7 @@ use super::error::{ConfigError, Problem};
 use super::file::{File, Written};
 use super::pools::pools;
 use super::{Configuration, Machine, Queue, paths, units};
-use crate::api::Access;
+use crate::server::Access;
 
 impl Configuration {
     /// What `text` says, the content of the file `path`, on this machine. No text is a file that says nothing.

@@ -28,12 +28,11 @@ use std::path::PathBuf;
 use miserly_core::Span;
 use miserly_pools::Week;
 
+use crate::server::Access;
 pub use error::ConfigError;
 pub use machine::Machine;
 pub use queue::Queue;
 pub use summary::{QueueSummary, Summary};
-
-use crate::api::Access;
 
 /// A daemon's configuration, checked.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,6 +6,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use miserly_api::model::Failure;
+use miserly_engine::{Action, Attempt, Input, Launch, Outcome};
 use miserly_launch::{FindError, Found, LaunchError, Refusal, Reply, Shim, TellError, Told, launch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc::UnboundedSender;
@@ -13,8 +15,6 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::word::{Orders, Turn, Waker, Word};
 use super::{Home, folder, order, outcome};
 use crate::clock::Clock;
-use crate::engine::{Action, Attempt, Input, Launch, Outcome};
-use crate::model::Failure;
 
 /// A shim that dies as it begins is tried again as long as its job has been started less often than this.
 const TRIES: u32 = 3;

@@ -15,9 +15,13 @@ mod files;
 
 mod sweep;
 
+mod check;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use miserly_api::model::{Failure, LostBy, Problem, Submission, Unenforced};
+use miserly_engine::{self as engine, Action, Attempt, Critical, Input, Meanwhile, Outcome, Turns};
 use miserly_launch::{FindError, Found, Launcher, LostTo, RecordError, Reply, Shim, Told, find};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -25,8 +29,6 @@ use self::attempt::{Begin, Worker};
 use self::turns::{News, Rotator};
 use self::word::{Orders, Word};
 use crate::clock::BootClock;
-use crate::engine::{Action, Attempt, Critical, Hands, Input, Meanwhile, Outcome, Turns};
-use crate::model::{Failure, LostBy, Unenforced};
 
 /// Starts, stops and ends the processes of jobs, each attempt in a folder of its own.
 pub struct Processes {
@@ -113,7 +115,11 @@ impl Processes {
     }
 }
 
-impl Hands for Processes {
+impl engine::Launcher for Processes {
+    fn check(&self, submission: &Submission, name: &str) -> Result<(), Problem> {
+        check::check(submission, name)
+    }
+
     fn act(&mut self, attempt: Attempt, action: Action) {
         let last = matches!(action, Action::Forget);
         if last && !self.workers.contains_key(&attempt) {
@@ -222,6 +228,8 @@ fn outcome(home: &Home, found: Found) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use miserly_engine::Launcher as _;
+
     use super::*;
 
     #[test]

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use miserly_api::model::{self, KilledBy};
 use miserly_core::{Span, Time};
+use miserly_engine::{Action, Ahead, Attempt, Launch, Outcome};
 use miserly_launch::{BootTime, Cause, End, Exit, Failure, Limits, Mode, Order, Output, Told, Window};
 
 use super::Home;
 use crate::clock::BootClock;
-use crate::engine::{Action, Ahead, Attempt, Launch, Outcome};
-use crate::model::{self, KilledBy};
 
 /// What the shim of a job is ordered.
 pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {

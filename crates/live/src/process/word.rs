@@ -3,10 +3,9 @@
 use std::io;
 use std::sync::{Arc, mpsc};
 
+use miserly_engine::Action;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-
-use crate::engine::Action;
 
 /// What a thread is told.
 #[derive(Debug)]

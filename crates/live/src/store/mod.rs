@@ -35,20 +35,21 @@ mod check;
 
 mod recover;
 
+mod journal;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use rusqlite::Connection;
 
+use self::lock::Lock;
+use self::mark::{Mark, MarkFile};
+use self::rows::Value;
 pub use error::{Damage, Place, StoreError};
 pub use read::History;
 pub use recover::Recovery;
 pub use rows::{Batch, EndedFilter, Line, Row};
-
-use self::lock::Lock;
-use self::mark::{Mark, MarkFile};
-use self::rows::Value;
 
 /// The state of a daemon, open for one process.
 ///

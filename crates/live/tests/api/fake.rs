@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use miserly_live::model::{Handed, Problem, ProblemCode, Quote, Submitted};
-use miserly_live::service::{Caller, Question, Reply, Service};
+use miserly_api::model::{Handed, Problem, ProblemCode, Quote, Submitted};
+use miserly_engine::{Caller, Question, Reply};
+use miserly_live::server::Service;
 use tokio::sync::Notify;
 
 use crate::samples;

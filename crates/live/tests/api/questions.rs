@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use miserly_live::client::ClientError;
-use miserly_live::model::{Handed, ProblemCode, Submission};
-use miserly_live::service::{Filter, Question};
+use miserly_api::client::ClientError;
+use miserly_api::model::{Filter, Handed, ProblemCode, Submission};
+use miserly_engine::Question;
 
 use crate::samples;
 use crate::server::Server;
@@ -108,14 +108,14 @@ fn the_client_hands_on_the_reason_of_a_refusal() {
 #[test]
 fn without_a_daemon_the_client_says_how_to_start_one() {
     let folder = tempfile::tempdir().unwrap();
-    let client = miserly_live::client::Client::new(folder.path().join("socket")).unwrap();
+    let client = miserly_api::client::Client::new(folder.path().join("socket")).unwrap();
     let error = client.status().unwrap_err().to_string();
     assert!(error.contains("miserly daemon") && error.contains("MISERLY_SOCKET"), "{error}");
 }
 
 #[test]
 fn a_daemon_that_goes_away_ends_the_waiting() {
-    let mut server = Server::within(miserly_live::api::Limits {
+    let mut server = Server::within(miserly_live::server::Limits {
         farewell: std::time::Duration::from_millis(50),
         ..Default::default()
     });

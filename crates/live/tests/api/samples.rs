@@ -1,7 +1,7 @@
 //! Answers of every shape.
 
 use jiff::Timestamp;
-use miserly_live::model::{
+use miserly_api::model::{
     Accepted, Exit, Failure, Holding, JobView, KilledBy, LateStart, LostBy, Phase, Pool, Pools, PromiseView,
     QueueStatus, Slice, Slots, Status, Told, ToldWhy, Unenforced, Why, Window,
 };

@@ -1,8 +1,8 @@
 //! The history as a table.
 
+use miserly_api::model::Exit;
 use miserly_lab::Table;
 use miserly_live::history::{Outcome, Past};
-use miserly_live::model::Exit;
 use serde_json::Value;
 
 /// The columns: times in seconds since 1970, lengths of time in seconds, memory in kilobytes.

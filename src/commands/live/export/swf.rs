@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use miserly_api::model::{Exit, KilledBy};
 use miserly_live::history::{Outcome, Past};
-use miserly_live::model::{Exit, KilledBy};
 use miserly_workload::swf::{Field, Record, Writer};
 
 /// Microseconds of a second.

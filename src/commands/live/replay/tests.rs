@@ -1,4 +1,4 @@
-use miserly_live::engine::{EndedLine, HowLine, SavedRequest};
+use miserly_engine::{EndedLine, HowLine, SavedRequest};
 use serde_json::json;
 
 use super::*;

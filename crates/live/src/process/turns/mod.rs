@@ -12,11 +12,11 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
+use miserly_engine::{Attempt, Turns};
 use miserly_launch::BootTime;
 
 use self::rotation::{Rotation, Switch};
 use super::word::{Orders, Turn, Word};
-use crate::engine::{Attempt, Turns};
 
 /// The next row waits so long for processes that do not stop; they run on beside it then.
 const PATIENCE: Duration = Duration::from_secs(1);

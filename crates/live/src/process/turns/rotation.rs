@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use miserly_engine::{Attempt, Turns};
 use miserly_launch::BootTime;
 
 use super::super::order;
-use crate::engine::{Attempt, Turns};
 
 /// Rows that take turns, in the order of their numbers and then from the first again.
 #[derive(Debug, Default)]
