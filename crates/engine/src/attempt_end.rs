@@ -105,7 +105,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn leave_system(&mut self, number: i64, outcome: &Outcome, round: &mut Round) {
         let Some(job) = self.jobs.handle(number) else { return };
         let Some(entry) = self.system.ledger_of(job).and_then(|ledger| ledger.get(job)) else { return };
-        if entry.state == State::Waiting && entry.filling.procs == 0 {
+        if entry.state == State::Waiting && entry.filling.procs.is_zero() {
             round.withdrawn.push(job);
         } else {
             round.ended.push(Ended { job, how: outcome.how() });

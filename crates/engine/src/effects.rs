@@ -21,7 +21,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Effect::Suspended { .. } => self.suspend(at, number),
             Effect::Resumed { .. } => self.resume(at, number),
             Effect::Requeued { .. } => self.displace(number),
-            Effect::Filled { procs, .. } => self.run_opportunistically(at, number, procs),
+            Effect::Filled { procs, .. } => self.run_opportunistically(at, number, procs.get()),
             Effect::Refused { why, .. } => self.refuse(now, number, why),
             Effect::Moved { .. } => self.move_to_placement(number),
             // The ledger has the plan and the pace. The configuration admits no policy that resizes or swaps out.
@@ -168,7 +168,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let entry = self.system.ledger_of(job)?.entry(job);
         let State::Suspended { until, .. } = entry.state else { return None };
         let record = self.jobs.get(number)?;
-        let left = entry.left(at, record.submission.cpus) - record.handover(self.setup.handover);
+        let left = entry.left(at, record.submission.cpus.into()) - record.handover(self.setup.handover);
         Some(Action::EndAlone { end: until + self.setup.alone + left, left })
     }
 

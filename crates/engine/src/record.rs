@@ -178,7 +178,7 @@ impl Record {
 
     /// Returns the remaining time in which the job may run.
     pub(crate) fn left(&self, now: Time) -> Span {
-        self.entry.as_ref().map_or(Span::ZERO, |entry| entry.entry().left(now, self.submission.cpus))
+        self.entry.as_ref().map_or(Span::ZERO, |entry| entry.entry().left(now, self.submission.cpus.into()))
     }
 
     /// Returns the time for which the job's resources are planned: its time limit and the cleanup time.

@@ -220,7 +220,7 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
     if submission.cpus == 0 {
         return Err(Problem::with_field("cpus", "a job has at least one cpu"));
     }
-    if submission.cpus > most.cpus_count() {
+    if submission.cpus > most.cpus_count().get() {
         let told =
             format!("{} cpus: queue {} has at most {}", submission.cpus, queue.name, most.cpus_count());
         return Err(refused_field("cpus", told));

@@ -136,15 +136,15 @@ impl NaiveOrder {
     /// Longest estimate first.
     pub const LONGEST: NaiveOrder = NaiveOrder::Rank(|job| -i128::from(job.estimate.ticks()));
     /// Fewest processors first.
-    pub const NARROWEST: NaiveOrder = NaiveOrder::Rank(|job| job.procs().into());
+    pub const NARROWEST: NaiveOrder = NaiveOrder::Rank(|job| job.procs().get().into());
     /// Most processors first.
-    pub const WIDEST: NaiveOrder = NaiveOrder::Rank(|job| -i128::from(job.procs()));
+    pub const WIDEST: NaiveOrder = NaiveOrder::Rank(|job| -i128::from(job.procs().get()));
     /// Least product of the two first.
     pub const SMALLEST: NaiveOrder =
-        NaiveOrder::Rank(|job| i128::from(job.estimate.ticks()) * i128::from(job.procs()));
+        NaiveOrder::Rank(|job| i128::from(job.estimate.ticks()) * i128::from(job.procs().get()));
     /// Greatest product of the two first.
     pub const LARGEST: NaiveOrder =
-        NaiveOrder::Rank(|job| -i128::from(job.estimate.ticks()) * i128::from(job.procs()));
+        NaiveOrder::Rank(|job| -i128::from(job.estimate.ticks()) * i128::from(job.procs().get()));
 }
 
 /// A policy of Zotkin et al. §2, with its orders.
@@ -189,7 +189,7 @@ pub enum NaivePolicy {
 /// If a job asks for more processors than the machine has: it would never start.
 pub fn schedule(procs: u64, jobs: &[NaiveJob], policy: NaivePolicy, instants: Instants) -> Vec<Time> {
     for job in jobs {
-        assert!(job.request.procs() <= procs, "job {} is wider than the machine", job.request.number);
+        assert!(job.request.procs() <= procs.into(), "job {} is wider than the machine", job.request.number);
     }
     Simulation::new(procs, jobs, policy, instants).run()
 }

@@ -55,7 +55,7 @@ fn facts(request: &Request, draws: NaiveDraws, now: Time, bypassed: u32) -> Naiv
     let (NaiveDraws::Once { seed } | NaiveDraws::Pass { seed }) = draws;
     NaiveFacts {
         estimate: seconds(request.estimate.ticks().max(1_000_000)),
-        procs: request.procs() as f64,
+        procs: request.procs().get() as f64,
         wait: seconds(now.ticks() - request.submit.ticks()),
         submit: seconds(request.submit.ticks()),
         memory: request.demand.get(Kind::Memory) as f64,

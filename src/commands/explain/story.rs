@@ -93,7 +93,7 @@ impl Story {
         let mut text = format!(
             "job {}: {} processors, estimate {}, under {policy}\n\n",
             request.number,
-            count(request.procs()),
+            count(request.procs().get()),
             span(request.estimate)
         );
         let mut line = |at: Time, what: String| {
@@ -144,7 +144,7 @@ impl Story {
                 "{:>12}  job {}: {} processors, estimate {}, {}\n",
                 passer.start.to_string(),
                 passer.request.number,
-                count(passer.request.procs()),
+                count(passer.request.procs().get()),
                 span(passer.request.estimate),
                 passer.reason.as_str().replace('_', " "),
             ));

@@ -14,7 +14,7 @@ fn hosts(spec: &MachineSpec) -> Vec<(String, u64, u64, u64)> {
     let machine = spec.machine();
     let told = |host: &miserly_core::Host| {
         let has = host.capacity;
-        (host.name.clone(), has.cpus_count(), has.get(Kind::Memory), has.get(Kind::Gpus))
+        (host.name.clone(), has.cpus_count().get(), has.get(Kind::Memory), has.get(Kind::Gpus))
     };
     machine.hosts().iter().map(told).collect()
 }

@@ -27,7 +27,7 @@ impl Configuration {
 fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
     let Pools { pool, queues: parts } = pools(file, machine)?;
     let queues = queues(file, parts)?;
-    let most = usize::try_from(pool.most().cpus_count()).unwrap_or(usize::MAX);
+    let most = usize::try_from(pool.most().cpus_count().get()).unwrap_or(usize::MAX);
     // The last ones: what runs beside the jobs begins at the first.
     let cpus = machine.cpus[machine.cpus.len().saturating_sub(most)..].to_vec();
     let time = |written: &Written<toml::Value>, field: &str, instead: i64| {

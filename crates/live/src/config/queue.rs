@@ -90,7 +90,7 @@ fn default_memory(written: &QueueFile, pool: &Week) -> Result<u64, Problem> {
 
 /// The memory of a job that does not ask for any: its share, if it asks for one processor.
 fn share(pool: &Resources) -> u64 {
-    pool.get(Kind::Memory) / pool.cpus_count().max(1)
+    pool.get(Kind::Memory) / pool.cpus_count().get().max(1)
 }
 
 /// The policy, if it runs on such a pool, and if a launcher can do what it decides.

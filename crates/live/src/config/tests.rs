@@ -22,12 +22,12 @@ fn nothing_written_is_half_the_machine_and_one_queue() {
     let configuration = Configuration::of_machine(&machine()).unwrap();
     let [queue] = &configuration.queues[..] else { panic!("{configuration:?}") };
     assert_eq!((queue.name.as_str(), queue.policy.to_string().as_str()), ("batch", "miser"));
-    assert_eq!((queue.pool.most().cpus_count(), queue.pool.most().get(Kind::Memory)), (8, 32 << 20));
+    assert_eq!((queue.pool.most().cpus_count().get(), queue.pool.most().get(Kind::Memory)), (8, 32 << 20));
     assert_eq!(configuration.cpus, (8..16).collect::<Vec<_>>());
     assert_eq!(queue.default_memory, 4 << 20);
     let small = Machine { cpus: vec![3], quota: Some(1), memory: 1 << 20 };
     let configuration = Configuration::of_machine(&small).unwrap();
-    assert_eq!((configuration.cpus, configuration.pool.most().cpus_count()), (vec![3], 1));
+    assert_eq!((configuration.cpus, configuration.pool.most().cpus_count().get()), (vec![3], 1));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn the_only_queue_has_the_pool_with_its_calendar() {
     assert_eq!((&queue.pool, queue.pool.minutes_ahead()), (&configuration.pool, 60));
     // 08:00 at +01:00 is 07:00 in Greenwich.
     let calendar = queue.pool.calendar(Time::ZERO);
-    let at = |minutes: i64| calendar.at(Time::from_secs(minutes * 60).unwrap()).cpus_count();
+    let at = |minutes: i64| calendar.at(Time::from_secs(minutes * 60).unwrap()).cpus_count().get();
     assert_eq!([at(7 * 60 - 1), at(7 * 60), at(17 * 60 - 1), at(17 * 60)], [12, 4, 4, 12]);
 }
 
@@ -114,7 +114,7 @@ fn sums_hold_at_every_instant() {
     refused(&text, "on sat 00:00: the queues together would have 10 processors");
     refused(&format!("[pool]\ncpus = 8\n{}{}", queue("a", 4, ""), queue("a", 4, "")), "a second queue \"a\"");
     let queues = format!("[pool]\ncpus = 10\n{}{}", queue("a", 4, ""), queue("b", 4, night));
-    assert_eq!(parse(&queues).unwrap().queues[1].pool.most().cpus_count(), 6);
+    assert_eq!(parse(&queues).unwrap().queues[1].pool.most().cpus_count().get(), 6);
 }
 
 #[test]

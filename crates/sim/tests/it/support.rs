@@ -279,7 +279,7 @@ pub(crate) fn machine(hosts: &[(u64, u64)]) -> Machine {
 pub(crate) fn processors_on(machine: &Machine, pes: &PeSet) -> Vec<(usize, u64)> {
     let mut low = 0;
     let on = machine.hosts().iter().enumerate().map(|(place, host)| {
-        let end = low + host.capacity.cpus_count();
+        let end = low + host.capacity.cpus_count().get();
         let here = pes.ranges().iter().flat_map(|&(first, last)| u64::from(first)..=u64::from(last));
         let count = here.filter(|pe| (low..end).contains(pe)).count() as u64;
         low = end;

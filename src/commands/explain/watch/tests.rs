@@ -51,8 +51,8 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
         (800, Effect::Suspended { job: JOB }),
         (830, Effect::Vacated { job: JOB }),
         (860, Effect::Resumed { job: JOB }),
-        (870, Effect::Resized { job: JOB, procs: 1 }),
-        (880, Effect::Resized { job: JOB, procs: 4 }),
+        (870, Effect::Resized { job: JOB, procs: 1.into() }),
+        (880, Effect::Resized { job: JOB, procs: 4.into() }),
         (890, Effect::Requeued { job: JOB, lost: 0 }),
     ]);
     let expect = [
@@ -87,7 +87,8 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
 
 #[test]
 fn many_changes_of_processors_are_told_in_a_line() {
-    let resized = |n: u32| (20 + i64::from(n), Effect::Resized { job: JOB, procs: u64::from(n % 2 + 2) });
+    let resized =
+        |n: u32| (20 + i64::from(n), Effect::Resized { job: JOB, procs: u64::from(n % 2 + 2).into() });
     let effects: Vec<_> = [(10, started(Reason::AtOnce))].into_iter().chain((0..25).map(resized)).collect();
     let lines = lines(&watched(&effects));
     assert_eq!(lines.len(), 2 + 10 + 1);

@@ -88,7 +88,7 @@ fn facts(now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
     [
         (now - request.submit).as_secs_f64(),
         request.estimate.max(SECOND).as_secs_f64(),
-        request.procs() as f64,
+        request.procs().get() as f64,
         (request.submit - Time::ZERO).as_secs_f64(),
         request.demand.get(Kind::Memory) as f64,
         known(request.user),
