@@ -31,7 +31,7 @@ fn refused_then_recovered(mut daemon: Daemon, job: i64) {
     let log = daemon.log();
     assert!(log.contains("--recover"), "{log}");
     daemon.start_with(&["--recover"]);
-    assert!(matches!(daemon.job(job).phase, Phase::Critical(_)), "{:?}", daemon.job(job).phase);
+    assert!(matches!(daemon.job(job).phase, Phase::Running(_)), "{:?}", daemon.job(job).phase);
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(job).phase;
     assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
@@ -193,7 +193,7 @@ fn a_job_that_cannot_be_taken_up_now_runs_on() {
     let obstacle = daemon.state().join(format!("attempts/{number}.1/end.json"));
     fs::create_dir(&obstacle).expect("a folder");
     daemon.start();
-    assert!(matches!(daemon.job(number).phase, Phase::Critical(_)), "{:?}", daemon.job(number).phase);
+    assert!(matches!(daemon.job(number).phase, Phase::Running(_)), "{:?}", daemon.job(number).phase);
     fs::remove_dir(&obstacle).expect("an empty folder");
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(number).phase;

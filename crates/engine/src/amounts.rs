@@ -1,16 +1,16 @@
-//! Amounts of resources as they are written down: one number for each kind, in the order of the kinds.
+//! Amounts of resources, as they are stored.
 
 use miserly_core::{Kind, Resources};
 
-/// Amounts, by [`Kind::ALL`].
+/// One amount for each kind, in the order of [`Kind::ALL`].
 pub type Amounts = [u64; Kind::ALL.len()];
 
-/// What is written down of these resources.
+/// Returns the stored form of resources.
 pub fn amounts(of: &Resources) -> Amounts {
     Kind::ALL.map(|kind| of.get(kind))
 }
 
-/// The resources that were written down.
+/// Returns the resources.
 pub fn resources(amounts: Amounts) -> Resources {
     Kind::ALL.into_iter().zip(amounts).fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount))
 }

@@ -3,22 +3,24 @@
 use miserly_api::model::{KilledBy, Phase};
 use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
 
-use crate::{Action, Attempt, Ending, Engine, Journal, Launcher, Now, Outcome, Record, Stands};
+use crate::{Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record};
 
-impl Outcome {
+impl AttemptOutcome {
     /// Returns the instant of the end, if it is known.
     pub(crate) fn at(&self) -> Option<Time> {
         match self {
-            Outcome::Ended { at, .. } | Outcome::Failed { at, .. } => Some(*at),
-            Outcome::Lost(_) | Outcome::NeverRan => None,
+            AttemptOutcome::Ended { at, .. } | AttemptOutcome::Failed { at, .. } => Some(*at),
+            AttemptOutcome::Lost(_) | AttemptOutcome::NeverRan => None,
         }
     }
 
     fn how(&self) -> EndHow {
         match self {
-            Outcome::Ended { by: None, .. } | Outcome::Failed { .. } => EndHow::Done,
-            Outcome::Ended { by: Some(KilledBy::Time), .. } => EndHow::KilledAtEstimate,
-            Outcome::Ended { .. } | Outcome::Lost(_) | Outcome::NeverRan => EndHow::Cancelled,
+            AttemptOutcome::Ended { by: None, .. } | AttemptOutcome::Failed { .. } => EndHow::Done,
+            AttemptOutcome::Ended { by: Some(KilledBy::Time), .. } => EndHow::KilledAtEstimate,
+            AttemptOutcome::Ended { .. } | AttemptOutcome::Lost(_) | AttemptOutcome::NeverRan => {
+                EndHow::Cancelled
+            }
         }
     }
 }
@@ -30,7 +32,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         now: Now,
         at: Time,
         attempt: Attempt,
-        outcome: &Outcome,
+        outcome: &AttemptOutcome,
         round: &mut Round,
     ) {
         let number = attempt.job;
@@ -48,11 +50,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     self.begin_window(at, number);
                 }
             }
-            (None, Outcome::NeverRan) if has_window => self.relaunch(number, attempt),
-            (None, Outcome::NeverRan) | (Some(Ending::Requeued), _) => {
+            (None, AttemptOutcome::NeverRan) if has_window => self.relaunch(number, attempt),
+            (None, AttemptOutcome::NeverRan) | (Some(Ending::Requeued), _) => {
                 self.resubmit(at, number, attempt, outcome, round);
             }
-            (None, Outcome::Lost(_)) if record.submission.restartable => {
+            (None, AttemptOutcome::Lost(_)) if record.submission.restartable => {
                 self.resubmit(at, number, attempt, outcome, round);
             }
             (_, outcome) => {
@@ -86,7 +88,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let end = self.window_end(number);
         let Some(record) = self.jobs.get_mut(number) else { return };
         let Some(run) = record.run.take() else { return };
-        let end = if run.critical { end } else { None };
+        let end = if run.in_window { end } else { None };
         self.launch(number, run.cpus, end);
     }
 
@@ -98,11 +100,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(record) = self.jobs.get_mut(number) else { return };
         let Some(started) = record.started else { return };
         let away = at - Time::from_ticks(started) - ran;
-        record.away = (away > Span::ZERO).then_some(away.ticks());
+        record.suspended_time = (away > Span::ZERO).then_some(away.ticks());
     }
 
     /// Removes a job from its ledger.
-    fn leave_system(&mut self, number: i64, outcome: &Outcome, round: &mut Round) {
+    fn leave_system(&mut self, number: i64, outcome: &AttemptOutcome, round: &mut Round) {
         let Some(job) = self.jobs.handle(number) else { return };
         let Some(entry) = self.system.ledger_of(job).and_then(|ledger| ledger.get(job)) else { return };
         if entry.state == State::Waiting && entry.filling.procs.is_zero() {
@@ -113,7 +115,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Removes a job from its ledger and submits it again as a new job.
-    fn resubmit(&mut self, at: Time, number: i64, attempt: Attempt, outcome: &Outcome, round: &mut Round) {
+    fn resubmit(
+        &mut self,
+        at: Time,
+        number: i64,
+        attempt: Attempt,
+        outcome: &AttemptOutcome,
+        round: &mut Round,
+    ) {
         self.leave_system(number, outcome, round);
         self.forget(attempt);
         self.jobs.set_stopped(number);
@@ -122,8 +131,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.cpus.give(&run.cpus);
         }
         record.started = None;
-        record.told.clear();
-        record.stands = Stands::Back { held: false };
+        record.promises.clear();
+        record.state = JobState::Deferred;
         self.jobs.handles_mut().detach(number);
         self.submit_record(at, number, round);
     }
@@ -131,27 +140,29 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
 impl Record {
     /// Returns the final state of a job whose attempt has ended.
-    fn final_phase(&self, now: Now, outcome: &Outcome) -> Phase {
+    fn final_phase(&self, now: Now, outcome: &AttemptOutcome) -> Phase {
         let wall = |at: Time| now.wall_at(at);
         let start = self.started.map(|at| wall(Time::from_ticks(at)));
         let is_ending = self.run.as_ref().is_some_and(|run| run.ending.is_some());
         match outcome {
-            Outcome::Ended { at, exit, by: None } if !is_ending => {
+            AttemptOutcome::Ended { at, exit, by: None } if !is_ending => {
                 Phase::Done { start: start.unwrap_or(wall(*at)), end: wall(*at), exit: *exit }
             }
-            Outcome::Ended { at, exit, by } => {
+            AttemptOutcome::Ended { at, exit, by } => {
                 let by = by.unwrap_or(KilledBy::User);
                 Phase::Killed { start, end: wall(*at), by, exit: Some(*exit) }
             }
             // Also if it was ended before its command began.
-            Outcome::Failed { at, .. } if is_ending => {
+            AttemptOutcome::Failed { at, .. } if is_ending => {
                 Phase::Killed { start: None, end: wall(*at), by: KilledBy::User, exit: None }
             }
-            Outcome::Failed { at, why, message } => {
+            AttemptOutcome::Failed { at, why, message } => {
                 Phase::Failed { at: wall(*at), why: *why, message: message.clone() }
             }
-            Outcome::Lost(why) => Phase::Lost { at: now.wall, why: *why },
-            Outcome::NeverRan => Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None },
+            AttemptOutcome::Lost(why) => Phase::Lost { at: now.wall, why: *why },
+            AttemptOutcome::NeverRan => {
+                Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None }
+            }
         }
     }
 }

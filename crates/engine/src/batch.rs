@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use miserly_api::model::Problem;
 
 use crate::jobs::JobTable;
-use crate::{Action, Ahead, Attempt, Critical, JobRow, JournalLine, Record, Reply, Requester};
+use crate::{
+    Action, Attempt, BegunWindow, DaemonReply, JobRow, JournalLine, PlannedWindow, Record, Requester,
+};
 
 /// The changes of one batch of inputs, and the actions and replies that follow once they are durable.
 ///
@@ -18,8 +20,8 @@ pub(crate) struct PendingBatch {
     finished: BTreeMap<i64, Record>,
     actions: Vec<(Attempt, Action)>,
     /// Windows that began without a daemon, until the system has started their jobs.
-    pub(crate) begun: BTreeMap<i64, Critical>,
-    replies: Vec<(Box<dyn Requester>, Result<Reply, Problem>)>,
+    pub(crate) begun: BTreeMap<i64, BegunWindow>,
+    replies: Vec<(Box<dyn Requester>, Result<DaemonReply, Problem>)>,
     values_changed: bool,
 }
 
@@ -29,7 +31,7 @@ pub(crate) struct Dispatch {
     /// The actions, in order.
     pub(crate) actions: Vec<(Attempt, Action)>,
     /// The replies, in order.
-    pub(crate) replies: Vec<(Box<dyn Requester>, Result<Reply, Problem>)>,
+    pub(crate) replies: Vec<(Box<dyn Requester>, Result<DaemonReply, Problem>)>,
     /// The jobs that finished, by number.
     pub(crate) finished: BTreeMap<i64, Record>,
     /// Whether any job changed.
@@ -75,14 +77,14 @@ impl PendingBatch {
     }
 
     /// Adds the window that an attempt is expected to have: to its launch if that is pending, else as an action.
-    pub(crate) fn plan_window(&mut self, attempt: Attempt, window: Ahead) {
+    pub(crate) fn plan_window(&mut self, attempt: Attempt, window: PlannedWindow) {
         let launch = self.actions.iter_mut().find_map(|(of, action)| match action {
             Action::Launch(launch) if *of == attempt => Some(launch),
             _ => None,
         });
         match launch {
-            Some(launch) => launch.ahead = Some(window),
-            None => self.act(attempt, Action::Ahead(window)),
+            Some(launch) => launch.planned_window = Some(window),
+            None => self.act(attempt, Action::PlanWindow(window)),
         }
     }
 
@@ -98,7 +100,7 @@ impl PendingBatch {
     }
 
     /// Adds a reply.
-    pub(crate) fn reply(&mut self, requester: Box<dyn Requester>, reply: Result<Reply, Problem>) {
+    pub(crate) fn reply(&mut self, requester: Box<dyn Requester>, reply: Result<DaemonReply, Problem>) {
         self.replies.push((requester, reply));
     }
 
@@ -135,7 +137,7 @@ mod tests {
     use miserly_core::Time;
 
     use super::*;
-    use crate::Stands;
+    use crate::JobState;
 
     const ATTEMPT: Attempt = Attempt { job: 1, nth: 1 };
 
@@ -152,16 +154,16 @@ mod tests {
     fn a_refused_job_leaves_no_row() {
         let mut batch = PendingBatch::default();
         batch.touch(1);
-        batch.finish(Record::for_tests(1, Stands::In));
+        batch.finish(Record::for_tests(1, JobState::Queued));
         batch.withdraw(1);
         assert!(batch.rows(&JobTable::default()).is_empty() && !batch.jobs_changed());
     }
 
     #[test]
     fn a_window_is_planned_by_an_action_of_its_own_unless_the_launch_is_pending() {
-        let window = Ahead { start: Time::from_ticks(5), end: Time::from_ticks(9), cpus: vec![0] };
+        let window = PlannedWindow { start: Time::from_ticks(5), end: Time::from_ticks(9), cpus: vec![0] };
         let mut batch = PendingBatch::default();
         batch.plan_window(ATTEMPT, window);
-        assert!(matches!(&batch.into_dispatch().actions[..], [(ATTEMPT, Action::Ahead(_))]));
+        assert!(matches!(&batch.into_dispatch().actions[..], [(ATTEMPT, Action::PlanWindow(_))]));
     }
 }

@@ -68,7 +68,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             run.cpus.clone_from(&cpus);
             self.batch.touch(number);
             if let (Some(end), false) = (end, cpus.is_empty()) {
-                self.batch.act(Attempt { job: number, nth: run.nth }, Action::Critical { cpus, end });
+                self.batch.act(Attempt { job: number, nth: run.nth }, Action::BeginWindow { cpus, end });
             }
         }
     }

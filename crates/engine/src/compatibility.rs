@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use miserly_core::{Entry, State};
 
-use crate::{Kept, Record, SavedEntry, Setup};
+use crate::{QueueState, Record, SavedEntry, Setup};
 
 /// The policy whose jobs take turns: their windows are of another kind than those of all others.
 const GANG: &str = "gang";
@@ -13,17 +13,17 @@ const GANG: &str = "gang";
 pub(crate) struct Compatibility<'s> {
     setup: &'s Setup,
     own: BTreeMap<String, Vec<u32>>,
-    before: BTreeMap<String, Kept>,
+    before: BTreeMap<String, QueueState>,
 }
 
 impl<'s> Compatibility<'s> {
-    pub(crate) fn of(setup: &'s Setup, before: BTreeMap<String, Kept>) -> Compatibility<'s> {
+    pub(crate) fn new(setup: &'s Setup, before: BTreeMap<String, QueueState>) -> Compatibility<'s> {
         Compatibility { setup, own: setup.own_cpus(), before }
     }
 
     /// What is wrong for a job with the set-up, as what comes behind its number in a sentence; `None` if nothing is.
     pub(crate) fn conflict(&self, record: &Record) -> Option<String> {
-        let entry = record.entry.as_ref().filter(|_| record.is_in()).map(SavedEntry::entry);
+        let entry = record.entry.as_ref().filter(|_| record.is_in_ledger()).map(SavedEntry::entry);
         entry
             .and_then(|entry| self.cannot_go_on(record, &entry).or_else(|| self.means_others(record, &entry)))
             .or_else(|| self.is_in_the_way(record))

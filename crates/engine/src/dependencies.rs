@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use miserly_core::Time;
 
-use crate::{Record, Stands};
+use crate::{JobState, Record};
 
 /// Tracks the jobs that wait for the end of other jobs or for an instant.
 ///
@@ -92,19 +92,19 @@ impl Dependencies {
 }
 
 fn is_deferred(record: &Record) -> bool {
-    record.stands == Stands::Back { held: false }
+    record.state == JobState::Deferred
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn record(number: i64, stands: Stands, begin: Option<i64>, after: &[i64]) -> Record {
-        Record { begin, after: after.to_vec(), ..Record::for_tests(number, stands) }
+    fn record(number: i64, state: JobState, begin: Option<i64>, after: &[i64]) -> Record {
+        Record { begin, after: after.to_vec(), ..Record::for_tests(number, state) }
     }
 
     fn deferred(number: i64, begin: Option<i64>, after: &[i64]) -> Record {
-        record(number, Stands::Back { held: false }, begin, after)
+        record(number, JobState::Deferred, begin, after)
     }
 
     fn tracker(records: &[Record]) -> DependencyTracker {
@@ -132,9 +132,9 @@ mod tests {
 
     #[test]
     fn queued_and_held_jobs_are_never_due() {
-        let held = record(1, Stands::Back { held: true }, None, &[9]);
-        let queued = record(2, Stands::In, None, &[9]);
-        let mut tracker = tracker(&[held, queued, record(3, Stands::In, None, &[])]);
+        let held = record(1, JobState::Held, None, &[9]);
+        let queued = record(2, JobState::Queued, None, &[9]);
+        let mut tracker = tracker(&[held, queued, record(3, JobState::Queued, None, &[])]);
         assert_eq!(tracker.jobs(), [1, 2], "the third depends on nothing");
         tracker.remove_finished(|_| false);
         assert_eq!((tracker.next_due(), tracker.is_blocked(2)), (None, false));

@@ -6,8 +6,8 @@ use miserly_api::model::{Failure, Phase};
 use miserly_core::{Broken, Effect, Refusal, Span, State, Time};
 
 use crate::{
-    Action, Attempt, Ending, Engine, Journal, Launch, Launcher, Now, Record, Run, SavedBroken, Stands,
-    ToldAt, output_path,
+    Action, Attempt, Ending, Engine, JobState, Journal, Launch, Launcher, Now, Record, RecordedPromise, Run,
+    SavedBreachCause, output_path,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -59,11 +59,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(record) = self.jobs.get_mut(number) else { return };
         match &mut record.run {
             Some(run) => {
-                run.critical = true;
-                run.ahead = None;
+                run.in_window = true;
+                run.sent_window = None;
                 run.stopped = false;
                 run.cpus.clone_from(&cpus);
-                self.batch.act(Attempt { job: number, nth: run.nth }, Action::Critical { cpus, end });
+                self.batch.act(Attempt { job: number, nth: run.nth }, Action::BeginWindow { cpus, end });
             }
             None => self.launch(number, cpus, Some(end)),
         }
@@ -83,7 +83,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Launches a job as another attempt.
     pub(crate) fn launch(&mut self, number: i64, cpus: Vec<u32>, end: Option<Time>) {
-        let all = self.setup.early_cpus.clone();
+        let all = self.setup.opportunistic_cpus.clone();
         let gang = self.jobs.get(number).is_some_and(|record| self.is_gang(&record.queue));
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.attempts += 1;
@@ -91,9 +91,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.run = Some(Run {
             nth,
             cpus: cpus.clone(),
-            critical: end.is_some(),
+            in_window: end.is_some(),
             stopped: false,
-            ahead: None,
+            sent_window: None,
             ending: None,
         });
         let launch = Launch {
@@ -106,9 +106,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             memory: record.memory,
             cpus: if end.is_some() { cpus } else { all },
             end,
-            ahead: None,
+            planned_window: None,
             grace: record.grace(self.setup.grace),
-            alone: self.setup.alone,
+            orphan_resume_delay: self.setup.orphan_resume_delay,
             limit: gang.then(|| record.limit()),
         };
         self.batch.touch(number);
@@ -141,11 +141,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(record) = self.jobs.get_mut(number) else { return };
         match broken {
             Some(_) => self.values.counts.broken += 1,
-            None if record.told.is_empty() => self.values.counts.promises += 1,
+            None if record.promises.is_empty() => self.values.counts.promises += 1,
             None => {}
         }
-        let broken = broken.map(SavedBroken::of);
-        record.told.push(ToldAt { at: now.wall.as_microsecond(), start: latest.ticks(), broken });
+        let broken = broken.map(SavedBreachCause::new);
+        record.promises.push(RecordedPromise {
+            at: now.wall.as_microsecond(),
+            start: latest.ticks(),
+            broken,
+        });
     }
 
     fn suspend(&mut self, at: Time, number: i64) {
@@ -168,8 +172,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let entry = self.system.ledger_of(job)?.entry(job);
         let State::Suspended { until, .. } = entry.state else { return None };
         let record = self.jobs.get(number)?;
-        let left = entry.left(at, record.submission.cpus.into()) - record.handover(self.setup.handover);
-        Some(Action::EndAlone { end: until + self.setup.alone + left, left })
+        let left =
+            entry.left(at, record.submission.cpus.into()) - record.cleanup_time(self.setup.cleanup_time);
+        Some(Action::EndIfOrphaned { end: until + self.setup.orphan_resume_delay + left, left })
     }
 
     fn resume(&mut self, at: Time, number: i64) {
@@ -180,7 +185,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         run.stopped = false;
         run.cpus.clone_from(&cpus);
         let attempt = Attempt { job: number, nth: run.nth };
-        self.batch.act(attempt, Action::Critical { cpus, end });
+        self.batch.act(attempt, Action::BeginWindow { cpus, end });
         self.batch.act(attempt, Action::Continue);
     }
 
@@ -210,7 +215,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.batch.act(Attempt { job: number, nth: run.nth }, Action::Forget);
         }
         record.entry = None;
-        record.stands = Stands::Over(Box::new(phase));
+        record.state = JobState::Finished(Box::new(phase));
         if let Some(job) = self.jobs.handle(number)
             && self.system.queue_of(job).is_none()
         {
@@ -222,11 +227,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
 impl Record {
     /// Returns by how much a start is later than the promise that was broken, and the cause.
-    fn lateness(&self, at: Time) -> Option<(Span, SavedBroken)> {
-        let broken = self.told.iter().position(|told| told.broken.is_some())?;
-        let promised = self.told.get(broken.checked_sub(1)?)?;
+    fn lateness(&self, at: Time) -> Option<(Span, SavedBreachCause)> {
+        let broken = self.promises.iter().position(|promise| promise.broken.is_some())?;
+        let promised = self.promises.get(broken.checked_sub(1)?)?;
         let by = at - Time::from_ticks(promised.start);
-        (by > Span::ZERO).then_some((by, self.told[broken].broken?))
+        (by > Span::ZERO).then_some((by, self.promises[broken].broken?))
     }
 }
 

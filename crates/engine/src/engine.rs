@@ -15,24 +15,24 @@ use crate::retry::CommitRetry;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
-    About, Attempt, Caller, JobRow, Journal, JournalBatch, JournalError, JournalLine, Kept, Launcher,
-    Meanwhile, Now, Outcome, Question, Queue, Record, Requester, Setup,
+    About, Absence, Attempt, AttemptOutcome, Caller, DaemonRequest, JobRow, Journal, JournalBatch,
+    JournalError, JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup,
 };
 
 /// An input of the engine.
 #[derive(Debug)]
 pub enum Input {
     /// A user makes a request.
-    Asked {
+    Request {
         /// The user.
         caller: Caller,
         /// The request.
-        question: Box<Question>,
+        request: Box<DaemonRequest>,
         /// The receiver of the reply.
         requester: Box<dyn Requester>,
     },
     /// An attempt has ended.
-    Over(Attempt, Outcome),
+    AttemptEnded(Attempt, AttemptOutcome),
     /// The processors that are online from now on, by number.
     Online(Vec<u32>),
     /// The machine slept until now.
@@ -50,7 +50,7 @@ pub enum EngineError {
     Violation(#[from] Violation),
     /// What is written down of a job makes no sense.
     #[error("job {job}: {problem}; start with --recover to go on without what is damaged")]
-    Record {
+    InvalidRecord {
         /// The job.
         job: i64,
         /// What is wrong.
@@ -60,7 +60,7 @@ pub enum EngineError {
     #[error(
         "job {job} {problem}; start with the configuration as it was for its queue until the job has ended, or has been cancelled"
     )]
-    Place {
+    Incompatible {
         /// The job.
         job: i64,
         /// What is wrong.
@@ -109,7 +109,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut rest = vec![];
         for input in inputs {
             match input {
-                Input::Over(attempt, outcome) => ends.push((attempt, outcome)),
+                Input::AttemptEnded(attempt, outcome) => ends.push((attempt, outcome)),
                 other => rest.push(other),
             }
         }
@@ -138,24 +138,24 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn apply_inputs(
         &mut self,
         now: Now,
-        ends: Vec<(Attempt, Outcome)>,
+        ends: Vec<(Attempt, AttemptOutcome)>,
         rest: Vec<Input>,
     ) -> Result<(), EngineError> {
         if rest.iter().any(|input| matches!(input, Input::Slept)) {
-            self.apply_absence(now, Meanwhile { over: ends, critical: vec![] })?;
+            self.apply_absence(now, Absence { ended: ends, begun: vec![] })?;
         } else {
-            let at = |outcome: &Outcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);
+            let at = |outcome: &AttemptOutcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);
             let mut ends: Vec<_> = ends.into_iter().map(|(attempt, end)| (at(&end), attempt, end)).collect();
             ends.sort_by_key(|(at, attempt, _)| (*at, *attempt));
             self.play_due(now, ends)?;
         }
         for input in rest {
             match input {
-                Input::Asked { caller, question, requester } => {
-                    self.handle_request(now, caller, *question, requester)?;
+                Input::Request { caller, request, requester } => {
+                    self.handle_request(now, caller, *request, requester)?;
                 }
                 Input::Online(cpus) => self.online(&cpus),
-                Input::Over(..) | Input::Slept => {}
+                Input::AttemptEnded(..) | Input::Slept => {}
             }
         }
         self.fit_pools(now)?;
@@ -164,7 +164,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Stores the pending batch.
     pub(crate) fn commit(&mut self, now: Now) -> Result<(), JournalError> {
-        let known = |record: &Record| !record.is_in() || record.entry.is_some();
+        let known = |record: &Record| !record.is_in_ledger() || record.entry.is_some();
         debug_assert!(self.jobs.records().all(known), "a job in a ledger is stored with its entry");
         if !self.batch.has_changes() {
             return Ok(());
@@ -177,9 +177,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Returns the state of the queues beside their jobs, by name.
-    pub(crate) fn kept(&self) -> BTreeMap<String, Kept> {
+    pub(crate) fn kept(&self) -> BTreeMap<String, QueueState> {
         let queues = self.setup.queues.iter().zip(self.system.queues());
-        let kept = |setup: &Queue, ledger| Kept::of(setup, self.cpus.own(&setup.name), ledger);
+        let kept = |setup: &Queue, ledger| QueueState::new(setup, self.cpus.own(&setup.name), ledger);
         queues.map(|(setup, queue)| (setup.name.clone(), kept(setup, queue.ledger()))).collect()
     }
 
@@ -195,7 +195,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// As [`process_batch`](Engine::process_batch).
     pub fn shutdown(&mut self, now: Now) -> Result<(), EngineError> {
         self.values.last = self.values.last.max(now.ticks);
-        self.batch.line(&JournalLine::Went { at: self.values.last.ticks() });
+        self.batch.line(&JournalLine::Ended { at: self.values.last.ticks() });
         self.commit(now)?;
         self.dispatch(now);
         Ok(())
@@ -224,7 +224,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         &mut self,
         now: Now,
         error: &JournalError,
-        facts: Vec<(Attempt, Outcome)>,
+        facts: Vec<(Attempt, AttemptOutcome)>,
     ) -> Result<(), EngineError> {
         tracing::error!("state store is full; batch rolled back: {error}");
         for (requester, reply) in std::mem::take(&mut self.batch).into_dispatch().replies {
@@ -243,7 +243,7 @@ impl Record {
     pub(crate) fn row(&self) -> JobRow {
         JobRow {
             number: self.number,
-            ended: self.is_over(),
+            ended: self.is_finished(),
             uid: self.uid,
             queue: self.queue.clone(),
             array: self.array.map(|(first, _)| first),

@@ -6,7 +6,7 @@ use miserly_core::{Amendment, Change, Effect, Round, Span, Time};
 use crate::engine::problem;
 use crate::requests::{Handled, no_job};
 use crate::submission::{longest_time, span_from_secs};
-use crate::{Action, Caller, Engine, EngineError, Journal, Launcher, Now, Record, Reply};
+use crate::{Action, Caller, DaemonReply, Engine, EngineError, Journal, Launcher, Now, Record};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Extends the time limit of a job, unless a promise would break. That is tried first, on a copy.
@@ -105,8 +105,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    fn view_of(&self, now: Now, job: i64) -> Result<Reply, Problem> {
+    fn view_of(&self, now: Now, job: i64) -> Result<DaemonReply, Problem> {
         let record = self.jobs.get(job).ok_or_else(|| no_job(job))?;
-        Ok(Reply::Job(Box::new(self.view(now, record))))
+        Ok(DaemonReply::Job(Box::new(self.view(now, record))))
     }
 }

@@ -8,17 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use miserly_api::model::Slots;
 use miserly_core::{JobId, Ledger, Matrix};
 
-use crate::{Action, Attempt, Engine, Journal, Launcher, Record, Turns};
+use crate::{Action, Attempt, Engine, Journal, Launcher, Record, SlotSchedule};
 
 /// The slot schedules that the launcher has, by queue.
 #[derive(Debug, Default)]
 pub(crate) struct SentSchedules {
-    sent: BTreeMap<String, Turns>,
+    sent: BTreeMap<String, SlotSchedule>,
 }
 
 impl SentSchedules {
     /// Replaces the schedules by `current`. Returns those that changed, with `None` for those that are gone.
-    fn replace(&mut self, current: BTreeMap<String, Turns>) -> Vec<(String, Option<Turns>)> {
+    fn replace(&mut self, current: BTreeMap<String, SlotSchedule>) -> Vec<(String, Option<SlotSchedule>)> {
         let changed = current.iter().filter(|(queue, schedule)| self.sent.get(*queue) != Some(*schedule));
         let changed = changed.map(|(queue, schedule)| (queue.clone(), Some(schedule.clone())));
         let gone = self.sent.keys().filter(|queue| !current.contains_key(*queue));
@@ -43,19 +43,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn send_slot_schedules(&mut self) {
         let current = self.slot_schedules();
         for (queue, schedule) in self.schedules.replace(current) {
-            self.launcher.take_turns(&queue, schedule.as_ref());
+            self.launcher.rotate_slots(&queue, schedule.as_ref());
         }
     }
 
     /// Returns the slot schedule of each queue whose policy slices time.
-    fn slot_schedules(&self) -> BTreeMap<String, Turns> {
+    fn slot_schedules(&self) -> BTreeMap<String, SlotSchedule> {
         let named = self.setup.queues.iter().zip(self.system.queues());
         named.filter_map(|(of, queue)| Some((of.name.clone(), self.slot_schedule(queue.ledger())?))).collect()
     }
 
-    fn slot_schedule(&self, ledger: &Ledger) -> Option<Turns> {
+    fn slot_schedule(&self, ledger: &Ledger) -> Option<SlotSchedule> {
         let quantum = ledger.matrix()?.slicing().quantum;
-        let mut rows: BTreeMap<u32, BTreeSet<Attempt>> = BTreeMap::new();
+        let mut slots: BTreeMap<u32, BTreeSet<Attempt>> = BTreeMap::new();
         for job in ledger.running() {
             let entry = ledger.entry(job);
             let Some((own, attempt)) = entry.placement().map(|place| place.slot).zip(self.attempt_of(job))
@@ -63,10 +63,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 continue;
             };
             for slot in entry.also_in.iter().chain([&own]) {
-                rows.entry(slot.0).or_default().insert(attempt);
+                slots.entry(slot.0).or_default().insert(attempt);
             }
         }
-        Some(Turns { quantum, rows })
+        Some(SlotSchedule { quantum, slots })
     }
 
     fn attempt_of(&self, job: JobId) -> Option<Attempt> {
@@ -117,8 +117,8 @@ mod tests {
 
     use super::*;
 
-    fn schedule(ticks: i64) -> Turns {
-        Turns { quantum: Span::from_ticks(ticks), ..Turns::default() }
+    fn schedule(ticks: i64) -> SlotSchedule {
+        SlotSchedule { quantum: Span::from_ticks(ticks), ..SlotSchedule::default() }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Requests that change jobs: cancel, hold, release and requeue.
 
-use miserly_api::model::{Handed, KilledBy, Phase, Problem, ProblemCode};
+use miserly_api::model::{JobIds, KilledBy, Phase, Problem, ProblemCode};
 use miserly_core::{Effect, Round, State};
 
 use crate::engine::problem;
 use crate::requests::Handled;
-use crate::{Attempt, Caller, Ending, Engine, Journal, Launcher, Now, Reply, Stands};
+use crate::{Attempt, Caller, DaemonReply, Ending, Engine, JobState, Journal, Launcher, Now};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Ends or withdraws a job; of an array, all of its unfinished jobs.
@@ -37,7 +37,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let phase = Phase::Killed { start: None, end: now.wall, by: KilledBy::User, exit: None };
             self.finish(job, phase);
         }
-        Ok(Ok(Reply::Handed(Handed { jobs })))
+        Ok(Ok(DaemonReply::JobIds(JobIds { jobs })))
     }
 
     fn array_jobs(&self, first: i64) -> Vec<i64> {
@@ -65,7 +65,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let at = self.fresh(now)?;
         let queued = match self.owned_job(caller, job) {
             Ok(record) if record.run.is_some() => return Ok(Err(already_runs(job))),
-            Ok(record) => record.is_in(),
+            Ok(record) => record.is_in_ledger(),
             Err(problem) => return Ok(Err(problem)),
         };
         if queued {
@@ -74,26 +74,26 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.play(now, at, round)?;
         }
         if let Some(record) = self.jobs.get_mut(job) {
-            record.stands = Stands::Back { held: true };
+            record.state = JobState::Held;
             record.entry = None;
-            record.told.clear();
+            record.promises.clear();
         }
         self.dependencies.untrack(job);
         self.batch.touch(job);
-        Ok(Ok(Reply::Handed(Handed { jobs: vec![job] })))
+        Ok(Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] })))
     }
 
     /// Releases a held job, as if it were submitted now.
     pub(crate) fn release(&mut self, now: Now, caller: Caller, job: i64) -> Handled {
         let at = self.fresh(now)?;
         match self.owned_job(caller, job) {
-            Ok(record) if record.stands == (Stands::Back { held: true }) => {}
+            Ok(record) if record.state == (JobState::Held) => {}
             Ok(_) => return Ok(Err(problem(ProblemCode::Conflict, format!("job {job} is not held")))),
             Err(problem) => return Ok(Err(problem)),
         }
         let mut round = Round::default();
         if let Some(mut record) = self.jobs.remove(job) {
-            record.stands = Stands::Back { held: false };
+            record.state = JobState::Deferred;
             self.enter(at, record, &mut round);
         }
         if !round.is_empty() {
@@ -103,18 +103,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 return Ok(Err(problem(ProblemCode::Refused, message)));
             }
         }
-        Ok(Ok(Reply::Handed(Handed { jobs: vec![job] })))
+        Ok(Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] })))
     }
 
     /// Ends a running job and runs it again from the beginning.
-    pub(crate) fn requeue(&mut self, caller: Caller, job: i64) -> Result<Reply, Problem> {
+    pub(crate) fn requeue(&mut self, caller: Caller, job: i64) -> Result<DaemonReply, Problem> {
         let runs = self.owned_job(caller, job)?.run.as_ref().is_some_and(|run| run.ending.is_none());
         if !runs {
             let message = format!("job {job} does not run, so there is nothing to run again");
             return Err(problem(ProblemCode::Conflict, message));
         }
         self.end_run(job, Ending::Requeued);
-        Ok(Reply::Handed(Handed { jobs: vec![job] }))
+        Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
     }
 
     /// Returns whether a job waits in a ledger.

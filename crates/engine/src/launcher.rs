@@ -1,4 +1,4 @@
-//! What the engine has done on the machine, in the ledger's words: the interface of every launcher.
+//! The interface between the engine and the component that runs attempts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -7,152 +7,152 @@ use std::sync::Arc;
 use miserly_api::model::{Exit, Failure, KilledBy, LostBy, Problem, Submission};
 use miserly_core::{Span, Time};
 
-/// A start of a job: its number, and the how-manieth start it is, from 1.
+/// A start of a job: the job's number, and the attempt number, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attempt {
     /// The job.
     pub job: i64,
-    /// Which start of it.
+    /// The number of the attempt, from 1.
     pub nth: u32,
 }
 
-/// What is to be done for one attempt. What is asked for one attempt is done in the order in which it is asked.
+/// An action for one attempt.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// Start it.
+    /// Launch the attempt.
     Launch(Box<Launch>),
-    /// Stop it, and keep it stopped.
+    /// Stop its processes and keep them stopped.
     Stop,
-    /// Let it run on.
+    /// Let its processes continue.
     Continue,
-    /// Its window begins: it runs on these processors, alone, until that end.
-    Critical {
+    /// Begin its window: it has these processors for itself until the end.
+    BeginWindow {
         /// The processors, by number.
         cpus: Vec<u32>,
-        /// The end of its window.
+        /// The end of the window.
         end: Time,
     },
-    /// It runs ahead of its window, which is then: if no daemon is there, it begins and ends by itself.
-    Ahead(Ahead),
-    /// It runs on these processors from now on, by number.
+    /// Plan the window of an opportunistic job. Without a daemon the window begins and ends by itself.
+    PlanWindow(PlannedWindow),
+    /// Move its processes to these processors, by number.
     Move(Vec<u32>),
-    /// Its window ends then.
+    /// Change the end of its window.
     EndAt(Time),
-    /// It takes turns, and its window ends when it has run for so long in all: the time in which it is stopped does not count.
+    /// Change the running time that a time-sliced job has in all. Time in which it is stopped does not count.
     RunFor(Span),
-    /// It is stopped, and its window ends then at the latest.
-    EndAlone {
-        /// The latest end.
+    /// Set the latest end of a stopped attempt.
+    EndIfOrphaned {
+        /// The latest end of its window.
         end: Time,
-        /// How long it goes on if it goes on by itself, because no daemon is there.
+        /// How long it continues if it resumes by itself because no daemon runs.
         left: Span,
     },
-    /// End it: ask, and insist after the grace.
+    /// End it: by a request first, and by force after the grace period.
     Kill {
-        /// How long it has to end by itself.
+        /// The grace period.
         grace: Span,
-        /// For whom.
+        /// The cause.
         by: KilledBy,
     },
-    /// It is over, and that is on disk: whatever was kept for it can go.
+    /// Remove its files. Its end is durable.
     Forget,
 }
 
-/// How an attempt is to be started.
+/// The parameters of a launch.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// What was asked for.
+    /// The submission.
     pub submission: Arc<Submission>,
-    /// What people call the job.
+    /// The job's name.
     pub name: String,
-    /// The number of the first job of its array, and its index there.
+    /// The number of the first job of the array, and the index in it.
     pub array: Option<(i64, u32)>,
-    /// Whose it is.
+    /// The user, by number.
     pub uid: u32,
-    /// Where its output goes.
+    /// The file of the standard output.
     pub output: PathBuf,
-    /// Where its errors go, if not with its output.
+    /// The file of the standard error, if it is not that of the output.
     pub error: Option<PathBuf>,
-    /// The memory that it may have, kilobytes; 0 where that is not accounted.
+    /// The memory limit, in kilobytes; 0 if memory is not accounted.
     pub memory: u64,
-    /// The processors that it may run on, by number.
+    /// The processors on which it may run, by number.
     pub cpus: Vec<u32>,
-    /// The end of its window; none before its start, while it runs on what is idle.
+    /// The end of its window; `None` for an opportunistic job before its window.
     pub end: Option<Time>,
-    /// Its window, while it runs on what is idle, as far as that is known.
-    pub ahead: Option<Ahead>,
-    /// How long before the end it is told to end.
+    /// The planned window of an opportunistic job, if it is known.
+    pub planned_window: Option<PlannedWindow>,
+    /// The grace period before the end.
     pub grace: Span,
-    /// How long it stays stopped when there is no daemon.
-    pub alone: Span,
-    /// For a job that takes turns: how long it may run, stopped time not counted. It begins stopped, and `end` means nothing.
+    /// How long it stays stopped when no daemon runs.
+    pub orphan_resume_delay: Span,
+    /// The running time of a time-sliced job. Such a job begins stopped, and `end` has no meaning.
     pub limit: Option<Span>,
 }
 
-/// Jobs that take turns on the processors of a queue.
+/// The slots of a time-sliced queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Turns {
-    /// How long each row runs in its turn.
+pub struct SlotSchedule {
+    /// The duration of each slot's turn.
     pub quantum: Span,
-    /// The rows by number, and who runs in each; a job may run in several. With one row there are no turns.
-    pub rows: BTreeMap<u32, BTreeSet<Attempt>>,
+    /// The attempts that run in each slot, by slot number. An attempt may run in several. A single slot is not rotated.
+    pub slots: BTreeMap<u32, BTreeSet<Attempt>>,
 }
 
 /// A window that has not begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ahead {
-    /// When it begins.
+pub struct PlannedWindow {
+    /// The start.
     pub start: Time,
-    /// When it ends.
+    /// The end.
     pub end: Time,
-    /// The processors that are the job's own in it, by number.
+    /// The processors of the job in it, by number.
     pub cpus: Vec<u32>,
 }
 
-/// What happened to attempts while no daemon was there.
+/// Events of attempts while no daemon ran.
 #[derive(Clone, Debug, Default)]
-pub struct Meanwhile {
-    /// Those that are over.
-    pub over: Vec<(Attempt, Outcome)>,
-    /// Those that are in a window, as their shims have it.
-    pub critical: Vec<Critical>,
+pub struct Absence {
+    /// The attempts that ended.
+    pub ended: Vec<(Attempt, AttemptOutcome)>,
+    /// The windows that attempts are in, as their shims report them.
+    pub begun: Vec<BegunWindow>,
 }
 
 /// An attempt in its window.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Critical {
-    /// Which.
+pub struct BegunWindow {
+    /// The attempt.
     pub attempt: Attempt,
-    /// The processors that it runs on, by number.
+    /// The processors on which it runs, by number.
     pub cpus: Vec<u32>,
-    /// The end of its window.
+    /// The end of the window.
     pub end: Time,
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// It ended.
     Ended {
-        /// When.
+        /// The instant of the end.
         at: Time,
-        /// How.
+        /// The exit status.
         exit: Exit,
-        /// Who ended it; nobody, if it ended by itself.
+        /// The cause; `None` if it ended by itself.
         by: Option<KilledBy>,
     },
-    /// Its program never ran, because it cannot.
+    /// Its program could not be run.
     Failed {
-        /// When.
+        /// The instant of the failure.
         at: Time,
-        /// Why.
+        /// The cause.
         why: Failure,
-        /// What the system said.
+        /// The message of the system.
         message: String,
     },
-    /// It is gone, all of it, and nobody knows how.
+    /// It is gone and its exit status is unknown.
     Lost(LostBy),
-    /// It never ran and never will: it is to be started once more, as another attempt.
+    /// It never ran and never will. The job is to be launched again, as another attempt.
     NeverRan,
 }
 
@@ -172,7 +172,7 @@ pub trait Launcher {
 
     /// Replaces the slot schedule of a queue.
     ///
-    /// From now on the launcher rotates the slots: only jobs of the current slot run. `None` means that the queue is gone or is
-    /// not time-sliced any more; it has no running jobs then.
-    fn take_turns(&mut self, queue: &str, turns: Option<&Turns>);
+    /// From now on the launcher rotates the slots: only attempts of the current slot run. `None` means that the queue is gone or
+    /// is not time-sliced any more. It has no running jobs then.
+    fn rotate_slots(&mut self, queue: &str, schedule: Option<&SlotSchedule>);
 }

@@ -83,13 +83,15 @@ pub use about::{About, UserNames};
 pub use amounts::{Amounts, amounts, resources};
 pub use engine::{Engine, EngineError, Input};
 pub use journal::{
-    AmendedLine, EarlyLine, EffectLine, EndedFilter, EndedLine, HowLine, JobRow, Journal, JournalBatch,
-    JournalError, JournalLine, QueueLine, ReasonLine, RefusalLine, RoundLine,
+    AmendedLine, EffectLine, EndedFilter, EndedLine, HowLine, JobRow, Journal, JournalBatch, JournalError,
+    JournalLine, OpportunisticLine, QueueLine, ReasonLine, RefusalLine, RoundLine,
 };
-pub use launcher::{Action, Ahead, Attempt, Critical, Launch, Launcher, Meanwhile, Outcome, Turns};
+pub use launcher::{
+    Absence, Action, Attempt, AttemptOutcome, BegunWindow, Launch, Launcher, PlannedWindow, SlotSchedule,
+};
 pub use now::{ClockMark, Now};
-pub use record::{Ending, Record, Run, Stands, ToldAhead, ToldAt};
-pub use request::{Caller, Question, Reply, Requester};
-pub use saved::{SavedBroken, SavedEntry, SavedRequest};
-pub use setup::{Kept, Queue, Setup};
+pub use record::{Ending, JobState, Record, RecordedPromise, Run, SentWindow};
+pub use request::{Caller, DaemonReply, DaemonRequest, Requester};
+pub use saved::{SavedBreachCause, SavedEntry, SavedRequest};
+pub use setup::{Queue, QueueState, Setup};
 pub use startup::{attempts, highest};

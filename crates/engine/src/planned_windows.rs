@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use miserly_core::{Amendment, Change, Round, Span, Time};
 
-use crate::{Ahead, Attempt, Critical, Engine, EngineError, Journal, Launcher, Now, Record, ToldAhead};
+use crate::{
+    Attempt, BegunWindow, Engine, EngineError, Journal, Launcher, Now, PlannedWindow, Record, SentWindow,
+};
 
 /// An opportunistic job that waits for its window.
 #[derive(Clone, Copy, Debug)]
@@ -29,16 +31,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let Some(run) = self.jobs.get_mut(number).and_then(|record| record.run.as_mut()) else {
                 continue;
             };
-            let sent = Some(ToldAhead::of(&window));
-            if run.ahead != sent {
-                run.ahead = sent;
+            let sent = Some(SentWindow::new(&window));
+            if run.sent_window != sent {
+                run.sent_window = sent;
                 self.batch.touch(number);
                 self.batch.plan_window(Attempt { job: number, nth: run.nth }, window);
             }
         }
     }
 
-    fn planned_windows(&self) -> Vec<(i64, Ahead)> {
+    fn planned_windows(&self) -> Vec<(i64, PlannedWindow)> {
         let candidates: Vec<Candidate> =
             self.jobs.records().filter_map(|record| self.candidate(record)).collect();
         if candidates.is_empty() {
@@ -50,14 +52,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns an opportunistic job with a promised start.
     fn candidate(&self, record: &Record) -> Option<Candidate> {
-        record.run.as_ref().filter(|run| !run.critical && run.ending.is_none())?;
+        record.run.as_ref().filter(|run| !run.in_window && run.ending.is_none())?;
         let job = self.jobs.handle(record.number)?;
         let promise = self.system.ledger_of(job)?.entry(job).promise?;
         (promise.best < Time::MAX).then(|| Candidate {
             job: record.number,
             start: promise.best,
             time: Span::from_ticks(record.time),
-            planned: record.planned(self.setup.handover),
+            planned: record.planned(self.setup.cleanup_time),
             cpus: record.submission.cpus,
         })
     }
@@ -72,23 +74,23 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Forgets the planned windows that an earlier daemon sent. It is unknown whether they arrived.
     pub(crate) fn forget_planned_windows(&mut self) {
         for record in self.jobs.records_mut() {
-            if let Some(run) = record.run.as_mut().filter(|run| run.ahead.is_some()) {
-                run.ahead = None;
+            if let Some(run) = record.run.as_mut().filter(|run| run.sent_window.is_some()) {
+                run.sent_window = None;
                 self.batch.touch(record.number);
             }
         }
     }
 
     /// Applies windows that began without a daemon: each job keeps its processors, for what is left of its window.
-    pub(crate) fn apply_begun_windows(&mut self, at: Time, critical: Vec<Critical>, round: &mut Round) {
-        for mut begun in critical {
+    pub(crate) fn apply_begun_windows(&mut self, at: Time, windows: Vec<BegunWindow>, round: &mut Round) {
+        for mut begun in windows {
             let number = begun.attempt.job;
             let Some(record) = self.jobs.get(number) else { continue };
             let planned = record
                 .run
                 .as_ref()
-                .is_some_and(|run| run.nth == begun.attempt.nth && !run.critical && run.ending.is_none());
-            let handover = record.handover(self.setup.handover);
+                .is_some_and(|run| run.nth == begun.attempt.nth && !run.in_window && run.ending.is_none());
+            let cleanup_time = record.cleanup_time(self.setup.cleanup_time);
             let Some(job) = self.jobs.handle(number).filter(|_| planned && self.is_waiting(number)) else {
                 continue;
             };
@@ -96,7 +98,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 // Another job held them when they were sent, and no later plan arrived. The job moves.
                 begun.cpus = self.cpus.take(begun.cpus.len() as u64);
             }
-            let left = (begun.end + handover - at).max(Span::TICK);
+            let left = (begun.end + cleanup_time - at).max(Span::TICK);
             round.amended.push(Amendment { job, change: Change::Estimate(left) });
             self.batch.begun.insert(number, begun);
         }
@@ -108,7 +110,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (number, begun) in std::mem::take(&mut self.batch.begun) {
             self.cpus.give(&begun.cpus);
             if let (Some(record), Some(job)) = (self.jobs.get(number), self.jobs.handle(number)) {
-                let change = Change::Estimate(record.planned(self.setup.handover));
+                let change = Change::Estimate(record.planned(self.setup.cleanup_time));
                 round.amended.push(Amendment { job, change });
             }
         }
@@ -127,7 +129,7 @@ fn assign_windows(
     mut candidates: Vec<Candidate>,
     mut free: BTreeSet<u32>,
     mut held: Vec<(Time, Vec<u32>)>,
-) -> Vec<(i64, Ahead)> {
+) -> Vec<(i64, PlannedWindow)> {
     candidates.sort_by_key(|candidate| (candidate.start, candidate.job));
     let mut windows = vec![];
     for Candidate { job, start, time, planned, cpus } in candidates {
@@ -136,7 +138,7 @@ fn assign_windows(
         }
         if let Some(cpus) = take_lowest(&mut free, cpus) {
             held.push((start + planned, cpus.clone()));
-            windows.push((job, Ahead { start, end: start + time, cpus }));
+            windows.push((job, PlannedWindow { start, end: start + time, cpus }));
         }
     }
     windows
@@ -152,9 +154,9 @@ fn take_lowest(free: &mut BTreeSet<u32>, count: u64) -> Option<Vec<u32>> {
     enough.then_some(taken)
 }
 
-impl ToldAhead {
-    fn of(window: &Ahead) -> ToldAhead {
-        ToldAhead { start: window.start.ticks(), end: window.end.ticks(), cpus: window.cpus.clone() }
+impl SentWindow {
+    fn new(window: &PlannedWindow) -> SentWindow {
+        SentWindow { start: window.start.ticks(), end: window.end.ticks(), cpus: window.cpus.clone() }
     }
 }
 

@@ -3,7 +3,7 @@
 use miserly_core::{Span, Time};
 
 use crate::{
-    Action, Attempt, Engine, EngineError, Journal, JournalError, Launcher, Now, Record, Stands, startup,
+    Action, Attempt, Engine, EngineError, JobState, Journal, JournalError, Launcher, Now, Record, startup,
 };
 
 /// The maximum number of jobs that one batch examines, so that requests do not wait for long.
@@ -77,9 +77,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 impl Record {
     /// Returns whether the job finished before a wall time, in microseconds since 1970.
     fn ended_before(&self, before: i64) -> bool {
-        match &self.stands {
-            Stands::Over(phase) => phase.ended().is_some_and(|ended| ended.as_microsecond() < before),
-            Stands::Back { .. } | Stands::In => false,
+        match &self.state {
+            JobState::Finished(phase) => phase.ended().is_some_and(|ended| ended.as_microsecond() < before),
+            JobState::Held | JobState::Deferred | JobState::Queued => false,
         }
     }
 }

@@ -63,7 +63,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Whether all jobs can stay where they are, or come back there.
     fn check_compatibility(&self, setup: &Setup) -> Result<(), Problem> {
-        let compatibility = Compatibility::of(setup, self.kept());
+        let compatibility = Compatibility::new(setup, self.kept());
         let conflict = |record: &Record| Some((record.number, compatibility.conflict(record)?));
         self.jobs.records().find_map(conflict).map_or(Ok(()), |(number, conflict)| {
             let message = format!("job {number} {conflict}");
@@ -116,7 +116,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 let message = format!("job {} is in queue {:?}, which is gone", record.number, record.queue);
                 Problem { job: Some(record.number), ..problem(ProblemCode::Conflict, message) }
             })?;
-            let entry = record.entry.as_ref().filter(|_| record.is_in()).map(SavedEntry::entry);
+            let entry = record.entry.as_ref().filter(|_| record.is_in_ledger()).map(SavedEntry::entry);
             if let (Some(entry), Some(job)) = (entry, self.jobs.handle(record.number)) {
                 let request = miserly_core::Request { queue: u32::try_from(*queue).ok(), ..entry.request };
                 entries[*queue].push((job, Entry { request, ..entry }));

@@ -1,4 +1,4 @@
-//! What is written down of a job.
+//! The stored record of a job.
 
 use std::sync::Arc;
 
@@ -6,70 +6,70 @@ use miserly_api::model::{Phase, Submission};
 use miserly_core::{Kind, Request, Resources, Span, Terms, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, SavedBroken, SavedEntry, Setup};
+use crate::{Attempt, SavedBreachCause, SavedEntry, Setup};
 
-/// A job, as it is written down: all that is known of it.
+/// All that is stored of a job.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Record {
-    /// Its number.
+    /// The job's number.
     pub number: i64,
-    /// The number of the first job of its array, and its index there.
+    /// The number of the first job of the array, and the index in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<(i64, u32)>,
-    /// Whose it is.
+    /// The user, by number.
     pub uid: u32,
-    /// What people call it.
+    /// The job's name.
     pub name: String,
     /// The queue.
     pub queue: String,
-    /// When it was submitted, wall time in microseconds since 1970.
+    /// The wall time of the submission, in microseconds since 1970.
     pub submitted: i64,
-    /// For how long, ticks.
+    /// The time limit, in ticks.
     pub time: i64,
-    /// So long after the end of its window its resources are kept, ticks, as it was planned; nothing before it is in a ledger.
+    /// The cleanup time with which the resources were planned, in ticks; `None` until the job is in a ledger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handover: Option<i64>,
-    /// Memory, kilobytes.
+    pub cleanup_time: Option<i64>,
+    /// Memory, in kilobytes.
     pub memory: u64,
-    /// Not before, ticks.
+    /// The earliest start that the user set, in ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<i64>,
-    /// Over by, ticks.
+    /// The deadline that the user set, in ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<i64>,
-    /// The jobs whose end it still waits for.
+    /// The unfinished jobs that have to end first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<i64>,
-    /// Where it stands.
-    pub stands: Stands,
-    /// As it is in the ledger, if it is.
+    /// The state of the job.
+    pub state: JobState,
+    /// The entry in the ledger, while the job has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<SavedEntry>,
-    /// Its processes, if there are any.
+    /// The living attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
-    /// How often it was started.
+    /// The number of attempts so far.
     #[serde(default)]
     pub attempts: u32,
-    /// When it first ran, ticks, in its present attempt.
+    /// The first instant at which the present attempt ran, in ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<i64>,
-    /// For how long of the time since then it did not run, being suspended, or ran on fewer processors than it asked for, ticks of all
-    /// that it asked for; known when it is over.
+    /// The time since the start in which a finished job did not run, in ticks. Time on fewer processors than requested counts in
+    /// proportion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub away: Option<i64>,
-    /// What it was promised, and when it was told.
+    pub suspended_time: Option<i64>,
+    /// The promises to the job, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<ToldAt>,
-    /// By how much its start was later than promised, ticks, and why.
+    pub promises: Vec<RecordedPromise>,
+    /// The delay of a start that was later than promised, in ticks, and its cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub late: Option<(i64, SavedBroken)>,
-    /// What was submitted.
+    pub late: Option<(i64, SavedBreachCause)>,
+    /// The submission.
     #[serde(with = "shared")]
     pub submission: Arc<Submission>,
 }
 
-/// A submission is shared by the jobs of its array, in memory; on disk each has its own.
+/// In memory the jobs of an array share their submission. Each stored record has its own copy.
 mod shared {
     use std::sync::Arc;
 
@@ -86,84 +86,83 @@ mod shared {
     }
 }
 
-/// Where a job stands.
+/// The state of a job, as far as its ledger entry and its attempt do not tell more.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(tag = "stands", rename_all = "snake_case")]
-pub enum Stands {
-    /// Kept back: by its user, or because what it waits for is not for its policy to know.
-    Back {
-        /// By its user or an administrator.
-        held: bool,
-    },
-    /// In the ledger.
-    In,
-    /// Over.
-    Over(Box<Phase>),
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum JobState {
+    /// Held by its user or an administrator.
+    Held,
+    /// Not in a ledger yet: it waits for an instant or for other jobs, of which its policy has no notion.
+    Deferred,
+    /// In the ledger of its queue, where it waits, runs or is suspended.
+    Queued,
+    /// Finished.
+    Finished(Box<Phase>),
 }
 
-/// The processes of a job.
+/// A living attempt of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Run {
-    /// Which attempt they are.
+    /// The number of the attempt.
     pub nth: u32,
-    /// The processors that are theirs, by number; none while they run on what is idle.
+    /// The processors allocated to it, by number; none while it is opportunistic.
     pub cpus: Vec<u32>,
-    /// In its window; else on what is idle.
-    pub critical: bool,
-    /// They are stopped.
+    /// Whether it is in its window; else it is opportunistic.
+    pub in_window: bool,
+    /// Whether its processes are stopped.
     pub stopped: bool,
-    /// The window that they were told of, while it is ahead of them.
+    /// The planned window that was sent to its shim, until it begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ahead: Option<ToldAhead>,
-    /// They are being ended, and what is to become of the job then.
+    pub sent_window: Option<SentWindow>,
+    /// The consequence of its end, if the engine has requested that end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
 }
 
-/// A window ahead, as the processes of a job were told of it.
+/// A planned window, as it was sent to a shim.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct ToldAhead {
-    /// Its start, ticks.
+pub struct SentWindow {
+    /// The start, in ticks.
     pub start: i64,
-    /// Its end, ticks.
+    /// The end, in ticks.
     pub end: i64,
-    /// Its processors, by number.
+    /// The processors, by number.
     pub cpus: Vec<u32>,
 }
 
-/// What is to become of a job whose processes are being ended.
+/// The consequence of a requested end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It is over: somebody cancelled it.
+    /// The job is finished: a user cancelled it.
     Cancelled,
-    /// It is submitted again: somebody requeued it.
+    /// The job is submitted again: a user requeued it.
     Requeued,
-    /// It is in the queue again already: its policy took it off the machine.
+    /// The job is in its queue already: its policy requeued it.
     Displaced,
 }
 
-/// A promise, as it was told.
+/// A promise, as it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct ToldAt {
-    /// When, wall time in microseconds since 1970.
+pub struct RecordedPromise {
+    /// The wall time at which it was made, in microseconds since 1970.
     pub at: i64,
-    /// The latest start, ticks.
+    /// The latest start, in ticks.
     pub start: i64,
-    /// What broke the one before, if it was broken.
+    /// The cause of the breach of the promise before it, if it was broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broken: Option<SavedBroken>,
+    pub broken: Option<SavedBreachCause>,
 }
 
 impl Record {
     /// Returns whether the job has finished.
-    pub fn is_over(&self) -> bool {
-        matches!(self.stands, Stands::Over(_))
+    pub fn is_finished(&self) -> bool {
+        matches!(self.state, JobState::Finished(_))
     }
 
     /// Returns whether the job is in the ledger of its queue.
-    pub fn is_in(&self) -> bool {
-        self.stands == Stands::In
+    pub fn is_in_ledger(&self) -> bool {
+        self.state == JobState::Queued
     }
 
     /// Returns the attempt that is alive.
@@ -183,12 +182,12 @@ impl Record {
 
     /// Returns the time for which the job's resources are planned: its time limit and the cleanup time.
     pub(crate) fn planned(&self, today: Span) -> Span {
-        Span::from_ticks(self.time) + self.handover(today)
+        Span::from_ticks(self.time) + self.cleanup_time(today)
     }
 
     /// Returns the cleanup time after the job's window: as it was planned, or else `today`.
-    pub(crate) fn handover(&self, today: Span) -> Span {
-        self.handover.map_or(today, Span::from_ticks)
+    pub(crate) fn cleanup_time(&self, today: Span) -> Span {
+        self.cleanup_time.map_or(today, Span::from_ticks)
     }
 
     /// Returns the grace period of the job. It is at most a tenth of the time limit.
@@ -202,20 +201,25 @@ impl Record {
         let terms = Terms {
             begin,
             // The job is over by its deadline. Only its resources are kept longer.
-            deadline: self.deadline.map(|at| Time::from_ticks(at) + self.handover(setup.handover)),
-            in_window_only: self.submission.no_opportunistic || setup.early.is_none(),
+            deadline: self.deadline.map(|at| Time::from_ticks(at) + self.cleanup_time(setup.cleanup_time)),
+            in_window_only: self.submission.no_opportunistic || setup.opportunistic.is_none(),
             restartable: self.submission.restartable,
         };
         let user = Some(self.uid);
         let queue = u32::try_from(queue).ok();
-        Request { user, queue, terms, ..Request::new(self.number, at, self.planned(setup.handover), demand) }
+        Request {
+            user,
+            queue,
+            terms,
+            ..Request::new(self.number, at, self.planned(setup.cleanup_time), demand)
+        }
     }
 }
 
 #[cfg(test)]
 impl Record {
     /// Returns a job that asks for nothing.
-    pub(crate) fn for_tests(number: i64, stands: Stands) -> Record {
+    pub(crate) fn for_tests(number: i64, state: JobState) -> Record {
         Record {
             number,
             array: None,
@@ -224,18 +228,18 @@ impl Record {
             queue: "batch".into(),
             submitted: 0,
             time: 0,
-            handover: None,
+            cleanup_time: None,
             memory: 0,
             begin: None,
             deadline: None,
             after: vec![],
-            stands,
+            state,
             entry: None,
             run: None,
             attempts: 0,
             started: None,
-            away: None,
-            told: vec![],
+            suspended_time: None,
+            promises: vec![],
             late: None,
             submission: Arc::default(),
         }

@@ -2,7 +2,7 @@
 
 use miserly_core::{Amendment, Change, Round, State, Submission, Time};
 
-use crate::{Engine, EngineError, Journal, Launcher, Now, Queue, Record, Stands};
+use crate::{Engine, EngineError, JobState, Journal, Launcher, Now, Queue, Record};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Adjusts the earliest starts of dependent jobs until they agree with the expected ends of the jobs that they wait for.
@@ -31,7 +31,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         for number in self.dependencies.jobs() {
             let Some(record) = self.jobs.get(number) else { continue };
-            if record.is_in() {
+            if record.is_in_ledger() {
                 let depends = !record.after.is_empty();
                 round.amended.extend(self.begin_amendment(record, at));
                 if !depends {
@@ -59,8 +59,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(queue) = self.setup.queues.iter().position(named) else { return };
         let job = self.jobs.handles_mut().assign(number);
         let Some(record) = self.jobs.get_mut(number) else { return };
-        record.stands = Stands::In;
-        record.handover = Some(self.setup.handover.ticks());
+        record.state = JobState::Queued;
+        record.cleanup_time = Some(self.setup.cleanup_time.ticks());
         let request = record.request(&self.setup, queue, at, begin);
         self.dependencies.untrack(number);
         if !record.after.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use miserly_api::model::{Filter, Handed, JobView, Pools, Problem, Quote, Status, Submission, Submitted};
+use miserly_api::model::{Filter, JobIds, JobView, Pools, Problem, Quote, Status, Submission, Submitted};
 
 /// The user who makes a request, as the kernel identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Caller {
 
 /// A request to the daemon.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Question {
+pub enum DaemonRequest {
     /// Accept a job, or an array of jobs.
     Submit(Submission),
     /// Compute the promise that a submission would get now.
@@ -54,13 +54,13 @@ pub enum Question {
 
 /// The reply to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub enum DaemonReply {
     /// To a submission.
     Submitted(Submitted),
     /// To a quote.
     Quote(Quote),
     /// To any other request that changes jobs.
-    Handed(Handed),
+    JobIds(JobIds),
     /// To a request about one job.
     Job(Box<JobView>),
     /// To a list of jobs.
@@ -74,7 +74,7 @@ pub enum Reply {
 /// The origin of a request, to which the engine replies once the outcome is durable.
 pub trait Requester: fmt::Debug + Send {
     /// Delivers the reply. A requester that has gone ignores it.
-    fn reply(self: Box<Self>, reply: Result<Reply, Problem>);
+    fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>);
 
     /// Returns whether the requester has gone and ignores a reply.
     fn is_gone(&self) -> bool;

@@ -1,11 +1,11 @@
 //! The request handler: dispatches requests and serves those that change no job.
 
-use miserly_api::model::{Filter, Handed, JobView, Problem, ProblemCode};
+use miserly_api::model::{Filter, JobIds, JobView, Problem, ProblemCode};
 
 use crate::engine::problem;
 use crate::{
-    Caller, EndedFilter, Engine, EngineError, Journal, JournalError, Launcher, Now, Question, Record, Reply,
-    Requester, startup,
+    Caller, DaemonReply, DaemonRequest, EndedFilter, Engine, EngineError, Journal, JournalError, Launcher,
+    Now, Record, Requester, startup,
 };
 
 /// The default number of finished jobs in a list.
@@ -15,7 +15,7 @@ const ENDED_DEFAULT: u32 = 1000;
 const ENDED_LIMIT: u32 = 10_000;
 
 /// The outcome of a request, or the reason why the engine cannot continue.
-pub(crate) type Handled = Result<Result<Reply, Problem>, EngineError>;
+pub(crate) type Handled = Result<Result<DaemonReply, Problem>, EngineError>;
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Handles a request. The reply is dispatched when the batch is durable.
@@ -23,13 +23,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         &mut self,
         now: Now,
         caller: Caller,
-        question: Question,
+        request: DaemonRequest,
         requester: Box<dyn Requester>,
     ) -> Result<(), EngineError> {
-        match question {
-            Question::Wait(job) if self.is_unfinished_on_disk(job) => self.waiters.add(job, requester),
-            question => {
-                let reply = self.reply(now, caller, question)?;
+        match request {
+            DaemonRequest::Wait(job) if self.is_unfinished_on_disk(job) => self.waiters.add(job, requester),
+            request => {
+                let reply = self.reply(now, caller, request)?;
                 self.batch.reply(requester, reply);
             }
         }
@@ -41,20 +41,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.jobs.contains(job) || self.batch.has_finished(job)
     }
 
-    fn reply(&mut self, now: Now, caller: Caller, question: Question) -> Handled {
-        match question {
-            Question::Submit(submission) => self.submit(now, caller, &submission),
-            Question::Quote(submission) => self.quote(now, caller, &submission),
-            Question::Cancel { job, array } => self.cancel(now, caller, job, array),
-            Question::Hold(job) => self.hold(now, caller, job),
-            Question::Release(job) => self.release(now, caller, job),
-            Question::Requeue(job) => Ok(self.requeue(caller, job)),
-            Question::Extend { job, by } => self.extend(now, caller, job, by),
-            Question::Drain(on) => Ok(self.drain(caller, on)),
-            Question::Jobs(filter) => Ok(self.list_jobs(now, &filter)),
-            Question::Job(job) | Question::Wait(job) => Ok(self.show_job(now, job)),
-            Question::Pools => Ok(Ok(Reply::Pools(self.pools(now)))),
-            Question::Status => Ok(Ok(Reply::Status(Box::new(self.status(now))))),
+    fn reply(&mut self, now: Now, caller: Caller, request: DaemonRequest) -> Handled {
+        match request {
+            DaemonRequest::Submit(submission) => self.submit(now, caller, &submission),
+            DaemonRequest::Quote(submission) => self.quote(now, caller, &submission),
+            DaemonRequest::Cancel { job, array } => self.cancel(now, caller, job, array),
+            DaemonRequest::Hold(job) => self.hold(now, caller, job),
+            DaemonRequest::Release(job) => self.release(now, caller, job),
+            DaemonRequest::Requeue(job) => Ok(self.requeue(caller, job)),
+            DaemonRequest::Extend { job, by } => self.extend(now, caller, job, by),
+            DaemonRequest::Drain(on) => Ok(self.drain(caller, on)),
+            DaemonRequest::Jobs(filter) => Ok(self.list_jobs(now, &filter)),
+            DaemonRequest::Job(job) | DaemonRequest::Wait(job) => Ok(self.show_job(now, job)),
+            DaemonRequest::Pools => Ok(Ok(DaemonReply::Pools(self.pools(now)))),
+            DaemonRequest::Status => Ok(Ok(DaemonReply::Status(Box::new(self.status(now))))),
         }
     }
 
@@ -74,22 +74,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(record)
     }
 
-    fn show_job(&self, now: Now, job: i64) -> Result<Reply, Problem> {
+    fn show_job(&self, now: Now, job: i64) -> Result<DaemonReply, Problem> {
         if let Some(record) = self.jobs.get(job) {
-            return Ok(Reply::Job(Box::new(self.view(now, record))));
+            return Ok(DaemonReply::Job(Box::new(self.view(now, record))));
         }
         let row = self.journal.job(job).map_err(unreadable)?.ok_or_else(|| no_job(job))?;
-        Ok(Reply::Job(Box::new(self.view(now, &startup::record(&row)?))))
+        Ok(DaemonReply::Job(Box::new(self.view(now, &startup::record(&row)?))))
     }
 
-    fn list_jobs(&self, now: Now, filter: &Filter) -> Result<Reply, Problem> {
+    fn list_jobs(&self, now: Now, filter: &Filter) -> Result<DaemonReply, Problem> {
         let mut views = if filter.all { self.ended_views(now, filter)? } else { vec![] };
         let admitted = self.jobs.records().filter(|record| admits(filter, record));
         views.extend(admitted.map(|record| self.view(now, record)));
         if views.is_empty() {
             self.check_filter(filter)?;
         }
-        Ok(Reply::Jobs(views))
+        Ok(DaemonReply::Jobs(views))
     }
 
     fn ended_views(&self, now: Now, filter: &Filter) -> Result<Vec<JobView>, Problem> {
@@ -115,14 +115,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         row.map_or(Err(no_job(array)), |_| Ok(()))
     }
 
-    fn drain(&mut self, caller: Caller, on: bool) -> Result<Reply, Problem> {
+    fn drain(&mut self, caller: Caller, on: bool) -> Result<DaemonReply, Problem> {
         if caller.uid != 0 && caller.uid != self.about.owner {
             let message = "only the daemon's user or root can drain the daemon";
             return Err(problem(ProblemCode::Forbidden, message));
         }
         self.values.draining = on;
         self.batch.touch_values();
-        Ok(Reply::Handed(Handed { jobs: vec![] }))
+        Ok(DaemonReply::JobIds(JobIds { jobs: vec![] }))
     }
 }
 

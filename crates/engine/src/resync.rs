@@ -47,8 +47,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         // An overdue job has no expected end.
         let end = self.window_end(job).unwrap_or(now);
-        let window = || Action::Critical { cpus: run.cpus.clone(), end };
-        run.critical.then(window).into_iter().chain([goes]).collect()
+        let window = || Action::BeginWindow { cpus: run.cpus.clone(), end };
+        run.in_window.then(window).into_iter().chain([goes]).collect()
     }
 
     /// Returns the action that ends an attempt. A displaced one has no grace period, as others need its processors.
@@ -60,6 +60,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the end of the window of a running job. It is unknown for an overdue job.
     pub(crate) fn window_end(&self, job: i64) -> Option<Time> {
         let record = self.jobs.get(job)?;
-        Some(self.expected_end(job)? - record.handover(self.setup.handover))
+        Some(self.expected_end(job)? - record.cleanup_time(self.setup.cleanup_time))
     }
 }

@@ -2,7 +2,7 @@
 
 use miserly_core::{Span, Time};
 
-use crate::{Attempt, Outcome};
+use crate::{Attempt, AttemptOutcome};
 
 /// The delay until a failed commit is tried again.
 const DELAY: Span = Span::from_ticks(1_000_000);
@@ -12,7 +12,7 @@ const DELAY: Span = Span::from_ticks(1_000_000);
 /// The ends of attempts are facts. A rollback drops all other inputs, and their requesters are informed.
 #[derive(Debug, Default)]
 pub(crate) struct CommitRetry {
-    facts: Vec<(Attempt, Outcome)>,
+    facts: Vec<(Attempt, AttemptOutcome)>,
     at: Option<Time>,
 }
 
@@ -23,18 +23,18 @@ impl CommitRetry {
     }
 
     /// Takes the facts to apply again.
-    pub(crate) fn take_facts(&mut self) -> Vec<(Attempt, Outcome)> {
+    pub(crate) fn take_facts(&mut self) -> Vec<(Attempt, AttemptOutcome)> {
         std::mem::take(&mut self.facts)
     }
 
     /// Takes the facts to apply again in a batch that begins now.
-    pub(crate) fn begin(&mut self) -> Vec<(Attempt, Outcome)> {
+    pub(crate) fn begin(&mut self) -> Vec<(Attempt, AttemptOutcome)> {
         self.at = None;
         self.take_facts()
     }
 
     /// Schedules another try.
-    pub(crate) fn schedule(&mut self, now: Time, facts: Vec<(Attempt, Outcome)>) {
+    pub(crate) fn schedule(&mut self, now: Time, facts: Vec<(Attempt, AttemptOutcome)>) {
         self.facts = facts;
         self.at = Some(now + DELAY);
     }
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn facts_are_kept_until_the_next_batch_begins() {
         let mut retry = CommitRetry::default();
-        let fact = (Attempt { job: 1, nth: 1 }, Outcome::NeverRan);
+        let fact = (Attempt { job: 1, nth: 1 }, AttemptOutcome::NeverRan);
         retry.schedule(Time::from_ticks(5), vec![fact.clone()]);
         assert_eq!(retry.at(), Some(Time::from_ticks(5) + DELAY));
         assert_eq!(retry.begin(), [fact]);

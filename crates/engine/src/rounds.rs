@@ -3,7 +3,7 @@
 use miserly_core::{Effect, Entry, Expected, JobId, Round, Span, State, Time};
 
 use crate::{
-    Attempt, EffectLine, Engine, EngineError, Journal, JournalLine, Launcher, Now, Outcome, RoundLine,
+    Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, JournalLine, Launcher, Now, RoundLine,
     SavedEntry,
 };
 
@@ -27,7 +27,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn play_due(
         &mut self,
         now: Now,
-        ends: Vec<(Time, Attempt, Outcome)>,
+        ends: Vec<(Time, Attempt, AttemptOutcome)>,
     ) -> Result<(), EngineError> {
         let mut ends = ends.into_iter().peekable();
         loop {
@@ -75,14 +75,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round.ended.sort_by_key(|ended| {
             self.system.ledger_of(ended.job).map(|ledger| start_rank(ledger.entry(ended.job)))
         });
-        let mut line = RoundLine::of(at, now.wall.as_microsecond(), &round, |job| self.number(job));
+        let mut line = RoundLine::new(at, now.wall.as_microsecond(), &round, |job| self.number(job));
         let gone: Vec<JobId> =
             round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied()).collect();
         let mut effects = vec![];
         self.system.round(at, &mut round, &mut effects)?;
         let effects: Vec<(i64, Effect)> =
             effects.into_iter().map(|effect| (self.number(effect.job()), effect)).collect();
-        line.effects = effects.iter().map(|(number, effect)| EffectLine::of(effect, *number)).collect();
+        line.effects = effects.iter().map(|(number, effect)| EffectLine::new(effect, *number)).collect();
         self.batch.line(&JournalLine::Round(Box::new(line)));
         self.save_entries();
         for job in gone {
@@ -104,7 +104,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     continue;
                 }
                 let Some(record) = self.jobs.get_mut(number) else { continue };
-                record.entry = queue.ledger().get(job).map(SavedEntry::of);
+                record.entry = queue.ledger().get(job).map(SavedEntry::new);
                 self.batch.touch(number);
             }
         }

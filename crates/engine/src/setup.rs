@@ -17,15 +17,15 @@ pub struct Setup {
     /// The processors for jobs, by number: at least as many as the pools have together.
     pub cpus: Vec<u32>,
     /// The processors on which jobs may run ahead of their windows, by number: all that there are.
-    pub early_cpus: Vec<u32>,
+    pub opportunistic_cpus: Vec<u32>,
     /// So long before the end of its window a job is told to end.
     pub grace: Span,
     /// So long after the end of its window a job's resources are still kept for it: until it is gone for certain.
-    pub handover: Span,
+    pub cleanup_time: Span,
     /// So long a stopped job stays stopped when there is no daemon.
-    pub alone: Span,
+    pub orphan_resume_delay: Span,
     /// What jobs may use ahead of their windows, if they may.
-    pub early: Option<Filler>,
+    pub opportunistic: Option<Filler>,
     /// So long jobs that have ended are remembered; none, for ever.
     pub keep_history: Option<Span>,
 }
@@ -33,7 +33,7 @@ pub struct Setup {
 /// What the ledger of a queue has beside its jobs, as it is written down.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
-pub struct Kept {
+pub struct QueueState {
     /// What its pool has, if that lacks something.
     pub capacity: Option<Amounts>,
     /// What its policy has added up of jobs that are gone: counts and sums.
@@ -49,11 +49,11 @@ pub struct Kept {
     pub rows: Vec<(u32, u32)>,
 }
 
-impl Kept {
+impl QueueState {
     /// What this queue, which has these processors for itself, and its ledger have.
-    pub(crate) fn of(queue: &Queue, own: Option<&Vec<u32>>, ledger: &Ledger) -> Kept {
+    pub(crate) fn new(queue: &Queue, own: Option<&Vec<u32>>, ledger: &Ledger) -> QueueState {
         let capacity = ledger.machine().capacity();
-        Kept {
+        QueueState {
             capacity: (capacity != queue.pool.most()).then(|| amounts(&capacity)),
             tallies: ledger.tallies().iter().map(|tally| (tally.count, tally.sum)).collect(),
             policy: Some(queue.policy.policy().name.to_owned()),
@@ -65,9 +65,9 @@ impl Kept {
 
     /// The same for this queue: what a pool lacks, it lacks as long as it is the same pool.
     #[must_use]
-    pub(crate) fn over(self, queue: &Queue) -> Kept {
+    pub(crate) fn over(self, queue: &Queue) -> QueueState {
         let same = self.pool.is_empty() || self.pool == queue.steps();
-        Kept { capacity: self.capacity.filter(|_| same), ..self }
+        QueueState { capacity: self.capacity.filter(|_| same), ..self }
     }
 }
 
@@ -127,7 +127,7 @@ impl Queue {
     ///
     /// # Panics
     /// If the policy cannot run on such a machine, which the configuration has checked.
-    pub fn driver(&self, jobs: Vec<(JobId, Entry)>, kept: Kept) -> Result<Driver, Rule> {
+    pub fn driver(&self, jobs: Vec<(JobId, Entry)>, kept: QueueState) -> Result<Driver, Rule> {
         let tallies = kept.tallies.into_iter().map(|(count, sum)| Tally { count, sum }).collect();
         let mut ledger = Ledger::restored(self.machine(), jobs)?.with_tallies(tallies);
         if let Some(capacity) = kept.capacity {
@@ -165,14 +165,14 @@ impl Setup {
     /// # Errors
     /// None: an empty ledger holds nothing.
     pub fn system(&self) -> Result<System, Rule> {
-        let empty = |queue: &Queue| queue.driver(vec![], Kept::default());
+        let empty = |queue: &Queue| queue.driver(vec![], QueueState::default());
         let queues: Result<_, _> = self.queues.iter().map(empty).collect();
         Ok(self.system_of(queues?))
     }
 
     /// These queues, with early work over them, if there is any.
     pub(crate) fn system_of(&self, queues: Vec<Driver>) -> System {
-        match self.early {
+        match self.opportunistic {
             Some(filler) => System::new(queues).filling(filler),
             None => System::new(queues),
         }

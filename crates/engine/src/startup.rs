@@ -18,8 +18,8 @@ use crate::retry::CommitRetry;
 use crate::values::EngineValues;
 use crate::waiters::EndWaiters;
 use crate::{
-    About, Attempt, Engine, EngineError, JobRow, Journal, JournalLine, Kept, Launcher, Meanwhile, Now, Queue,
-    Record, Run, SavedEntry, Setup,
+    About, Absence, Attempt, Engine, EngineError, JobRow, Journal, JournalLine, Launcher, Now, Queue,
+    QueueState, Record, Run, SavedEntry, Setup,
 };
 
 /// The stored state of the jobs that have not finished.
@@ -70,9 +70,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ///
     /// # Errors
     /// As [`process_batch`](Engine::process_batch). If the journal is full nothing has begun, and the call may be repeated.
-    pub fn begin(&mut self, now: Now, meanwhile: Meanwhile) -> Result<(), EngineError> {
+    pub fn begin(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
         self.batch.line(&JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup));
-        self.apply_absence(now, meanwhile)?;
+        self.apply_absence(now, absence)?;
         self.fit_pools(now)?;
         self.settle_dependencies(now)?;
         self.move_gang_jobs();
@@ -90,16 +90,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
-    pub(crate) fn apply_absence(&mut self, now: Now, meanwhile: Meanwhile) -> Result<(), EngineError> {
+    pub(crate) fn apply_absence(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
         // Not at the instants at which it was due: no action followed then.
         let at = now.ticks.max(self.values.last + Span::TICK);
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
-        for (attempt, outcome) in meanwhile.over {
+        for (attempt, outcome) in absence.ended {
             self.end_attempt(now, at, attempt, &outcome, &mut round);
         }
         self.find_overdue(at, &mut round);
         self.update_dependencies(at, &mut round);
-        self.apply_begun_windows(at, meanwhile.critical, &mut round);
+        self.apply_begun_windows(at, absence.begun, &mut round);
         self.play(now, at, round)?;
         self.revert_begun_windows(now)
     }
@@ -124,11 +124,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for record in records.values() {
             // Also for a deferred job, which enters its queue later.
             let place = self.setup.queues.iter().position(|queue| queue.name == record.queue);
-            let queue = place.ok_or_else(|| EngineError::Record {
+            let queue = place.ok_or_else(|| EngineError::InvalidRecord {
                 job: record.number,
                 problem: format!("its queue {:?} is in the configuration no longer", record.queue),
             })?;
-            if let Some(entry) = record.entry.as_ref().filter(|_| record.is_in()).map(SavedEntry::entry) {
+            if let Some(entry) =
+                record.entry.as_ref().filter(|_| record.is_in_ledger()).map(SavedEntry::entry)
+            {
                 entries[queue].push((handles.assign(record.number), entry));
             }
         }
@@ -144,9 +146,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut records = BTreeMap::new();
         for row in self.journal.live_jobs()? {
             let mut record = checked_record(&row)?;
-            if record.is_in() {
+            if record.is_in_ledger() {
                 // An earlier version did not store it.
-                record.handover.get_or_insert(self.setup.handover.ticks());
+                record.cleanup_time.get_or_insert(self.setup.cleanup_time.ticks());
             }
             records.insert(row.number, record);
         }
@@ -160,12 +162,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         entries: Vec<Vec<(JobId, Entry)>>,
     ) -> Result<System, EngineError> {
         let kept = self.journal.value("queues")?;
-        let mut kept: BTreeMap<String, Kept> =
+        let mut kept: BTreeMap<String, QueueState> =
             kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let compatibility = Compatibility::of(&self.setup, kept.clone());
+        let compatibility = Compatibility::new(&self.setup, kept.clone());
         let conflict = |record: &Record| Some((record.number, compatibility.conflict(record)?));
         if let Some((job, problem)) = records.values().find_map(conflict) {
-            return Err(EngineError::Place { job, problem });
+            return Err(EngineError::Incompatible { job, problem });
         }
         let driver = |(queue, entries): (&Queue, Vec<(JobId, Entry)>)| {
             let kept = kept.remove(&queue.name).unwrap_or_default().over(queue);
@@ -216,5 +218,5 @@ pub(crate) fn record(row: &JobRow) -> Result<Record, Problem> {
 }
 
 fn checked_record(row: &JobRow) -> Result<Record, EngineError> {
-    record(row).map_err(|problem| EngineError::Record { job: row.number, problem: problem.message })
+    record(row).map_err(|problem| EngineError::InvalidRecord { job: row.number, problem: problem.message })
 }

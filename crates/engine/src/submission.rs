@@ -8,7 +8,7 @@ use miserly_core::{Effect, JobId, Kind, Round, Span, System, Time};
 use crate::effects::refusal_message;
 use crate::engine::problem;
 use crate::requests::Handled;
-use crate::{Caller, Engine, EngineError, Journal, Launcher, Now, Queue, Record, Reply, Stands};
+use crate::{Caller, DaemonReply, Engine, EngineError, JobState, Journal, Launcher, Now, Queue, Record};
 
 /// The maximum number of jobs in an array.
 const ARRAY_MOST: usize = 10_000;
@@ -51,7 +51,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Ok(Err(why));
         }
         let jobs = numbers.into_iter().filter_map(|number| self.accepted(now, number)).collect();
-        Ok(Ok(Reply::Submitted(Submitted { jobs })))
+        Ok(Ok(DaemonReply::Submitted(Submitted { jobs })))
     }
 
     /// What it would be promised, without a commitment.
@@ -62,13 +62,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Err(problem) => return Ok(Err(problem)),
         };
         let tried = self.tried(now, at, &records)?;
-        Ok(tried.map(|windows| Reply::Quote(Quote { windows })))
+        Ok(tried.map(|windows| DaemonReply::Quote(Quote { windows })))
     }
 
     /// Adds an accepted job: to its queue, or to the deferred jobs. A held job waits for its release.
     pub(crate) fn enter(&mut self, at: Time, record: Record, round: &mut Round) {
         let number = record.number;
-        let held = record.stands == (Stands::Back { held: true });
+        let held = record.state == (JobState::Held);
         let enters = !held && self.enters_at_once(&record, at);
         if !held && !enters {
             self.dependencies.track(&record);
@@ -161,18 +161,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             queue: queue.name.clone(),
             submitted: now.wall.as_microsecond(),
             time: time.ticks(),
-            handover: None,
+            cleanup_time: None,
             memory,
             begin: submission.begin.map(|at| now.ticks_at(at).ticks()),
             deadline: submission.deadline.map(|at| now.ticks_at(at).ticks()),
             after: after.clone(),
-            stands: Stands::Back { held: submission.hold },
+            state: if submission.hold { JobState::Held } else { JobState::Deferred },
             entry: None,
             run: None,
             attempts: 0,
             started: None,
-            away: None,
-            told: vec![],
+            suspended_time: None,
+            promises: vec![],
             late: None,
             submission: Arc::clone(&shared),
         };

@@ -1,16 +1,18 @@
-//! Jobs and the daemon itself as people see them.
+//! Jobs and the daemon, as clients see them.
 
 use miserly_api::model::{
-    Holding, JobView, LateStart, Phase, PromiseView, QueueStatus, Status, Told, ToldWhy, Why,
+    JobAllocation, JobView, LateStart, Phase, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus,
+    Status, WaitReason,
 };
 use miserly_core::{Driver, Expected, Kind, Pace, Span, State, Time};
 
 use crate::{
-    Engine, Journal, Launcher, Now, Queue, Record, SavedBroken, SavedEntry, Stands, ToldAt, output_path,
+    Engine, JobState, Journal, Launcher, Now, Queue, Record, RecordedPromise, SavedBreachCause, SavedEntry,
+    output_path,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// A job as people see it.
+    /// Returns a job as clients see it.
     pub(crate) fn view(&self, now: Now, record: &Record) -> JobView {
         let submission = &record.submission;
         let wall = |ticks: i64| now.wall_at(Time::from_ticks(ticks));
@@ -35,62 +37,62 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             deadline: record.deadline.map(wall),
             after: record.after.clone(),
             restartable: submission.restartable,
-            opportunistic: !submission.no_opportunistic && self.setup.early.is_some(),
+            opportunistic: !submission.no_opportunistic && self.setup.opportunistic.is_some(),
             phase: self.phase(now, record),
             promise: record.promise(now),
             planned: record.entry.as_ref().and_then(|entry| entry.entry().planned).map(|at| now.wall_at(at)),
             reasons: self.reasons(now, record),
             slots: self.slots(record),
-            late: record.late.map(|(by, why)| LateStart { by: by as f64 / 1e6, why: why.told() }),
+            late: record.late.map(|(by, why)| LateStart { by: by as f64 / 1e6, why: why.reason() }),
             attempts: record.attempts,
             unenforced: self.about.unenforced.iter().map(|one| one.what.clone()).collect(),
         }
     }
 
     fn phase(&self, now: Now, record: &Record) -> Phase {
-        match &record.stands {
-            Stands::Over(phase) => return (**phase).clone(),
-            Stands::Back { held: true } => return Phase::Held,
-            Stands::Back { held: false } | Stands::In => {}
+        match &record.state {
+            JobState::Finished(phase) => return (**phase).clone(),
+            JobState::Held => return Phase::Held,
+            JobState::Deferred | JobState::Queued => {}
         }
         let start = record.started.map_or(now.ticks, Time::from_ticks);
-        let run = record.run.as_ref().filter(|run| run.ending.is_none() || run.critical);
+        let run = record.run.as_ref().filter(|run| run.ending.is_none() || run.in_window);
         let entry = record.entry.as_ref().map(SavedEntry::entry);
         let pace = entry.as_ref().map_or(Pace::WHOLE, |entry| entry.progress.pace);
         match (run, entry.map(|entry| entry.state)) {
             (Some(run), Some(State::Running { expected, .. })) => {
                 let (Expected::At(end) | Expected::Overdue { since: end }) = expected;
-                // At its pace, as the rest of what is planned.
-                let end = end - pace.time_for(record.handover(self.setup.handover));
+                // The cleanup time passes at the pace of the job, too.
+                let end = end - pace.time_for(record.cleanup_time(self.setup.cleanup_time));
                 let start = now.wall_at(start);
-                Phase::Critical(Holding { start, end: now.wall_at(end), cpus: run.cpus.clone() })
+                Phase::Running(JobAllocation { start, end: now.wall_at(end), cpus: run.cpus.clone() })
             }
             (Some(_), Some(State::Suspended { until, .. })) => {
                 let start = now.wall_at(start);
-                // Where nobody knows when it goes on: as soon as it could be over.
-                let soonest = || now.ticks + record.left(now.ticks) - self.setup.handover;
+                // If the resumption is unknown: the earliest possible end.
+                let soonest = || now.ticks + record.left(now.ticks) - self.setup.cleanup_time;
                 let end = if until < Time::MAX { until } else { soonest() };
-                Phase::Suspended(Holding { start, end: now.wall_at(end), cpus: vec![] })
+                Phase::Suspended(JobAllocation { start, end: now.wall_at(end), cpus: vec![] })
             }
             (Some(run), _) => Phase::Opportunistic { start: now.wall_at(start), parked: run.stopped },
-            (None, _) => Phase::Batch,
+            (None, _) => Phase::Queued,
         }
     }
 
-    /// Why it does not run.
-    fn reasons(&self, now: Now, record: &Record) -> Vec<Why> {
+    /// WaitReason it does not run.
+    fn reasons(&self, now: Now, record: &Record) -> Vec<WaitReason> {
         let mut why = vec![];
-        if record.stands == (Stands::Back { held: true }) {
-            why.push(Why::Held);
+        if record.state == (JobState::Held) {
+            why.push(WaitReason::Held);
         }
-        if record.is_over() || self.jobs.is_running(record.number) {
+        if record.is_finished() || self.jobs.is_running(record.number) {
             return why;
         }
         if let Some(begin) = record.begin.map(Time::from_ticks).filter(|begin| *begin > now.ticks) {
-            why.push(Why::Begin { at: now.wall_at(begin) });
+            why.push(WaitReason::Begin { at: now.wall_at(begin) });
         }
         if !record.after.is_empty() {
-            why.push(Why::After { jobs: record.after.clone() });
+            why.push(WaitReason::After { jobs: record.after.clone() });
         }
         if why.is_empty() && self.is_waiting(record.number) {
             why.extend(self.lacks(record));
@@ -98,34 +100,34 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         why
     }
 
-    /// What there is too little of, or else that what is free is kept for others.
-    fn lacks(&self, record: &Record) -> Vec<Why> {
+    /// Returns the resources that a waiting job lacks, or else that the free ones are reserved.
+    fn lacks(&self, record: &Record) -> Vec<WaitReason> {
         let Some(job) = self.jobs.handle(record.number) else { return vec![] };
         let Some(ledger) = self.system.ledger_of(job) else { return vec![] };
         let (demand, free) = (ledger.machine().demand(ledger.request(job)), ledger.free());
-        // Where time is sliced, others on the processors keep nobody waiting.
+        // With time slices, occupied processors delay no job.
         let counts = |(kind, ..): &(Kind, &str, u64)| *kind != Kind::Cpus || ledger.matrix().is_none();
         let lack = |(kind, name, scale): (Kind, &str, u64)| {
-            let (asked, free) = (demand.get(kind), free.get(kind));
-            (asked > free).then(|| Why::Resources {
+            let (requested, free) = (demand.get(kind), free.get(kind));
+            (requested > free).then(|| WaitReason::Resources {
                 kind: name.into(),
-                asked: asked * scale,
+                requested: requested * scale,
                 free: free * scale,
             })
         };
-        let lacks: Vec<Why> = [(Kind::Cpus, "cpus", 1), (Kind::Memory, "memory", 1024)]
+        let lacks: Vec<WaitReason> = [(Kind::Cpus, "cpus", 1), (Kind::Memory, "memory", 1024)]
             .into_iter()
             .filter(counts)
             .filter_map(lack)
             .collect();
         match (lacks.is_empty(), ledger.matrix()) {
             (false, _) => lacks,
-            (true, None) => vec![Why::Reserved],
-            (true, Some(_)) => vec![Why::Resources { kind: "slots".into(), asked: 1, free: 0 }],
+            (true, None) => vec![WaitReason::Reserved],
+            (true, Some(_)) => vec![WaitReason::Resources { kind: "slots".into(), requested: 1, free: 0 }],
         }
     }
 
-    /// How the daemon is.
+    /// Returns the state of the daemon.
     pub(crate) fn status(&self, now: Now) -> Status {
         let queue = |(queue, setup): (&Driver, &Queue)| {
             let ledger = queue.ledger();
@@ -165,34 +167,34 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
 impl Record {
     fn promise(&self, now: Now) -> Option<PromiseView> {
-        let (first, last) = (self.told.first()?, self.told.last()?);
+        let (first, last) = (self.promises.first()?, self.promises.last()?);
         let window = |start: i64| self.window(now, Time::from_ticks(start));
-        let told = |(nth, told): (usize, &ToldAt)| Told {
-            at: wall_of(told.at),
-            start: now.wall_at(Time::from_ticks(told.start)),
-            why: match told.broken {
-                Some(why) => why.told(),
-                None if nth == 0 => ToldWhy::Submitted,
-                None => ToldWhy::Earlier,
+        let change = |(nth, promise): (usize, &RecordedPromise)| PromiseChange {
+            at: wall_of(promise.at),
+            start: now.wall_at(Time::from_ticks(promise.start)),
+            why: match promise.broken {
+                Some(why) => why.reason(),
+                None if nth == 0 => PromiseChangeReason::Submitted,
+                None => PromiseChangeReason::Earlier,
             },
         };
-        let broken = self.told.iter().find_map(|told| told.broken);
+        let broken = self.promises.iter().find_map(|promise| promise.broken);
         Some(PromiseView {
-            told: window(first.start),
+            promised: window(first.start),
             now: window(last.start),
-            broken: broken.map(|why| why.told().as_str().into()),
-            history: self.told.iter().enumerate().map(told).collect(),
+            broken: broken.map(|why| why.reason().as_str().into()),
+            history: self.promises.iter().enumerate().map(change).collect(),
         })
     }
 }
 
-impl SavedBroken {
-    const fn told(self) -> ToldWhy {
+impl SavedBreachCause {
+    const fn reason(self) -> PromiseChangeReason {
         match self {
-            SavedBroken::Overdue => ToldWhy::Overdue,
-            SavedBroken::Away => ToldWhy::Away,
-            SavedBroken::Capacity => ToldWhy::Capacity,
-            SavedBroken::Amended => ToldWhy::Amended,
+            SavedBreachCause::Overdue => PromiseChangeReason::Overdue,
+            SavedBreachCause::Away => PromiseChangeReason::Away,
+            SavedBreachCause::Capacity => PromiseChangeReason::Capacity,
+            SavedBreachCause::Amended => PromiseChangeReason::Amended,
         }
     }
 }

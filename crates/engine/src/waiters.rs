@@ -2,7 +2,7 @@
 
 use miserly_api::model::JobView;
 
-use crate::{Reply, Requester};
+use crate::{DaemonReply, Requester};
 
 /// Requesters that wait for jobs to finish.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl EndWaiters {
     pub(crate) fn notify(&mut self, finished: impl Fn(i64) -> Option<JobView>) {
         for (job, requester) in std::mem::take(&mut self.waiting) {
             match finished(job) {
-                Some(view) => requester.reply(Ok(Reply::Job(Box::new(view)))),
+                Some(view) => requester.reply(Ok(DaemonReply::Job(Box::new(view)))),
                 None if requester.is_gone() => {}
                 None => self.waiting.push((job, requester)),
             }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Filler, Kind, Resources, Span, Time};
 use miserly_engine::{
-    About, Caller, ClockMark, Engine, EngineError, Input, JournalError, Question, Queue, Reply, Requester,
-    Setup, UserNames,
+    About, Caller, ClockMark, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError, Queue,
+    Requester, Setup, UserNames,
 };
 use miserly_pools::monday;
 use rustix::fs::Mode;
@@ -48,7 +48,7 @@ pub struct Options {
     pub wall: Wall,
 }
 
-/// Why a daemon ended.
+/// WaitReason a daemon ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// Its state.
@@ -76,24 +76,24 @@ fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
 
 /// What the daemon's socket is answered by: the engine, at the other end of a channel.
 #[derive(Clone, Debug)]
-struct Line(UnboundedSender<Input>);
+struct EngineHandle(UnboundedSender<Input>);
 
-impl Service for Line {
-    async fn ask(&self, caller: Caller, question: Question) -> Result<Reply, Problem> {
+impl Service for EngineHandle {
+    async fn ask(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
         let (answer, answered) = oneshot::channel();
         let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
-        let (question, requester) = (Box::new(question), Box::new(Answer(answer)));
-        self.0.send(Input::Asked { caller, question, requester }).map_err(|_| gone())?;
+        let (request, requester) = (Box::new(request), Box::new(ReplyChannel(answer)));
+        self.0.send(Input::Request { caller, request, requester }).map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 }
 
 /// The requester at the server's end of a channel.
 #[derive(Debug)]
-struct Answer(oneshot::Sender<Result<Reply, Problem>>);
+struct ReplyChannel(oneshot::Sender<Result<DaemonReply, Problem>>);
 
-impl Requester for Answer {
-    fn reply(self: Box<Self>, reply: Result<Reply, Problem>) {
+impl Requester for ReplyChannel {
+    fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>) {
         // The requester may have gone.
         let _ = self.0.send(reply);
     }
@@ -129,12 +129,13 @@ async fn daemon(
     let (mut engine, clock) = engine(&options, store, sender.clone())?;
     let signals = Signals::new().map_err(system("cannot wait for signals"))?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server::serve(socket, Line(sender), async move {
+    let serving = tokio::spawn(server::serve(socket, EngineHandle(sender), async move {
         let _ = stopped.await;
     }));
     tracing::info!("ready on {}", options.configuration.socket.display());
     let ended =
-        turns(&mut engine, clock, &mut inputs, signals, reread, Fixed::of(&options.configuration)).await;
+        turns(&mut engine, clock, &mut inputs, signals, reread, FixedOptions::of(&options.configuration))
+            .await;
     drop(stop);
     // Answers that are on their way arrive; whoever waits for a job's end has to ask again.
     drop(inputs);
@@ -197,7 +198,7 @@ async fn turns(
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
     reread: impl Fn() -> Result<Configuration, String>,
-    fixed: Fixed,
+    fixed: FixedOptions,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
@@ -208,8 +209,8 @@ async fn turns(
             input = inputs.recv() => happened.extend(input),
             waited = timer.wait(clock, engine.next_wakeup()) => waited.map_err(system("cannot wait"))?,
             told = signals.next() => match told {
-                Told::Reread => reload(engine, clock, &reread, &fixed)?,
-                Told::End(signal) => {
+                SignalEvent::Reread => reload(engine, clock, &reread, &fixed)?,
+                SignalEvent::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
                     engine.shutdown(clock.read())?;
                     return Ok(());
@@ -236,16 +237,16 @@ async fn turns(
 
 /// What a running daemon cannot change.
 #[derive(PartialEq, Eq)]
-struct Fixed {
+struct FixedOptions {
     state: PathBuf,
     socket: PathBuf,
     access: server::Access,
 }
 
-impl Fixed {
-    fn of(configuration: &Configuration) -> Fixed {
+impl FixedOptions {
+    fn of(configuration: &Configuration) -> FixedOptions {
         let Configuration { state, socket, access, .. } = configuration.clone();
-        Fixed { state, socket, access }
+        FixedOptions { state, socket, access }
     }
 }
 
@@ -253,11 +254,11 @@ fn reload(
     engine: &mut Engine<Processes, Store>,
     clock: BootClock,
     reread: &impl Fn() -> Result<Configuration, String>,
-    fixed: &Fixed,
+    fixed: &FixedOptions,
 ) -> Result<(), DaemonError> {
     match reread() {
         Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-        Ok(configuration) if Fixed::of(&configuration) != *fixed => tracing::error!(
+        Ok(configuration) if FixedOptions::of(&configuration) != *fixed => tracing::error!(
             "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
         ),
         Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock))? {
@@ -281,30 +282,30 @@ fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
         default_memory: queue.default_memory,
         users: queue.users.clone(),
     };
-    let early_cpus = crate::process::cpus().unwrap_or_else(|_| configuration.cpus.clone());
+    let opportunistic_cpus = crate::process::cpus().unwrap_or_else(|_| configuration.cpus.clone());
     Setup {
         queues: configuration.queues.iter().map(queue).collect(),
         cpus: configuration.cpus.clone(),
         grace: configuration.grace,
-        handover: configuration.handover,
-        alone: configuration.alone,
-        early: early(configuration, early_cpus.len()),
-        early_cpus,
+        cleanup_time: configuration.cleanup_time,
+        orphan_resume_delay: configuration.orphan_resume_delay,
+        opportunistic: opportunistic(configuration, opportunistic_cpus.len()),
+        opportunistic_cpus,
         keep_history: configuration.keep_history,
     }
 }
 
 /// What jobs may use ahead of their windows: all processors, while nobody else wants them, and the memory for jobs. Nothing, where
 /// a job that has been in the idle class could not have processors of its own later.
-fn early(configuration: &Configuration, cpus: usize) -> Option<Filler> {
+fn opportunistic(configuration: &Configuration, cpus: usize) -> Option<Filler> {
     let memory = configuration.pool.most().get(Kind::Memory);
     let machine = Resources::cpus(cpus as u64).with(Kind::Memory, memory);
     let may = configuration.opportunistic && crate::process::leaves_idle();
-    may.then_some(Filler { lead: configuration.parking_lead, machine })
+    may.then_some(Filler { lead: configuration.preempt_lead_time, machine })
 }
 
 /// What a signal says.
-enum Told {
+enum SignalEvent {
     /// To end.
     End(&'static str),
     /// To read the configuration again.
@@ -327,11 +328,11 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> SignalEvent {
         tokio::select! {
-            _ = self.terminate.recv() => Told::End("SIGTERM"),
-            _ = self.interrupt.recv() => Told::End("SIGINT"),
-            _ = self.reread.recv() => Told::Reread,
+            _ = self.terminate.recv() => SignalEvent::End("SIGTERM"),
+            _ = self.interrupt.recv() => SignalEvent::End("SIGINT"),
+            _ = self.reread.recv() => SignalEvent::Reread,
         }
     }
 }

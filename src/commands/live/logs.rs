@@ -25,7 +25,7 @@ pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
     if args.follow {
         follow(client, args.job, &mut output)?;
     } else if !output.pass_on()? {
-        let state = if matches!(job.phase, Phase::Held | Phase::Batch) {
+        let state = if matches!(job.phase, Phase::Held | Phase::Queued) {
             "it has not started"
         } else {
             "the file is gone"

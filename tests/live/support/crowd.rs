@@ -23,7 +23,7 @@ impl Crowd {
         let first =
             daemon.submit(&Submission { cpus: all, no_opportunistic: true, ..sh("sleep 86400", 86_400.0) });
         until("the first one runs", SOON, || {
-            matches!(daemon.job(first).phase, Phase::Critical(_)).then_some(())
+            matches!(daemon.job(first).phase, Phase::Running(_)).then_some(())
         });
         Crowd { first, numbers: vec![], draws: Draws::new(10) }
     }

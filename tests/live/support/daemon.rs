@@ -171,7 +171,7 @@ impl Daemon {
 /// A configuration with one queue of this policy, which has all processors, and little time between jobs.
 pub(crate) fn queue(policy: &str) -> String {
     let cpus = cpus().len();
-    format!("hand-over = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
+    format!("cleanup-time = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
 }
 
 /// The processors of the machine that jobs may have.

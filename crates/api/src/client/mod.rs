@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
-    CancelRequest, DrainRequest, ExtendRequest, Filter, Handed, JobView, Pools, Problem, Quote, Status,
+    CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, Quote, Status,
     Submission, Submitted,
 };
 
@@ -125,7 +125,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn cancel(&self, job: i64, array: bool) -> Answer<Handed> {
+    pub fn cancel(&self, job: i64, array: bool) -> Answer<JobIds> {
         self.post(&format!("/v1/jobs/{job}/cancel"), &CancelRequest { array })
     }
 
@@ -133,7 +133,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn hold(&self, job: i64) -> Answer<Handed> {
+    pub fn hold(&self, job: i64) -> Answer<JobIds> {
         self.order(&format!("/v1/jobs/{job}/hold"))
     }
 
@@ -141,7 +141,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn release(&self, job: i64) -> Answer<Handed> {
+    pub fn release(&self, job: i64) -> Answer<JobIds> {
         self.order(&format!("/v1/jobs/{job}/release"))
     }
 
@@ -149,7 +149,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn requeue(&self, job: i64) -> Answer<Handed> {
+    pub fn requeue(&self, job: i64) -> Answer<JobIds> {
         self.order(&format!("/v1/jobs/{job}/requeue"))
     }
 
@@ -181,7 +181,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`].
-    pub fn drain(&self, on: bool) -> Answer<Handed> {
+    pub fn drain(&self, on: bool) -> Answer<JobIds> {
         self.post("/v1/drain", &DrainRequest { on })
     }
 

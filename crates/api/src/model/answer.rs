@@ -1,203 +1,203 @@
-//! What the daemon answers.
+//! Replies of the daemon.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Window;
 
-/// What became of a submission.
+/// The reply to a submission.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Submitted {
-    /// The jobs, in the order of their indexes; one, unless it is an array.
+    /// The jobs, in the order of their indexes. Without an array it is one.
     pub jobs: Vec<Accepted>,
 }
 
-/// A job that was accepted, and is on disk.
+/// An accepted job, which is stored.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Accepted {
-    /// Its number.
+    /// The job number.
     pub number: i64,
-    /// Its index, in an array.
+    /// The index in the array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
-    /// What it is promised; nothing, where its queue's policy promises nothing.
+    /// The promised window; absent if the queue's policy promises nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promise: Option<Window>,
-    /// It has started.
+    /// Whether it has started.
     pub started: bool,
 }
 
-/// What a submission would be promised now. Nobody is bound by it.
+/// The promises that a submission would get now. They are not binding.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Quote {
-    /// The windows, in the order of the indexes; none, where the queue's policy promises nothing.
+    /// The windows, in the order of the indexes; null if the queue's policy promises nothing.
     pub windows: Vec<Option<Window>>,
 }
 
-/// A request that was carried out, where there is nothing else to say.
+/// The jobs that a request changed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Handed {
-    /// The jobs that it was carried out on.
+pub struct JobIds {
+    /// The job numbers.
     pub jobs: Vec<i64>,
 }
 
-/// Why a request was not carried out.
+/// The reason why a request was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, thiserror::Error)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[error("{message}")]
 pub struct Problem {
-    /// What kind of problem it is.
+    /// The kind of problem.
     pub code: ProblemCode,
-    /// What was wrong, where, and what to do.
+    /// The problem, its location and the remedy.
     pub message: String,
-    /// The field of the request that it is about, if it is about one.
+    /// The field of the request that causes the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// The job that would suffer, or that stands in the way.
+    /// The job that would be affected, or that prevents the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<i64>,
 }
 
 impl Problem {
-    /// A problem that is about nothing in particular.
+    /// Returns a problem of the whole request.
     pub fn new(code: ProblemCode, message: impl Into<String>) -> Problem {
         Problem { code, message: message.into(), field: None, job: None }
     }
 
-    /// A problem with a field of the request.
+    /// Returns a problem of one field of the request.
     pub fn with_field(field: &str, message: impl Into<String>) -> Problem {
         Problem { field: Some(field.into()), ..Problem::new(ProblemCode::Malformed, message) }
     }
 }
 
-/// The kinds of problems.
+/// The kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemCode {
-    /// The request makes no sense.
+    /// The request is malformed.
     Malformed,
-    /// It makes sense, and is refused: too large, no window, a deadline that cannot be met, a promise that would break.
+    /// The request is refused: too large, no window, a deadline that cannot be met, or a promise that would break.
     Refused,
-    /// There is no such job, queue, or path.
+    /// The job, the queue or the path does not exist.
     NotFound,
-    /// It is somebody else's.
+    /// The caller has no permission.
     Forbidden,
-    /// The job is not in a state in which this can be done.
+    /// The state of the job does not admit the request.
     Conflict,
-    /// The daemon is going away, or accepts nothing new.
+    /// The daemon ends, or accepts no new jobs.
     Unavailable,
-    /// It cannot be written down, so it is not done: the disk is full, or fails.
+    /// The state store is full or fails. The request had no effect.
     Storage,
     /// A defect of the daemon.
     Internal,
 }
 
-/// How the daemon is.
+/// The state of the daemon.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Status {
     /// The version of the daemon.
     pub version: String,
-    /// Its process.
+    /// The process of the daemon.
     pub pid: i32,
-    /// Since when it runs.
+    /// The start of the daemon.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub since: Timestamp,
-    /// Now, by its clock.
+    /// The present time of the daemon's clock.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub now: Timestamp,
-    /// Where its state is.
+    /// The folder of the state.
     pub state: String,
-    /// The configuration file; none, where it runs without one.
+    /// The configuration file; absent if it runs without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
-    /// It accepts no new jobs.
+    /// Whether new jobs are rejected.
     pub draining: bool,
     /// The processors of the machine that are online.
     pub cpus: u64,
     /// The queues, in order.
     pub queues: Vec<QueueStatus>,
-    /// What it cannot enforce here.
+    /// The guarantees that it cannot enforce on this machine.
     pub unenforced: Vec<Unenforced>,
-    /// Promises that were given since it was first started.
+    /// Promises given since the state was created.
     pub promises: u64,
-    /// Promises that were broken, for whatever reason.
+    /// Promises broken since then.
     pub broken: u64,
-    /// Starts that were late.
+    /// Starts later than promised since then.
     pub late: u64,
 }
 
-/// Something that is promised and cannot be enforced.
+/// A guarantee that cannot be enforced.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Unenforced {
-    /// A word for it.
+    /// The name of the guarantee.
     pub what: String,
-    /// What may happen.
+    /// The possible consequence.
     pub sentence: String,
 }
 
-/// A queue at this moment.
+/// The present state of a queue.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueueStatus {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its policy, as it is written.
+    /// The policy with its parameters.
     pub policy: String,
-    /// To whom the policy promises a start: nobody, the head, every job.
+    /// The jobs to which the policy promises a start: `nothing`, `the head` or `every job`.
     pub promises: String,
-    /// The processors of its pool now.
+    /// The present processors of the pool.
     pub cpus: u64,
-    /// The memory of its pool now, bytes; none, where it is not accounted.
+    /// The present memory of the pool, in bytes; absent if memory is not accounted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// Processors that jobs in their windows hold.
+    /// The processors allocated to jobs in their windows.
     pub cpus_held: u64,
-    /// Memory that jobs in their windows hold, bytes.
+    /// The memory allocated to jobs in their windows, in bytes.
     pub memory_held: u64,
-    /// Jobs in their windows.
+    /// The number of jobs in their windows.
     pub running: u64,
-    /// Jobs that wait.
+    /// The number of waiting jobs.
     pub waiting: u64,
 }
 
-/// The pools, over time.
+/// The capacity of the pools over time.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Pools {
-    /// Each queue's pool, in order.
+    /// The pool of each queue, in order.
     pub pools: Vec<Pool>,
 }
 
-/// A pool from now on.
+/// The capacity of one pool from now on.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Pool {
     /// The queue.
     pub queue: String,
-    /// The processors that it has at most.
+    /// The maximum number of processors.
     pub cpus: u64,
-    /// From when on how much is free: as far as windows are given, and a day ahead at least.
+    /// The free capacity until the last window ends, and for at least one day.
     pub slices: Vec<Slice>,
 }
 
-/// From when on how much of a pool is free, as far as windows are given.
+/// The free capacity of a pool from an instant on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Slice {
-    /// From when on.
+    /// The instant.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub from: Timestamp,
-    /// Processors of the pool.
+    /// The processors of the pool.
     pub cpus: u64,
-    /// Processors that nobody has a window on.
+    /// The processors without a window.
     pub cpus_free: u64,
-    /// Memory that nobody has a window on, bytes.
+    /// The memory without a window, in bytes.
     pub memory_free: u64,
 }

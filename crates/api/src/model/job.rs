@@ -1,309 +1,308 @@
-//! A job as people see it.
+//! A job, as the daemon shows it.
 
 use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A job: what was asked for, where it stands, and what was promised.
+/// A job: its request, its state and its promise.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobView {
-    /// The number that its user was told.
+    /// The job number.
     pub number: i64,
     /// The number of the first job of its array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub array: Option<i64>,
-    /// Its index in the array.
+    /// The index in the array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
-    /// What people call it.
+    /// The name of the job.
     pub name: String,
-    /// Whose it is: the user's number.
+    /// The number of the user.
     pub uid: u32,
-    /// Whose it is.
+    /// The name of the user.
     pub user: String,
     /// The queue.
     pub queue: String,
-    /// How many processors it asked for.
+    /// The requested processors.
     pub cpus: u64,
-    /// How much memory, bytes.
+    /// The requested memory, in bytes.
     pub memory: u64,
-    /// For how long, seconds.
+    /// The time limit, in seconds.
     pub time: f64,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Whether it is a script.
     pub script: bool,
-    /// The folder that it runs in.
+    /// The working directory.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub directory: PathBuf,
-    /// Where its output goes.
+    /// The file of the standard output.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub output: PathBuf,
-    /// Where its errors go.
+    /// The file of the standard error.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub error: PathBuf,
-    /// When it was submitted.
+    /// The time of the submission.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub submitted: Timestamp,
-    /// Not before this instant.
+    /// The earliest start.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub begin: Option<Timestamp>,
-    /// To be over by this instant.
+    /// The deadline of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub deadline: Option<Timestamp>,
-    /// The jobs whose end it waits for.
+    /// The unfinished jobs that have to end first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
     pub after: Vec<i64>,
-    /// Its work may be thrown away and done again.
+    /// Whether its work may be lost and repeated.
     pub restartable: bool,
-    /// It may run ahead of its start on what is idle.
+    /// Whether it may run on idle resources before its start.
     pub opportunistic: bool,
-    /// Where it stands.
+    /// The state.
     pub phase: Phase,
-    /// What was promised; nothing, where its queue's policy promises nothing.
+    /// The promise; absent if the queue's policy promises nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promise: Option<PromiseView>,
-    /// When the policy means to start it, where it said so: a plan, which binds nobody.
+    /// The planned start, if the policy has one. A plan is not a promise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub planned: Option<Timestamp>,
-    /// Why it does not run, while it does not.
+    /// The reasons why it does not run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
-    pub reasons: Vec<Why>,
-    /// In which slots it runs, where its queue's jobs take turns.
+    pub reasons: Vec<WaitReason>,
+    /// The slots in which it runs, if its queue is time-sliced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<Slots>,
-    /// Its start, if that was later than promised.
+    /// The delay of its start, if the start was later than promised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<LateStart>,
-    /// How often it was started; more than once if it was requeued or lost.
+    /// The number of attempts: more than one if it was requeued or lost.
     pub attempts: u32,
-    /// What is promised to it and cannot be enforced here.
+    /// The guarantees that cannot be enforced on this machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
     pub unenforced: Vec<String>,
 }
 
-/// From when until when a job's resources are its own.
+/// The time in which a job's resources are reserved for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Window {
     /// The latest start.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub start: Timestamp,
-    /// When the job is ended, if it has not ended by itself: the start and the time that was asked for.
+    /// The latest end: the start and the time limit.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub end: Timestamp,
 }
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Phase {
-    /// Its user or an administrator keeps it from running. It has no window.
+    /// Held by its user or an administrator. It has no window.
     Held,
-    /// In the queue, not yet due.
-    Batch,
-    /// Not yet due, and running on what is idle.
+    /// Waiting in its queue.
+    Queued,
+    /// Opportunistic: runs on idle resources before its start.
     Opportunistic {
-        /// When it first ran.
+        /// The time at which it first ran.
         #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         start: Timestamp,
-        /// It is stopped at the moment, because nothing is idle.
+        /// Whether it is parked: stopped because nothing is idle.
         parked: bool,
     },
-    /// In its window: what it asked for is its own.
-    Critical(Holding),
-    /// In its window, stopped for another job.
-    Suspended(Holding),
-    /// It ended by itself.
+    /// Running in its window.
+    Running(JobAllocation),
+    /// Suspended in its window for another job.
+    Suspended(JobAllocation),
+    /// Ended by itself.
     Done {
-        /// When it started.
+        /// The start.
         #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         start: Timestamp,
-        /// When it ended.
+        /// The end.
         #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         end: Timestamp,
-        /// How it ended.
+        /// The exit status.
         exit: Exit,
     },
-    /// It was ended.
+    /// Ended by the daemon or a user.
     Killed {
-        /// When it started, if it did.
+        /// The start, if it started.
         #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
         start: Option<Timestamp>,
-        /// When it was over.
+        /// The end.
         #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         end: Timestamp,
-        /// By what.
+        /// The cause.
         by: KilledBy,
-        /// How it ended, if it ran.
+        /// The exit status, if it ran.
         exit: Option<Exit>,
     },
-    /// It could not be run.
+    /// Not run, because it could not be.
     Failed {
-        /// When that was found.
+        /// The time of the finding.
         #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         at: Timestamp,
-        /// Why.
+        /// The cause.
         why: Failure,
-        /// What the system said.
+        /// The message of the system.
         message: String,
     },
-    /// It was on the machine and is there no longer, and nobody knows how it ended.
+    /// Gone from the machine, with an unknown exit status.
     Lost {
-        /// When that was found.
+        /// The time of the finding.
         #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         at: Timestamp,
-        /// Why.
+        /// The cause.
         why: LostBy,
     },
 }
 
 impl Phase {
-    /// When it was over, if it is.
+    /// Returns the end of a finished job.
     pub fn ended(&self) -> Option<Timestamp> {
         match self {
             Phase::Done { end, .. } | Phase::Killed { end, .. } => Some(*end),
             Phase::Failed { at, .. } | Phase::Lost { at, .. } => Some(*at),
             Phase::Held
-            | Phase::Batch
+            | Phase::Queued
             | Phase::Opportunistic { .. }
-            | Phase::Critical(_)
+            | Phase::Running(_)
             | Phase::Suspended(_) => None,
         }
     }
 }
 
-/// What a job in its window holds.
+/// The resources allocated to a job in its window.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Holding {
-    /// When it started.
+pub struct JobAllocation {
+    /// The start.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub start: Timestamp,
-    /// When it will be ended, if it has not ended by itself.
+    /// The latest end.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub end: Timestamp,
     /// The processors, by number.
     pub cpus: Vec<u32>,
 }
 
-/// When a job runs that takes turns with others on its processors.
+/// The slots of a time-sliced job.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Slots {
-    /// The slot in which its place is, from 0.
+    /// The slot of its own placement, from 0.
     pub own: u32,
-    /// All slots in which it runs, in order: its own, and others in which its processors are free.
+    /// All slots in which it runs, in order: its own, and alternates in which its processors are free.
     pub runs_in: Vec<u32>,
-    /// How many slots are used, and so take turns.
+    /// The number of used slots, which are rotated.
     pub used: u64,
-    /// The share of the time in which it runs, above 0 and at most 1: by its slots, and by what it takes to switch between them, as the
-    /// policy's `switch` says.
+    /// The share of the time in which it runs, above 0 and at most 1. Context switches are deducted.
     pub fraction: f64,
 }
 
-/// How a process ended.
+/// The exit status of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// With this code.
+    /// An exit code.
     Code(i32),
-    /// By this signal.
+    /// A signal.
     Signal(i32),
 }
 
-/// What ended a job.
+/// The cause of the end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum KilledBy {
     /// The end of its window.
     Time,
-    /// More memory than it asked for.
+    /// More memory than requested.
     Memory,
     /// Its user or an administrator.
     User,
 }
 
-/// Why a job could not be run.
+/// The reason why a job could not be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// The folder that it is to run in is not there.
+    /// The working directory does not exist.
     Directory,
-    /// Its output cannot be opened.
+    /// The output file cannot be opened.
     Output,
-    /// The program is not there, or cannot be run.
+    /// The program does not exist or cannot be executed.
     Program,
     /// The queue's policy will never start it.
     Refused,
-    /// Anything else.
+    /// Any other failure.
     System,
 }
 
-/// Why nobody knows how a job ended.
+/// The reason why the exit status of a job is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LostBy {
-    /// The machine was started again under it.
+    /// The machine was rebooted.
     Reboot,
     /// Its shim was killed.
     Shim,
 }
 
-/// The promise of a job, and how it came to be.
+/// The promise to a job, and its history.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PromiseView {
-    /// As it was first told.
-    pub told: Window,
-    /// As it is now: the same or earlier, unless it was broken.
+    /// The window that was promised first.
+    pub promised: Window,
+    /// The present window: the same or earlier, unless the promise was broken.
     pub now: Window,
-    /// Why it was broken, if it was.
+    /// The cause of the breach, if the promise was broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
     /// Every change, in order.
-    pub history: Vec<Told>,
+    pub history: Vec<PromiseChange>,
 }
 
-/// One change of a promise.
+/// A change of a promise.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Told {
-    /// When it was made.
+pub struct PromiseChange {
+    /// The time of the change.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
-    /// The latest start since then.
+    /// The latest start from then on.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub start: Timestamp,
-    /// What changed it.
-    pub why: ToldWhy,
+    /// The reason of the change.
+    pub why: PromiseChangeReason,
 }
 
-/// What changes a promise.
+/// The reason of a change of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum ToldWhy {
+pub enum PromiseChangeReason {
     /// The submission.
     Submitted,
-    /// Room that another job left.
+    /// Another job left capacity.
     Earlier,
-    /// A job that did not end when it should have.
+    /// A job was overdue.
     Overdue,
-    /// The daemon was not there, or the machine slept, when it was due.
+    /// No daemon ran, or the machine slept, when the job was due.
     Away,
     /// The machine lost capacity.
     Capacity,
@@ -311,57 +310,57 @@ pub enum ToldWhy {
     Amended,
 }
 
-impl ToldWhy {
-    /// The word that tables and files use.
+impl PromiseChangeReason {
+    /// Returns the name that tables and files use.
     pub const fn as_str(self) -> &'static str {
         match self {
-            ToldWhy::Submitted => "submitted",
-            ToldWhy::Earlier => "earlier",
-            ToldWhy::Overdue => "overdue",
-            ToldWhy::Away => "away",
-            ToldWhy::Capacity => "capacity",
-            ToldWhy::Amended => "amended",
+            PromiseChangeReason::Submitted => "submitted",
+            PromiseChangeReason::Earlier => "earlier",
+            PromiseChangeReason::Overdue => "overdue",
+            PromiseChangeReason::Away => "away",
+            PromiseChangeReason::Capacity => "capacity",
+            PromiseChangeReason::Amended => "amended",
         }
     }
 }
 
-/// Why a job waits.
+/// A reason why a job waits.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "why", rename_all = "snake_case")]
-pub enum Why {
-    /// It is held.
+pub enum WaitReason {
+    /// The job is held.
     Held,
-    /// It is not to start before then.
+    /// The earliest start has not come.
     Begin {
-        /// When.
+        /// The earliest start.
         #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
         at: Timestamp,
     },
     /// Other jobs have to end first.
     After {
-        /// Which.
+        /// The other jobs.
         jobs: Vec<i64>,
     },
-    /// Too little is free now.
+    /// Too few resources are free.
     Resources {
-        /// What: cpus, memory.
+        /// The resource: `cpus`, `memory` or `slots`.
         kind: String,
-        /// How much it asks for.
-        asked: u64,
-        /// How much is free.
+        /// The requested amount.
+        requested: u64,
+        /// The free amount.
         free: u64,
     },
-    /// What is free now is kept for others until their starts.
+    /// The free resources are reserved for other jobs.
     Reserved,
 }
 
-/// A start that was later than promised.
+/// The delay of a start that was later than promised.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LateStart {
-    /// By how much, seconds.
+    /// The delay, in seconds.
     pub by: f64,
-    /// Why.
-    pub why: ToldWhy,
+    /// The cause.
+    pub why: PromiseChangeReason,
 }

@@ -1,7 +1,6 @@
-//! What the daemon, its store and its clients say to each other.
+//! The JSON model that the daemon and its clients share.
 //!
-//! Everything here is JSON on the socket and in the store. Wall time is in UTC; memory is in bytes; lengths of time are in
-//! seconds, with decimals where there are any.
+//! Wall time is in UTC. Memory is in bytes. Durations are in seconds, with a fraction if they have one.
 
 mod submission;
 
@@ -12,12 +11,12 @@ mod answer;
 mod request;
 
 pub use answer::{
-    Accepted, Handed, Pool, Pools, Problem, ProblemCode, QueueStatus, Quote, Slice, Status, Submitted,
+    Accepted, JobIds, Pool, Pools, Problem, ProblemCode, QueueStatus, Quote, Slice, Status, Submitted,
     Unenforced,
 };
 pub use job::{
-    Exit, Failure, Holding, JobView, KilledBy, LateStart, LostBy, Phase, PromiseView, Slots, Told, ToldWhy,
-    Why, Window,
+    Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Phase, PromiseChange,
+    PromiseChangeReason, PromiseView, Slots, WaitReason, Window,
 };
 pub use request::{CancelRequest, DrainRequest, ExtendRequest, Filter};
 pub use submission::{Array, Submission};

@@ -1,4 +1,4 @@
-//! What a user asks for.
+//! Submissions.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A job, or an array of jobs, as it is asked for.
+/// A job or an array of jobs to accept.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -14,61 +14,61 @@ pub struct Submission {
     /// The program and its arguments; with `script`, the arguments of the script.
     #[serde(default)]
     pub command: Vec<String>,
-    /// The text of a script, which is run as it was when it was submitted.
+    /// The text of a script. A later change of its file has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// What people call it; the program's name where it is left out.
+    /// The name of the job; by default the name of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The folder that it runs in.
+    /// The working directory.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub directory: PathBuf,
-    /// Its environment, and nothing else.
+    /// The complete environment.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// How many processors it asks for.
+    /// The requested processors.
     #[serde(default = "one")]
     pub cpus: u64,
-    /// How much memory it asks for, bytes; the queue's default where it is left out.
+    /// The requested memory, in bytes; by default that of the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// For how long, seconds.
+    /// The time limit, in seconds.
     pub time: f64,
-    /// The queue; the first one where it is left out.
+    /// The queue; by default the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// Not before this instant.
+    /// The earliest start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub begin: Option<Timestamp>,
-    /// To be over by this instant, or not at all.
+    /// The deadline of the end. A job that cannot meet it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub deadline: Option<Timestamp>,
-    /// Not before these jobs have ended, however they end.
+    /// Jobs that have to end first, in whichever way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<i64>,
-    /// As many jobs as this says, all alike but for their index.
+    /// The indexes of an array. Its jobs differ only in their index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<Array>,
-    /// Its work may be thrown away and done again.
+    /// Whether its work may be lost and repeated.
     #[serde(default)]
     pub restartable: bool,
-    /// Not to run ahead of its start on what is idle.
+    /// Whether it must not run on idle resources before its start.
     #[serde(default)]
     pub no_opportunistic: bool,
-    /// Submitted, but not to run until it is released.
+    /// Whether it is held until it is released.
     #[serde(default)]
     pub hold: bool,
-    /// Where its output goes; `%j` is its number, `%A` the array's, `%a` the index in it, `%x` its name.
+    /// The file of the standard output. `%j` is the job number, `%A` that of the array, `%a` the index, `%x` the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub output: Option<PathBuf>,
-    /// Where its errors go; with its output where that is left out.
+    /// The file of the standard error; by default that of the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub error: Option<PathBuf>,
-    /// The mode mask of the files that it makes.
+    /// The file mode creation mask.
     #[serde(default = "mask")]
     pub umask: u32,
 }
@@ -80,9 +80,9 @@ pub struct Submission {
 pub struct Array {
     /// The first index.
     pub first: u32,
-    /// The last index, which is one of them if the step meets it.
+    /// The last index, which is included if the step reaches it.
     pub last: u32,
-    /// From each to the next; at least 1.
+    /// The step between indexes; at least 1.
     #[serde(default = "one_step")]
     pub step: u32,
 }
@@ -100,7 +100,7 @@ const fn mask() -> u32 {
 }
 
 impl Array {
-    /// The indexes, in order.
+    /// Returns the indexes, in order.
     pub fn indexes(self) -> impl Iterator<Item = u32> {
         (self.first..=self.last).step_by(usize::try_from(self.step.max(1)).unwrap_or(usize::MAX))
     }

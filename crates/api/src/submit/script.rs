@@ -6,15 +6,15 @@ use jiff::Zoned;
 
 use super::options::{OWN, Row, SLURM, Subject, Written, next};
 use super::quantity::Dialect;
-use super::set::Gathered;
-use super::wishes::Wishes;
+use super::set::OptionCollector;
+use super::submit_options::SubmitOptions;
 use super::words::words;
 
 /// What a script says of itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directives {
     /// What it asks for; where `#MISERLY` and `#SBATCH` differ, the former counts.
-    pub wishes: Wishes,
+    pub options: SubmitOptions,
     /// What it says and nothing was made of, in order.
     pub warnings: Vec<Remark>,
 }
@@ -42,7 +42,7 @@ impl std::error::Error for Remark {}
 /// The first line that cannot be meant so: a value that makes no sense, an option of `#MISERLY` that there is not. Options of
 /// `#SBATCH` that there are not are warnings: they say how Slurm's machine is to be used.
 pub fn directives(script: &str, now: &Zoned) -> Result<Directives, Remark> {
-    let (mut own, mut slurm) = (Gathered::default(), Gathered::default());
+    let (mut own, mut slurm) = (OptionCollector::default(), OptionCollector::default());
     let mut warnings = Vec::new();
     let mut last = 0;
     for (line, text) in head(script) {
@@ -57,9 +57,9 @@ pub fn directives(script: &str, now: &Zoned) -> Result<Directives, Remark> {
         read.map_err(|message| Remark { line, message })?;
         last = line;
     }
-    let of_slurm = slurm.wishes().map_err(|message| Remark { line: last, message })?;
-    let wishes = own.wishes().map_err(|message| Remark { line: last, message })?.or(of_slurm);
-    Ok(Directives { wishes, warnings })
+    let of_slurm = slurm.options().map_err(|message| Remark { line: last, message })?;
+    let options = own.options().map_err(|message| Remark { line: last, message })?.or(of_slurm);
+    Ok(Directives { options, warnings })
 }
 
 /// The lines before the first command, with their numbers.
@@ -79,7 +79,7 @@ fn gather(
     rows: &[Row],
     dialect: Dialect,
     now: &Zoned,
-    gathered: &mut Gathered,
+    gathered: &mut OptionCollector,
     left_out: &mut impl FnMut(String),
 ) -> Result<(), String> {
     let words = words(options)?;

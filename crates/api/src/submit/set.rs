@@ -5,17 +5,17 @@ use jiff::Zoned;
 use super::instant::instant;
 use super::options::Subject;
 use super::quantity::{Dialect, amount, array, job_numbers, time};
-use super::wishes::{Export, Memory, Wishes};
+use super::submit_options::{Export, Memory, SubmitOptions};
 
-/// Wishes as they are gathered from directives of one kind.
+/// Collects submit options from directives of one kind.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
-    wishes: Wishes,
+pub(super) struct OptionCollector {
+    options: SubmitOptions,
     tasks: Option<u64>,
     cpus_per_task: Option<u64>,
 }
 
-impl Gathered {
+impl OptionCollector {
     /// Takes up an option. What it had to leave out, if anything.
     ///
     /// # Errors
@@ -27,30 +27,30 @@ impl Gathered {
         dialect: Dialect,
         now: &Zoned,
     ) -> Result<Option<String>, String> {
-        let wishes = &mut self.wishes;
+        let options = &mut self.options;
         match subject {
-            Subject::Name => wishes.name = Some(value.to_owned()),
-            Subject::Cpus => wishes.cpus = Some(count(value)?),
+            Subject::Name => options.name = Some(value.to_owned()),
+            Subject::Cpus => options.cpus = Some(count(value)?),
             Subject::CpusPerTask => self.cpus_per_task = Some(count(value)?),
             Subject::Tasks => self.tasks = Some(count(value)?),
             Subject::Nodes => return nodes(value),
-            Subject::Memory => wishes.memory = Some(Memory::Job(amount(value, dialect)?)),
-            Subject::MemoryPerCpu => wishes.memory = Some(Memory::PerCpu(amount(value, dialect)?)),
-            Subject::Time => wishes.time = Some(time(value, dialect)?),
-            Subject::Queue => wishes.queue = Some(value.to_owned()),
-            Subject::Begin => wishes.begin = Some(instant(value, now)?),
-            Subject::Deadline => wishes.deadline = Some(instant(value, now)?),
-            Subject::After => wishes.after = Some(job_numbers(value)?),
+            Subject::Memory => options.memory = Some(Memory::Job(amount(value, dialect)?)),
+            Subject::MemoryPerCpu => options.memory = Some(Memory::PerCpu(amount(value, dialect)?)),
+            Subject::Time => options.time = Some(time(value, dialect)?),
+            Subject::Queue => options.queue = Some(value.to_owned()),
+            Subject::Begin => options.begin = Some(instant(value, now)?),
+            Subject::Deadline => options.deadline = Some(instant(value, now)?),
+            Subject::After => options.after = Some(job_numbers(value)?),
             Subject::Dependency => return self.depend(value),
             Subject::Array => return self.repeat(value, dialect),
-            Subject::Restartable => wishes.restartable = Some(true),
-            Subject::NotRestartable => wishes.restartable = Some(false),
-            Subject::NoOpportunistic => wishes.no_opportunistic = Some(true),
-            Subject::Hold => wishes.hold = Some(true),
-            Subject::Output => wishes.output = Some(value.into()),
-            Subject::Error => wishes.error = Some(value.into()),
-            Subject::Directory => wishes.directory = Some(value.into()),
-            Subject::Export => wishes.export = Some(Export::parse(value)?),
+            Subject::Restartable => options.restartable = Some(true),
+            Subject::NotRestartable => options.restartable = Some(false),
+            Subject::NoOpportunistic => options.no_opportunistic = Some(true),
+            Subject::Hold => options.hold = Some(true),
+            Subject::Output => options.output = Some(value.into()),
+            Subject::Error => options.error = Some(value.into()),
+            Subject::Directory => options.directory = Some(value.into()),
+            Subject::Export => options.export = Some(Export::parse(value)?),
         }
         Ok(None)
     }
@@ -67,7 +67,7 @@ impl Gathered {
             }
             jobs.extend(job_numbers(&numbers.replace(':', ","))?);
         }
-        self.wishes.after = Some(jobs);
+        self.options.after = Some(jobs);
         Ok(None)
     }
 
@@ -77,22 +77,22 @@ impl Gathered {
             Some((range, limit)) if dialect == Dialect::Slurm => (range, Some(limit)),
             _ => (value, None),
         };
-        self.wishes.array = Some(array(range)?);
+        self.options.array = Some(array(range)?);
         Ok(limit.map(|limit| format!("%{limit} is not heeded: all jobs of an array may run at once")))
     }
 
-    /// The wishes, with the processors that tasks come to.
+    /// The options, with the processors that tasks come to.
     ///
     /// # Errors
     /// More processors than can be counted.
-    pub(super) fn wishes(self) -> Result<Wishes, String> {
+    pub(super) fn options(self) -> Result<SubmitOptions, String> {
         let of_tasks = match (self.tasks, self.cpus_per_task) {
             (None, None) => None,
             (tasks, cpus) => Some(
                 tasks.unwrap_or(1).checked_mul(cpus.unwrap_or(1)).ok_or("more tasks than can be counted")?,
             ),
         };
-        Ok(Wishes { cpus: self.wishes.cpus.or(of_tasks), ..self.wishes })
+        Ok(SubmitOptions { cpus: self.options.cpus.or(of_tasks), ..self.options })
     }
 }
 

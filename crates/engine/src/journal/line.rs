@@ -1,33 +1,33 @@
-//! The journal: what happened, and what came of it; never a decision that can be derived again.
+//! The lines of the journal: events and their effects. Decisions that can be derived again are not stored.
 
 use miserly_core::{Amendment, Change, Effect, EndHow, Fault, JobId, Reason, Refusal, Round, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Amounts, Queue, SavedBroken, SavedRequest, Setup, amounts};
+use crate::{Amounts, Queue, SavedBreachCause, SavedRequest, Setup, amounts};
 
 /// A line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum JournalLine {
-    /// A daemon began, or read its configuration again.
+    /// A daemon began, or was reconfigured.
     Began {
-        /// When, ticks.
+        /// The instant, in ticks.
         at: i64,
-        /// When, wall time in microseconds since 1970.
+        /// The wall time, in microseconds since 1970.
         wall: i64,
-        /// Its version.
+        /// The version of the daemon.
         version: String,
         /// The queues from now on.
         queues: Vec<QueueLine>,
-        /// What jobs may use ahead of their windows, if they may.
+        /// The resources for opportunistic jobs, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        early: Option<EarlyLine>,
+        opportunistic: Option<OpportunisticLine>,
     },
     /// A round was played.
     Round(Box<RoundLine>),
-    /// A daemon went away in order.
-    Went {
-        /// When, ticks.
+    /// A daemon ended in order.
+    Ended {
+        /// The instant, in ticks.
         at: i64,
     },
 }
@@ -35,101 +35,101 @@ pub enum JournalLine {
 /// A queue, as far as decisions depend on it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct QueueLine {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its policy, as it is written.
+    /// The policy with its parameters.
     pub policy: String,
-    /// What its pool has: from when on in ticks, and how much of each kind. The last one holds until `again` after the first.
+    /// The capacity of the pool: instants in ticks, and the amounts from then on. The last one holds until `again` after the first.
     pub pool: Vec<(i64, Amounts)>,
-    /// When all is as it was; none for a pool that is always the same.
+    /// The instant at which the pool repeats; none for a constant pool.
     pub again: Option<i64>,
 }
 
-/// What jobs may use ahead of their windows.
+/// The resources for opportunistic jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct EarlyLine {
-    /// How long before a start what it needs is left free, ticks.
+pub struct OpportunisticLine {
+    /// The preemption lead time, in ticks.
     pub lead: i64,
-    /// What the machine has.
+    /// The resources of the machine.
     pub machine: Amounts,
 }
 
-/// One round: what happened, and what came of it.
+/// A round: its events and their effects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct RoundLine {
-    /// When, ticks.
+    /// The instant, in ticks.
     pub at: i64,
-    /// When the round was played, wall time in microseconds since 1970.
+    /// The wall time at which the round was played, in microseconds since 1970.
     pub wall: i64,
     /// Jobs that ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<EndedLine>,
-    /// Jobs that did not end when they should have.
+    /// Jobs found overdue.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overdue: Vec<i64>,
-    /// Jobs that were taken back.
+    /// Jobs withdrawn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<i64>,
-    /// Requests that were changed.
+    /// Requests amended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub amended: Vec<AmendedLine>,
-    /// Nobody scheduled before.
+    /// No daemon ran before, or the machine slept.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub away: bool,
-    /// A pool now has so much.
+    /// A pool has this capacity from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<(u32, Amounts)>,
-    /// Jobs that were submitted.
+    /// Jobs submitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub submitted: Vec<SavedRequest>,
-    /// What came of it.
+    /// The effects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<EffectLine>,
 }
 
-/// A job that ended.
+/// The end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct EndedLine {
     /// The job.
     pub job: i64,
-    /// How.
+    /// The cause of the end.
     pub how: HowLine,
 }
 
-/// How a job ended.
+/// The cause of the end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HowLine {
-    /// By itself.
+    /// It ended by itself.
     Done,
-    /// At the end of its window.
+    /// Its window ended.
     Estimate,
-    /// By somebody else.
+    /// It was cancelled or lost.
     Cancelled,
 }
 
-/// A request that was changed.
+/// An amendment of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct AmendedLine {
     /// The job.
     pub job: i64,
-    /// Its new estimate, ticks, if that was changed.
+    /// The new estimate, in ticks, if it changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<i64>,
-    /// Its new earliest start, ticks, if there is one.
+    /// The new earliest start, in ticks, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<i64>,
 }
 
-/// What came of a round for one job.
+/// An effect of a round on one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the fields are those of the core's effects")]
 pub enum EffectLine {
     Started { job: i64, reason: ReasonLine, planned: i64 },
     Promised { job: i64, latest: i64 },
-    Broken { job: i64, latest: i64, why: SavedBroken },
+    Broken { job: i64, latest: i64, why: SavedBreachCause },
     Planned { job: i64, start: i64 },
     Suspended { job: i64 },
     Vacated { job: i64 },
@@ -138,26 +138,26 @@ pub enum EffectLine {
     Moved { job: i64 },
     Paced { job: i64 },
     Requeued { job: i64 },
-    Filled { job: i64, procs: u64 },
+    Opportunistic { job: i64, procs: u64 },
     Refused { job: i64, why: RefusalLine },
 }
 
-/// Why a job started when it did.
+/// WaitReason a job started when it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "they are the core's reasons")]
+#[allow(missing_docs, reason = "the variants are the core's reasons")]
 pub enum ReasonLine {
-    AtOnce,
+    Immediate,
     Reserved,
     Backfilled,
     Promised,
     Quantum,
 }
 
-/// Why a job will never start.
+/// WaitReason a job will never start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "they are the core's refusals")]
+#[allow(missing_docs, reason = "the variants are the core's refusals")]
 pub enum RefusalLine {
     BeyondClasses,
     TooLarge,
@@ -166,7 +166,7 @@ pub enum RefusalLine {
 }
 
 impl JournalLine {
-    /// That a daemon began with this set-up.
+    /// Returns the line of a daemon that begins with a setup.
     pub fn began(at: Time, wall: i64, setup: &Setup) -> JournalLine {
         let queue = |queue: &Queue| {
             let steps = queue.steps();
@@ -176,15 +176,22 @@ impl JournalLine {
             QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool: steps, again }
         };
         let queues = setup.queues.iter().map(queue).collect();
-        let early =
-            setup.early.map(|early| EarlyLine { lead: early.lead.ticks(), machine: amounts(&early.machine) });
-        JournalLine::Began { early, at: at.ticks(), wall, version: env!("CARGO_PKG_VERSION").into(), queues }
+        let opportunistic = setup
+            .opportunistic
+            .map(|config| OpportunisticLine { lead: config.lead.ticks(), machine: amounts(&config.machine) });
+        JournalLine::Began {
+            opportunistic,
+            at: at.ticks(),
+            wall,
+            version: env!("CARGO_PKG_VERSION").into(),
+            queues,
+        }
     }
 }
 
 impl RoundLine {
-    /// What is about to be played, with the jobs by their numbers.
-    pub fn of(at: Time, wall: i64, round: &Round, number: impl Fn(JobId) -> i64) -> RoundLine {
+    /// Returns the line of a round before it is played. `number` maps handles to job numbers.
+    pub fn new(at: Time, wall: i64, round: &Round, number: impl Fn(JobId) -> i64) -> RoundLine {
         let capacity = match &round.fault {
             Some(Fault::Capacity { queue, capacity }) => Some((*queue, amounts(capacity))),
             _ => None,
@@ -195,25 +202,25 @@ impl RoundLine {
             ended: round
                 .ended
                 .iter()
-                .map(|ended| EndedLine { job: number(ended.job), how: HowLine::of(ended.how) })
+                .map(|ended| EndedLine { job: number(ended.job), how: HowLine::new(ended.how) })
                 .collect(),
             overdue: round.overdue.iter().map(|job| number(*job)).collect(),
             withdrawn: round.withdrawn.iter().map(|job| number(*job)).collect(),
             amended: round
                 .amended
                 .iter()
-                .map(|amended| AmendedLine::of(amended, number(amended.job)))
+                .map(|amended| AmendedLine::new(amended, number(amended.job)))
                 .collect(),
             away: round.fault == Some(Fault::Away),
             capacity,
-            submitted: round.submitted.iter().map(|one| SavedRequest::of(&one.request)).collect(),
+            submitted: round.submitted.iter().map(|one| SavedRequest::new(&one.request)).collect(),
             effects: vec![],
         }
     }
 }
 
 impl AmendedLine {
-    fn of(amendment: &Amendment, job: i64) -> AmendedLine {
+    fn new(amendment: &Amendment, job: i64) -> AmendedLine {
         match amendment.change {
             Change::Estimate(estimate) => AmendedLine { job, estimate: Some(estimate.ticks()), begin: None },
             Change::Begin(begin) => AmendedLine { job, estimate: None, begin: begin.map(Time::ticks) },
@@ -222,7 +229,7 @@ impl AmendedLine {
 }
 
 impl HowLine {
-    const fn of(how: EndHow) -> HowLine {
+    const fn new(how: EndHow) -> HowLine {
         match how {
             EndHow::Done => HowLine::Done,
             EndHow::KilledAtEstimate => HowLine::Estimate,
@@ -230,7 +237,7 @@ impl HowLine {
         }
     }
 
-    /// The core's word.
+    /// Returns the cause in the core's terms.
     pub const fn how(self) -> EndHow {
         match self {
             HowLine::Done => EndHow::Done,
@@ -241,15 +248,15 @@ impl HowLine {
 }
 
 impl EffectLine {
-    /// The effect on the job of that number.
-    pub fn of(effect: &Effect, job: i64) -> EffectLine {
+    /// Returns the line of an effect on a job.
+    pub fn new(effect: &Effect, job: i64) -> EffectLine {
         match *effect {
             Effect::Started { reason, planned, .. } => {
-                EffectLine::Started { job, reason: ReasonLine::of(reason), planned: planned.ticks() }
+                EffectLine::Started { job, reason: ReasonLine::new(reason), planned: planned.ticks() }
             }
             Effect::Promised { latest, .. } => EffectLine::Promised { job, latest: latest.ticks() },
             Effect::PromiseBroken { latest, why, .. } => {
-                EffectLine::Broken { job, latest: latest.ticks(), why: SavedBroken::of(why) }
+                EffectLine::Broken { job, latest: latest.ticks(), why: SavedBreachCause::new(why) }
             }
             Effect::Planned { start, .. } => EffectLine::Planned { job, start: start.ticks() },
             Effect::Suspended { .. } => EffectLine::Suspended { job },
@@ -259,16 +266,16 @@ impl EffectLine {
             Effect::Moved { .. } => EffectLine::Moved { job },
             Effect::Paced { .. } => EffectLine::Paced { job },
             Effect::Requeued { .. } => EffectLine::Requeued { job },
-            Effect::Filled { procs, .. } => EffectLine::Filled { job, procs: procs.get() },
-            Effect::Refused { why, .. } => EffectLine::Refused { job, why: RefusalLine::of(why) },
+            Effect::Filled { procs, .. } => EffectLine::Opportunistic { job, procs: procs.get() },
+            Effect::Refused { why, .. } => EffectLine::Refused { job, why: RefusalLine::new(why) },
         }
     }
 }
 
 impl ReasonLine {
-    const fn of(reason: Reason) -> ReasonLine {
+    const fn new(reason: Reason) -> ReasonLine {
         match reason {
-            Reason::AtOnce => ReasonLine::AtOnce,
+            Reason::AtOnce => ReasonLine::Immediate,
             Reason::Reserved => ReasonLine::Reserved,
             Reason::Backfilled => ReasonLine::Backfilled,
             Reason::Promised => ReasonLine::Promised,
@@ -278,7 +285,7 @@ impl ReasonLine {
 }
 
 impl RefusalLine {
-    const fn of(why: Refusal) -> RefusalLine {
+    const fn new(why: Refusal) -> RefusalLine {
         match why {
             Refusal::BeyondClasses => RefusalLine::BeyondClasses,
             Refusal::TooLarge => RefusalLine::TooLarge,

@@ -5,8 +5,8 @@ mod line;
 use std::ops::ControlFlow;
 
 pub use line::{
-    AmendedLine, EarlyLine, EffectLine, EndedLine, HowLine, JournalLine, QueueLine, ReasonLine, RefusalLine,
-    RoundLine,
+    AmendedLine, EffectLine, EndedLine, HowLine, JournalLine, OpportunisticLine, QueueLine, ReasonLine,
+    RefusalLine, RoundLine,
 };
 
 /// Durable storage of jobs, journal lines and named values.

@@ -1,7 +1,7 @@
-//! A job of the ledger as it is written down.
+//! Ledger entries as they are stored.
 //!
-//! The ledger's own types know nothing of files; these are their written form, and must stay readable: the state of every
-//! version that was ever released loads.
+//! The ledger's types have no stored form. These types are that form. A released version must be able to read the state of
+//! every earlier one.
 
 mod request;
 
@@ -9,7 +9,7 @@ mod state;
 
 mod share;
 
-mod rows;
+mod slots;
 
 mod promise;
 
@@ -19,17 +19,17 @@ use miserly_core::{Entry, Progress, Time};
 use serde::{Deserialize, Serialize};
 
 use self::memo::SavedMemo;
-pub use self::promise::SavedBroken;
+pub use self::promise::SavedBreachCause;
 use self::promise::SavedPromise;
 pub use self::request::SavedRequest;
-use self::rows::SavedRows;
 use self::share::{SavedShare, placement, shares};
+use self::slots::SavedSlots;
 use self::state::SavedState;
 
-/// A job in a ledger.
+/// A stored ledger entry.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SavedEntry {
-    /// What was asked for.
+    /// The request.
     pub request: SavedRequest,
     admitted: u64,
     state: SavedState,
@@ -44,12 +44,12 @@ pub struct SavedEntry {
     done_at: i64,
     working: u64,
     #[serde(default, skip_serializing_if = "SavedProgress::is_none")]
-    filling: SavedProgress,
-    #[serde(default, skip_serializing_if = "SavedRows::is_none")]
-    rows: SavedRows,
+    opportunistic: SavedProgress,
+    #[serde(default, skip_serializing_if = "SavedSlots::is_none")]
+    slots: SavedSlots,
 }
 
-/// Work that was done on what was idle.
+/// The work of an opportunistic job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 struct SavedProgress {
     done: u128,
@@ -64,29 +64,29 @@ impl SavedProgress {
 }
 
 impl SavedEntry {
-    /// The entry as it is written down.
-    pub fn of(entry: &Entry) -> SavedEntry {
+    /// Returns the stored form of an entry.
+    pub fn new(entry: &Entry) -> SavedEntry {
         SavedEntry {
-            request: SavedRequest::of(&entry.request),
+            request: SavedRequest::new(&entry.request),
             admitted: entry.admitted,
-            state: SavedState::of(&entry.state),
-            promise: entry.promise.as_ref().map(SavedPromise::of),
+            state: SavedState::new(&entry.state),
+            promise: entry.promise.as_ref().map(SavedPromise::new),
             planned: entry.planned.map(Time::ticks),
             planned_on: entry.planned_on.as_ref().map(shares),
             memo: SavedMemo::of(&entry.memo),
             done: entry.progress.done,
             done_at: entry.progress.at.ticks(),
             working: entry.progress.procs.get(),
-            filling: SavedProgress {
+            opportunistic: SavedProgress {
                 done: entry.filling.done,
                 at: entry.filling.at.ticks(),
                 procs: entry.filling.procs.get(),
             },
-            rows: SavedRows::of(entry),
+            slots: SavedSlots::new(entry),
         }
     }
 
-    /// The entry that was written down.
+    /// Returns the entry.
     pub fn entry(&self) -> Entry {
         let mut entry = Entry::waiting(self.request.request(), self.admitted);
         entry.state = self.state.state();
@@ -96,10 +96,10 @@ impl SavedEntry {
         entry.memo = self.memo.memo();
         let at = Time::from_ticks(self.done_at);
         entry.progress = Progress { done: self.done, at, procs: self.working.into(), ..Progress::default() };
-        let SavedProgress { done, at, procs } = self.filling;
+        let SavedProgress { done, at, procs } = self.opportunistic;
         entry.filling =
             Progress { done, at: Time::from_ticks(at), procs: procs.into(), ..Progress::default() };
-        self.rows.restore(&mut entry);
+        self.slots.restore(&mut entry);
         entry
     }
 }
@@ -121,21 +121,21 @@ mod tests {
     }
 
     #[test]
-    fn a_job_in_rows_is_read_as_it_was_written() {
+    fn a_job_in_several_slots_is_read_as_it_was_written() {
         let mut entry = entry(SlotId(2));
         entry.also_in = vec![SlotId(0), SlotId(5)];
         let at = Time::from_ticks(40);
         entry.progress =
             Progress { done: 70, at, procs: 3.into(), pace: Pace::new(2, 3), rest: 5, parts: 12 };
-        let text = serde_json::to_string(&SavedEntry::of(&entry)).unwrap();
+        let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
         assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
     }
 
     #[test]
-    fn where_time_is_not_sliced_it_is_written_as_ever() {
+    fn without_time_slices_no_slots_are_written() {
         let entry = entry(SlotId(0));
-        let text = serde_json::to_string(&SavedEntry::of(&entry)).unwrap();
-        assert!(!text.contains("rows"), "{text}");
+        let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
+        assert!(!text.contains("slots"), "{text}");
         assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
     }
 }

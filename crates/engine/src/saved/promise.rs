@@ -1,23 +1,23 @@
-//! What was promised, and what broke it.
+//! Promises, as they are stored.
 
 use miserly_core::{Broken, Promise, Time};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct SavedPromise {
-    told: i64,
+    promised: i64,
     best: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    broken: Option<SavedBroken>,
+    broken: Option<SavedBreachCause>,
 }
 
-/// Why a promise was broken.
+/// WaitReason a promise was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SavedBroken {
-    /// A job did not end when it should have.
+pub enum SavedBreachCause {
+    /// A job was overdue.
     Overdue,
-    /// Nobody scheduled.
+    /// No daemon ran, or the machine slept.
     Away,
     /// The machine lost capacity.
     Capacity,
@@ -26,38 +26,38 @@ pub enum SavedBroken {
 }
 
 impl SavedPromise {
-    pub(super) fn of(promise: &Promise) -> SavedPromise {
+    pub(super) fn new(promise: &Promise) -> SavedPromise {
         SavedPromise {
-            told: promise.told.ticks(),
+            promised: promise.told.ticks(),
             best: promise.best.ticks(),
-            broken: promise.broken.map(SavedBroken::of),
+            broken: promise.broken.map(SavedBreachCause::new),
         }
     }
 
     pub(super) fn promise(self) -> Promise {
-        let (told, best) = (Time::from_ticks(self.told), Time::from_ticks(self.best));
-        Promise { told, best, broken: self.broken.map(SavedBroken::broken) }
+        let (told, best) = (Time::from_ticks(self.promised), Time::from_ticks(self.best));
+        Promise { told, best, broken: self.broken.map(SavedBreachCause::broken) }
     }
 }
 
-impl SavedBroken {
-    /// The cause as it is written down.
-    pub const fn of(broken: Broken) -> SavedBroken {
+impl SavedBreachCause {
+    /// Returns the stored form of a cause.
+    pub const fn new(broken: Broken) -> SavedBreachCause {
         match broken {
-            Broken::Overdue => SavedBroken::Overdue,
-            Broken::Away => SavedBroken::Away,
-            Broken::Capacity => SavedBroken::Capacity,
-            Broken::Amended => SavedBroken::Amended,
+            Broken::Overdue => SavedBreachCause::Overdue,
+            Broken::Away => SavedBreachCause::Away,
+            Broken::Capacity => SavedBreachCause::Capacity,
+            Broken::Amended => SavedBreachCause::Amended,
         }
     }
 
-    /// The cause that was written down.
+    /// Returns the cause.
     pub const fn broken(self) -> Broken {
         match self {
-            SavedBroken::Overdue => Broken::Overdue,
-            SavedBroken::Away => Broken::Away,
-            SavedBroken::Capacity => Broken::Capacity,
-            SavedBroken::Amended => Broken::Amended,
+            SavedBreachCause::Overdue => Broken::Overdue,
+            SavedBreachCause::Away => Broken::Away,
+            SavedBreachCause::Capacity => Broken::Capacity,
+            SavedBreachCause::Amended => Broken::Amended,
         }
     }
 }

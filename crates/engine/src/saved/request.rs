@@ -1,48 +1,48 @@
-//! What was asked for.
+//! Requests, as they are stored.
 
 use miserly_core::{Kind, Request, Resources, Span, Terms, Time};
 use serde::{Deserialize, Serialize};
 
-/// What was asked for, in ticks and counts.
+/// A stored request.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SavedRequest {
-    /// The job's number.
+    /// The job number.
     pub number: i64,
-    /// When it was submitted.
+    /// The instant of the submission, in ticks.
     pub submit: i64,
-    /// For how long its resources are planned.
+    /// The time for which its resources are planned, in ticks.
     pub estimate: i64,
-    /// Its processors.
+    /// The processors.
     pub cpus: u64,
-    /// Its memory, kilobytes.
+    /// The memory, in kilobytes.
     pub memory: u64,
-    /// Its GPUs.
+    /// The GPUs.
     #[serde(default)]
     pub gpus: u64,
-    /// The site's own count.
+    /// The resource that the site defines.
     #[serde(default)]
     pub other: u64,
-    /// Its user.
+    /// The user, by number.
     pub user: Option<u32>,
-    /// Its queue, by position.
+    /// The position of the queue.
     pub queue: Option<u32>,
-    /// Not before.
+    /// The earliest start, in ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<i64>,
-    /// Over by.
+    /// The deadline, in ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<i64>,
-    /// Not to run early.
+    /// Whether it must not run opportunistically.
     #[serde(default)]
     pub in_window_only: bool,
-    /// Its work may be done again.
+    /// Whether its work may be repeated.
     #[serde(default)]
     pub restartable: bool,
 }
 
 impl SavedRequest {
-    /// The request as it is written down.
-    pub fn of(request: &Request) -> SavedRequest {
+    /// Returns the stored form of a request.
+    pub fn new(request: &Request) -> SavedRequest {
         let Terms { begin, deadline, in_window_only, restartable } = request.terms;
         SavedRequest {
             number: request.number,
@@ -61,7 +61,7 @@ impl SavedRequest {
         }
     }
 
-    /// The request that was written down.
+    /// Returns the request.
     pub fn request(&self) -> Request {
         let demand = Resources::cpus(self.cpus)
             .with(Kind::Memory, self.memory)

@@ -1,4 +1,4 @@
-//! What is held of which host.
+//! Placements, as they are stored.
 
 use miserly_core::{HostId, PeSet, Pes, Placement, Share, SlotId};
 use serde::{Deserialize, Serialize};

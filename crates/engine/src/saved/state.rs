@@ -1,4 +1,4 @@
-//! Where a job stands, and what it holds there.
+//! The state of a job in the ledger, as it is stored.
 
 use miserly_core::{Expected, Holds, State, Time};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub(super) enum SavedState {
     },
 }
 
-/// What a suspended job holds.
+/// The resources of a suspended job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SavedHolds {
@@ -42,7 +42,7 @@ impl SavedHolds {
         *self == SavedHolds::default()
     }
 
-    pub(super) fn of(holds: Holds) -> SavedHolds {
+    pub(super) fn new(holds: Holds) -> SavedHolds {
         match holds {
             Holds::All { until } => SavedHolds::AllUntil(until.ticks()),
             Holds::AllButCpus => SavedHolds::AllButCpus,
@@ -60,7 +60,7 @@ impl SavedHolds {
 }
 
 impl SavedState {
-    pub(super) fn of(state: &State) -> SavedState {
+    pub(super) fn new(state: &State) -> SavedState {
         match state {
             State::Waiting => SavedState::Waiting,
             State::Running { start, since, expected, placement, quantum, released: _ } => {
@@ -82,7 +82,7 @@ impl SavedState {
                 until: until.ticks(),
                 by: *by,
                 on: shares(placement),
-                holds: SavedHolds::of(*holds),
+                holds: SavedHolds::new(*holds),
             },
         }
     }
@@ -97,7 +97,7 @@ impl SavedState {
                     since: Time::from_ticks(*since),
                     expected: if *overdue { Expected::Overdue { since: end } } else { Expected::At(end) },
                     placement: placement(on),
-                    // Only within an instant, and nothing is written down there.
+                    // It is set within an instant only, and nothing is stored there.
                     released: false,
                     quantum: quantum.map(Time::from_ticks),
                 }

@@ -2,7 +2,7 @@
 
 use miserly_api::model::{Exit, KilledBy, Phase, ProblemCode, Submission};
 use miserly_core::{Calendar, Kind, Resources};
-use miserly_engine::{Action, Attempt, Input, Meanwhile, Outcome, Question, Queue, Reply};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Input, Queue};
 
 use super::life::{Life, early, job, queue, seconds, wall};
 
@@ -19,7 +19,7 @@ fn with_processors_idle_the_second_starts_only_when_the_first_has_ended() {
     assert_eq!(life.told(second).len(), 0);
     life.end(10, first);
     assert!(launched(&life.told(second)), "it begins a tick after the end of the first");
-    assert!(matches!(life.job(10, second).phase, Phase::Critical(_)));
+    assert!(matches!(life.job(10, second).phase, Phase::Running(_)));
 }
 
 #[test]
@@ -44,11 +44,11 @@ fn who_waits_for_a_late_job_waits_on() {
     life.turn(40, vec![]);
     for job in [second, third] {
         assert_eq!(life.told(job).len(), 0);
-        assert_eq!(life.job(41, job).phase, Phase::Batch);
+        assert_eq!(life.job(41, job).phase, Phase::Queued);
     }
     assert_eq!(life.job(41, second).promise.unwrap().broken.as_deref(), Some("overdue"));
     // So it is in the daemon after this one.
-    life.begin(42, Meanwhile::default());
+    life.begin(42, Absence::default());
     assert_eq!(life.told(second).len(), 0);
     life.end(50, first);
     assert!(launched(&life.told(second)));
@@ -60,7 +60,7 @@ fn two_queues() -> Life {
     life.setup.queues[0].pool = Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
     let pool = Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
     life.setup.queues.push(Queue { pool, ..queue("free", "easy") });
-    life.begin(1, Meanwhile::default());
+    life.begin(1, Absence::default());
     life
 }
 
@@ -72,13 +72,13 @@ fn who_waits_for_a_requeued_job_waits_for_it_to_run_again() {
     let first = life.submit(2, free(job(2, 50)));
     let other = life.submit(3, free(job(2, 40)));
     let second = life.submit(3, Submission { after: vec![first], ..job(1, 10) });
-    life.ask(4, Question::Requeue(first)).unwrap();
+    life.ask(4, DaemonRequest::Requeue(first)).unwrap();
     let exit = Exit::Signal(15);
-    let killed = Outcome::Ended { at: seconds(5), exit, by: Some(KilledBy::User) };
-    life.turn(5, vec![Input::Over(Attempt { job: first, nth: 1 }, killed)]);
-    assert!(matches!(life.job(6, other).phase, Phase::Critical(_)));
+    let killed = AttemptOutcome::Ended { at: seconds(5), exit, by: Some(KilledBy::User) };
+    life.turn(5, vec![Input::AttemptEnded(Attempt { job: first, nth: 1 }, killed)]);
+    assert!(matches!(life.job(6, other).phase, Phase::Running(_)));
     let view = life.job(60, second);
-    assert_eq!((view.phase, view.after), (Phase::Batch, vec![first]));
+    assert_eq!((view.phase, view.after), (Phase::Queued, vec![first]));
     assert_eq!(view.promise.unwrap().broken.as_deref(), Some("amended"));
     life.end(61, other);
     let view = life.job(62, second);
@@ -94,10 +94,10 @@ fn an_array_after_another_job_is_accepted_as_a_whole_or_not_at_all() {
     let array = serde_json::from_str(r#"{"first":0,"last":1}"#).unwrap();
     let after = Submission { after: vec![first], array: Some(array), ..job(1, 10) };
     let late = Submission { deadline: Some(wall(25)), ..after.clone() };
-    let problem = life.ask(2, Question::Submit(late)).unwrap_err();
+    let problem = life.ask(2, DaemonRequest::Submit(late)).unwrap_err();
     assert_eq!(problem.code, ProblemCode::Refused);
-    assert!(life.ask(3, Question::Job(first + 1)).is_err(), "nothing of it was accepted");
-    assert!(life.ask(3, Question::Submit(Submission { deadline: Some(wall(50)), ..after })).is_ok());
+    assert!(life.ask(3, DaemonRequest::Job(first + 1)).is_err(), "nothing of it was accepted");
+    assert!(life.ask(3, DaemonRequest::Submit(Submission { deadline: Some(wall(50)), ..after })).is_ok());
 }
 
 #[test]
@@ -105,7 +105,9 @@ fn a_quote_after_another_job_is_what_is_promised_then() {
     let mut life = Life::new(2, 2);
     let first = life.submit(1, job(1, 30));
     let after = Submission { after: vec![first], ..job(1, 10) };
-    let Ok(Reply::Quote(quote)) = life.ask(2, Question::Quote(after.clone())) else { panic!("no quote") };
+    let Ok(DaemonReply::Quote(quote)) = life.ask(2, DaemonRequest::Quote(after.clone())) else {
+        panic!("no quote")
+    };
     let promised = life.submit(2, after);
     let promised = life.job(2, promised).promise.unwrap().now;
     assert_eq!(quote.windows, [Some(promised)]);
@@ -118,6 +120,6 @@ fn what_comes_after_a_held_job_is_quoted_no_window() {
     let mut life = Life::new(2, 2);
     let first = life.submit(1, Submission { hold: true, ..job(1, 30) });
     let after = Submission { after: vec![first], ..job(1, 10) };
-    let Ok(Reply::Quote(quote)) = life.ask(2, Question::Quote(after)) else { panic!("no quote") };
+    let Ok(DaemonReply::Quote(quote)) = life.ask(2, DaemonRequest::Quote(after)) else { panic!("no quote") };
     assert_eq!(quote.windows, [None]);
 }

@@ -1,9 +1,9 @@
 //! What jobs that run early are told of their windows, and what a daemon makes of one that began without it.
 
 use miserly_api::model::{Exit, Phase, Submission};
-use miserly_engine::{Action, Ahead, Attempt, Critical, Meanwhile, Outcome, Question};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, BegunWindow, DaemonRequest, PlannedWindow};
 
-use super::life::{HAND_OVER, Life, job, seconds};
+use super::life::{CLEANUP, Life, job, seconds};
 
 /// A job that may run ahead of its window.
 fn early(cpus: u64, time: u32) -> Submission {
@@ -11,10 +11,10 @@ fn early(cpus: u64, time: u32) -> Submission {
 }
 
 /// The windows ahead that are in these.
-fn windows(told: Vec<Action>) -> Vec<Ahead> {
+fn windows(told: Vec<Action>) -> Vec<PlannedWindow> {
     let window = |action| match action {
-        Action::Ahead(ahead) => Some(ahead),
-        Action::Launch(launch) => launch.ahead,
+        Action::PlanWindow(ahead) => Some(ahead),
+        Action::Launch(launch) => launch.planned_window,
         _ => None,
     };
     told.into_iter().filter_map(window).collect()
@@ -31,7 +31,7 @@ fn one_early() -> (Life, i64, i64) {
 #[track_caller]
 fn check_windows(told: Vec<Action>, expect: (i64, i64, &[u32])) {
     let windows = windows(told);
-    let [Ahead { start, end, cpus }] = &windows[..] else { panic!("{windows:?}") };
+    let [PlannedWindow { start, end, cpus }] = &windows[..] else { panic!("{windows:?}") };
     // A round takes a tick of its own.
     let near = |at: miserly_core::Time, second: i64| (at.ticks() - seconds(second).ticks()).abs() < 10;
     assert!(near(*start, expect.0) && near(*end, expect.1) && cpus == expect.2, "{windows:?}");
@@ -42,7 +42,7 @@ fn a_job_is_launched_early_with_its_window() {
     let (life, _, waits) = one_early();
     let told = life.told(waits);
     assert!(matches!(&told[..], [Action::Launch(launch)] if launch.end.is_none()), "{told:?}");
-    check_windows(told, (50 + HAND_OVER, 70 + HAND_OVER, &[0]));
+    check_windows(told, (50 + CLEANUP, 70 + CLEANUP, &[0]));
 }
 
 #[test]
@@ -51,19 +51,19 @@ fn a_window_that_does_not_move_is_not_told_again() {
     life.told(waits);
     life.submit(5, job(1, 5));
     assert!(windows(life.told(waits)).is_empty());
-    life.ask(10, Question::Extend { job: first, by: 0.0 }).expect_err("by nothing");
+    life.ask(10, DaemonRequest::Extend { job: first, by: 0.0 }).expect_err("by nothing");
     assert!(windows(life.told(waits)).is_empty());
     // It begins at once then, which is another thing to be told.
     life.end(20, first);
     let told = life.told(waits);
-    assert!(matches!(&told[..], [Action::Critical { cpus, .. }] if *cpus == [0]), "{told:?}");
+    assert!(matches!(&told[..], [Action::BeginWindow { cpus, .. }] if *cpus == [0]), "{told:?}");
 }
 
 #[test]
 fn the_next_daemon_tells_it_again() {
     let (mut life, _, waits) = one_early();
-    life.begin(10, Meanwhile::default());
-    check_windows(life.told(waits), (50 + HAND_OVER, 70 + HAND_OVER, &[0]));
+    life.begin(10, Absence::default());
+    check_windows(life.told(waits), (50 + CLEANUP, 70 + CLEANUP, &[0]));
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn windows_that_follow_each_other_get_processors_that_are_free_by_then() {
     life.submit(1, job(1, 49));
     let jobs = [early(1, 20), early(1, 20)].map(|submission| life.submit(1, submission));
     // Both after the second one, on its processor.
-    check_windows(life.told(jobs[0]), (50 + HAND_OVER, 70 + HAND_OVER, &[1]));
-    check_windows(life.told(jobs[1]), (70 + 2 * HAND_OVER, 90 + 2 * HAND_OVER, &[1]));
+    check_windows(life.told(jobs[0]), (50 + CLEANUP, 70 + CLEANUP, &[1]));
+    check_windows(life.told(jobs[1]), (70 + 2 * CLEANUP, 90 + 2 * CLEANUP, &[1]));
 }
 
 #[test]
@@ -82,15 +82,15 @@ fn a_window_that_began_with_no_daemon_kept_its_promise() {
     let (mut life, first, waits) = one_early();
     let behind = life.submit(2, job(1, 10));
     let promised = life.job(3, behind).promise.expect("miser promises").now;
-    let outcome = Outcome::Ended { at: seconds(50), exit: Exit::Code(0), by: None };
+    let outcome = AttemptOutcome::Ended { at: seconds(50), exit: Exit::Code(0), by: None };
     let over = vec![(Attempt { job: first, nth: 1 }, outcome)];
     let attempt = Attempt { job: waits, nth: 1 };
-    let end = seconds(70 + HAND_OVER);
-    let critical = vec![Critical { attempt, cpus: vec![0], end }];
-    life.begin(60, Meanwhile { over, critical });
+    let end = seconds(70 + CLEANUP);
+    let critical = vec![BegunWindow { attempt, cpus: vec![0], end }];
+    life.begin(60, Absence { ended: over, begun: critical });
     let view = life.job(61, waits);
-    let Phase::Critical(holding) = view.phase else { panic!("{view:?}") };
-    assert_eq!((Life::second(holding.end), holding.cpus), (70 + HAND_OVER, vec![0]));
+    let Phase::Running(holding) = view.phase else { panic!("{view:?}") };
+    assert_eq!((Life::second(holding.end), holding.cpus), (70 + CLEANUP, vec![0]));
     let promise = view.promise.expect("miser promised");
     assert!(view.late.is_none() && promise.broken.is_none(), "{promise:?}");
     // Nor does anybody behind it suffer.
@@ -106,11 +106,11 @@ fn a_job_that_is_in_its_window_on_record_is_as_it_was() {
     let attempt = Attempt { job: number, nth: 1 };
     life.begin(
         10,
-        Meanwhile { over: vec![], critical: vec![Critical { attempt, cpus: vec![0], end: seconds(50) }] },
+        Absence { ended: vec![], begun: vec![BegunWindow { attempt, cpus: vec![0], end: seconds(50) }] },
     );
     let told = life.told(number);
-    let [Action::Critical { cpus, end }, Action::Continue] = &told[..] else { panic!("{told:?}") };
+    let [Action::BeginWindow { cpus, end }, Action::Continue] = &told[..] else { panic!("{told:?}") };
     assert!(*cpus == [0] && (end.ticks() - seconds(50).ticks()).abs() < 10, "{told:?}");
-    let Phase::Critical(holding) = life.job(11, number).phase else { panic!("it runs") };
+    let Phase::Running(holding) = life.job(11, number).phase else { panic!("it runs") };
     assert_eq!(Life::second(holding.end), 50);
 }

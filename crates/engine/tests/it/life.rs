@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use miserly_api::model::{Exit, JobView, Problem, Status, Submission};
 use miserly_core::{Calendar, Filler, Kind, Resources, Span, Time};
 use miserly_engine::{
-    About, Action, Attempt, Engine, EngineError, Input, Launcher, Meanwhile, Now, Outcome, Question, Queue,
-    Reply, Setup, Turns,
+    About, Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Engine, EngineError, Input,
+    Launcher, Now, Queue, Setup, SlotSchedule,
 };
 
 use crate::support::{MemoryJournal, request};
@@ -17,7 +17,7 @@ use crate::support::{MemoryJournal, request};
 /// The memory of the pool, kilobytes.
 const MEMORY: u64 = 1000;
 /// So long after the end of a window its resources are kept.
-pub(crate) const HAND_OVER: i64 = 1;
+pub(crate) const CLEANUP: i64 = 1;
 
 pub(crate) fn seconds(seconds: i64) -> Time {
     Time::from_ticks(seconds * 1_000_000)
@@ -31,7 +31,7 @@ fn span(seconds: i64) -> Span {
 type Told = Rc<RefCell<Vec<(Attempt, Action)>>>;
 
 /// Who takes turns, by queue, as hands were told last.
-type Turning = Rc<RefCell<BTreeMap<String, Turns>>>;
+type Turning = Rc<RefCell<BTreeMap<String, SlotSchedule>>>;
 
 pub(crate) struct Notes(Told, Turning);
 
@@ -45,7 +45,7 @@ impl Launcher for Notes {
         self.0.borrow_mut().push((attempt, action));
     }
 
-    fn take_turns(&mut self, queue: &str, turns: Option<&Turns>) {
+    fn rotate_slots(&mut self, queue: &str, turns: Option<&SlotSchedule>) {
         match turns {
             Some(turns) => drop(self.1.borrow_mut().insert(queue.to_owned(), turns.clone())),
             None => drop(self.1.borrow_mut().remove(queue)),
@@ -76,12 +76,12 @@ impl Life {
         let setup = Setup {
             queues: vec![queue],
             cpus: (0..machine).take(usize::try_from(pool).unwrap()).collect(),
-            early_cpus: (0..machine).collect(),
+            opportunistic_cpus: (0..machine).collect(),
             grace: span(1),
-            handover: span(HAND_OVER),
-            alone: span(60),
+            cleanup_time: span(CLEANUP),
+            orphan_resume_delay: span(60),
             keep_history: None,
-            early: Some(Filler { lead: span(2), machine: whole }),
+            opportunistic: Some(Filler { lead: span(2), machine: whole }),
         };
         let mut life = Life {
             journal: MemoryJournal::default(),
@@ -90,7 +90,7 @@ impl Life {
             told: Told::default(),
             turning: Turning::default(),
         };
-        life.begin(0, Meanwhile::default());
+        life.begin(0, Absence::default());
         life
     }
 
@@ -115,12 +115,12 @@ impl Life {
     }
 
     /// From the next daemon on resources are kept so long after the end of a window.
-    pub(crate) fn hand_over(&mut self, seconds: i64) {
-        self.setup.handover = span(seconds);
+    pub(crate) fn cleanup_time(&mut self, seconds: i64) {
+        self.setup.cleanup_time = span(seconds);
     }
 
     /// A daemon begins, and the one before it is gone as if it had been killed.
-    pub(crate) fn begin(&mut self, second: i64, meanwhile: Meanwhile) {
+    pub(crate) fn begin(&mut self, second: i64, meanwhile: Absence) {
         let mut engine = self.opened(second).unwrap();
         engine.begin(Life::now(second), meanwhile).unwrap();
         self.engine = Some(engine);
@@ -149,7 +149,7 @@ impl Life {
         self.engine.as_ref().unwrap().next_wakeup()
     }
 
-    pub(crate) fn ask(&mut self, second: i64, question: Question) -> Result<Reply, Problem> {
+    pub(crate) fn ask(&mut self, second: i64, question: DaemonRequest) -> Result<DaemonReply, Problem> {
         let (input, reply) = request(question);
         self.turn(second, vec![input]);
         reply.try_recv().unwrap()
@@ -157,34 +157,34 @@ impl Life {
 
     /// Submits a job that must be accepted.
     pub(crate) fn submit(&mut self, second: i64, submission: Submission) -> i64 {
-        match self.ask(second, Question::Submit(submission)).unwrap() {
-            Reply::Submitted(submitted) => submitted.jobs[0].number,
+        match self.ask(second, DaemonRequest::Submit(submission)).unwrap() {
+            DaemonReply::Submitted(submitted) => submitted.jobs[0].number,
             other => panic!("{other:?}"),
         }
     }
 
     /// A job that ends by itself.
     pub(crate) fn end(&mut self, second: i64, job: i64) {
-        let outcome = Outcome::Ended { at: seconds(second), exit: Exit::Code(0), by: None };
-        self.turn(second, vec![Input::Over(Attempt { job, nth: 1 }, outcome)]);
+        let outcome = AttemptOutcome::Ended { at: seconds(second), exit: Exit::Code(0), by: None };
+        self.turn(second, vec![Input::AttemptEnded(Attempt { job, nth: 1 }, outcome)]);
     }
 
     pub(crate) fn job(&mut self, second: i64, job: i64) -> JobView {
-        match self.ask(second, Question::Job(job)).unwrap() {
-            Reply::Job(job) => *job,
+        match self.ask(second, DaemonRequest::Job(job)).unwrap() {
+            DaemonReply::Job(job) => *job,
             other => panic!("{other:?}"),
         }
     }
 
     pub(crate) fn status(&mut self, second: i64) -> Status {
-        match self.ask(second, Question::Status).unwrap() {
-            Reply::Status(status) => *status,
+        match self.ask(second, DaemonRequest::Status).unwrap() {
+            DaemonReply::Status(status) => *status,
             other => panic!("{other:?}"),
         }
     }
 
     /// Who takes turns in a queue, as was told last.
-    pub(crate) fn turns(&self, queue: &str) -> Option<Turns> {
+    pub(crate) fn turns(&self, queue: &str) -> Option<SlotSchedule> {
         self.turning.borrow().get(queue).cloned()
     }
 

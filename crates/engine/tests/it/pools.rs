@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 use miserly_api::model::Submission;
-use miserly_engine::{About, Engine, Meanwhile, Now, Question, Reply};
+use miserly_engine::{About, Absence, DaemonReply, DaemonRequest, Engine, Now};
 
 use crate::support::{Idle, MINUTE, MemoryJournal, at, request, setup};
 
 /// What the engine answers.
-fn ask(engine: &mut Engine<Idle, MemoryJournal>, now: Now, question: Question) -> Reply {
+fn ask(engine: &mut Engine<Idle, MemoryJournal>, now: Now, question: DaemonRequest) -> DaemonReply {
     let (input, reply) = request(question);
     engine.process_batch(now, vec![input]).expect("a batch");
     reply.try_recv().expect("an answer").expect("no refusal")
@@ -26,7 +26,7 @@ fn windows_are_taken_from_the_pool_and_given_back() {
     let journal = MemoryJournal::default();
     let now = at(1, Timestamp::UNIX_EPOCH);
     let mut engine = Engine::open(setup(), About::default(), journal, Idle, now).expect("an engine");
-    engine.begin(now, Meanwhile::default()).expect("it begins");
+    engine.begin(now, Absence::default()).expect("it begins");
     for (cpus, minutes) in [(3, 10.0), (2, 5.0), (1, 20.0)] {
         let command = vec!["/bin/true".to_owned()];
         let job = Submission {
@@ -36,9 +36,11 @@ fn windows_are_taken_from_the_pool_and_given_back() {
             time: minutes * 60.0,
             ..Submission::default()
         };
-        ask(&mut engine, now, Question::Submit(job));
+        ask(&mut engine, now, DaemonRequest::Submit(job));
     }
-    let Reply::Pools(pools) = ask(&mut engine, now, Question::Pools) else { panic!("pools were asked for") };
+    let DaemonReply::Pools(pools) = ask(&mut engine, now, DaemonRequest::Pools) else {
+        panic!("pools were asked for")
+    };
     let minute = |from: Timestamp| (from.as_microsecond() + MINUTE / 2) / MINUTE;
     let slices: Vec<(i64, u64)> =
         pools.pools[0].slices.iter().map(|slice| (minute(slice.from), slice.cpus_free)).collect();

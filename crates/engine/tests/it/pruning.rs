@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use miserly_api::model::{Array, Exit, Filter, Problem, ProblemCode, Submission};
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_engine::{
-    About, Action, Attempt, Engine, Input, Launcher, Meanwhile, Now, Outcome, Question, Queue, Reply, Setup,
-    Turns,
+    About, Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Engine, Input, Launcher,
+    Now, Queue, Setup, SlotSchedule,
 };
 
 use crate::support::{MemoryJournal, request};
@@ -29,7 +29,7 @@ impl Launcher for Forgets {
         }
     }
 
-    fn take_turns(&mut self, _: &str, _: Option<&Turns>) {}
+    fn rotate_slots(&mut self, _: &str, _: Option<&SlotSchedule>) {}
 }
 
 fn at(ticks: i64) -> Now {
@@ -55,19 +55,23 @@ fn open(
     let setup = Setup {
         queues: vec![queue],
         cpus: (0..4).collect(),
-        early_cpus: (0..4).collect(),
+        opportunistic_cpus: (0..4).collect(),
         grace: Span::from_ticks(1_000_000),
-        handover: Span::from_ticks(1_000_000),
-        alone: Span::from_ticks(1_000_000),
-        early: None,
+        cleanup_time: Span::from_ticks(1_000_000),
+        orphan_resume_delay: Span::from_ticks(1_000_000),
+        opportunistic: None,
         keep_history: keep.map(Span::from_ticks),
     };
     let mut engine = Engine::open(setup, About::default(), journal.clone(), hands, now).unwrap();
-    engine.begin(now, Meanwhile::default()).unwrap();
+    engine.begin(now, Absence::default()).unwrap();
     engine
 }
 
-fn ask(engine: &mut Engine<Forgets, MemoryJournal>, now: Now, question: Question) -> Result<Reply, Problem> {
+fn ask(
+    engine: &mut Engine<Forgets, MemoryJournal>,
+    now: Now,
+    question: DaemonRequest,
+) -> Result<DaemonReply, Problem> {
     let (input, reply) = request(question);
     engine.process_batch(now, vec![input]).unwrap();
     reply.try_recv().unwrap()
@@ -85,17 +89,17 @@ fn submission() -> Submission {
 
 /// A job that is submitted, and ends a second later.
 fn run(engine: &mut Engine<Forgets, MemoryJournal>, when: i64, number: i64) {
-    ask(engine, at(when), Question::Submit(submission())).unwrap();
+    ask(engine, at(when), DaemonRequest::Submit(submission())).unwrap();
     let (attempt, end) = (Attempt { job: number, nth: 1 }, when + 1_000_000);
-    let outcome = Outcome::Ended { at: Time::from_ticks(end), exit: Exit::Code(0), by: None };
-    engine.process_batch(at(end), vec![Input::Over(attempt, outcome)]).unwrap();
+    let outcome = AttemptOutcome::Ended { at: Time::from_ticks(end), exit: Exit::Code(0), by: None };
+    engine.process_batch(at(end), vec![Input::AttemptEnded(attempt, outcome)]).unwrap();
 }
 
 /// The numbers of all jobs that are remembered.
 fn remembered(engine: &mut Engine<Forgets, MemoryJournal>, now: Now) -> Vec<i64> {
     let all = Filter { all: true, ..Filter::default() };
-    match ask(engine, now, Question::Jobs(all)) {
-        Ok(Reply::Jobs(jobs)) => jobs.iter().map(|job| job.number).collect(),
+    match ask(engine, now, DaemonRequest::Jobs(all)) {
+        Ok(DaemonReply::Jobs(jobs)) => jobs.iter().map(|job| job.number).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -109,7 +113,7 @@ fn old_jobs_go_once_a_day_and_the_journal_stays() {
     assert_eq!(engine.next_wakeup(), Some(Time::from_ticks(DAY + DAY / 4)));
     run(&mut engine, 2 * DAY, 2);
     let held = Submission { hold: true, ..submission() };
-    ask(&mut engine, at(2 * DAY + 9_000_000), Question::Submit(held)).unwrap();
+    ask(&mut engine, at(2 * DAY + 9_000_000), DaemonRequest::Submit(held)).unwrap();
     let due = 3 * DAY;
     assert_eq!(remembered(&mut engine, at(due - 1)), [1, 2, 3]);
     hands.0.lock().unwrap().clear();
@@ -119,13 +123,13 @@ fn old_jobs_go_once_a_day_and_the_journal_stays() {
     engine.process_batch(at(due), vec![]).unwrap();
     assert_eq!(remembered(&mut engine, at(due)), [2, 3]);
     assert_eq!(*hands.0.lock().unwrap(), [Attempt { job: 1, nth: 1 }]);
-    let gone = ask(&mut engine, at(due), Question::Job(1)).unwrap_err();
+    let gone = ask(&mut engine, at(due), DaemonRequest::Job(1)).unwrap_err();
     assert_eq!(gone.code, ProblemCode::NotFound);
     assert_eq!(journal.lines(), before);
     // Numbers are not given again, and the state is whole.
     drop(engine);
     let mut engine = open(&journal, None, hands, at(due + DAY));
-    ask(&mut engine, at(due + DAY), Question::Submit(submission())).unwrap();
+    ask(&mut engine, at(due + DAY), DaemonRequest::Submit(submission())).unwrap();
     assert_eq!(remembered(&mut engine, at(due + DAY)).last(), Some(&4));
 }
 
@@ -135,8 +139,8 @@ fn many_old_jobs_take_several_turns_and_none_is_left() {
     let mut engine = open(&journal, Some(DAY), Forgets::default(), at(0));
     let array =
         Submission { array: Some(Array { first: 1, last: 1200, step: 1 }), hold: true, ..submission() };
-    ask(&mut engine, at(1), Question::Submit(array)).unwrap();
-    ask(&mut engine, at(2_000_000), Question::Cancel { job: 1, array: true }).unwrap();
+    ask(&mut engine, at(1), DaemonRequest::Submit(array)).unwrap();
+    ask(&mut engine, at(2_000_000), DaemonRequest::Cancel { job: 1, array: true }).unwrap();
     drop(engine);
     // A daemon that starts later begins with it.
     let now = at(3 * DAY);

@@ -2,7 +2,7 @@
 
 use miserly_api::model::Submission;
 use miserly_core::{Calendar, Kind, Resources};
-use miserly_engine::{Meanwhile, Queue};
+use miserly_engine::{Absence, Queue};
 
 use super::life::{Life, job, queue, wall};
 
@@ -13,7 +13,7 @@ fn check(kept_back: Submission) {
     let pool = || Calendar::constant(Resources::cpus(1).with(Kind::Memory, 500));
     life.setup.queues[0].pool = pool();
     life.setup.queues.push(Queue { pool: pool(), ..queue("old", "easy") });
-    life.begin(1, Meanwhile::default());
+    life.begin(1, Absence::default());
     let number = life.submit(2, Submission { queue: Some("old".into()), ..kept_back });
     life.setup.queues.pop();
     let told = life.opened(4).err().map(|error| error.to_string()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! A journal without space: nothing happens, requesters are informed, and the ends of attempts are applied later.
 
 use miserly_api::model::{Exit, Phase, ProblemCode};
-use miserly_engine::{Action, Attempt, Input, Meanwhile, Outcome, Question};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input};
 
 use super::life::{Life, job, seconds};
 
@@ -11,7 +11,7 @@ fn a_submission_that_cannot_be_stored_is_rejected_and_launches_nothing() {
     let first = life.submit(1, job(1, 20));
     life.told(first);
     life.journal.set_full(true);
-    let problem = life.ask(2, Question::Submit(job(1, 20))).unwrap_err();
+    let problem = life.ask(2, DaemonRequest::Submit(job(1, 20))).unwrap_err();
     assert_eq!(problem.code, ProblemCode::Storage);
     assert_eq!(life.told(first + 1).len(), 0);
     life.journal.set_full(false);
@@ -24,7 +24,7 @@ fn a_submission_that_cannot_be_stored_is_rejected_and_launches_nothing() {
 fn a_request_that_is_refused_is_refused_without_space_too() {
     let mut life = Life::new(1, 1);
     life.journal.set_full(true);
-    let problem = life.ask(1, Question::Hold(7)).unwrap_err();
+    let problem = life.ask(1, DaemonRequest::Hold(7)).unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 
@@ -33,8 +33,8 @@ fn the_end_of_an_attempt_is_applied_once_there_is_space() {
     let mut life = Life::new(1, 1);
     let [first, waits] = [1, 2].map(|at| life.submit(at, job(1, 20)));
     life.journal.set_full(true);
-    let outcome = Outcome::Ended { at: seconds(5), exit: Exit::Code(3), by: None };
-    life.turn(5, vec![Input::Over(Attempt { job: first, nth: 1 }, outcome)]);
+    let outcome = AttemptOutcome::Ended { at: seconds(5), exit: Exit::Code(3), by: None };
+    life.turn(5, vec![Input::AttemptEnded(Attempt { job: first, nth: 1 }, outcome)]);
     assert_eq!(life.told(waits).len(), 0, "nothing is dispatched before it is durable");
     assert_eq!(life.next_wakeup(), Some(seconds(6)), "one second later");
     life.turn(6, vec![]);
@@ -63,10 +63,10 @@ fn a_daemon_that_cannot_store_its_beginning_can_begin_again() {
     let number = life.submit(1, job(1, 20));
     let mut engine = life.opened(5).unwrap();
     life.journal.set_full(true);
-    assert!(engine.begin(Life::now(5), Meanwhile::default()).is_err());
+    assert!(engine.begin(Life::now(5), Absence::default()).is_err());
     assert_eq!(life.told(number).len(), 0);
     life.journal.set_full(false);
-    engine.begin(Life::now(6), Meanwhile::default()).unwrap();
+    engine.begin(Life::now(6), Absence::default()).unwrap();
     assert_eq!(life.told(number).len(), 2);
 }
 

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use miserly_api::model::{Problem, Submission};
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_engine::{
-    Action, Attempt, Caller, EndedFilter, Input, JobRow, Journal, JournalBatch, JournalError, Launcher, Now,
-    Question, Queue, Reply, Requester, Setup, Turns,
+    Action, Attempt, Caller, DaemonReply, DaemonRequest, EndedFilter, Input, JobRow, Journal, JournalBatch,
+    JournalError, Launcher, Now, Queue, Requester, Setup, SlotSchedule,
 };
 
 /// One minute, in ticks.
@@ -123,15 +123,15 @@ impl Launcher for Idle {
 
     fn act(&mut self, _: Attempt, _: Action) {}
 
-    fn take_turns(&mut self, _: &str, _: Option<&Turns>) {}
+    fn rotate_slots(&mut self, _: &str, _: Option<&SlotSchedule>) {}
 }
 
 /// A requester that keeps its reply.
 #[derive(Debug)]
-struct Kept(Sender<Result<Reply, Problem>>);
+struct Kept(Sender<Result<DaemonReply, Problem>>);
 
 impl Requester for Kept {
-    fn reply(self: Box<Self>, reply: Result<Reply, Problem>) {
+    fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>) {
         self.0.send(reply).unwrap();
     }
 
@@ -141,10 +141,10 @@ impl Requester for Kept {
 }
 
 /// Returns a request of root, and the receiver of its reply.
-pub(crate) fn request(question: Question) -> (Input, Receiver<Result<Reply, Problem>>) {
+pub(crate) fn request(question: DaemonRequest) -> (Input, Receiver<Result<DaemonReply, Problem>>) {
     let (sender, reply) = channel();
     let requester = Box::new(Kept(sender));
-    (Input::Asked { caller: Caller { uid: 0 }, question: Box::new(question), requester }, reply)
+    (Input::Request { caller: Caller { uid: 0 }, request: Box::new(question), requester }, reply)
 }
 
 /// Returns one `miser` queue with four processors.
@@ -161,11 +161,11 @@ pub(crate) fn setup() -> Setup {
     Setup {
         queues: vec![queue],
         cpus: vec![0, 1, 2, 3],
-        early_cpus: vec![0, 1, 2, 3],
+        opportunistic_cpus: vec![0, 1, 2, 3],
         grace: Span::ZERO,
-        handover: Span::ZERO,
-        alone: Span::ZERO,
-        early: None,
+        cleanup_time: Span::ZERO,
+        orphan_resume_delay: Span::ZERO,
+        opportunistic: None,
         keep_history: None,
     }
 }

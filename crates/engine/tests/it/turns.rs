@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use miserly_api::model::{Exit, Phase, Slots};
 use miserly_core::Span;
-use miserly_engine::{Action, Attempt, Input, Meanwhile, Outcome, Question, Turns};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, SlotSchedule};
 
 use super::life::{Life, job, seconds};
 
@@ -26,10 +26,10 @@ fn gang(more: &str, cpus: u32) -> Life {
 /// Who runs in which row, by the numbers of the jobs.
 fn rows(life: &Life) -> Vec<(u32, Vec<i64>)> {
     let numbers = |row: &BTreeSet<Attempt>| row.iter().map(|attempt| attempt.job).collect();
-    turns(life).rows.iter().map(|(slot, row)| (*slot, numbers(row))).collect()
+    turns(life).slots.iter().map(|(slot, row)| (*slot, numbers(row))).collect()
 }
 
-fn turns(life: &Life) -> Turns {
+fn turns(life: &Life) -> SlotSchedule {
     life.turns("batch").expect("the jobs take turns")
 }
 
@@ -42,7 +42,7 @@ fn forget(life: &Life, jobs: &[i64]) {
 
 fn cpus(life: &mut Life, second: i64, number: i64) -> Vec<u32> {
     match life.job(second, number).phase {
-        Phase::Critical(holding) => holding.cpus,
+        Phase::Running(holding) => holding.cpus,
         other => panic!("{other:?}"),
     }
 }
@@ -70,7 +70,7 @@ fn jobs_begin_stopped_with_a_limit_and_run_when_it_is_their_turn() {
 fn the_end_that_is_shown_is_that_of_its_time() {
     let mut life = gang("quantum=3s", 2);
     let [one, _two] = [1, 1].map(|at| life.submit(at, job(2, 100)));
-    let Phase::Critical(holding) = life.job(1, one).phase else { panic!("it runs") };
+    let Phase::Running(holding) = life.job(1, one).phase else { panic!("it runs") };
     let lasts = holding.end.as_microsecond() - holding.start.as_microsecond();
     assert!((lasts - 200_000_000).abs() < 10, "{lasts}");
 }
@@ -109,7 +109,7 @@ fn the_next_daemon_tells_all_of_them_again_and_lets_nobody_go_by_itself() {
     let mut life = gang("", 2);
     let [one, two] = [1, 2].map(|at| life.submit(at, job(2, 100)));
     let before = turns(&life);
-    life.begin(5, Meanwhile::default());
+    life.begin(5, Absence::default());
     assert_eq!(turns(&life), before);
     for number in [one, two] {
         let told = life.told(number);
@@ -123,7 +123,7 @@ fn a_longer_window_is_a_longer_limit() {
     let mut life = gang("", 2);
     let one = life.submit(1, job(2, 100));
     life.told(one);
-    life.ask(2, Question::Extend { job: one, by: 20.0 }).unwrap();
+    life.ask(2, DaemonRequest::Extend { job: one, by: 20.0 }).unwrap();
     let told = life.told(one);
     assert!(
         matches!(&told[..], [Action::RunFor(limit)] if *limit == Span::from_ticks(120_000_000)),
@@ -143,7 +143,7 @@ fn on_a_lost_processor_jobs_share_what_is_left() {
     assert!(cpus(&mut life, 6, two).iter().all(|cpu| [0, 2, 3].contains(cpu)), "none on what is gone");
     let next = life.submit(7, job(3, 100));
     assert_eq!((cpus(&mut life, 8, next), slots(&mut life, 8, next).own), (vec![0, 2, 3], 1));
-    life.begin(9, Meanwhile::default());
+    life.begin(9, Absence::default());
     life.turn(10, vec![Input::Online(vec![0, 1, 2, 3])]);
     assert_eq!([one, two].map(|number| cpus(&mut life, 11, number)), [vec![0, 1], vec![2, 3]]);
 }
@@ -180,9 +180,9 @@ fn with_fewer_slots_than_are_used_nobody_opens_another_one() {
         let four = life.submit(5, job(1, 100));
         assert_eq!(rows(&life), [(0, vec![one]), (1, vec![two]), (2, vec![three, four])], "{packing}");
         let five = life.submit(6, job(1, 100));
-        life.begin(7, Meanwhile::default());
+        life.begin(7, Absence::default());
         life.end(8, two);
-        assert!(matches!(life.job(9, five).phase, Phase::Batch), "{packing}");
+        assert!(matches!(life.job(9, five).phase, Phase::Queued), "{packing}");
         life.end(10, one);
         assert_eq!(slots(&mut life, 11, five).used, 2, "{packing}");
     }
@@ -206,9 +206,9 @@ fn a_row_with_a_lost_processor_is_united_with_none_until_it_is_back() {
 fn rows_are_united_for_a_job_that_ended_while_there_was_no_daemon() {
     let mut life = gang("packing=first-fit, alternative=false", 4);
     let [one, two, three] = [1, 2, 3].map(|at| life.submit(at, job(2, 100)));
-    let outcome = Outcome::Ended { at: seconds(4), exit: Exit::Code(0), by: None };
+    let outcome = AttemptOutcome::Ended { at: seconds(4), exit: Exit::Code(0), by: None };
     let over = vec![(Attempt { job: one, nth: 1 }, outcome)];
-    life.begin(5, Meanwhile { over, ..Meanwhile::default() });
+    life.begin(5, Absence { ended: over, ..Absence::default() });
     assert_eq!(rows(&life), [(0, vec![two, three])]);
 }
 
@@ -257,7 +257,7 @@ fn with_any_packing_a_daemon_decides_as_the_one_before_it_would_have() {
                 life.turn(second + 1, vec![Input::Online((0..8).collect())]);
             }
             if event % 2 == 0 {
-                restless.begin(second + 1, Meanwhile::default());
+                restless.begin(second + 1, Absence::default());
                 steady.turn(second + 1, vec![]);
             }
             assert_eq!(rows(&steady), rows(&restless), "{packing}, event {event}");

@@ -4,7 +4,7 @@ pub(super) use miserly_pools::Problem;
 use miserly_pools::line_of;
 use toml::Spanned;
 
-/// Why there is no configuration.
+/// WaitReason there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -12,7 +12,7 @@ pub enum ConfigError {
     Unread {
         /// The file.
         path: String,
-        /// Why not.
+        /// WaitReason not.
         source: std::io::Error,
     },
     /// Something in the file is wrong.

@@ -5,9 +5,9 @@
 
 mod attempt;
 
-mod word;
+mod message;
 
-mod turns;
+mod slots;
 
 mod order;
 
@@ -21,20 +21,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use miserly_api::model::{Failure, LostBy, Problem, Submission, Unenforced};
-use miserly_engine::{self as engine, Action, Attempt, Critical, Input, Meanwhile, Outcome, Turns};
+use miserly_engine::{
+    self as engine, Absence, Action, Attempt, AttemptOutcome, BegunWindow, Input, SlotSchedule,
+};
 use miserly_launch::{FindError, Found, Launcher, LostTo, RecordError, Reply, Shim, Told, find};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::{Begin, Worker};
-use self::turns::{News, Rotator};
-use self::word::{Orders, Word};
+use self::message::{WorkerHandle, WorkerMessage};
+use self::slots::{RotationUpdate, Rotator};
 use crate::clock::BootClock;
 
 /// Starts, stops and ends the processes of jobs, each attempt in a folder of its own.
 pub struct Processes {
     home: Home,
     reports: UnboundedSender<Input>,
-    workers: BTreeMap<Attempt, Orders>,
+    workers: BTreeMap<Attempt, WorkerHandle>,
     /// The attempts that this began stopped, for their turns to come.
     fresh: BTreeSet<Attempt>,
     /// Of each queue whose jobs take turns.
@@ -70,16 +72,16 @@ impl Processes {
 
     /// Takes up the attempts that a daemon before this one left, and says which of them are over and which are in a window. It may
     /// take some seconds, where processes are slow to die.
-    pub fn take_up(&mut self, attempts: &[Attempt]) -> Meanwhile {
-        let (mut over, mut critical) = (vec![], vec![]);
+    pub fn take_up(&mut self, attempts: &[Attempt]) -> Absence {
+        let (mut ended, mut begun) = (vec![], vec![]);
         for attempt in attempts {
             match found(&self.home, *attempt) {
                 Ok(Found::Alive(mut shim)) => {
-                    critical.extend(in_window(self.home.clock, *attempt, &mut shim));
+                    begun.extend(in_window(self.home.clock, *attempt, &mut shim));
                     self.employ(*attempt, Begin::Alive(Box::new(shim)));
                 }
                 Ok(found) => {
-                    over.push((*attempt, outcome(&self.home, found)));
+                    ended.push((*attempt, outcome(&self.home, found)));
                     self.employ(*attempt, Begin::Over);
                 }
                 Err(error) if !is_final(&error) => {
@@ -90,12 +92,12 @@ impl Processes {
                     tracing::error!("job {} cannot be taken up: {error}", attempt.job);
                     let at = crate::clock::Clock::now(&self.home.clock);
                     let message = error.to_string();
-                    over.push((*attempt, Outcome::Failed { at, why: Failure::System, message }));
+                    ended.push((*attempt, AttemptOutcome::Failed { at, why: Failure::System, message }));
                     self.employ(*attempt, Begin::Over);
                 }
             }
         }
-        Meanwhile { over, critical }
+        Absence { ended, begun }
     }
 
     fn employ(&mut self, attempt: Attempt, begin: Begin) {
@@ -107,9 +109,9 @@ impl Processes {
             Err(error) => {
                 let at = crate::clock::Clock::now(&self.home.clock);
                 let message = format!("no thread for it: {error}");
-                let outcome = Outcome::Failed { at, why: Failure::System, message };
+                let outcome = AttemptOutcome::Failed { at, why: Failure::System, message };
                 // Nobody listens only when the daemon ends.
-                let _ = self.reports.send(Input::Over(attempt, outcome));
+                let _ = self.reports.send(Input::AttemptEnded(attempt, outcome));
             }
         }
     }
@@ -132,7 +134,7 @@ impl engine::Launcher for Processes {
             }
             self.employ(attempt, Begin::Launch(launch));
         } else if let Some(orders) = self.workers.get(&attempt) {
-            orders.give(Word::Do(action));
+            orders.send(WorkerMessage::Do(action));
         }
         if last {
             self.workers.remove(&attempt);
@@ -140,27 +142,27 @@ impl engine::Launcher for Processes {
         }
     }
 
-    fn take_turns(&mut self, queue: &str, turns: Option<&Turns>) {
-        let Some(turns) = turns else {
+    fn rotate_slots(&mut self, queue: &str, schedule: Option<&SlotSchedule>) {
+        let Some(schedule) = schedule else {
             // Its thread ends.
             self.rotators.remove(queue);
             return;
         };
-        let all: BTreeSet<Attempt> = turns.rows.values().flatten().copied().collect();
+        let all: BTreeSet<Attempt> = schedule.slots.values().flatten().copied().collect();
         let orders = all.iter().filter_map(|attempt| Some((*attempt, self.workers.get(attempt)?.clone())));
         let fresh = self.fresh.intersection(&all).copied().collect();
-        let news = News { turns: turns.clone(), orders: orders.collect(), fresh };
+        let update = RotationUpdate { schedule: schedule.clone(), orders: orders.collect(), fresh };
         if !self.rotators.contains_key(queue) {
             match Rotator::begin(queue) {
                 Ok(rotator) => drop(self.rotators.insert(queue.to_owned(), rotator)),
                 Err(error) => {
                     tracing::error!("queue {queue}: no thread for its turns, so all its jobs run: {error}");
-                    return turns::let_go(&news);
+                    return slots::resume_all(&update);
                 }
             }
         }
         if let Some(rotator) = self.rotators.get(queue) {
-            rotator.tell(news);
+            rotator.send(update);
         }
     }
 }
@@ -211,18 +213,18 @@ fn is_final(error: &FindError) -> bool {
 }
 
 /// The window that an attempt is in, as its shim has it. A shim that does not answer has nothing to say.
-fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<Critical> {
+fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<BegunWindow> {
     let Ok(Reply::Done(state)) = shim.tell(&Told::Hello) else { return None };
-    Some(Critical { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
+    Some(BegunWindow { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
 }
 
 /// What became of an attempt that is not alive.
-fn outcome(home: &Home, found: Found) -> Outcome {
+fn outcome(home: &Home, found: Found) -> AttemptOutcome {
     match found {
         Found::Ended(end) => order::ended(home.clock, &end),
-        Found::Lost(lost) if lost.to == LostTo::Reboot => Outcome::Lost(LostBy::Reboot),
-        Found::Lost(_) => Outcome::Lost(LostBy::Shim),
-        Found::NeverRan | Found::Alive(_) => Outcome::NeverRan,
+        Found::Lost(lost) if lost.to == LostTo::Reboot => AttemptOutcome::Lost(LostBy::Reboot),
+        Found::Lost(_) => AttemptOutcome::Lost(LostBy::Shim),
+        Found::NeverRan | Found::Alive(_) => AttemptOutcome::NeverRan,
     }
 }
 
@@ -239,11 +241,11 @@ mod tests {
         let clock = BootClock::start(jiff::Timestamp::now);
         let mut processes = Processes::new(folder, exe, socket, clock, reports);
         for queue in ["batch", "more", "batch"] {
-            processes.take_turns(queue, Some(&Turns::default()));
+            processes.rotate_slots(queue, Some(&SlotSchedule::default()));
         }
         assert_eq!(processes.rotators.len(), 2);
-        processes.take_turns("batch", None);
-        processes.take_turns("never", None);
+        processes.rotate_slots("batch", None);
+        processes.rotate_slots("never", None);
         assert_eq!(processes.rotators.into_keys().collect::<Vec<_>>(), ["more"]);
     }
 

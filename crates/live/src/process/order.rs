@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use miserly_api::model::{self, KilledBy};
 use miserly_core::{Span, Time};
-use miserly_engine::{Action, Ahead, Attempt, Launch, Outcome};
+use miserly_engine::{Action, Attempt, AttemptOutcome, Launch, PlannedWindow};
 use miserly_launch::{BootTime, Cause, End, Exit, Failure, Limits, Mode, Order, Output, Told, Window};
 
 use super::Home;
@@ -35,10 +35,13 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {
         mode: match launch.end {
             Some(_) if launch.limit.is_some() => Mode::Critical { cpus, end: BootTime::MAX },
             Some(end) => Mode::Critical { cpus, end: boot_time(home.clock, end) },
-            None => Mode::Early { cpus, window: launch.ahead.clone().map(|ahead| window(home.clock, ahead)) },
+            None => Mode::Early {
+                cpus,
+                window: launch.planned_window.clone().map(|ahead| window(home.clock, ahead)),
+            },
         },
         grace: duration(launch.grace),
-        alone: duration(launch.alone),
+        alone: duration(launch.orphan_resume_delay),
         limit: launch.limit.map(duration),
     }
 }
@@ -74,12 +77,12 @@ pub(super) fn told(clock: BootClock, action: Action) -> Option<Told> {
     Some(match action {
         Action::Stop => Told::Stop,
         Action::Continue => Told::Continue,
-        Action::Critical { cpus, end } => Told::Critical { cpus, end: boot_time(clock, end) },
-        Action::Ahead(ahead) => Told::Window(window(clock, ahead)),
+        Action::BeginWindow { cpus, end } => Told::Critical { cpus, end: boot_time(clock, end) },
+        Action::PlanWindow(ahead) => Told::Window(window(clock, ahead)),
         Action::Move(cpus) => Told::Cpus { cpus },
         Action::RunFor(limit) => Told::RunFor { limit: duration(limit) },
         Action::EndAt(end) => Told::EndAt { end: boot_time(clock, end), left: None },
-        Action::EndAlone { end, left } => {
+        Action::EndIfOrphaned { end, left } => {
             Told::EndAt { end: boot_time(clock, end), left: Some(duration(left)) }
         }
         Action::Kill { grace, by } => Told::Kill { grace: duration(grace), cause: cause(by) },
@@ -88,7 +91,7 @@ pub(super) fn told(clock: BootClock, action: Action) -> Option<Told> {
 }
 
 /// How an attempt ended, in the engine's words.
-pub(super) fn ended(clock: BootClock, end: &End) -> Outcome {
+pub(super) fn ended(clock: BootClock, end: &End) -> AttemptOutcome {
     let at = clock.ticks(end.at.0);
     let by = end.cause.as_ref().map(|cause| match cause {
         Cause::Time => KilledBy::Time,
@@ -96,9 +99,11 @@ pub(super) fn ended(clock: BootClock, end: &End) -> Outcome {
         Cause::User | Cause::Requeue | Cause::Capacity => KilledBy::User,
     });
     match &end.exit {
-        Exit::Code(code) => Outcome::Ended { at, exit: model::Exit::Code(*code), by },
-        Exit::Signal { signal, .. } => Outcome::Ended { at, exit: model::Exit::Signal(*signal), by },
-        Exit::Failed(failure) => Outcome::Failed { at, why: why(failure), message: failure.to_string() },
+        Exit::Code(code) => AttemptOutcome::Ended { at, exit: model::Exit::Code(*code), by },
+        Exit::Signal { signal, .. } => AttemptOutcome::Ended { at, exit: model::Exit::Signal(*signal), by },
+        Exit::Failed(failure) => {
+            AttemptOutcome::Failed { at, why: why(failure), message: failure.to_string() }
+        }
     }
 }
 
@@ -119,7 +124,7 @@ fn cause(by: KilledBy) -> Cause {
     }
 }
 
-fn window(clock: BootClock, Ahead { start, end, cpus }: Ahead) -> Window {
+fn window(clock: BootClock, PlannedWindow { start, end, cpus }: PlannedWindow) -> Window {
     Window { start: boot_time(clock, start), end: boot_time(clock, end), cpus }
 }
 

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use miserly_api::model::{Problem, ProblemCode};
-use miserly_engine::Reply;
+use miserly_engine::DaemonReply;
 
 /// A problem and the status that it is told with.
 #[derive(Debug)]
@@ -48,18 +48,18 @@ impl IntoResponse for Refusal {
 
 /// A reply as the body of a response.
 #[derive(Debug)]
-pub(super) struct Body(pub(super) Reply);
+pub(super) struct Body(pub(super) DaemonReply);
 
 impl IntoResponse for Body {
     fn into_response(self) -> Response {
         match self.0 {
-            Reply::Submitted(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
-            Reply::Quote(quote) => Json(quote).into_response(),
-            Reply::Handed(handed) => Json(handed).into_response(),
-            Reply::Job(job) => Json(job).into_response(),
-            Reply::Jobs(jobs) => Json(jobs).into_response(),
-            Reply::Pools(pools) => Json(pools).into_response(),
-            Reply::Status(status) => Json(status).into_response(),
+            DaemonReply::Submitted(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
+            DaemonReply::Quote(quote) => Json(quote).into_response(),
+            DaemonReply::JobIds(handed) => Json(handed).into_response(),
+            DaemonReply::Job(job) => Json(job).into_response(),
+            DaemonReply::Jobs(jobs) => Json(jobs).into_response(),
+            DaemonReply::Pools(pools) => Json(pools).into_response(),
+            DaemonReply::Status(status) => Json(status).into_response(),
         }
     }
 }

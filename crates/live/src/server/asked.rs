@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::{Json, RequestPartsExt};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use miserly_api::model::{Filter, ProblemCode};
-use miserly_engine::{Caller, Question};
+use miserly_engine::{Caller, DaemonRequest};
 use serde::de::DeserializeOwned;
 
 use super::answer::{Body, Refusal};
@@ -86,7 +86,7 @@ impl<S: Service> FromRequestParts<S> for Ask<S> {
 }
 
 impl<S: Service> Ask<S> {
-    pub(super) async fn about(self, question: Question) -> Result<Body, Refusal> {
+    pub(super) async fn about(self, question: DaemonRequest) -> Result<Body, Refusal> {
         self.service.ask(self.caller, question).await.map(Body).map_err(Refusal::from)
     }
 }

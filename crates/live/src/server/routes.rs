@@ -6,10 +6,10 @@ use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
-    CancelRequest, DrainRequest, ExtendRequest, Filter, Handed, JobView, Pools, Problem, ProblemCode, Quote,
+    CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, ProblemCode, Quote,
     Status, Submission, Submitted,
 };
-use miserly_engine::Question;
+use miserly_engine::DaemonRequest;
 
 use super::answer::{Body, Refusal};
 use super::asked::{Ask, Asked, Number, Which};
@@ -68,7 +68,7 @@ async fn not_that_way(method: Method, uri: Uri) -> Refusal {
     )
 )]
 async fn submit<S: Service>(ask: Ask<S>, Asked(submission): Asked<Submission>) -> Answer {
-    ask.about(Question::Submit(submission)).await
+    ask.about(DaemonRequest::Submit(submission)).await
 }
 
 /// What a submission would be promised now. Nobody is bound by it.
@@ -82,7 +82,7 @@ async fn submit<S: Service>(ask: Ask<S>, Asked(submission): Asked<Submission>) -
     )
 )]
 async fn quote<S: Service>(ask: Ask<S>, Asked(submission): Asked<Submission>) -> Answer {
-    ask.about(Question::Quote(submission)).await
+    ask.about(DaemonRequest::Quote(submission)).await
 }
 
 /// Jobs, by number.
@@ -96,7 +96,7 @@ async fn quote<S: Service>(ask: Ask<S>, Asked(submission): Asked<Submission>) ->
     )
 )]
 async fn jobs<S: Service>(ask: Ask<S>, Which(filter): Which) -> Answer {
-    ask.about(Question::Jobs(filter)).await
+    ask.about(DaemonRequest::Jobs(filter)).await
 }
 
 /// One job.
@@ -110,7 +110,7 @@ async fn jobs<S: Service>(ask: Ask<S>, Which(filter): Which) -> Answer {
     )
 )]
 async fn job<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
-    ask.about(Question::Job(job)).await
+    ask.about(DaemonRequest::Job(job)).await
 }
 
 /// One job, once it has ended: the answer takes as long as the job does.
@@ -124,7 +124,7 @@ async fn job<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
     )
 )]
 async fn wait<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
-    ask.about(Question::Wait(job)).await
+    ask.about(DaemonRequest::Wait(job)).await
 }
 
 /// Ends a job, or takes it back.
@@ -134,7 +134,7 @@ async fn wait<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
     params(("n" = i64, Path, description = "the job's number, or its array's")),
     request_body = CancelRequest,
     responses(
-        (status = 200, description = "on which jobs it was done", body = Handed),
+        (status = 200, description = "on which jobs it was done", body = JobIds),
         (status = "default", description = "not done", body = Problem)
     )
 )]
@@ -143,7 +143,7 @@ async fn cancel<S: Service>(
     Number(job): Number,
     Asked(CancelRequest { array }): Asked<CancelRequest>,
 ) -> Answer {
-    ask.about(Question::Cancel { job, array }).await
+    ask.about(DaemonRequest::Cancel { job, array }).await
 }
 
 /// Keeps a waiting job from running; it gives up its window.
@@ -152,12 +152,12 @@ async fn cancel<S: Service>(
     path = "/v1/jobs/{n}/hold",
     params(("n" = i64, Path, description = "the job's number")),
     responses(
-        (status = 200, description = "done", body = Handed),
+        (status = 200, description = "done", body = JobIds),
         (status = "default", description = "not done", body = Problem)
     )
 )]
 async fn hold<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
-    ask.about(Question::Hold(job)).await
+    ask.about(DaemonRequest::Hold(job)).await
 }
 
 /// Lets a held job run again; it gets a new window.
@@ -166,12 +166,12 @@ async fn hold<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
     path = "/v1/jobs/{n}/release",
     params(("n" = i64, Path, description = "the job's number")),
     responses(
-        (status = 200, description = "done", body = Handed),
+        (status = 200, description = "done", body = JobIds),
         (status = "default", description = "not done", body = Problem)
     )
 )]
 async fn release<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
-    ask.about(Question::Release(job)).await
+    ask.about(DaemonRequest::Release(job)).await
 }
 
 /// Ends a running job and runs it again.
@@ -180,12 +180,12 @@ async fn release<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
     path = "/v1/jobs/{n}/requeue",
     params(("n" = i64, Path, description = "the job's number")),
     responses(
-        (status = 200, description = "done", body = Handed),
+        (status = 200, description = "done", body = JobIds),
         (status = "default", description = "not done", body = Problem)
     )
 )]
 async fn requeue<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
-    ask.about(Question::Requeue(job)).await
+    ask.about(DaemonRequest::Requeue(job)).await
 }
 
 /// Makes a job's window longer, unless that would break a promise.
@@ -204,7 +204,7 @@ async fn extend<S: Service>(
     Number(job): Number,
     Asked(ExtendRequest { by }): Asked<ExtendRequest>,
 ) -> Answer {
-    ask.about(Question::Extend { job, by }).await
+    ask.about(DaemonRequest::Extend { job, by }).await
 }
 
 /// The pools from now on.
@@ -217,7 +217,7 @@ async fn extend<S: Service>(
     )
 )]
 async fn pools<S: Service>(ask: Ask<S>) -> Answer {
-    ask.about(Question::Pools).await
+    ask.about(DaemonRequest::Pools).await
 }
 
 /// How the daemon is.
@@ -230,7 +230,7 @@ async fn pools<S: Service>(ask: Ask<S>) -> Answer {
     )
 )]
 async fn status<S: Service>(ask: Ask<S>) -> Answer {
-    ask.about(Question::Status).await
+    ask.about(DaemonRequest::Status).await
 }
 
 /// Lets the daemon accept no new jobs, or go on.
@@ -239,12 +239,12 @@ async fn status<S: Service>(ask: Ask<S>) -> Answer {
     path = "/v1/drain",
     request_body = DrainRequest,
     responses(
-        (status = 200, description = "done", body = Handed),
+        (status = 200, description = "done", body = JobIds),
         (status = "default", description = "not done", body = Problem)
     )
 )]
 async fn drain<S: Service>(ask: Ask<S>, Asked(DrainRequest { on }): Asked<DrainRequest>) -> Answer {
-    ask.about(Question::Drain(on)).await
+    ask.about(DaemonRequest::Drain(on)).await
 }
 
 /// This document.

@@ -3,10 +3,14 @@
 use std::future::Future;
 
 use miserly_api::model::Problem;
-use miserly_engine::{Caller, Question, Reply};
+use miserly_engine::{Caller, DaemonReply, DaemonRequest};
 
 /// A service that replies to requests.
 pub trait Service: Clone + Send + Sync + 'static {
     /// Returns the reply once its outcome is durable.
-    fn ask(&self, caller: Caller, question: Question) -> impl Future<Output = Result<Reply, Problem>> + Send;
+    fn ask(
+        &self,
+        caller: Caller,
+        question: DaemonRequest,
+    ) -> impl Future<Output = Result<DaemonReply, Problem>> + Send;
 }

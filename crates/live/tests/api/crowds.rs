@@ -51,7 +51,7 @@ fn two_hundred_clients_at_once() {
     let mut cpus: Vec<u64> = asked
         .into_iter()
         .filter_map(|(_, question)| match question {
-            miserly_engine::Question::Submit(submission) => Some(submission.cpus),
+            miserly_engine::DaemonRequest::Submit(submission) => Some(submission.cpus),
             _ => None,
         })
         .collect();

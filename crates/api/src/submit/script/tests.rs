@@ -7,9 +7,9 @@ fn read(script: &str) -> Result<Directives, Remark> {
 }
 
 #[track_caller]
-fn check(script: &str, expect: Wishes) {
+fn check(script: &str, expect: SubmitOptions) {
     let read = read(script).unwrap();
-    assert_eq!((read.wishes, read.warnings), (expect, Vec::new()), "{script}");
+    assert_eq!((read.options, read.warnings), (expect, Vec::new()), "{script}");
 }
 
 #[track_caller]
@@ -29,7 +29,7 @@ fn own_directives() {
         #MISERLY -o out/%j -e err -d /tmp --export ALL,A=1\n\
         echo\n\
         #MISERLY --cpus 5\n";
-    let expect = Wishes {
+    let expect = SubmitOptions {
         name: Some("two words".to_owned()),
         cpus: Some(4),
         memory: Some(Memory::Job(8 << 30)),
@@ -58,7 +58,7 @@ fn directives_of_slurm() {
         #SBATCH --mem-per-cpu=500 --time=90 -p long\n\
         #SBATCH -o slurm-%j.out --dependency=afterany:7:8 --requeue -H --array=1-3\n\
         #SBATCH -D /scratch --export=NONE --begin=now+1hour\n";
-    let expect = Wishes {
+    let expect = SubmitOptions {
         name: Some("count".to_owned()),
         cpus: Some(8),
         memory: Some(Memory::PerCpu(500 << 20)),
@@ -72,7 +72,7 @@ fn directives_of_slurm() {
         directory: Some("/scratch".into()),
         export: Some(Export::parse("NONE").unwrap()),
         begin: Some("2026-03-01T09:00:00Z".parse().unwrap()),
-        ..Wishes::default()
+        ..SubmitOptions::default()
     };
     check(script, expect);
 }
@@ -80,15 +80,15 @@ fn directives_of_slurm() {
 #[test]
 fn own_directives_count_before_slurms() {
     let script = "#MISERLY --cpus 2\n#SBATCH -n 4 -t 5\n";
-    check(script, Wishes { cpus: Some(2), time: Some(300), ..Wishes::default() });
+    check(script, SubmitOptions { cpus: Some(2), time: Some(300), ..SubmitOptions::default() });
 }
 
 #[test]
 fn the_last_of_a_kind_counts() {
-    check("#MISERLY -c 2\n#MISERLY -c 3\n", Wishes { cpus: Some(3), ..Wishes::default() });
+    check("#MISERLY -c 2\n#MISERLY -c 3\n", SubmitOptions { cpus: Some(3), ..SubmitOptions::default() });
     check(
         "#SBATCH --requeue\n#SBATCH --no-requeue\n",
-        Wishes { restartable: Some(false), ..Wishes::default() },
+        SubmitOptions { restartable: Some(false), ..SubmitOptions::default() },
     );
 }
 
@@ -104,7 +104,7 @@ fn what_is_no_directive() {
         "#MISERLY",
         "#SBATCH # -n",
     ] {
-        check(text, Wishes::default());
+        check(text, SubmitOptions::default());
     }
 }
 
@@ -112,7 +112,7 @@ fn what_is_no_directive() {
 fn what_slurm_knows_and_we_do_not_is_a_warning() {
     let script = "#SBATCH --mail-type END --gres=gpu:1 -A project\n#SBATCH -x node7 -c 2 -a 0-9%2\n";
     let read = read(script).unwrap();
-    assert_eq!((read.wishes.cpus, read.wishes.array.map(|array| array.last)), (Some(2), Some(9)));
+    assert_eq!((read.options.cpus, read.options.array.map(|array| array.last)), (Some(2), Some(9)));
     let warnings: Vec<String> = read.warnings.iter().map(Remark::to_string).collect();
     let expect = [
         "1: nothing is made of #SBATCH --mail-type",

@@ -9,7 +9,7 @@ use crate::model::Array;
 
 /// What a submission says; what is `None` is left to whoever else has a say.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wishes {
+pub struct SubmitOptions {
     /// What people call the job.
     pub name: Option<String>,
     /// How many processors.
@@ -64,11 +64,11 @@ pub struct Export {
     pub set: BTreeMap<String, String>,
 }
 
-impl Wishes {
+impl SubmitOptions {
     /// What these say, and where they say nothing, what `other` says.
     #[must_use]
-    pub fn or(self, other: Wishes) -> Wishes {
-        Wishes {
+    pub fn or(self, other: SubmitOptions) -> SubmitOptions {
+        SubmitOptions {
             name: self.name.or(other.name),
             cpus: self.cpus.or(other.cpus),
             memory: self.memory.or(other.memory),
@@ -163,9 +163,12 @@ mod tests {
 
     #[test]
     fn what_is_said_first_counts() {
-        let first = Wishes { cpus: Some(1), ..Wishes::default() };
-        let second = Wishes { cpus: Some(2), time: Some(60), ..Wishes::default() };
-        assert_eq!(first.or(second), Wishes { cpus: Some(1), time: Some(60), ..Wishes::default() });
+        let first = SubmitOptions { cpus: Some(1), ..SubmitOptions::default() };
+        let second = SubmitOptions { cpus: Some(2), time: Some(60), ..SubmitOptions::default() };
+        assert_eq!(
+            first.or(second),
+            SubmitOptions { cpus: Some(1), time: Some(60), ..SubmitOptions::default() }
+        );
     }
 
     #[test]
