@@ -98,6 +98,6 @@ pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;
 pub use procs::Procs;
 pub use resources::{Kind, Resources};
-pub use system::System;
+pub use system::{System, queue_position};
 pub use time::{Span, Time};
 pub use violation::{Rule, Violation};

@@ -2,6 +2,7 @@
 
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Amendment, Change, Effect, Round, Span, Time};
+use miserly_units::duration;
 
 use crate::engine::problem;
 use crate::requests::{Handled, no_job};
@@ -52,16 +53,21 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let (job, time, longest) =
             (record.number, Span::from_ticks(record.time) + longer, longest_time(queue));
         if time > longest {
-            let message =
-                format!("job {job} would run for {time} s: its queue lets jobs run for at most {longest} s");
+            let message = format!(
+                "job {job} would run for {}: its queue allows at most {}",
+                duration(time),
+                duration(longest)
+            );
             return Err(problem(ProblemCode::Refused, message));
         }
         let end = self.latest_end(job, at).unwrap_or(at) + longer;
         match queue.policy.horizon().filter(|horizon| end > at + *horizon) {
             None => Ok(()),
             Some(horizon) => {
-                let message =
-                    format!("job {job} would end beyond the horizon of its queue, {horizon} s from now");
+                let message = format!(
+                    "job {job} would end beyond the horizon of its queue, {} from now",
+                    duration(horizon)
+                );
                 Err(problem(ProblemCode::Refused, message))
             }
         }

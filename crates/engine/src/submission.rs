@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use miserly_api::model::{Accepted, Problem, ProblemCode, Quote, Submission, Submitted, Window};
 use miserly_core::{Effect, JobId, Kind, Round, Span, System, Time};
+use miserly_units::duration;
 
 use crate::effects::refusal_message;
 use crate::engine::problem;
@@ -228,7 +229,9 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
     let memory = submission.memory.map_or(queue.default_memory, |bytes| bytes.div_ceil(1024));
     let most_memory = most.get(Kind::Memory);
     if most_memory > 0 && memory > most_memory {
-        let told = format!("{memory} kB of memory: queue {} has at most {most_memory} kB", queue.name);
+        let shown = |kilobytes: u64| miserly_units::memory(kilobytes.saturating_mul(1024));
+        let told =
+            format!("{} of memory: queue {} has at most {}", shown(memory), queue.name, shown(most_memory));
         return Err(refused_field("memory", told));
     }
     Ok((time, memory))
@@ -264,7 +267,7 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
         (asked, _) => asked,
     };
     if time > most {
-        let told = format!("{time} s: queue {} lets jobs run for at most {most} s", queue.name);
+        let told = format!("{}: queue {} allows at most {}", duration(time), queue.name, duration(most));
         return Err(refused_field("time", told));
     }
     Ok(time)

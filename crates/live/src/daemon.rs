@@ -11,7 +11,7 @@ use miserly_engine::{
     About, Caller, ClockMark, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError, Queue,
     Requester, Setup, UserNames,
 };
-use miserly_pools::monday;
+use miserly_machine_file::monday;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use rustix::time::{ClockId, clock_gettime};
@@ -23,7 +23,7 @@ use crate::clock::{BootClock, Clock, Wall};
 use crate::config::Configuration;
 use crate::process::Processes;
 use crate::server::{self, BindError, Service};
-use crate::store::{Store, StoreError};
+use crate::store::{BackupThread, Store, StoreError};
 use crate::timer::Timer;
 
 /// So many questions at most are answered in one turn, and written down together.
@@ -125,6 +125,8 @@ async fn daemon(
     let (sender, mut inputs) = unbounded_channel();
     // The state first: whoever has it is the daemon.
     let store = Store::open(&options.configuration.state)?;
+    let (folder, plan) = (options.configuration.state.clone(), options.configuration.backups);
+    let backups = BackupThread::start(folder, plan).map_err(system("cannot start a thread for backups"))?;
     let socket = server::bind(&options.configuration.socket, options.configuration.access)?;
     let (mut engine, clock) = engine(&options, store, sender.clone())?;
     let signals = Signals::new().map_err(system("cannot wait for signals"))?;
@@ -133,9 +135,16 @@ async fn daemon(
         let _ = stopped.await;
     }));
     tracing::info!("ready on {}", options.configuration.socket.display());
-    let ended =
-        turns(&mut engine, clock, &mut inputs, signals, reread, FixedOptions::of(&options.configuration))
-            .await;
+    let ended = turns(
+        &mut engine,
+        clock,
+        &mut inputs,
+        signals,
+        reread,
+        FixedOptions::of(&options.configuration),
+        &backups,
+    )
+    .await;
     drop(stop);
     // Answers that are on their way arrive; whoever waits for a job's end has to ask again.
     drop(inputs);
@@ -199,6 +208,7 @@ async fn turns(
     mut signals: Signals,
     reread: impl Fn() -> Result<Configuration, String>,
     fixed: FixedOptions,
+    backups: &BackupThread,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
@@ -209,7 +219,7 @@ async fn turns(
             input = inputs.recv() => happened.extend(input),
             waited = timer.wait(clock, engine.next_wakeup()) => waited.map_err(system("cannot wait"))?,
             told = signals.next() => match told {
-                SignalEvent::Reread => reload(engine, clock, &reread, &fixed)?,
+                SignalEvent::Reread => reload(engine, clock, &reread, &fixed, backups)?,
                 SignalEvent::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
                     engine.shutdown(clock.read())?;
@@ -255,6 +265,7 @@ fn reload(
     clock: BootClock,
     reread: &impl Fn() -> Result<Configuration, String>,
     fixed: &FixedOptions,
+    backups: &BackupThread,
 ) -> Result<(), DaemonError> {
     match reread() {
         Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
@@ -262,7 +273,10 @@ fn reload(
             "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
         ),
         Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock))? {
-            Ok(()) => tracing::info!("the configuration was read again"),
+            Ok(()) => {
+                backups.change(configuration.backups);
+                tracing::info!("the configuration was read again");
+            }
             Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
         },
     }

@@ -18,6 +18,8 @@ pub mod server;
 
 pub mod daemon;
 
+pub mod recover;
+
 mod timer;
 
 mod users;

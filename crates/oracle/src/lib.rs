@@ -26,6 +26,8 @@ mod world;
 
 mod plan;
 
+mod ratio;
+
 mod fcfs;
 
 mod easy;
@@ -61,6 +63,7 @@ pub use crate::gang::{NaiveFurther, NaiveGang, NaiveGangLife, NaivePacking, gang
 pub use crate::hosts::{NaiveOnHosts, NaiveStart, schedule_on_hosts};
 pub use crate::lsf::{NaiveLsf, lsf_schedule};
 pub use crate::pool::{NaiveChange, NaiveFate, NaivePool, windows};
+pub use crate::ratio::Ratio;
 pub use crate::suspension::{
     NaiveDisk, NaiveLife, NaiveLimit, NaiveRule, NaiveStay, NaiveSuspension, suspension_schedule,
 };
@@ -90,6 +93,20 @@ pub enum NaiveOrder {
         /// Where the random number comes from.
         draws: NaiveDraws,
     },
+    /// Largest value first, compared exactly. What is not a number comes last.
+    Exact(fn(ExactFacts) -> Ratio),
+}
+
+/// What the exact value of a job is computed from; the meanings are those of [`NaiveFacts`].
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct ExactFacts {
+    pub estimate: Ratio,
+    pub procs: Ratio,
+    pub wait: Ratio,
+    pub memory: Ratio,
+    pub user: Ratio,
+    pub bypassed: Ratio,
 }
 
 /// What the value of a job is computed from.

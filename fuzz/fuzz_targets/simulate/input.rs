@@ -1,10 +1,9 @@
 //! What the fuzzer makes, and the case that it stands for.
 
 use arbitrary::Arbitrary;
-use miserly_core::{ActualRuntime, Instants, Request, Resources, Span, Time};
+use miserly_core::{Instants, Request, Resources, Span, Time};
 use miserly_policies::{Domain, POLICIES, Param, Registered};
-use miserly_workload::Job;
-use miserly_workload::swf::Status;
+use miserly_sim::Job;
 
 /// The seed of the run.
 pub(crate) const SEED: u64 = 7;
@@ -136,13 +135,7 @@ impl Small {
         // Overdue jobs are waited for by the shortest estimate: seconds of ticks would be millions of passes.
         let estimate = if unit == SECOND { estimate.max(unit.ticks()) } else { estimate };
         let demand = Resources::cpus(u64::from(self.procs) % procs + 1);
-        Job {
-            request: Request::new(number, submit, Span::from_ticks(estimate), demand),
-            runtime: ActualRuntime(Span::from_ticks(runtime)),
-            killed: false,
-            status: Status::Unknown,
-            used_memory: None,
-            record: None,
-        }
+        let request = Request::new(number, submit, Span::from_ticks(estimate), demand);
+        Job::new(request, Span::from_ticks(runtime))
     }
 }

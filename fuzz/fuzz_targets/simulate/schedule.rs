@@ -1,11 +1,11 @@
 //! The run, and what must hold of any schedule.
 
+use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{JobNumber, Machine, PeSet, Reason, Refusal, Request, Time};
 use miserly_policies::{Chosen, Promises};
 use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::TraceError;
 
 use crate::input::{Case, SEED};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(case: &Case, replace_every: usize) -> Schedule {
     let build = || chosen.build(&machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), build(), case.instants).with_pes();
-    let mut jobs = case.jobs.iter().cloned().map(Ok::<_, TraceError>).peekable();
+    let mut jobs = case.jobs.iter().cloned().map(Ok::<_, Infallible>).peekable();
     let mut observers: [&mut dyn Observer; 1] = [&mut schedule];
     let mut rounds = 0;
     while simulation.step(&mut jobs, &mut observers).expect("the policy makes no mistake").is_some() {

@@ -7,9 +7,10 @@ use miserly_api::client::named_socket;
 use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
 use miserly_live::daemon::{self, Options};
 use miserly_live::server::Access;
-use miserly_live::store::Store;
+use miserly_live::store::UsedBackup;
+use miserly_units::{duration, memory, span_of_seconds};
 
-use super::text::{bytes, length, numbers, table};
+use super::text::{numbers, table};
 use crate::args::ServeArgs;
 use crate::output::{print, print_json};
 
@@ -30,21 +31,29 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Goes on without what is damaged, and says what that is.
+/// Restores a damaged state, and reports the sources and the losses.
 fn recover(configuration: &Configuration) -> anyhow::Result<()> {
-    let recovery = Store::recover(&configuration.state)?;
+    let recovery = miserly_live::recover::recover(&configuration.state)?;
     let Some(aside) = recovery.aside else {
         eprintln!("the state is not damaged; nothing was done");
         return Ok(());
     };
-    eprintln!(
-        "kept {} jobs and {} lines of the journal; the damaged files are in {}",
-        recovery.jobs,
-        recovery.lines,
-        aside.display()
-    );
+    eprintln!("recovered {} jobs and {} lines of the journal", recovery.jobs, recovery.lines);
+    if aside.exists() {
+        eprintln!("the damaged files are in {}", aside.display());
+    }
+    for path in recovery.damaged_backups {
+        eprintln!("damaged, not used: {}", path.display());
+    }
+    if let Some(UsedBackup { path, taken, .. }) = recovery.backup {
+        let taken = taken.map_or_else(String::new, |taken| format!(", taken {taken:.0}"));
+        eprintln!("what is not readable comes from the backup {}{taken}", path.display());
+    }
+    for job in recovery.outdated {
+        eprintln!("restored from the backup: job {job}; it is queued anew");
+    }
     for lost in recovery.lost {
-        eprintln!("lost, or not the latest: {lost}");
+        eprintln!("lost: {lost}");
     }
     Ok(())
 }
@@ -77,8 +86,8 @@ fn row(queue: &QueueSummary) -> Vec<String> {
         queue.policy.clone(),
         queue.promises.into(),
         between(queue.cpus, |cpus| cpus.to_string()),
-        between(queue.memory, bytes),
-        queue.max_time.map_or("-".into(), length),
+        between(queue.memory, memory),
+        queue.max_time.map_or("-".into(), |secs| duration(span_of_seconds(secs))),
         if users.is_empty() { "all".into() } else { users },
     ]
 }

@@ -15,7 +15,7 @@ use miserly_core::{
 use miserly_engine::{EffectLine, JournalLine, OpportunisticLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
 use miserly_policies::Chosen;
-use miserly_sim::{Outside, Past, Ran, replay_over};
+use miserly_sim::{ExternalEvents, ReplayLog, RunRecord, replay_over};
 use serde::Serialize;
 
 use crate::args::ReplayArgs;
@@ -215,9 +215,9 @@ fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
 }
 
 /// What came from outside in these rounds.
-fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> Past {
+fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> ReplayLog {
     let until = rounds.last().map_or(Time::ZERO, |round| Time::from_ticks(round.at));
-    let mut past = Past { until, ..Past::default() };
+    let mut past = ReplayLog { until, ..ReplayLog::default() };
     let mut starts: BTreeMap<i64, i64> = BTreeMap::new();
     let mut last = None;
     for (nth, round) in rounds.iter().enumerate() {
@@ -225,13 +225,13 @@ fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> Past {
         let mut early = vec![];
         for ended in &round.ended {
             if let Some(start) = starts.remove(&ended.job) {
-                let ran = Ran { runtime: Span::from_ticks(round.at - start), how: ended.how.how() };
+                let ran = RunRecord { runtime: Span::from_ticks(round.at - start), how: ended.how.how() };
                 past.runs.entry(ended.job).or_default().push_back(ran);
             } else {
                 early.push((ended.job, ended.how.how()));
             }
         }
-        past.outside.extend(outside(round, change, last, early));
+        past.events.extend(outside(round, change, last, early));
         for effect in &round.effects {
             if let EffectLine::Started { job, .. } = effect {
                 starts.insert(*job, round.at);
@@ -248,7 +248,7 @@ fn outside(
     change: Option<usize>,
     last: Option<Time>,
     ended: Vec<(i64, EndHow)>,
-) -> Option<Outside> {
+) -> Option<ExternalEvents> {
     let fault = match round.capacity {
         _ if round.away => Some(Fault::Away),
         Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
@@ -258,7 +258,7 @@ fn outside(
         Some(estimate) => (line.job, Change::Estimate(Span::from_ticks(estimate))),
         None => (line.job, Change::Begin(line.begin.map(Time::from_ticks))),
     };
-    let outside = Outside {
+    let outside = ExternalEvents {
         at: Time::from_ticks(round.at),
         change,
         away_since: last.filter(|_| round.away),

@@ -6,8 +6,9 @@ use miserly_api::model::{
     Exit, Failure, JobView, KilledBy, LostBy, Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots,
     WaitReason,
 };
+use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
 
-use super::text::{bytes, counted, jobs, length, local, numbers, plain};
+use super::text::{counted, jobs, local, numbers, plain};
 use super::{client, tell};
 use crate::args::JobArgs;
 
@@ -42,7 +43,10 @@ fn shown(job: &JobView) -> String {
         line("planned", &format!("{}; binds nobody", local(planned)));
     }
     if let Some(late) = job.late {
-        line("late", &format!("by {}: {}", length(late.by), change_reason(late.why)));
+        line(
+            "late",
+            &format!("by {}: {}", duration_rounded(span_of_seconds(late.by)), change_reason(late.why)),
+        );
     }
     line("asks for", &asked(job));
     line("runs", &command(job));
@@ -232,7 +236,7 @@ fn why(why: &WaitReason) -> String {
             format!("for {} {} to end", if others.len() == 1 { "job" } else { "jobs" }, jobs(others))
         }
         WaitReason::Resources { kind, requested, free } if kind == "memory" => {
-            format!("it asks for {} of memory, and {} are free", bytes(*requested), bytes(*free))
+            format!("it asks for {} of memory, and {} are free", memory(*requested), memory(*free))
         }
         WaitReason::Resources { kind, .. } if kind == "slots" => {
             "in each slot others are on its processors, and there may be no more slots".to_owned()
@@ -245,7 +249,7 @@ fn why(why: &WaitReason) -> String {
 }
 
 fn asked(job: &JobView) -> String {
-    let mut parts = vec![counted(job.cpus, "cpu"), bytes(job.memory), length(job.time)];
+    let mut parts = vec![counted(job.cpus, "cpu"), memory(job.memory), duration(span_of_seconds(job.time))];
     parts.extend(job.begin.map(|begin| format!("not before {}", local(begin))));
     parts.extend(job.deadline.map(|deadline| format!("over by {}", local(deadline))));
     if !job.after.is_empty() {

@@ -1,6 +1,7 @@
 //! What an option's value means.
 
 use jiff::Zoned;
+use miserly_units::UnitError;
 
 use super::instant::instant;
 use super::options::Subject;
@@ -34,9 +35,11 @@ impl OptionCollector {
             Subject::CpusPerTask => self.cpus_per_task = Some(count(value)?),
             Subject::Tasks => self.tasks = Some(count(value)?),
             Subject::Nodes => return nodes(value),
-            Subject::Memory => options.memory = Some(Memory::Job(amount(value, dialect)?)),
-            Subject::MemoryPerCpu => options.memory = Some(Memory::PerCpu(amount(value, dialect)?)),
-            Subject::Time => options.time = Some(time(value, dialect)?),
+            Subject::Memory => options.memory = Some(Memory::Job(amount(value, dialect).map_err(text)?)),
+            Subject::MemoryPerCpu => {
+                options.memory = Some(Memory::PerCpu(amount(value, dialect).map_err(text)?))
+            }
+            Subject::Time => options.time = Some(time(value, dialect).map_err(text)?),
             Subject::Queue => options.queue = Some(value.to_owned()),
             Subject::Begin => options.begin = Some(instant(value, now)?),
             Subject::Deadline => options.deadline = Some(instant(value, now)?),
@@ -94,6 +97,12 @@ impl OptionCollector {
         };
         Ok(SubmitOptions { cpus: self.options.cpus.or(of_tasks), ..self.options })
     }
+}
+
+// By value, as `map_err` gives it.
+#[allow(clippy::needless_pass_by_value)]
+fn text(error: UnitError) -> String {
+    error.to_string()
 }
 
 fn count(value: &str) -> Result<u64, String> {

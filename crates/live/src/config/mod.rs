@@ -21,18 +21,18 @@ mod queue;
 
 mod summary;
 
-mod units;
-
 use std::path::PathBuf;
 
 use miserly_core::Span;
-use miserly_pools::Week;
+use miserly_machine_file::Week;
 
 use crate::server::Access;
 pub use error::ConfigError;
 pub use machine::Machine;
 pub use queue::Queue;
 pub use summary::{QueueSummary, Summary};
+
+use crate::store::BackupPlan;
 
 /// A daemon's configuration, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +61,8 @@ pub struct Configuration {
     pub opportunistic: bool,
     /// So long jobs that have ended are remembered; none, for ever.
     pub keep_history: Option<Span>,
+    /// The interval and number of the backups of the state.
+    pub backups: BackupPlan,
 }
 
 impl Configuration {

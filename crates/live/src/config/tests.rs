@@ -18,6 +18,13 @@ fn refused(text: &str, expect: &str) {
 }
 
 #[test]
+fn backups_are_taken_as_often_as_written() {
+    let configuration = parse("backup-interval = '15min'\nbackup-keep = 8").unwrap();
+    let plan = BackupPlan { interval: std::time::Duration::from_secs(900), keep: 8 };
+    assert_eq!(configuration.backups, plan);
+}
+
+#[test]
 fn nothing_written_is_half_the_machine_and_one_queue() {
     let configuration = Configuration::of_machine(&machine()).unwrap();
     let [queue] = &configuration.queues[..] else { panic!("{configuration:?}") };
@@ -48,7 +55,8 @@ fn the_example_is_one() {
         (nothing.grace, nothing.cleanup_time, nothing.orphan_resume_delay)
     );
     assert_eq!((defaults.preempt_lead_time, defaults.access), (nothing.preempt_lead_time, nothing.access));
-    assert!(commented.lines().filter(|line| !line.is_empty()).count() >= 6, "{commented}");
+    assert_eq!(defaults.backups, nothing.backups);
+    assert!(commented.lines().filter(|line| !line.is_empty()).count() >= 8, "{commented}");
 }
 
 #[test]
@@ -66,8 +74,10 @@ fn the_only_queue_has_the_pool_with_its_calendar() {
 #[test]
 fn what_is_wrong_is_named_with_line_and_field() {
     refused("nonsense = 1", "daemon.toml:1: unknown field `nonsense`");
-    refused("\n\ngrace = 'soon'", "daemon.toml:3: grace: a time is written as");
+    refused("\n\ngrace = 'soon'", "daemon.toml:3: grace: \"soon\" is not a duration; write");
     refused("state = 'here'", "state = \"here\": write the whole path");
+    refused("backup-keep = 0", "backup-keep: it is at least 1");
+    refused("\nbackup-interval = '0s'", "daemon.toml:2: backup-interval: it is at least a second");
     refused("access = 'friends'", "access = \"friends\": it is \"own\" or \"everybody\"");
     refused("opportunistic = 'yes'", "expected a boolean");
     refused("[pool]\ncpus = 17", "daemon.toml:1: on mon 00:00: the pool would have 17 processors");
@@ -87,7 +97,7 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("[[queue]]\nname = 'a'\nusers = ['no such user']", "users: there is no user");
     refused(
         "[[queue]]\nname = 'a'\ndefault-time = '2h'\nmax-time = '1h'",
-        "default-time: 7200 s is more than max-time",
+        "default-time: 2h is more than max-time, 1h",
     );
     refused(
         "[[queue]]\nname = 'a'\ndefault-memory = '60GB'",
@@ -121,8 +131,8 @@ fn sums_hold_at_every_instant() {
 fn a_horizon_is_the_policys() {
     let policy =
         |text: &str| parse(&format!("[[queue]]\nname = 'a'\n{text}")).unwrap().queues[0].policy.to_string();
-    assert_eq!(policy("horizon = '1d'"), "miser(horizon=86400s)");
-    assert_eq!(policy("policy = 'miser()'\nhorizon = '1h'"), "miser(horizon=3600s)");
+    assert_eq!(policy("horizon = '1d'"), "miser(horizon=1d)");
+    assert_eq!(policy("policy = 'miser()'\nhorizon = '1h'"), "miser(horizon=1h)");
 }
 
 #[test]

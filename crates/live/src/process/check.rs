@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use miserly_api::model::{Problem, Submission};
-use miserly_launch::{Draft, OrderError};
+use miserly_launch::{CommandSpec, SpecError};
 
 /// Checks whether an attempt of a submission could be launched under this job name.
 ///
@@ -12,7 +12,7 @@ use miserly_launch::{Draft, OrderError};
 /// The field of the submission that makes a launch impossible.
 pub(super) fn check(submission: &Submission, name: &str) -> Result<(), Problem> {
     let variables = submission.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-    let draft = Draft {
+    let draft = CommandSpec {
         argv: submission.command.iter().map(OsStr::new).collect(),
         has_script: submission.script.is_some(),
         cwd: &submission.directory,
@@ -29,12 +29,12 @@ pub(super) fn check(submission: &Submission, name: &str) -> Result<(), Problem> 
 }
 
 /// Returns the field of the submission that an error is about.
-fn field(error: &OrderError) -> &'static str {
+fn field(error: &SpecError) -> &'static str {
     match error {
-        OrderError::Relative(_) | OrderError::ZeroByte { what: "the working directory", .. } => "directory",
-        OrderError::Variable(_) | OrderError::ZeroByte { what: "in the environment,", .. } => "environment",
-        OrderError::ZeroByte { what: "the output file", .. } => "output",
-        OrderError::Range { .. } => "umask",
+        SpecError::Relative(_) | SpecError::ZeroByte { what: "the working directory", .. } => "directory",
+        SpecError::Variable(_) | SpecError::ZeroByte { what: "in the environment,", .. } => "environment",
+        SpecError::ZeroByte { what: "the output file", .. } => "output",
+        SpecError::Range { .. } => "umask",
         _ => "command",
     }
 }

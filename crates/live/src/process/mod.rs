@@ -13,6 +13,8 @@ mod order;
 
 mod files;
 
+mod retire;
+
 mod sweep;
 
 mod check;
@@ -24,7 +26,10 @@ use miserly_api::model::{Failure, LostBy, Problem, Submission, Unenforced};
 use miserly_engine::{
     self as engine, Absence, Action, Attempt, AttemptOutcome, BegunWindow, Input, SlotSchedule,
 };
-use miserly_launch::{FindError, Found, Launcher, LostTo, RecordError, Reply, Shim, Told, find};
+use miserly_launch::{
+    Abilities, FindError, FoundAttempt, LossCause, RecordError, Shim, ShimCommand, ShimReply, find,
+    usable_cpus,
+};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::{Begin, Worker};
@@ -76,7 +81,7 @@ impl Processes {
         let (mut ended, mut begun) = (vec![], vec![]);
         for attempt in attempts {
             match found(&self.home, *attempt) {
-                Ok(Found::Alive(mut shim)) => {
+                Ok(FoundAttempt::Alive(mut shim)) => {
                     begun.extend(in_window(self.home.clock, *attempt, &mut shim));
                     self.employ(*attempt, Begin::Alive(Box::new(shim)));
                 }
@@ -126,7 +131,7 @@ impl engine::Launcher for Processes {
         let last = matches!(action, Action::Forget);
         if last && !self.workers.contains_key(&attempt) {
             // A daemon before this one did not come to it.
-            return remove(&folder(&self.home.folder, attempt));
+            return retire::retire(&folder(&self.home.folder, attempt));
         }
         if let Action::Launch(launch) = action {
             if launch.limit.is_some() {
@@ -173,12 +178,12 @@ pub fn unenforced() -> Vec<Unenforced> {
         what: what.as_str().to_owned(),
         sentence: what.to_string(),
     };
-    Launcher::probe().map(|able| able.unenforced.iter().map(told).collect()).unwrap_or_default()
+    Abilities::probe().map(|able| able.unenforced.iter().map(told).collect()).unwrap_or_default()
 }
 
 /// Whether a job that ran on what is idle can have processors of its own later.
 pub fn leaves_idle() -> bool {
-    Launcher::probe().is_ok_and(|able| able.leaves_idle)
+    Abilities::probe().is_ok_and(|able| able.leaves_idle)
 }
 
 /// The processors that this process may use, by number.
@@ -186,7 +191,7 @@ pub fn leaves_idle() -> bool {
 /// # Errors
 /// If nobody says.
 pub fn cpus() -> std::io::Result<Vec<u32>> {
-    Launcher::cpus()
+    usable_cpus()
 }
 
 /// Removes the folder of an attempt that is over.
@@ -203,7 +208,7 @@ fn folder(home: &Path, attempt: Attempt) -> PathBuf {
     home.join(format!("{}.{}", attempt.job, attempt.nth))
 }
 
-fn found(home: &Home, attempt: Attempt) -> Result<Found, FindError> {
+fn found(home: &Home, attempt: Attempt) -> Result<FoundAttempt, FindError> {
     find(&folder(&home.folder, attempt))
 }
 
@@ -214,17 +219,17 @@ fn is_final(error: &FindError) -> bool {
 
 /// The window that an attempt is in, as its shim has it. A shim that does not answer has nothing to say.
 fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<BegunWindow> {
-    let Ok(Reply::Done(state)) = shim.tell(&Told::Hello) else { return None };
+    let Ok(ShimReply::Done(state)) = shim.request(&ShimCommand::Status) else { return None };
     Some(BegunWindow { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
 }
 
 /// What became of an attempt that is not alive.
-fn outcome(home: &Home, found: Found) -> AttemptOutcome {
+fn outcome(home: &Home, found: FoundAttempt) -> AttemptOutcome {
     match found {
-        Found::Ended(end) => order::ended(home.clock, &end),
-        Found::Lost(lost) if lost.to == LostTo::Reboot => AttemptOutcome::Lost(LostBy::Reboot),
-        Found::Lost(_) => AttemptOutcome::Lost(LostBy::Shim),
-        Found::NeverRan | Found::Alive(_) => AttemptOutcome::NeverRan,
+        FoundAttempt::Ended(end) => order::ended(home.clock, &end),
+        FoundAttempt::Lost(lost) if lost.cause == LossCause::Reboot => AttemptOutcome::Lost(LostBy::Reboot),
+        FoundAttempt::Lost(_) => AttemptOutcome::Lost(LostBy::Shim),
+        FoundAttempt::NeverRan | FoundAttempt::Alive(_) => AttemptOutcome::NeverRan,
     }
 }
 

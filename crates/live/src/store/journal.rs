@@ -26,7 +26,7 @@ impl Journal for Store {
     }
 
     fn highest_job(&self) -> Result<i64, JournalError> {
-        Ok(Store::highest_job(self)?)
+        Ok(Store::highest_job(self))
     }
 
     fn value(&self, key: &str) -> Result<Option<String>, JournalError> {

@@ -3,8 +3,8 @@
 use criterion::{Criterion, SamplingMode, Throughput};
 use miserly_core::{Instants, Machine, Span};
 use miserly_policies::Chosen;
-use miserly_sim::{Metrics, Simulation};
-use miserly_workload::{Job, TraceError};
+use miserly_sim::{Job, Metrics, Simulation};
+use miserly_workload::TraceError;
 
 use crate::input::Log;
 

@@ -9,6 +9,7 @@
 
 mod workload;
 
+use std::convert::Infallible;
 use std::io;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -64,7 +65,8 @@ impl Run {
         let mut checksum = Checksum::default();
         let mut simulation = Simulation::new(machine, policy, Instants::Batch);
         let begun = Instant::now();
-        let played = simulation.run(&mut self.workload.jobs().map(Ok), &mut [&mut metrics, &mut checksum]);
+        let played = simulation
+            .run(&mut self.workload.jobs().map(Ok::<_, Infallible>), &mut [&mut metrics, &mut checksum]);
         played.map_err(|error| error.to_string())?;
         let seconds = begun.elapsed().as_secs_f64();
         let (mean, longest) = metrics.queue_length();

@@ -3,7 +3,7 @@
 use miserly_core::{Instants, Span, Time};
 use miserly_oracle::{NaiveJob, NaivePolicy, schedule};
 use miserly_policies::{Chosen, Promises};
-use miserly_workload::Job;
+use miserly_sim::Job;
 use proptest::prelude::*;
 
 use crate::support::{BOTH, ORDERS, Quad, SEED, crowd, jobs_for, run, some_policies, tick_jobs, workload};

@@ -1,8 +1,7 @@
 //! Batches by termination, against a slow version: the whole list of the jobs that ended, cut into pieces.
 
 use miserly_core::{Instants, Machine, Procs, Span, Time, work};
-use miserly_sim::{BatchRule, Finished, Mark, Metrics, Simulation};
-use miserly_workload::Job;
+use miserly_sim::{BatchRule, Finished, Job, Mark, Metrics, Simulation};
 
 use crate::support::{SEED, Schedule, in_order, jobs_in};
 

@@ -3,14 +3,12 @@
 use std::io;
 
 use miserly_core::{
-    ActualRuntime, Effect, Entry, Host, HostId, Instants, JobId, JobNumber, Kind, Ledger, Machine, PeSet,
-    Procs, Request, Resources, Span, State, Time, work,
+    Effect, Entry, Host, HostId, Instants, JobId, JobNumber, Kind, Ledger, Machine, PeSet, Procs, Request,
+    Resources, Span, State, Time, work,
 };
 use miserly_oracle::{NaiveJob, equipartition};
 use miserly_policies::Chosen;
-use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::Job;
-use miserly_workload::swf::Status;
+use miserly_sim::{Finished, Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use crate::support::{BOTH, SEED, in_order};
@@ -30,14 +28,8 @@ fn hosts(each: &[(u64, u64)]) -> Machine {
 fn job((number, &((submit, runtime, more), procs, (memory, used))): (i64, &Asks)) -> Job {
     let secs = |secs| Span::from_secs(secs).unwrap();
     let demand = Resources::cpus(procs).with(Kind::Memory, memory);
-    Job {
-        request: Request::new(number, Time::ZERO + secs(submit), secs((runtime + more).max(0)), demand),
-        runtime: ActualRuntime(secs(runtime)),
-        killed: false,
-        status: Status::Unknown,
-        used_memory: Some(memory * used / 10),
-        record: None,
-    }
+    let request = Request::new(number, Time::ZERO + secs(submit), secs((runtime + more).max(0)), demand);
+    Job { used_memory: Some(memory * used / 10), ..Job::new(request, secs(runtime)) }
 }
 
 /// One to three hosts, and jobs whose memory one of them has; crowded, with many equal instants.
@@ -161,8 +153,8 @@ fn check_division(ledger: &Ledger, host: HostId, now: Time, long: Option<Span>) 
 
 /// Processor-ticks on the machine.
 fn worked(job: &Finished) -> u128 {
-    let stays = job.stays.iter().map(|stay| work(stay.to - stay.from, stay.pes.count()));
-    let whole = job.pes.iter().filter(|_| job.stays.is_empty());
+    let stays = job.allocations.iter().map(|stay| work(stay.to - stay.from, stay.pes.count()));
+    let whole = job.pes.iter().filter(|_| job.allocations.is_empty());
     stays.chain(whole.map(|pes| work(job.end - job.start, pes.count()))).sum()
 }
 
@@ -235,7 +227,7 @@ proptest! {
         replace in prop::collection::vec(any::<bool>(), 1..20),
     ) {
         let chosen: Chosen = params.written.parse().unwrap();
-        let facts = |job: &Finished| (job.start, job.end, job.reason, job.stays.clone(), job.lost);
+        let facts = |job: &Finished| (job.start, job.end, job.reason, job.allocations.clone(), job.lost);
         for instants in BOTH {
             let kept = play(&machine, &jobs, &params.written, instants, |_, _, _| {});
             let mut replace = replace.iter().cycle();

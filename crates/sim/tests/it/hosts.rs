@@ -2,8 +2,7 @@
 
 use miserly_core::{Machine, Sharing, Span, Spread, Time};
 use miserly_oracle::{NaiveJob, NaiveOnHosts, NaiveStart, schedule_on_hosts};
-use miserly_sim::Finished;
-use miserly_workload::Job;
+use miserly_sim::{Finished, Job};
 use proptest::prelude::*;
 
 use crate::support::{

@@ -2,8 +2,7 @@
 
 use miserly_core::{Instants, Machine, Sharing, Spread};
 use miserly_policies::Chosen;
-use miserly_sim::{Observer, Simulation};
-use miserly_workload::Job;
+use miserly_sim::{Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use crate::support::{

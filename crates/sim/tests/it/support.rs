@@ -1,15 +1,14 @@
 //! Small workloads, and runs of them.
 
+use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
-    ActualRuntime, Host, Instants, JobNumber, Kind, Machine, PeSet, Reason, Request, Resources, Sharing,
-    Span, Spread, Time, draw,
+    Host, Instants, JobNumber, Kind, Machine, PeSet, Reason, Request, Resources, Sharing, Span, Spread, Time,
+    draw,
 };
 use miserly_policies::Chosen;
-use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::swf::Status;
-use miserly_workload::{Job, TraceError};
+use miserly_sim::{Finished, Job, Observer, Simulation};
 use proptest::prelude::*;
 
 /// A job as (submit, runtime, processors, estimate), in the unit that the test says.
@@ -30,8 +29,8 @@ pub(crate) fn tick_jobs(quads: &[Quad]) -> Vec<Job> {
 
 /// Jobs numbered from 1, their times in units of so many ticks.
 pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
-    let job = |(number, &(submit, runtime, procs, estimate)): (i64, &Quad)| Job {
-        request: Request {
+    let job = |(number, &(submit, runtime, procs, estimate)): (i64, &Quad)| {
+        let request = Request {
             number,
             submit: Time::from_ticks(submit * ticks),
             estimate: Span::from_ticks(estimate * ticks),
@@ -39,12 +38,8 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
             user: u32::try_from(number % 4).ok().filter(|&user| user > 0),
             queue: None,
             terms: miserly_core::Terms::NONE,
-        },
-        runtime: ActualRuntime(Span::from_ticks(runtime * ticks)),
-        killed: false,
-        status: Status::Unknown,
-        used_memory: None,
-        record: None,
+        };
+        Job::new(request, Span::from_ticks(runtime * ticks))
     };
     (1..).zip(quads).map(job).collect()
 }
@@ -77,7 +72,7 @@ impl Schedule {
 }
 
 /// Submission order: by time, then as numbered.
-pub(crate) fn in_order(jobs: &[Job]) -> impl Iterator<Item = Result<Job, TraceError>> {
+pub(crate) fn in_order(jobs: &[Job]) -> impl Iterator<Item = Result<Job, Infallible>> {
     let mut jobs = jobs.to_vec();
     jobs.sort_by_key(|job| job.request.submit);
     jobs.into_iter().map(Ok)
@@ -111,7 +106,7 @@ pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: Inst
 }
 
 /// Every kind of order, as parameters of a policy.
-pub(crate) const ORDERS: [&str; 37] = [
+pub(crate) const ORDERS: [&str; 38] = [
     "order=arrival",
     "order=shortest",
     "order=longest",
@@ -141,6 +136,7 @@ pub(crate) const ORDERS: [&str; 37] = [
     "order=f3",
     "order=f4",
     "order='wait / estimate'",
+    "order='wait / 180 + 5 * (wait + estimate) / estimate + 0.2 * procs'",
     "order='1 / estimate'",
     "order='procs - wait'",
     "order='if(wait > 5, wait, -estimate)'",

@@ -59,7 +59,7 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
         "10  submitted; 8 processors were free, nobody waiting",
         "10  started for a quantum, after 0s of waiting",
         "70  back in the queue; 240.00 processor-seconds of work are lost",
-        "70  promised a start at 150 or before, 1m 20s ahead",
+        "70  promised a start at 150 or before, 1m20s ahead",
         "130  started again in its turn (reserved)",
         "800  suspended",
         "830  written out: holds nothing now",

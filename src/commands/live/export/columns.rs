@@ -1,7 +1,7 @@
 //! The history as a table.
 
 use miserly_api::model::Exit;
-use miserly_lab::Table;
+use miserly_experiments::Table;
 use miserly_live::history::{FinishedJob, JobOutcome};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use miserly_core::{Instants, Kind, Machine, Time};
 use miserly_oracle::{NaiveChange, NaiveJob, NaivePool};
 use miserly_policies::Chosen;
-use miserly_workload::Job;
+use miserly_sim::Job;
 use proptest::prelude::*;
 
 use super::settings::{scheduler, workload};

@@ -2,8 +2,7 @@
 
 use miserly_core::{Instants, Ledger, Machine, Time};
 use miserly_policies::Chosen;
-use miserly_sim::{Finished, Simulation};
-use miserly_workload::Job;
+use miserly_sim::{Finished, Job, Simulation};
 
 use crate::support::{SEED, Schedule, in_order};
 

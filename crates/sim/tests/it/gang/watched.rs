@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use miserly_core::{Instants, Ledger, Machine, SlotId, Time};
 use miserly_policies::Chosen;
-use miserly_sim::{MatrixRecord, MatrixWatch, MostSlots, Observer, Simulation};
-use miserly_workload::Job;
+use miserly_sim::{Job, MatrixRecord, MatrixWatch, MostSlots, Observer, Simulation};
 use proptest::prelude::*;
 
 use super::settings::{PACKINGS, scheduler, workload};

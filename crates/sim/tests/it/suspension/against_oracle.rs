@@ -5,8 +5,7 @@ use std::io;
 use miserly_core::{Effect, Instants, JobNumber, Machine, Time};
 use miserly_oracle::{NaiveJob, NaiveLife, suspension_schedule};
 use miserly_policies::Chosen;
-use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::Job;
+use miserly_sim::{Finished, Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use super::settings::cases;

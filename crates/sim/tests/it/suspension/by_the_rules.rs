@@ -5,8 +5,7 @@ use miserly_core::{
 };
 use miserly_oracle::{NaiveRule, NaiveSuspension};
 use miserly_policies::Chosen;
-use miserly_sim::{Finished, Simulation, Stay};
-use miserly_workload::Job;
+use miserly_sim::{Allocation, Finished, Job, Simulation};
 use proptest::prelude::*;
 
 use super::settings::{Setting, cases, plain_cases};
@@ -89,7 +88,7 @@ fn play((machine, jobs, setting): &Case, instants: Instants, look: impl Fn(&Ledg
 /// How long the stays of a job last, and for how much of them it is read back, and written out.
 fn lengths(job: &Finished) -> (Span, Span, Span) {
     let all = stays(job);
-    let sum = |part: fn(&Stay) -> Span| all.iter().map(part).fold(Span::ZERO, |sum, span| sum + span);
+    let sum = |part: fn(&Allocation) -> Span| all.iter().map(part).fold(Span::ZERO, |sum, span| sum + span);
     (
         sum(|stay| stay.to - stay.from),
         sum(|stay| stay.worked.0 - stay.from),

@@ -3,7 +3,7 @@
 use miserly_core::{HostId, Instants, Kind, Machine, PeSet, Request, System, Time};
 use miserly_oracle::{NaiveChange, NaiveJob, NaivePool};
 use miserly_policies::Chosen;
-use miserly_workload::Job;
+use miserly_sim::Job;
 use proptest::prelude::*;
 
 use super::settings::cases;
