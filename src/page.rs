@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use miserly_experiments::{Overview, overview};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::page::html;
 use miserly_report::{AtomicFile, Outcome};
 use miserly_run::RunSetup;
@@ -37,7 +37,7 @@ impl ReportFileArgs {
     }
 
     /// Writes the page of these runs, if it was asked for.
-    pub(crate) fn write(&self, runs: Vec<(&RunSetup, &Chosen, &Outcome)>) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, runs: Vec<(&RunSetup, &PolicySpec, &Outcome)>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let page = overview(&Overview { command: command(), runs, window: self.window })?;
         write(path, html(&page).as_bytes()).with_context(|| format!("--report {}", path.display()))

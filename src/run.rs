@@ -52,7 +52,7 @@ impl RunArgs {
         match self.parking_lead {
             _ if self.no_early => OpportunisticMode::Off,
             Some(secs) => OpportunisticMode::Lead(secs),
-            None => OpportunisticMode::WithMiser,
+            None => OpportunisticMode::ByPolicy,
         }
     }
 

@@ -1,6 +1,6 @@
 //! `miserly compare`: several policies on the same logs.
 
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::{Difference, Outcome, compare_tables, differences};
 use miserly_run::{RunSetup, SetupError};
 use miserly_workload::generate::{Feitelson96, Model};
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let logs = logs(args)?;
     let jobs: u64 = logs.iter().map(|log| log.survey.records).sum();
     let progress = Progress::new(jobs * policies.len() as u64);
-    let runs: Vec<(&RunSetup, &Chosen)> =
+    let runs: Vec<(&RunSetup, &PolicySpec)> =
         logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy))).collect();
     let finished: Vec<Result<Outcome, SetupError>> = runs
         .into_par_iter()
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     print(&tables.collect::<Vec<_>>().join("\n"))
 }
 
-fn policies(args: &CompareArgs) -> anyhow::Result<Vec<Chosen>> {
+fn policies(args: &CompareArgs) -> anyhow::Result<Vec<PolicySpec>> {
     if args.policy.is_empty() {
         return Ok(TELLING.iter().map(|policy| policy.parse()).collect::<Result<_, _>>()?);
     }

@@ -92,6 +92,6 @@ pub use launcher::{
 pub use now::{ClockMark, Now};
 pub use record::{Ending, JobState, Record, RecordedPromise, Run, SentWindow};
 pub use request::{Caller, DaemonReply, DaemonRequest, Requester};
-pub use saved::{SavedBreachCause, SavedEntry, SavedRequest};
+pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};
 pub use setup::{Queue, QueueState, Setup};
 pub use startup::{attempts, highest};

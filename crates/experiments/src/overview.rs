@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_core::Time;
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::Outcome;
 use miserly_report::page::{Block, Cell, Page, Section, TableData};
 use miserly_sim::MostSlots;
@@ -26,7 +26,7 @@ pub struct Overview<'a> {
     /// The command that makes it.
     pub command: String,
     /// The runs, made with details: the setup, the policy, and the result.
-    pub runs: Vec<(&'a RunSetup, &'a Chosen, &'a Outcome)>,
+    pub runs: Vec<(&'a RunSetup, &'a PolicySpec, &'a Outcome)>,
     /// The window of the Gantt charts, in the log's seconds; else the day of the longest queue.
     pub window: Option<[i64; 2]>,
 }
@@ -73,7 +73,7 @@ impl<'a> Overview<'a> {
     }
 
     /// Returns the runs of the log of this name.
-    fn runs_of(&self, log: &str) -> impl Iterator<Item = &(&'a RunSetup, &'a Chosen, &'a Outcome)> {
+    fn runs_of(&self, log: &str) -> impl Iterator<Item = &(&'a RunSetup, &'a PolicySpec, &'a Outcome)> {
         self.runs.iter().filter(move |(of, ..)| self.name(of) == log)
     }
 
@@ -152,7 +152,7 @@ fn busiest(document: &Value) -> Option<[i64; 2]> {
 }
 
 /// Returns the day around the instant with the most slots; the first day without slots.
-fn fullest(log: &RunSetup, policy: &Chosen) -> Result<[i64; 2], SetupError> {
+fn fullest(log: &RunSetup, policy: &PolicySpec) -> Result<[i64; 2], SetupError> {
     let mut most = MostSlots::default();
     log.outcome(policy, false, &mut [&mut most])?;
     Ok(day_around(most.at().map_or(0.0, |at| (at - Time::ZERO).as_secs_f64())))

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{Kind, Resources};
-use miserly_policies::{Chosen, PolicyError};
+use miserly_policies::{PolicyError, PolicySpec};
 use toml::Spanned;
 
 use crate::file::{PoolsFile, QueueFile};
@@ -28,7 +28,7 @@ pub struct Queue {
     /// Its resources.
     pub week: Week,
     /// Its policy; `None` for that of the run.
-    pub policy: Option<Chosen>,
+    pub policy: Option<PolicySpec>,
 }
 
 impl Pools {
@@ -65,7 +65,7 @@ impl Pools {
 }
 
 /// Returns the policy that is written for a queue.
-fn policy(written: &Spanned<String>) -> Result<Chosen, Problem> {
+fn policy(written: &Spanned<String>) -> Result<PolicySpec, Problem> {
     let policy = written.get_ref().parse();
     policy.map_err(|error: PolicyError| Problem::new(written.span(), format!("policy: {error}")))
 }

@@ -1,7 +1,7 @@
 //! Opportunistic and interactive work: options of runs on machines with pools.
 
 use miserly_core::{Filler, Resources, Span};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::FillingDoc;
 use miserly_workload::Interactive;
 
@@ -20,9 +20,9 @@ pub struct OpportunisticOptions {
 /// Whether waiting jobs run on idle processors ahead of their promised starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OpportunisticMode {
-    /// They do if a queue has the policy `miser`.
+    /// They do if the policy of a queue wants it ([`Needs::opportunistic`](miserly_policies::Needs)).
     #[default]
-    WithMiser,
+    ByPolicy,
     /// They do, and are parked that many seconds before their starts.
     Lead(i64),
     /// They do not.
@@ -35,19 +35,19 @@ impl OpportunisticOptions {
         match self.mode {
             OpportunisticMode::Lead(_) => Some("--parking-lead"),
             OpportunisticMode::Off => Some("--no-early"),
-            OpportunisticMode::WithMiser => self.interactive.as_ref().map(|_| "--interactive"),
+            OpportunisticMode::ByPolicy => self.interactive.as_ref().map(|_| "--interactive"),
         }
     }
 
     /// Returns the layer of opportunistic jobs for a machine with these resources, under queues of these policies.
     pub(crate) fn filler<'a>(
         &self,
-        mut policies: impl Iterator<Item = &'a Chosen>,
+        mut policies: impl Iterator<Item = &'a PolicySpec>,
         machine: Resources,
     ) -> Option<Filler> {
         let secs = match self.mode {
-            OpportunisticMode::WithMiser => {
-                policies.any(|policy| policy.policy().name == "miser").then_some(LEAD)?
+            OpportunisticMode::ByPolicy => {
+                policies.any(|policy| policy.needs().opportunistic).then_some(LEAD)?
             }
             OpportunisticMode::Lead(secs) => secs,
             OpportunisticMode::Off => return None,
@@ -58,7 +58,7 @@ impl OpportunisticOptions {
     /// Returns the options as documents have them.
     pub(crate) fn document(&self) -> FillingDoc {
         let (early, parking_lead) = match self.mode {
-            OpportunisticMode::WithMiser => ("miser", Some(LEAD)),
+            OpportunisticMode::ByPolicy => ("by-policy", Some(LEAD)),
             OpportunisticMode::Lead(secs) => ("on", Some(secs)),
             OpportunisticMode::Off => ("off", None),
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use miserly_core::{Machine, Span};
 use miserly_machine_file::{MachineSpec, Pools};
-use miserly_policies::{Chosen, PolicyError};
+use miserly_policies::{PolicyError, PolicySpec};
 use miserly_report::{BatchesDoc, Details, EarlyDoc, Outcome, SlicingDoc, TraceDoc};
 use miserly_sim::{Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::{ReadError, Record, Status};
@@ -99,7 +99,7 @@ impl RunSetup {
     ///
     /// # Errors
     /// If the policy does not run on the machine.
-    pub fn simulation(&self, policy: &Chosen) -> Result<Simulation, PolicyError> {
+    pub fn simulation(&self, policy: &PolicySpec) -> Result<Simulation, PolicyError> {
         let machine = Machine::clone(&self.machine);
         let (seed, instants) = (self.job_options.seed, self.options.instants);
         let Some(pools) = &self.spec.pools else {
@@ -119,7 +119,7 @@ impl RunSetup {
     }
 
     /// Returns whether there are opportunistic jobs under this policy.
-    fn is_opportunistic(&self, policy: &Chosen) -> bool {
+    fn is_opportunistic(&self, policy: &PolicySpec) -> bool {
         let capacity = self.machine.capacity();
         let filler = |pools: &Pools| self.options.opportunistic.filler(policies(pools, policy), capacity);
         self.spec.pools.as_ref().and_then(filler).is_some()
@@ -155,7 +155,7 @@ impl RunSetup {
     /// If the log cannot be read, an observer cannot write, or the policy does not run.
     pub fn outcome(
         &self,
-        policy: &Chosen,
+        policy: &PolicySpec,
         pes: bool,
         observers: &mut [&mut dyn Observer],
     ) -> Result<Outcome, SetupError> {

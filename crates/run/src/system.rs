@@ -2,7 +2,7 @@
 
 use miserly_core::{Driver, Instants, Ledger, Machine, Span, System, Time};
 use miserly_machine_file::{Pools, monday};
-use miserly_policies::{Chosen, PolicyError};
+use miserly_policies::{PolicyError, PolicySpec};
 
 /// Returns the pools of the queues as machines.
 ///
@@ -14,7 +14,7 @@ pub(crate) fn machines(pools: &Pools, unix_start: Option<i64>) -> Vec<Machine> {
 }
 
 /// Returns the policies of the queues; `run` for a queue without one.
-pub(crate) fn policies<'a>(pools: &'a Pools, run: &'a Chosen) -> impl Iterator<Item = &'a Chosen> {
+pub(crate) fn policies<'a>(pools: &'a Pools, run: &'a PolicySpec) -> impl Iterator<Item = &'a PolicySpec> {
     pools.queues.iter().map(move |queue| queue.policy.as_ref().unwrap_or(run))
 }
 
@@ -25,11 +25,11 @@ pub(crate) fn policies<'a>(pools: &'a Pools, run: &'a Chosen) -> impl Iterator<I
 pub(crate) fn system(
     pools: &Pools,
     machines: &[Machine],
-    run: &Chosen,
+    run: &PolicySpec,
     seed: u64,
     instants: Instants,
 ) -> Result<System, PolicyError> {
-    let driver = |(machine, policy): (&Machine, &Chosen)| {
+    let driver = |(machine, policy): (&Machine, &PolicySpec)| {
         let policy = policy.build(machine, seed)?;
         Ok(Driver::new(Ledger::new(machine.clone()), policy, instants))
     };

@@ -8,11 +8,11 @@
 //! use std::convert::Infallible;
 //!
 //! use miserly_core::{Instants, Machine, Request, Resources, Span, Time};
-//! use miserly_policies::Chosen;
+//! use miserly_policies::PolicySpec;
 //! use miserly_sim::{Job, Metrics, Simulation};
 //!
 //! let machine = Machine::plain(4u64);
-//! let policy = "easy".parse::<Chosen>()?.build(&machine, 0)?;
+//! let policy = "easy".parse::<PolicySpec>()?.build(&machine, 0)?;
 //! let request = |number| Request::new(number, Time::ZERO, Span::from_ticks(90), Resources::cpus(4u64));
 //! let mut jobs = (1..=3).map(|number| Ok::<_, Infallible>(Job::new(request(number), Span::from_ticks(60))));
 //! let mut metrics = Metrics::new(4, Span::ZERO);

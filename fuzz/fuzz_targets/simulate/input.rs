@@ -73,7 +73,8 @@ pub(crate) struct Case {
 impl Input {
     pub(crate) fn case(self) -> Case {
         let procs = u64::from(self.procs % 40) + 1;
-        let policy = &POLICIES[usize::from(self.policy) % POLICIES.len()];
+        let policies: Vec<_> = Registry::built_in().policies().collect();
+        let policy = policies[usize::from(self.policy) % policies.len()];
         let unit = if self.in_seconds { SECOND } else { Span::TICK };
         let mut submit = 0;
         let job = |(number, small): (i64, Small)| {
@@ -91,23 +92,24 @@ impl Input {
 }
 
 /// The policy with some values of all its parameters.
-fn written(policy: &'static Registered, values: [u8; 8]) -> String {
+fn written(policy: &'static PolicyDescriptor, values: [u8; 8]) -> String {
     let arg = |(param, byte): (&Param, u8)| {
-        let value = match param.domain {
+        let value = match &param.domain {
             Domain::Number => (f64::from(byte % 8) / 1e3).to_string(),
             Domain::NumberOr(least, _) if byte % 8 > 0 => (least + f64::from(byte % 8) / 8.0).to_string(),
-            Domain::Integer(least, most) => (least + u64::from(byte % 4)).min(most).to_string(),
+            Domain::Integer(least, most) => (least + u64::from(byte % 4)).min(*most).to_string(),
             Domain::Duration { least, .. } => format!("{}s", least + u64::from(byte % 4)),
             listed => {
                 let names = listed.values().into_iter().map(|(name, _)| name);
-                let formulas = FORMULAS.into_iter().filter(|_| listed == Domain::Order);
+                let formulas = FORMULAS.into_iter().filter(|_| matches!(listed, Domain::Order));
                 let values: Vec<&str> = names.chain(formulas).collect();
                 values[usize::from(byte) % values.len()].to_owned()
             }
         };
         format!("{}={value}", param.name)
     };
-    let args: Vec<String> = policy.params.iter().zip(values.into_iter().cycle()).map(arg).collect();
+    let params = policy.params(&Registry::built_in()).unwrap();
+    let args: Vec<String> = params.iter().zip(values.into_iter().cycle()).map(arg).collect();
     format!("{}({})", policy.name, args.join(", "))
 }
 

@@ -9,12 +9,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use miserly_core::{
-    Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, Machine, Request,
-    Resources, SlotId, Span, System, Tally, Time,
+    Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, LedgerState,
+    Machine, Request, Resources, Span, System, Time,
 };
 use miserly_engine::{EffectLine, JournalLine, OpportunisticLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_sim::{ExternalEvents, ReplayLog, RunRecord, replay_over};
 use serde::Serialize;
 
@@ -157,8 +157,7 @@ fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<Syste
             let entry = ledger.entry(job).clone();
             (job, Entry { request: Request { queue: place, ..entry.request }, ..entry })
         };
-        let (tallies, marks) = (ledger.tallies().to_vec(), ledger.row_marks().collect());
-        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, tallies, marks })
+        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, state: ledger.state() })
     })
 }
 
@@ -168,10 +167,8 @@ struct Contents {
     jobs: Vec<(JobId, Entry)>,
     /// What its pool has, if not all.
     capacity: Option<Resources>,
-    /// What its policy has added up.
-    tallies: Vec<Tally>,
-    /// What its policy has noted for rows in which jobs take turns.
-    marks: Vec<(SlotId, u32)>,
+    /// The state that its policy keeps besides that of jobs.
+    state: LedgerState,
 }
 
 /// The queues as they were, with this in each.
@@ -181,14 +178,14 @@ fn system(
 ) -> anyhow::Result<System> {
     let queue = |queue: &QueueLine| -> anyhow::Result<Driver> {
         let machine = machine(queue)?;
-        let policy: Chosen = queue.policy.parse()?;
+        let policy: PolicySpec = queue.policy.parse()?;
         let policy = policy.build(&machine, 0)?;
-        let Contents { jobs, capacity, tallies, marks } = contents(queue)?;
+        let Contents { jobs, capacity, state } = contents(queue)?;
         let ledger = Ledger::restored(machine, jobs).and_then(|ledger| match capacity {
             Some(capacity) => ledger.with_capacity(capacity),
             None => Ok(ledger),
         });
-        let ledger = ledger.map(|ledger| ledger.with_tallies(tallies).with_row_marks(marks));
+        let ledger = ledger.map(|ledger| ledger.with_state(state));
         let ledger =
             ledger.map_err(|rule| anyhow!("queue {}: its jobs do not fit in it: {rule:?}", queue.name))?;
         Ok(Driver::new(ledger, policy, Instants::Batch))

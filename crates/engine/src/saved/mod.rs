@@ -13,12 +13,13 @@ mod slots;
 
 mod promise;
 
-mod memo;
+mod policy_state;
 
 use miserly_core::{Entry, Progress, Time};
 use serde::{Deserialize, Serialize};
 
-use self::memo::SavedMemo;
+pub use self::policy_state::SavedLedgerState;
+use self::policy_state::SavedPolicyState;
 pub use self::promise::SavedBreachCause;
 use self::promise::SavedPromise;
 pub use self::request::SavedRequest;
@@ -39,7 +40,8 @@ pub struct SavedEntry {
     planned: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     planned_on: Option<Vec<SavedShare>>,
-    memo: SavedMemo,
+    #[serde(default, skip_serializing_if = "SavedPolicyState::is_empty")]
+    policy_state: SavedPolicyState,
     done: u128,
     done_at: i64,
     working: u64,
@@ -73,7 +75,7 @@ impl SavedEntry {
             promise: entry.promise.as_ref().map(SavedPromise::new),
             planned: entry.planned.map(Time::ticks),
             planned_on: entry.planned_on.as_ref().map(shares),
-            memo: SavedMemo::of(&entry.memo),
+            policy_state: SavedPolicyState::new(&entry.policy_state),
             done: entry.progress.done,
             done_at: entry.progress.at.ticks(),
             working: entry.progress.procs.get(),
@@ -93,7 +95,7 @@ impl SavedEntry {
         entry.promise = self.promise.map(SavedPromise::promise);
         entry.planned = self.planned.map(Time::from_ticks);
         entry.planned_on = self.planned_on.as_deref().map(placement);
-        entry.memo = self.memo.memo();
+        entry.policy_state = self.policy_state.state();
         let at = Time::from_ticks(self.done_at);
         entry.progress = Progress { done: self.done, at, procs: self.working.into(), ..Progress::default() };
         let SavedProgress { done, at, procs } = self.opportunistic;

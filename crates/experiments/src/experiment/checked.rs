@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_formula::Formula;
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_workload::Estimates;
 use toml::Spanned;
 
@@ -59,7 +59,7 @@ impl Experiment {
     }
 
     /// Returns the policy of that short name, or of that written form.
-    pub(super) fn policy(&self, label: &Spanned<String>) -> Result<Chosen, ExperimentError> {
+    pub(super) fn policy(&self, label: &Spanned<String>) -> Result<PolicySpec, ExperimentError> {
         let written = self.file.policies.get(label.get_ref()).unwrap_or(label);
         written
             .get_ref()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_workload::Estimates;
 use toml::Spanned;
 
@@ -20,7 +20,7 @@ pub struct PlannedRun {
     /// The values of its axes.
     pub axes: Axes,
     /// The policy.
-    pub policy: Chosen,
+    pub policy: PolicySpec,
     /// Its setup; `None` if the log is missing.
     pub setup: Option<RunSetup>,
     /// The records beyond the measures.
@@ -104,13 +104,13 @@ fn some_or_none<T: Clone>(list: &[T]) -> Vec<Option<T>> {
 }
 
 /// Returns the seeds of a run: one is enough if nothing is drawn.
-fn seeds(block: &RunsFile, policy: &Chosen, estimates: Estimates) -> Vec<u64> {
+fn seeds(block: &RunsFile, policy: &PolicySpec, estimates: Estimates) -> Vec<u64> {
     let mut seeds = match block.repetitions {
         Some(most) => (1..=most).collect(),
         None if block.seeds.is_empty() => vec![1],
         None => block.seeds.clone(),
     };
-    if !estimates.draws() && !policy.draws() {
+    if !estimates.draws() && !policy.is_random() {
         seeds.truncate(1);
     }
     seeds
@@ -124,7 +124,7 @@ struct RunRequest<'a> {
     machine: Option<&'a str>,
     load: Option<f64>,
     label: &'a str,
-    policy: &'a Chosen,
+    policy: &'a PolicySpec,
     estimates: Estimates,
     seed: u64,
 }

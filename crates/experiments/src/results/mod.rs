@@ -99,7 +99,7 @@ impl Results {
     pub fn find(&self, select: &Selector) -> Result<Found<'_>, String> {
         let runs = self.matching(select)?;
         if let Some(axis) = ambiguous(&runs, &["runs", "seed"]) {
-            return Err(format!("{}: the runs differ in {axis}; say which", select));
+            return Err(format!("{select}: the runs differ in {axis}; say which"));
         }
         self.documents_of(&runs)
     }
@@ -112,7 +112,7 @@ impl Results {
         let runs = self.matching(select)?;
         // The written form of the estimates goes with the model and the factor.
         if let Some(other) = ambiguous(&runs, &["runs", "seed", "estimates", axis]) {
-            return Err(format!("{}: the runs differ in {other} too; say which", select));
+            return Err(format!("{select}: the runs differ in {other} too; say which"));
         }
         let mut values: Vec<&String> = Vec::new();
         for value in runs.iter().filter_map(|run| run.axes.get(axis)) {
@@ -161,7 +161,7 @@ impl Results {
 
     fn matching(&self, select: &Selector) -> Result<Vec<&Run>, String> {
         let runs: Vec<&Run> = self.runs.iter().filter(|run| select.matches(&run.axes)).collect();
-        if runs.is_empty() { Err(format!("no run has {}", select)) } else { Ok(runs) }
+        if runs.is_empty() { Err(format!("no run has {select}")) } else { Ok(runs) }
     }
 
     /// The documents of runs that differ in nothing but the seed, in the order of the experiment, so that the same

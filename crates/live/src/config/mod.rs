@@ -29,7 +29,7 @@ use miserly_machine_file::Week;
 use crate::server::Access;
 pub use error::ConfigError;
 pub use machine::Machine;
-pub use queue::Queue;
+pub use queue::{Queue, unmet_need};
 pub use summary::{QueueSummary, Summary};
 
 use crate::store::BackupPlan;

@@ -141,7 +141,7 @@ fn gang_time_slicing_runs_with_any_packing_and_not_in_a_pool_that_varies() {
         format!("[[queue]]\nname = 'a'\ncpus = 4\nmemory = '1GB'\npolicy = '{policy}'\n{more}")
     };
     for policy in ["gang", "gang(packing=migration, quantum=2s)", "gang(packing=left-right-by-slots)"] {
-        assert_eq!(parse(&queue(policy, "")).unwrap().queues[0].policy.policy().name, "gang");
+        assert_eq!(parse(&queue(policy, "")).unwrap().queues[0].policy.descriptor().name, "gang");
     }
     refused(&queue("gang", "calendar = [{ days = 'sat', cpus = 8 }]"), "policy: ");
 }

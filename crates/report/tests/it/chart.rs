@@ -6,7 +6,7 @@ use std::io;
 use miserly_core::{
     Driver, Filler, Host, Instants, Kind, Ledger, Machine, Request, Resources, Span, System, Time,
 };
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::gantt;
 use miserly_sim::{Finished, Job, Observer, Simulation};
 use miserly_workload::{JobOptions, Jobs, Overrun, Trace};
@@ -48,8 +48,8 @@ pub(crate) fn chart_as(
     let mut jobs =
         logged.map(|job| job.map(|job| Job { killed: job.killed, ..Job::new(job.request, job.runtime.0) }));
     let machine = Machine::plain(u64::from(procs));
-    let chosen: Chosen = policy.parse().expect("a policy");
-    let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
+    let spec: PolicySpec = policy.parse().expect("a policy");
+    let policy = spec.build(&machine, 1).expect("one that runs on a plain machine");
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine, policy, instants).with_pes();
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
@@ -114,8 +114,8 @@ pub(crate) fn chart_on_both(machine: &Machine, jobs: &[Asks], policy: &str) -> S
 
 #[track_caller]
 fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instants: Instants) -> String {
-    let chosen: Chosen = policy.parse().expect("a policy");
-    let policy = chosen.build(machine, 1).expect("one that runs on this machine");
+    let spec: PolicySpec = policy.parse().expect("a policy");
+    let policy = spec.build(machine, 1).expect("one that runs on this machine");
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok::<_, Infallible>(asks.job(number)));
@@ -131,7 +131,8 @@ fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instan
 #[track_caller]
 pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)], jobs: &[Asks]) -> String {
     let charts = [Instants::Batch, Instants::Sequential].map(|instants| {
-        let miser = "miser".parse::<Chosen>().expect("a policy").build(pool, 1).expect("it runs in pools");
+        let miser =
+            "miser".parse::<PolicySpec>().expect("a policy").build(pool, 1).expect("it runs in pools");
         let driver = Driver::new(Ledger::new(pool.clone()), miser, instants);
         let second = Span::from_secs(1).expect("a second");
         let system = System::new(vec![driver]).filling(Filler { lead: second, machine: whole });

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use miserly_core::{Instants, Span};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Metrics, Observer, Simulation};
 
 use self::workload::Workload;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 /// What the command line asks for.
 struct Run {
     workload: Workload,
-    policy: Chosen,
+    policy: PolicySpec,
 }
 
 impl Run {

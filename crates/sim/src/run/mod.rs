@@ -293,7 +293,7 @@ impl Simulation {
         let held: u64 = ledgers().map(|ledger| ledger.held().cpus_count().get()).sum();
         SystemSnapshot {
             free: self.procs.saturating_sub(held + self.load.procs()),
-            kept: ledgers().map(kept).sum(),
+            kept: self.system.queues().iter().map(kept).sum(),
             waiting: ledgers().map(Ledger::waiting_count).sum(),
             rows: ledgers().filter_map(Ledger::matrix).map(Matrix::used).sum(),
             arrived: self.arrived,
@@ -302,8 +302,8 @@ impl Simulation {
 }
 
 /// Returns the processors that are kept idle on hosts that are reserved for a waiting job.
-fn kept(ledger: &Ledger) -> u64 {
-    let mut hosts: Vec<_> = ledger.pledged().iter().map(|(host, _)| *host).collect();
+fn kept(queue: &Driver) -> u64 {
+    let (mut hosts, ledger) = (queue.kept_hosts(), queue.ledger());
     hosts.sort_unstable();
     hosts.dedup();
     hosts.iter().map(|host| ledger.free_hosts().on(*host).cpus_count().get()).sum()

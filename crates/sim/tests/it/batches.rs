@@ -10,7 +10,7 @@ const RULE: BatchRule = BatchRule { jobs: 7, count: 11, discard: 2 };
 /// The jobs that ended, in that order, and what was measured.
 fn measured(jobs: &[Job], policy: &str, rule: Option<BatchRule>) -> (Vec<Finished>, Metrics) {
     let machine = Machine::plain(40);
-    let policy = policy.parse::<miserly_policies::Chosen>().unwrap().build(&machine, SEED).unwrap();
+    let policy = policy.parse::<miserly_policies::PolicySpec>().unwrap().build(&machine, SEED).unwrap();
     let mut metrics = Metrics::new(40, Span::ZERO).in_batches(rule);
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine, policy, Instants::Batch);

@@ -3,7 +3,7 @@
 use miserly_core::{
     HostId, Instants, JobNumber, Kind, Ledger, Machine, Procs, Resources, Sharing, Spread, State, Time, work,
 };
-use miserly_policies::{Chosen, Promises};
+use miserly_policies::{PolicySpec, Promises};
 use miserly_sim::{Allocation, Finished, Job};
 use proptest::prelude::*;
 
@@ -152,7 +152,7 @@ const OTHERS: [&str; 4] = [
 
 /// Every promise is kept, and whoever is to have one has one.
 fn check_promises(story: &Story, policy: &str) {
-    let promises = policy.parse::<Chosen>().unwrap().promises();
+    let promises = policy.parse::<PolicySpec>().unwrap().promises();
     for job in &story.finished {
         assert!(!job.broken, "job {} under {policy}", job.request.number);
         assert!(job.promised.is_none_or(|promised| job.start <= promised), "{policy}");

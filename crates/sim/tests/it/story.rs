@@ -3,7 +3,7 @@
 use std::io;
 
 use miserly_core::{Effect, Instants, JobNumber, Ledger, Machine, Reason, Refusal, Request, Time};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_sim::{Allocation, Finished, Job, Observer, Simulation};
 
 use crate::support::{SEED, in_order};
@@ -57,7 +57,7 @@ impl Story {
         instants: Instants,
         look: impl Fn(&Ledger),
     ) -> Story {
-        let built = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+        let built = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
         let mut simulation = Simulation::new(machine.clone(), built, instants).with_pes();
         let mut story = Story::default();
         let mut source = in_order(jobs).peekable();

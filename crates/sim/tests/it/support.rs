@@ -7,7 +7,7 @@ use miserly_core::{
     Host, Instants, JobNumber, Kind, Machine, PeSet, Reason, Request, Resources, Sharing, Span, Spread, Time,
     draw,
 };
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Job, Observer, Simulation};
 use proptest::prelude::*;
 
@@ -90,7 +90,7 @@ const MOST_ROUNDS: usize = 10_000;
 /// Runs a policy on any machine.
 #[track_caller]
 pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: Instants) -> Schedule {
-    let policy = name.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let policy = name.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     let mut source = in_order(jobs).peekable();
@@ -153,9 +153,9 @@ pub(crate) fn policies() -> Vec<String> {
     for order in ORDERS {
         all.push(format!("fcfs({order})"));
         all.push(format!("conservative({order})"));
-        all.push(format!("conservative({order}, keep=false)"));
+        all.push(format!("conservative({order}, keep_reservations=false)"));
         all.push(format!("easy({order})"));
-        all.push(format!("easy({order}, hold=true)"));
+        all.push(format!("easy({order}, hold_head=true)"));
         all.push(format!("easy({order}, backfill=shortest)"));
         all.push(format!("easy({order}, backfill=random)"));
         all.push(format!("easy({order}, backfill=lxf)"));
@@ -296,7 +296,7 @@ pub(crate) const ON_SHARED_HOSTS: [&str; 12] = [
     "soon(quantum=3)",
     "soon(policy=fcfs-backfill, memory=3, quantum=2)",
     "soon(policy='fcfs-backfill(depth=kept)', keep_promises=true, quantum=3)",
-    "soon(policy='conservative(keep=false)', keep_work=true, quantum=4)",
+    "soon(policy='conservative(keep_reservations=false)', keep_work=true, quantum=4)",
     "soon(policy=sjf-backfill, keep_promises=true, quantum=2)",
 ];
 
@@ -306,12 +306,12 @@ pub(crate) const ON_HOSTS: [&str; 17] = [
     "fcfs(order=shortest)",
     "easy",
     "easy(backfill=shortest)",
-    "easy(order=widest, hold=true)",
+    "easy(order=widest, hold_head=true)",
     "easy(order=lxf)",
     "conservative",
     "conservative(order=shortest)",
-    "conservative(keep=false)",
-    "conservative(order=widest, keep=false)",
+    "conservative(keep_reservations=false)",
+    "conservative(order=widest, keep_reservations=false)",
     "priority-backfill",
     "priority-backfill(w_bypass=2, depth=2)",
     "priority-bf(depth=3)",

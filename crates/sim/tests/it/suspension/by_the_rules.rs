@@ -4,7 +4,7 @@ use miserly_core::{
     Entry, Holds, HostId, Instants, JobId, Ledger, Machine, PeSet, Placement, Span, State, Time,
 };
 use miserly_oracle::{NaiveRule, NaiveSuspension};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_sim::{Allocation, Finished, Job, Simulation};
 use proptest::prelude::*;
 
@@ -72,7 +72,7 @@ type Case = (Machine, Vec<Job>, Setting);
 
 /// Plays the jobs, with the ledger checked after every round; what became of them, in the order of their numbers.
 fn play((machine, jobs, setting): &Case, instants: Instants, look: impl Fn(&Ledger, Time)) -> Vec<Finished> {
-    let policy = setting.written().parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let policy = setting.written().parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     let mut schedule = Schedule::default();
     let mut source = in_order(jobs).peekable();

@@ -1,17 +1,24 @@
 //! The written form of a policy: `easy(order=shortest, backfill='wait / estimate')`.
 
-/// A policy as it was written: a name, and named values. Whether there are such is the registry's to say.
+/// A policy as it was written: a name, and named values. The registry checks whether they exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spec {
-    /// The policy's name.
-    pub name: String,
+pub(super) struct WrittenPolicy {
+    /// The name of the policy.
+    pub(super) name: String,
     /// Its parameters, in the order in which they were written.
-    pub args: Vec<(String, Written)>,
+    pub(super) args: Vec<Arg>,
+}
+
+/// A parameter as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Arg {
+    pub(super) name: String,
+    pub(super) value: WrittenValue,
 }
 
 /// A value as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
+pub(super) enum WrittenValue {
     /// A word: letters, digits and the signs of numbers.
     Word(String),
     /// Between single quotes, where anything may stand but a single quote.
@@ -26,34 +33,34 @@ pub struct SyntaxError {
     problem: String,
 }
 
-impl Spec {
+impl WrittenPolicy {
     /// Reads `name` or `name(parameter=value, ...)`, a value being a word or `'anything in quotes'`.
     ///
     /// # Errors
     /// If a name or value is missing, or brackets or quotes are not balanced.
-    pub fn parse(text: &str) -> Result<Spec, SyntaxError> {
+    pub(super) fn parse(text: &str) -> Result<WrittenPolicy, SyntaxError> {
         spec(text.trim()).map_err(|problem| SyntaxError { text: text.to_owned(), problem })
     }
 }
 
-impl Written {
-    /// What was written, without quotes.
-    pub fn text(&self) -> &str {
+impl WrittenValue {
+    /// Returns the text without quotes.
+    pub(super) fn text(&self) -> &str {
         match self {
-            Written::Word(text) | Written::Quoted(text) => text,
+            WrittenValue::Word(text) | WrittenValue::Quoted(text) => text,
         }
     }
 }
 
-fn spec(whole: &str) -> Result<Spec, String> {
+fn spec(whole: &str) -> Result<WrittenPolicy, String> {
     let Some((name, rest)) = whole.split_once('(') else {
         if whole.contains(')') {
             return Err("a bracket closes that was never opened".into());
         }
-        return Ok(Spec { name: word(whole)?, args: vec![] });
+        return Ok(WrittenPolicy { name: word(whole)?, args: vec![] });
     };
     let args = arguments(inside(rest)?)?;
-    Ok(Spec { name: word(name)?, args })
+    Ok(WrittenPolicy { name: word(name)?, args })
 }
 
 /// What stands before the closing bracket, behind which nothing may stand.
@@ -81,7 +88,7 @@ fn bare(text: &str, sign: char) -> impl Iterator<Item = usize> {
     })
 }
 
-fn arguments(inner: &str) -> Result<Vec<(String, Written)>, String> {
+fn arguments(inner: &str) -> Result<Vec<Arg>, String> {
     if inner.trim().is_empty() {
         return Ok(vec![]);
     }
@@ -95,19 +102,19 @@ fn arguments(inner: &str) -> Result<Vec<(String, Written)>, String> {
     Ok(args)
 }
 
-fn argument(text: &str) -> Result<(String, Written), String> {
+fn argument(text: &str) -> Result<Arg, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(format!("{:?} has no value", text.trim()));
     };
-    Ok((word(name)?, written(value.trim())?))
+    Ok(Arg { name: word(name)?, value: written(value.trim())? })
 }
 
 /// A value; its quotes, if any, are balanced.
-fn written(value: &str) -> Result<Written, String> {
+fn written(value: &str) -> Result<WrittenValue, String> {
     match value.strip_prefix('\'').and_then(|rest| rest.split_once('\'')) {
-        Some((text, "")) => Ok(Written::Quoted(text.to_owned())),
+        Some((text, "")) => Ok(WrittenValue::Quoted(text.to_owned())),
         Some((_, after)) => Err(format!("{after:?} after the closing quote")),
-        None => word(value).map(Written::Word).map_err(|problem| match value {
+        None => word(value).map(WrittenValue::Word).map_err(|problem| match value {
             "" => problem,
             _ => format!("{problem}; a formula goes in quotes"),
         }),
@@ -134,19 +141,19 @@ mod tests {
     /// A name, and its parameters with their values, quoted as written.
     type Parts<'a> = (&'a str, &'a [(&'a str, &'a str)]);
 
-    fn shown(value: &Written) -> String {
+    fn shown(value: &WrittenValue) -> String {
         match value {
-            Written::Word(text) => text.clone(),
-            Written::Quoted(text) => format!("'{text}'"),
+            WrittenValue::Word(text) => text.clone(),
+            WrittenValue::Quoted(text) => format!("'{text}'"),
         }
     }
 
     #[track_caller]
     fn check(text: &str, expect: Result<Parts<'_>, &str>) {
-        match (Spec::parse(text), expect) {
+        match (WrittenPolicy::parse(text), expect) {
             (Ok(spec), Ok((name, args))) => {
                 let got: Vec<_> =
-                    spec.args.iter().map(|(name, value)| (name.as_str(), shown(value))).collect();
+                    spec.args.iter().map(|arg| (arg.name.as_str(), shown(&arg.value))).collect();
                 let args: Vec<_> = args.iter().map(|&(name, value)| (name, value.to_owned())).collect();
                 assert_eq!((spec.name.as_str(), got), (name, args));
             }
@@ -168,8 +175,8 @@ mod tests {
         check("easy(order='wait / estimate')", Ok(("easy", &[("order", "'wait / estimate'")])));
         check("easy( order = '' )", Ok(("easy", &[("order", "''")])));
         check(
-            "easy(order='if(wait >= 1, max(a, b), \"é\")', hold=true)",
-            Ok(("easy", &[("order", "'if(wait >= 1, max(a, b), \"é\")'"), ("hold", "true")])),
+            "easy(order='if(wait >= 1, max(a, b), \"é\")', hold_head=true)",
+            Ok(("easy", &[("order", "'if(wait >= 1, max(a, b), \"é\")'"), ("hold_head", "true")])),
         );
     }
 
