@@ -8,9 +8,9 @@ use std::str::FromStr;
 
 use libfuzzer_sys::fuzz_target;
 use miserly_core::{Machine, Span};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_workload::swf::Record;
-use miserly_workload::{Estimates, Filter};
+use miserly_workload::{Estimates, FieldFilter};
 
 /// What the text means, if anything, once its written form has been seen to mean the same.
 fn understood<T>(text: &str) -> Option<T>
@@ -31,14 +31,14 @@ where
 }
 
 fuzz_target!(|text: &str| {
-    if let Some(chosen) = understood::<Chosen>(text) {
-        let again: Chosen = chosen.to_string().parse().unwrap();
+    if let Some(chosen) = understood::<PolicySpec>(text) {
+        let again: PolicySpec = chosen.to_string().parse().unwrap();
         assert_eq!(chosen.promises(), again.promises());
         // A point of the family on hosts may have a plainer policy stand in for it, which has its own name.
         assert!(!chosen.build(&Machine::plain(8), 0).unwrap().name().is_empty());
     }
-    if let Some(filter) = understood::<Filter>(text) {
-        assert_eq!(filter.to_string().parse::<Filter>().as_ref(), Ok(&filter));
+    if let Some(filter) = understood::<FieldFilter>(text) {
+        assert_eq!(filter.to_string().parse::<FieldFilter>().as_ref(), Ok(&filter));
         filter.matches(&Record::unknown());
     }
     if let Some(model) = understood::<Estimates>(text) {

@@ -1,5 +1,7 @@
 //! Bad input: one clear message on standard error, nothing on standard output, exit code 2.
 
+use miserly_test_support::Draws;
+
 use crate::support::{Lab, gzipped, line, log, small_log};
 
 /// A folder with something wrong in every file but `log.swf`.
@@ -32,12 +34,8 @@ fn lab() -> Lab {
 
 /// Bytes as from a disk that is not a log: every value, no pattern.
 fn noise(count: usize) -> Vec<u8> {
-    let mut state: u32 = 12_345;
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        state.to_be_bytes()[0]
-    };
-    (0..count).map(|_| next()).collect()
+    let mut draws = Draws::new(12_345);
+    (0..count).map(|_| draws.bits().to_be_bytes()[0]).collect()
 }
 
 /// One line that is refused, and the first line of what is said. What follows it, if anything, is the usage.
@@ -150,21 +148,21 @@ fn machines_that_there_are_not() {
 }
 
 #[test]
-fn what_is_no_other_format_either() {
+fn other_formats_are_rejected() {
     let command = "`miserly workload import slurm --command` prints";
     check(
         "workload import slurm log.swf",
-        "log.swf:1: no header line with JobIDRaw; without one, there are the 18 columns of the command that \
-         `miserly workload import slurm --command` prints, but here 1",
+        "log.swf:1: no header line with JobIDRaw; without one, 18 columns are expected, as printed by \
+         `miserly workload import slurm --command`, but there are 1",
     );
     check(
         "workload import slurm columns.txt",
-        &format!("columns.txt:1: no column Submit; {command} what to ask for"),
+        &format!("columns.txt:1: no column Submit; {command} the required command"),
     );
     check("workload import slurm empty.swf", "empty.swf: holds no jobs");
     check(
         "workload import slurm zeros.swf",
-        "zeros.swf:1: a line too long to be text; this is no output of sacct",
+        "zeros.swf:1: line too long; the input is not the output of sacct",
     );
     let json = "expected value at line 1 column 1; a Batsim workload is one JSON object with nb_res, jobs and profiles";
     check("workload import batsim log.swf", &format!("log.swf: {json}"));
@@ -258,10 +256,17 @@ fn options_that_make_no_sense() {
         "--estimates uniform:0.5",
         "invalid value 'uniform:0.5' for '--estimates <MODEL>': uniform:0.5: R must be 1 or more",
     );
-    let time = "give seconds from 0 to 10000000000, or a number with a unit, such as 90m, 12h, 7d, 2w";
-    refused("--from monday", &format!("invalid value 'monday' for '--from <T>': {time}"));
-    refused("--to -5", &format!("invalid value '-5' for '--to <T>': {time}"));
-    refused("--warmup 1y", &format!("invalid value '1y' for '--warmup <D>': {time}"));
+    let forms = "write seconds, or units such as 90s, 15min, 1d12h, 1:30:00 or 2-12:00:00";
+    refused(
+        "--from monday",
+        &format!("invalid value 'monday' for '--from <T>': \"monday\" is not a duration; {forms}"),
+    );
+    refused("--to -5", "invalid value '-5' for '--to <T>': \"-5\": a duration is 0 or more");
+    refused(
+        "--warmup 1y",
+        "invalid value '1y' for '--warmup <D>': \"1y\": no unit of time \"y\"; the units are",
+    );
+    refused("--warmup 0.5", "\"0.5\": a duration here is a whole number of seconds");
     refused(
         "--from 1h --to 5",
         "no job is submitted at 3600 s or later and before 5 s: --to must be above --from",
@@ -316,7 +321,7 @@ fn models_that_make_no_log() {
     for option in ["--jobs", "--procs", "--load"] {
         check(&format!("workload generate --model o2k {option} 1"), &format!("{option}: {of_month}"));
     }
-    check("workload generate --month 2000-01", "--month: feitelson96 is of no month; only o2k is");
+    check("workload generate --month 2000-01", "--month: feitelson96 has no months; only o2k has");
     let months = "there are 1999-10, 1999-11, 1999-12, 2000-01, 2000-02, 2000-03";
     check(
         "workload generate --model o2k --month 1999-09",

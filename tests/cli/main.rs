@@ -22,6 +22,10 @@ mod experiment;
 
 mod interrupt;
 
+mod policy_tables;
+
+mod programs;
+
 mod bad_input;
 mod batches;
 

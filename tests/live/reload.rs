@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use miserly_live::model::{Exit, Phase, Submission};
+use miserly_api::model::{Exit, Phase, Submission};
 use rustix::process::{Signal, kill_process};
 
 use crate::same::play;
-use crate::support::{Daemon, SOON, cpus, processes, sh, until};
+use crate::support::{Daemon, SOON, has_two_cpus, processes, sh, until};
 
 const WAITS: &str = "echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done; exit 7";
 
@@ -16,7 +16,7 @@ fn configuration(pool: usize, queues: &[(&str, usize)]) -> String {
         format!("[[queue]]\nname = \"{name}\"\ncpus = {cpus}\nmemory = {cpus}00000\npolicy = \"miser\"\n")
     };
     let queues: String = queues.iter().map(queue).collect();
-    format!("hand-over = 1\nopportunistic = false\n[pool]\ncpus = {pool}\nmemory = {pool}00000\n{queues}")
+    format!("cleanup-time = 1\nopportunistic = false\n[pool]\ncpus = {pool}\nmemory = {pool}00000\n{queues}")
 }
 
 /// Has the daemon read its configuration again; what it says of that.
@@ -49,16 +49,8 @@ fn check_ends(daemon: &Daemon, number: i64) {
 /// What of a job no reading may touch: its processors, its attempts, and what it was told.
 fn look(daemon: &Daemon, number: i64) -> (Vec<u32>, u32, usize) {
     let job = daemon.job(number);
-    let cpus = if let Phase::Critical(holding) = &job.phase { holding.cpus.clone() } else { vec![] };
+    let cpus = if let Phase::Running(holding) = &job.phase { holding.cpus.clone() } else { vec![] };
     (cpus, job.attempts, job.promise.expect("miser promises").history.len())
-}
-
-fn has_two_cpus() -> bool {
-    let two = cpus().len() >= 2;
-    if !two {
-        eprintln!("skipped: a larger pool needs two processors");
-    }
-    two
 }
 
 fn names(daemon: &Daemon) -> Vec<String> {
@@ -119,8 +111,8 @@ fn a_broken_file_changes_nothing_and_is_told_by_line_and_field() {
     let before = (look(&daemon, number), names(&daemon));
     for (text, told) in [
         (
-            configuration(1, &[("batch", 1)]).replace("hand-over = 1", "hand-over = \"soon\""),
-            ["toml:1:", "hand-over"],
+            configuration(1, &[("batch", 1)]).replace("cleanup-time = 1", "cleanup-time = \"soon\""),
+            ["toml:1:", "cleanup-time"],
         ),
         (
             configuration(1, &[("batch", 1)]).replace("opportunistic", "oportunistic"),

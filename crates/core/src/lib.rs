@@ -32,11 +32,13 @@
 //! round.submitted.push(Submission { job: JobId(0), request });
 //! let mut effects = Vec::new();
 //! driver.round(Time::ZERO, &mut round, &mut effects)?;
-//! assert_eq!(driver.ledger().free().cpus_count(), 5);
+//! assert_eq!(driver.ledger().free().cpus_count(), 5.into());
 //! # Ok::<(), Violation>(())
 //! ```
 
 mod time;
+
+mod procs;
 
 mod resources;
 
@@ -62,6 +64,8 @@ mod desk;
 
 mod policy;
 
+mod policy_state;
+
 mod driver;
 
 mod filler;
@@ -70,12 +74,7 @@ mod system;
 
 mod draw;
 
-pub mod lsf;
-
-mod categories;
-
 pub use calendar::Calendar;
-pub use categories::Category;
 pub use desk::Desk;
 pub use draw::draw;
 pub use driver::{Driver, Instants};
@@ -87,14 +86,15 @@ pub use filler::Filler;
 pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, JobId, JobNumber, Request, Terms};
 pub use ledger::{
-    Entry, Expected, Holds, Ledger, Matrix, Memo, Pace, Progress, Promise, Row, Slicing, State, Tally,
-    UNIFICATIONS, span_of_work, work,
+    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Row, Slicing, State, span_of_work, work,
 };
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use pes::PeSet;
 pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;
+pub use policy_state::{LedgerState, Persistent, PolicyState, StateRecord, join_words, split_words};
+pub use procs::Procs;
 pub use resources::{Kind, Resources};
-pub use system::System;
+pub use system::{System, queue_position};
 pub use time::{Span, Time};
 pub use violation::{Rule, Violation};

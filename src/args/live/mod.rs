@@ -5,11 +5,10 @@ mod submit;
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
-use miserly_live::submit::length_of_time;
-
-use super::Command;
+use miserly_api::submit::length_of_time;
 
 pub(crate) use self::submit::SubmitArgs;
+use super::Command;
 
 /// Which daemon is asked.
 #[derive(Debug, Args)]
@@ -105,7 +104,7 @@ pub(crate) struct ExtendArgs {
     #[command(flatten)]
     pub(crate) job: JobArgs,
 
-    /// By how much: 90s, 15min, 2h, 1d
+    /// By how much: seconds, or 15min, 2h, 1d
     #[arg(value_name = "TIME", value_parser = length_of_time)]
     pub(crate) by: u64,
 }

@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use miserly_live::api::Access;
-use miserly_live::client::named_socket;
+use miserly_api::client::named_socket;
 use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
 use miserly_live::daemon::{self, Options};
+use miserly_live::server::Access;
 use miserly_live::store::UsedBackup;
+use miserly_units::{duration, memory, span_of_seconds};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 
-use super::text::{bytes, length, numbers, table};
+use super::text::{numbers, table};
 use crate::args::ServeArgs;
 use crate::output::{print, print_json};
 
@@ -85,8 +89,8 @@ fn row(queue: &QueueSummary) -> Vec<String> {
         queue.policy.clone(),
         queue.promises.into(),
         between(queue.cpus, |cpus| cpus.to_string()),
-        between(queue.memory, bytes),
-        queue.max_time.map_or("-".into(), length),
+        between(queue.memory, memory),
+        queue.max_time.map_or("-".into(), |secs| duration(span_of_seconds(secs))),
         if users.is_empty() { "all".into() } else { users },
     ]
 }
@@ -118,12 +122,13 @@ fn configuration_again(args: &ServeArgs) -> Result<Configuration, String> {
     configuration(args).map_err(|error| format!("{error:#}"))
 }
 
-/// What it does goes to its standard error, where systemd reads it.
+/// Writes the daemon's log to standard error, where systemd reads it. `MISERLY_LOG` sets the levels.
 fn log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("MISERLY_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let set = std::env::var("MISERLY_LOG").ok().and_then(|levels| levels.parse().ok());
+    let levels: Targets = set.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(terminal).with_writer(std::io::stderr).init();
+    let lines = tracing_subscriber::fmt::layer().with_ansi(terminal).with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines.with_filter(levels)).init();
 }
 
 /// This program. The shims of jobs run on when it is replaced.

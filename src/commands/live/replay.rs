@@ -9,13 +9,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use miserly_core::{
-    Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, Machine, Request,
-    Resources, SlotId, Span, System, Tally, Time,
+    Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, LedgerState,
+    Machine, Request, Resources, Span, System, Time,
 };
-use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine, resources};
+use miserly_engine::{EffectLine, JournalLine, OpportunisticLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
-use miserly_policies::Chosen;
-use miserly_sim::{Outside, Past, Ran, replay_over};
+use miserly_policies::PolicySpec;
+use miserly_sim::{ExternalEvents, ReplayLog, RunRecord, replay_over};
 use serde::Serialize;
 
 use crate::args::ReplayArgs;
@@ -25,7 +25,7 @@ use crate::output::{print, print_json};
 #[derive(PartialEq)]
 struct Began {
     queues: Vec<QueueLine>,
-    early: Option<EarlyLine>,
+    opportunistic: Option<OpportunisticLine>,
 }
 
 /// What the journal tells.
@@ -76,15 +76,15 @@ fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
     let (mut setups, mut rounds, mut bad): (Vec<(usize, Began)>, Vec<_>, _) = (vec![], vec![], None);
     history.journal(1, &mut |line| {
         match serde_json::from_str(&line.body) {
-            Ok(JournalLine::Began { queues, early, .. }) => {
-                let began = Began { queues, early };
+            Ok(JournalLine::Began { queues, opportunistic, .. }) => {
+                let began = Began { queues, opportunistic };
                 // It is said again at each start of a daemon.
                 if setups.last().is_none_or(|(_, last)| *last != began) {
                     setups.push((rounds.len(), began));
                 }
             }
             Ok(JournalLine::Round(round)) => rounds.push(*round),
-            Ok(JournalLine::Went { .. }) => {}
+            Ok(JournalLine::Ended { .. }) => {}
             Err(error) => {
                 bad = Some(format!("line {} of the journal: {error}", line.number));
                 return ControlFlow::Break(());
@@ -137,7 +137,7 @@ fn simulated(Lived { first, changes, rounds }: &Lived) -> anyhow::Result<Vec<(i6
     match problem {
         Some(problem) => Err(problem),
         None => {
-            Ok(came.iter().map(|came| (came.at.ticks(), EffectLine::of(&came.effect, came.job))).collect())
+            Ok(came.iter().map(|came| (came.at.ticks(), EffectLine::new(&came.effect, came.job))).collect())
         }
     }
 }
@@ -157,8 +157,7 @@ fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<Syste
             let entry = ledger.entry(job).clone();
             (job, Entry { request: Request { queue: place, ..entry.request }, ..entry })
         };
-        let (tallies, marks) = (ledger.tallies().to_vec(), ledger.row_marks().collect());
-        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, tallies, marks })
+        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, state: ledger.state() })
     })
 }
 
@@ -168,10 +167,8 @@ struct Contents {
     jobs: Vec<(JobId, Entry)>,
     /// What its pool has, if not all.
     capacity: Option<Resources>,
-    /// What its policy has added up.
-    tallies: Vec<Tally>,
-    /// What its policy has noted for rows in which jobs take turns.
-    marks: Vec<(SlotId, u32)>,
+    /// The state that its policy keeps besides that of jobs.
+    state: LedgerState,
 }
 
 /// The queues as they were, with this in each.
@@ -181,20 +178,20 @@ fn system(
 ) -> anyhow::Result<System> {
     let queue = |queue: &QueueLine| -> anyhow::Result<Driver> {
         let machine = machine(queue)?;
-        let policy: Chosen = queue.policy.parse()?;
+        let policy: PolicySpec = queue.policy.parse()?;
         let policy = policy.build(&machine, 0)?;
-        let Contents { jobs, capacity, tallies, marks } = contents(queue)?;
+        let Contents { jobs, capacity, state } = contents(queue)?;
         let ledger = Ledger::restored(machine, jobs).and_then(|ledger| match capacity {
             Some(capacity) => ledger.with_capacity(capacity),
             None => Ok(ledger),
         });
-        let ledger = ledger.map(|ledger| ledger.with_tallies(tallies).with_row_marks(marks));
+        let ledger = ledger.map(|ledger| ledger.with_state(state));
         let ledger =
             ledger.map_err(|rule| anyhow!("queue {}: its jobs do not fit in it: {rule:?}", queue.name))?;
         Ok(Driver::new(ledger, policy, Instants::Batch))
     };
     let system = System::new(began.queues.iter().map(queue).collect::<Result<_, _>>()?);
-    Ok(match began.early {
+    Ok(match began.opportunistic {
         Some(early) => {
             system.filling(Filler { lead: Span::from_ticks(early.lead), machine: resources(early.machine) })
         }
@@ -215,9 +212,9 @@ fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
 }
 
 /// What came from outside in these rounds.
-fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> Past {
+fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> ReplayLog {
     let until = rounds.last().map_or(Time::ZERO, |round| Time::from_ticks(round.at));
-    let mut past = Past { until, ..Past::default() };
+    let mut past = ReplayLog { until, ..ReplayLog::default() };
     let mut starts: BTreeMap<i64, i64> = BTreeMap::new();
     let mut last = None;
     for (nth, round) in rounds.iter().enumerate() {
@@ -225,13 +222,13 @@ fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> Past {
         let mut early = vec![];
         for ended in &round.ended {
             if let Some(start) = starts.remove(&ended.job) {
-                let ran = Ran { runtime: Span::from_ticks(round.at - start), how: ended.how.how() };
+                let ran = RunRecord { runtime: Span::from_ticks(round.at - start), how: ended.how.how() };
                 past.runs.entry(ended.job).or_default().push_back(ran);
             } else {
                 early.push((ended.job, ended.how.how()));
             }
         }
-        past.outside.extend(outside(round, change, last, early));
+        past.events.extend(outside(round, change, last, early));
         for effect in &round.effects {
             if let EffectLine::Started { job, .. } = effect {
                 starts.insert(*job, round.at);
@@ -248,17 +245,17 @@ fn outside(
     change: Option<usize>,
     last: Option<Time>,
     ended: Vec<(i64, EndHow)>,
-) -> Option<Outside> {
+) -> Option<ExternalEvents> {
     let fault = match round.capacity {
         _ if round.away => Some(Fault::Away),
         Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
         None => None,
     };
-    let amended = |line: &miserly_live::engine::AmendedLine| match line.estimate {
+    let amended = |line: &miserly_engine::AmendedLine| match line.estimate {
         Some(estimate) => (line.job, Change::Estimate(Span::from_ticks(estimate))),
         None => (line.job, Change::Begin(line.begin.map(Time::from_ticks))),
     };
-    let outside = Outside {
+    let outside = ExternalEvents {
         at: Time::from_ticks(round.at),
         change,
         away_since: last.filter(|_| round.away),
@@ -266,7 +263,7 @@ fn outside(
         withdrawn: round.withdrawn.clone(),
         amended: round.amended.iter().map(amended).collect(),
         fault,
-        submitted: round.submitted.iter().map(miserly_live::engine::SavedRequest::request).collect(),
+        submitted: round.submitted.iter().map(miserly_engine::SavedRequest::request).collect(),
     };
     let any = !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
     (any || change.is_some() || !outside.ended.is_empty() || outside.fault.is_some()).then_some(outside)

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
-use miserly_live::client::Client;
-use miserly_live::model::{JobView, Submission};
-use miserly_live::service::Filter;
+use miserly_api::client::Client;
+use miserly_api::model::{Filter, JobView, Submission};
+use miserly_test_support::Requirement;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -172,12 +172,18 @@ impl Daemon {
 /// A configuration with one queue of this policy, which has all processors, and little time between jobs.
 pub(crate) fn queue(policy: &str) -> String {
     let cpus = cpus().len();
-    format!("hand-over = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
+    format!("cleanup-time = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
 }
 
 /// The processors of the machine that jobs may have.
 pub(crate) fn cpus() -> Vec<u32> {
     miserly_live::process::cpus().expect("the processors of this process")
+}
+
+/// Returns whether two jobs can run beside each other. If not, reports the skip of a test.
+#[track_caller]
+pub(crate) fn has_two_cpus() -> bool {
+    Requirement::Cpus.is_met(cpus().len() >= 2, "needs two processors")
 }
 
 /// What the program says to these arguments.

@@ -2,7 +2,6 @@
 
 mod crowd;
 mod daemon;
-mod draws;
 mod jobs;
 mod journal;
 pub(crate) mod processes;
@@ -13,14 +12,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use crowd::Crowd;
-pub(crate) use daemon::{Daemon, cpus, miserly, queue};
-pub(crate) use draws::Draws;
+pub(crate) use daemon::{Daemon, cpus, has_two_cpus, miserly, queue};
 pub(crate) use jobs::{is_over, sh};
 pub(crate) use journal::Promises;
+pub(crate) use miserly_test_support::Draws;
 pub(crate) use stepping::Stepping;
 
 /// Long enough for anything that takes any time at all, on a machine that is busy with other tests.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// What `look` finds, as soon as it finds something; it is the world outside that is watched, so it is looked at again and again.
 #[track_caller]

@@ -1,9 +1,10 @@
 //! The changes of the ledger, each checked first.
 
-use super::{Entry, Expected, Ledger, Memo, Pace, Part, Promise, State, Tally};
+use super::{Entry, Expected, Ledger, Pace, Part, Promise, State};
 use crate::violation::Rule;
 use crate::{
-    Broken, Change, FreeHosts, HostId, JobId, Pes, Placement, Request, Resources, Sharing, Span, Spread, Time,
+    Broken, Change, FreeHosts, HostId, JobId, Persistent, Pes, Placement, PolicyState, Procs, Request,
+    Resources, Sharing, Span, Spread, Time,
 };
 
 /// Of what a placement may have less than the job asked for, if of a processor at least.
@@ -52,7 +53,6 @@ impl Ledger {
             }
         }
         self.overdue_seen |= entry.promise.is_some_and(|promise| promise.broken == Some(Broken::Overdue));
-        self.pledged.extend(entry.memo.pledged.map(|host| (host, job)));
         self.admissions = self.admissions.max(entry.admitted + 1);
         if self.jobs.len() <= job.index() {
             self.jobs.resize_with(job.index() + 1, || None);
@@ -87,10 +87,8 @@ impl Ledger {
         let placement = self.named(placement);
         self.take(&placement, Part::All)?;
         let pace = self.matrix.as_ref().map_or(Pace::WHOLE, |matrix| matrix.pace(1));
-        self.pledged.retain(|(_, holder)| *holder != job);
         let entry = self.entry_mut(job);
-        entry.memo.pledged = None;
-        entry.filling.go_on(now, 0);
+        entry.filling.go_on(now, Procs::ZERO);
         entry.progress.go_on(now, procs);
         entry.progress.go_on_at(now, pace);
         let left = entry.left(now, procs);
@@ -110,7 +108,7 @@ impl Ledger {
         request: &Request,
         placement: &Placement,
         short: Short,
-    ) -> Result<u64, Rule> {
+    ) -> Result<Procs, Rule> {
         let demand = self.machine.demand(request);
         if self.machine.spread() == Spread::One && placement.shares().len() != 1 {
             return Err(Rule::TooManyHosts);
@@ -118,8 +116,8 @@ impl Ledger {
         let total = placement.total();
         let enough = match short {
             Short::Nothing => total == demand,
-            Short::Cpus => total.cpus_count() > 0 && total.without_cpus() == demand.without_cpus(),
-            Short::All => total.cpus_count() > 0,
+            Short::Cpus => !total.cpus_count().is_zero() && total.without_cpus() == demand.without_cpus(),
+            Short::All => !total.cpus_count().is_zero(),
         };
         match self.machine.how_shared() {
             Sharing::Shared if enough && total.fits_in(&demand) => Ok(total.cpus_count()),
@@ -241,12 +239,11 @@ impl Ledger {
             return Err(Rule::NotWaiting);
         }
         self.waiting -= 1;
-        self.pledged.retain(|(_, holder)| *holder != job);
         self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
     }
 
     /// Gives a running job another number of processors of its host, to run on until when its work will be done.
-    pub(crate) fn resize(&mut self, job: JobId, now: Time, procs: u64) -> Result<(), Rule> {
+    pub(crate) fn resize(&mut self, job: JobId, now: Time, procs: Procs) -> Result<(), Rule> {
         let entry = self.get(job).ok_or(Rule::UnknownJob)?;
         let State::Running { start, since, ref placement, expected, released: false, quantum } = entry.state
         else {
@@ -256,7 +253,7 @@ impl Ledger {
         if share.pes != Pes::Count {
             return Err(Rule::WrongPes);
         }
-        let amount = share.amount.with(crate::Kind::Cpus, procs);
+        let amount = share.amount.with_cpus(procs);
         let (old, new) = (placement.clone(), Placement::on(share.host, amount));
         let working = self.working_with(&entry.request, &new, Short::All)?;
         let expected = match expected {
@@ -285,7 +282,7 @@ impl Ledger {
             return Err(Rule::NotRunning);
         };
         let placement = placement.clone();
-        entry.progress.go_on(now, 0);
+        entry.progress.go_on(now, Procs::ZERO);
         entry.progress.go_on_at(now, Pace::WHOLE);
         let lost = if keep_work { 0 } else { entry.progress.lose() };
         entry.state = State::Waiting;
@@ -350,7 +347,7 @@ impl Ledger {
     }
 
     /// Lets a waiting job run on so many idle processors, ahead of its start. Says whether that is a change.
-    pub(crate) fn fill(&mut self, job: JobId, now: Time, procs: u64) -> bool {
+    pub(crate) fn fill(&mut self, job: JobId, now: Time, procs: Procs) -> bool {
         let waits = self.get(job).is_some_and(|entry| entry.state == State::Waiting);
         if !waits || self.entry(job).filling.procs == procs {
             return false;
@@ -374,29 +371,22 @@ impl Ledger {
         Ok(())
     }
 
-    pub(crate) fn remember(&mut self, job: JobId, memo: Memo) -> Result<(), Rule> {
-        self.known_mut(job)?.memo = memo;
-        self.pledged.retain(|(_, holder)| *holder != job);
-        self.pledged.extend(memo.pledged.map(|host| (host, job)));
+    pub(crate) fn set_job_state<T: Persistent>(&mut self, job: JobId, value: &T) -> Result<(), Rule> {
+        self.known_mut(job)?.policy_state.set(value);
         Ok(())
     }
 
-    /// Adds a value to a tally of the policy's.
-    pub(crate) fn add_to_tally(&mut self, index: usize, value: u64) {
-        if self.tallies.len() <= index {
-            self.tallies.resize(index + 1, Tally::default());
-        }
-        let tally = &mut self.tallies[index];
-        *tally = Tally { count: tally.count + 1, sum: tally.sum + u128::from(value) };
+    pub(crate) fn set_policy_state<T: Persistent>(&mut self, value: &T) {
+        self.policy_state.set(value);
     }
 
-    pub(crate) fn set_mark(&mut self, host: HostId, at: Time) -> Result<(), Rule> {
+    pub(crate) fn set_host_state<T: Persistent>(&mut self, host: HostId, value: &T) -> Result<(), Rule> {
         let hosts = self.machine.hosts().len();
         if host.index() >= hosts {
             return Err(Rule::NoSuchHost);
         }
-        self.marks.resize(hosts, None);
-        self.marks[host.index()] = Some(at);
+        self.host_states.resize(hosts, PolicyState::EMPTY);
+        self.host_states[host.index()].set(value);
         Ok(())
     }
 
@@ -417,12 +407,12 @@ impl Ledger {
 }
 
 /// How many of the job's processors find room in the shares, one after the other, each with its part of all else. O(processors).
-fn room(placement: &Placement, demand: &Resources) -> u64 {
-    let mut done = 0;
+fn room(placement: &Placement, demand: &Resources) -> Procs {
+    let mut done = Procs::ZERO;
     for share in placement.shares() {
         let from = done;
-        while done < demand.cpus_count() && demand.part(from, done + 1).fits_in(&share.amount) {
-            done += 1;
+        while done < demand.cpus_count() && demand.part(from, done + Procs::ONE).fits_in(&share.amount) {
+            done += Procs::ONE;
         }
     }
     done

@@ -1,7 +1,7 @@
 //! A job in the system: where it stands, how far it is, what it was promised, what is to be remembered of it.
 
 use super::{Progress, work};
-use crate::{Broken, HostId, JobNumber, Placement, Request, Resources, SlotId, Span, Time};
+use crate::{Broken, JobNumber, Placement, PolicyState, Procs, Request, Resources, SlotId, Span, Time};
 
 /// When a running job will be gone, as far as anybody may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,15 +114,6 @@ impl Part {
     }
 }
 
-/// Values that a policy added up: what it has to remember of jobs that are gone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// How many.
-    pub count: u64,
-    /// Their sum.
-    pub sum: u128,
-}
-
 /// A latest start that the user was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
@@ -132,23 +123,6 @@ pub struct Promise {
     pub best: Time,
     /// Why it could not be kept, if so.
     pub broken: Option<Broken>,
-}
-
-/// What a policy has to remember of a job and cannot derive from anything else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memo {
-    /// It has had its quantum of immediate service.
-    pub served: bool,
-    /// It has a scheduled start, and stays at the head of the queue until it starts (Chiang and Vernon §2.3).
-    pub held: bool,
-    /// How many jobs that sort behind it started before it (Chiang and Vernon, Table 3).
-    pub bypassed: u32,
-    /// The host that is kept for it: a special reservation (Chiang and Vernon §2.1). Forgotten when it starts.
-    pub pledged: Option<HostId>,
-    /// The work that it is to catch up, processor-ticks (Chiang and Vernon §2.5).
-    pub owed: u128,
-    /// As of when that is counted.
-    pub owed_at: Option<Time>,
 }
 
 /// A job that is in the system.
@@ -168,8 +142,8 @@ pub struct Entry {
     pub planned_on: Option<Placement>,
     /// The rows besides its own in which it runs on the same processors; ascending. Empty where processors are not sliced.
     pub also_in: Vec<SlotId>,
-    /// What the policy remembers of it.
-    pub memo: Memo,
+    /// The state that policies keep of it.
+    pub policy_state: PolicyState,
     /// How far it is.
     pub progress: Progress,
     /// What it has done ahead of its start, on what was idle, and on how many processors it does so now. That costs its window
@@ -188,7 +162,7 @@ impl Entry {
             planned: None,
             planned_on: None,
             also_in: vec![],
-            memo: Memo::default(),
+            policy_state: PolicyState::EMPTY,
             progress: Progress::default(),
             filling: Progress::default(),
         }
@@ -211,7 +185,7 @@ impl Entry {
 
     /// How long the estimate allows the job to run on from `now` with so many processors, at its present pace; a tick at least.
     /// One that is being read back only begins to run.
-    pub fn left(&self, now: Time, procs: u64) -> Span {
+    pub fn left(&self, now: Time, procs: Procs) -> Span {
         self.reading(now) + self.progress.left(now, self.allowed(), procs).max(Span::TICK)
     }
 
@@ -230,19 +204,19 @@ impl Entry {
     pub(super) fn check_filling(&self, number: JobNumber) {
         let may =
             self.state == State::Waiting && self.promise.is_some() && !self.request.terms.in_window_only;
-        assert!(self.filling.procs == 0 || may, "job {number} may not run ahead of its start");
+        assert!(self.filling.procs.is_zero() || may, "job {number} may not run ahead of its start");
         assert!(self.filling.procs <= self.request.procs(), "job {number} runs on more than it asked for");
     }
 
     /// How many of its processors work for it at this moment.
-    pub fn working(&self) -> u64 {
+    pub fn working(&self) -> Procs {
         self.progress.procs
     }
 
     /// Whether it waits and runs ahead of its start, or did so until now.
     pub(crate) fn fills(&self, now: Time) -> bool {
         let lately = self.filling.done > 0 && self.filling.at == now;
-        self.state == State::Waiting && (self.filling.procs > 0 || lately)
+        self.state == State::Waiting && (!self.filling.procs.is_zero() || lately)
     }
 
     /// Whether it does not run, and has not since before `now`.

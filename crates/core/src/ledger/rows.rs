@@ -3,7 +3,7 @@
 use super::changes::Short;
 use super::{Entry, Expected, Holds, Ledger, Matrix, Slicing, State};
 use crate::violation::Rule;
-use crate::{Effect, JobId, Kind, PeSet, Placement, SlotId, Span, Time};
+use crate::{Effect, JobId, PeSet, Persistent, Placement, PolicyState, Procs, SlotId, Span, Time};
 
 impl Ledger {
     /// Slices the time of the processors of the first host from now on: a matrix of rows, in which every place names its processors. Jobs
@@ -21,23 +21,6 @@ impl Ledger {
         self.count_rows();
     }
 
-    /// What the policy has noted for rows, where it noted anything.
-    pub fn row_marks(&self) -> impl Iterator<Item = (SlotId, u32)> + '_ {
-        let rows = self.matrix.iter().flat_map(Matrix::rows);
-        rows.map(|(slot, row)| (slot, row.mark())).filter(|(_, mark)| *mark != 0)
-    }
-
-    /// The ledger with these notes for rows: as they were when it was written down. One for a row that is not used is left out.
-    #[must_use]
-    pub fn with_row_marks(mut self, marks: impl IntoIterator<Item = (SlotId, u32)>) -> Ledger {
-        for (slot, mark) in marks {
-            self.slice_time_anyhow();
-            // What is noted for a row is forgotten with the row.
-            let _ = self.mark_row(slot, mark);
-        }
-        self
-    }
-
     /// Slices time, if it is not sliced yet: how, the policy says when it comes.
     pub(super) fn slice_time_anyhow(&mut self) {
         if self.matrix.is_none() {
@@ -53,14 +36,14 @@ impl Ledger {
     /// Makes the matrix again from where the jobs are. Says whether all of them could stay in all the rows in which they were.
     pub(super) fn count_rows(&mut self) -> bool {
         let Some(old) = self.matrix.take() else { return true };
-        let cpus = self.machine.hosts().first().map_or(0, |host| host.capacity.cpus_count());
+        let cpus = self.machine.hosts().first().map_or(Procs::ZERO, |host| host.capacity.cpus_count());
         let mut new = old.anew(PeSet::first(u32::try_from(cpus).unwrap_or(u32::MAX)));
         for (slot, pes) in self.jobs.iter().flatten().filter_map(place) {
             new.take(slot, pes);
         }
         for (slot, row) in old.rows() {
             // A row in which nobody is left is not remembered.
-            let _ = new.set_mark(slot, row.mark());
+            let _ = new.restore_state(slot, row.state().clone());
         }
         let mut all = true;
         for (job, entry) in (0..).map(JobId).zip(&mut self.jobs) {
@@ -222,9 +205,17 @@ impl Ledger {
         self.matrix.iter_mut().for_each(|matrix| matrix.touch(job));
     }
 
-    /// Notes something for a row, as long as it is used.
-    pub(crate) fn mark_row(&mut self, slot: SlotId, mark: u32) -> Result<(), Rule> {
-        self.matrix.as_mut().ok_or(Rule::NoSuchRow)?.set_mark(slot, mark)
+    /// Keeps a value of a slot, as long as the slot is used.
+    pub(crate) fn set_slot_state<T: Persistent>(&mut self, slot: SlotId, value: &T) -> Result<(), Rule> {
+        self.matrix.as_mut().ok_or(Rule::NoSuchRow)?.set_state(slot, value)
+    }
+
+    pub(super) fn restore_slot_state(&mut self, slot: SlotId, state: PolicyState) -> Result<(), Rule> {
+        self.matrix.as_mut().ok_or(Rule::NoSuchRow)?.restore_state(slot, state)
+    }
+
+    pub(crate) fn count_unification(&mut self) {
+        self.matrix.iter_mut().for_each(Matrix::count_unification);
     }
 
     /// Brings the jobs' paces to what they are by now, after a pass has moved what it wanted: O(1) if nothing changed, O(jobs in the system)
@@ -247,7 +238,7 @@ impl Ledger {
         if let Some(only) = machine.hosts().first() {
             let idle = matrix.idle_count().min(only.capacity.cpus_count());
             let host = crate::HostId(0);
-            free.set(machine, host, free.on(host).with(Kind::Cpus, idle));
+            free.set(machine, host, free.on(host).with_cpus(idle));
         }
     }
 
@@ -282,9 +273,10 @@ impl Ledger {
             assert_eq!(row.open_count(), row.open().count(), "open processors are counted");
             assert_eq!(row.lost_count(), from_jobs.lost_count(), "and so are those that are lost");
         }
-        let own: u64 = self.jobs.iter().flatten().filter_map(running_place).map(|(_, pes)| pes.count()).sum();
+        let own: Procs =
+            self.jobs.iter().flatten().filter_map(running_place).map(|(_, pes)| pes.count()).sum();
         let taken = |(_, row): (SlotId, &super::Row)| matrix.all().count() - row.open_count();
-        assert!(matrix.rows().map(taken).sum::<u64>() <= own, "no processor is in two jobs of a row");
+        assert!(matrix.rows().map(taken).sum::<Procs>() <= own, "no processor is in two jobs of a row");
         for entry in self.jobs.iter().flatten().filter(|entry| running_place(entry).is_some()) {
             let pace = matrix.pace(1 + entry.also_in.len());
             assert_eq!(entry.progress.pace, pace, "the pace of job {}", entry.request.number);

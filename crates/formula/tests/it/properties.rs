@@ -1,12 +1,12 @@
-//! What holds of every formula, and of every text.
+//! Properties of all formulas and all texts.
 
-use miserly_formula::{Formula, ordered_key};
+use miserly_formula::{Formula, Fraction, ordered_key};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::naive::{NAMES, tree};
 
-/// Values of a name, with those that are awkward.
+/// Returns values of a name, including special ones.
 fn value() -> impl Strategy<Value = f64> {
     prop_oneof![
         0.0..1e7,
@@ -15,12 +15,12 @@ fn value() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// The same, but for which NaN it is.
+/// Returns whether two values are equal, ignoring the kind of NaN.
 fn same(x: f64, y: f64) -> bool {
     x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
 }
 
-/// Pieces of formulas in any order.
+/// Returns pieces of formulas in any order.
 fn soup() -> impl Strategy<Value = String> {
     const PIECES: [&str; 24] = [
         "wait", "procs", "(", ")", "+", "-", "*", "/", "^", "<", "==", "!", "=", ",", "min(", "if(", "log2(",
@@ -29,7 +29,7 @@ fn soup() -> impl Strategy<Value = String> {
     proptest::collection::vec(select(&PIECES[..]), 0..30).prop_map(|pieces| pieces.join(" "))
 }
 
-/// Refused with a message, or written back to the same.
+/// Checks that a text is either rejected with a message or displayed as an equal formula.
 fn understood_or_refused(text: &str) {
     match Formula::parse(text, &NAMES) {
         Ok(formula) => {
@@ -48,6 +48,21 @@ proptest! {
         let formula = Formula::parse(&tree.text(), &NAMES).unwrap();
         let (value, expected) = (formula.eval(&values), tree.value(&values));
         prop_assert!(same(value, expected), "{formula} is {value}, not {expected}");
+    }
+
+    #[test]
+    fn exact_evaluation_of_whole_numbers_is_that_of_floats(
+        tree in tree(),
+        values in [-3i8..20, -3i8..20, -3i8..20],
+    ) {
+        let text = tree.whole().text();
+        prop_assume!(!text.contains(['/', '^']) && !text.contains("floor"));
+        let formula = Formula::parse(&text, &NAMES).unwrap();
+        let exact = formula.eval_exactly(&values.map(|value| Fraction::from(i64::from(value))));
+        let value = formula.eval(&values.map(f64::from));
+        if let Some(exact) = exact.filter(|exact| exact.abs() < 9e15) {
+            prop_assert_eq!(exact, value, "{}", formula);
+        }
     }
 
     #[test]

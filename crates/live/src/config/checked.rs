@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use miserly_core::Span;
-use miserly_pools::{Pools, QueueSpec, parse};
-use toml::Spanned;
+use miserly_machine_file::{Pools, Queue as Part, duration, parse};
+use toml::{Spanned, Value};
 
-use super::error::{ConfigError, Problem};
+use super::error::{ConfigError, Problem, of_field};
 use super::file::{File, Written};
 use super::pools::pools;
-use super::{Configuration, Machine, Queue, paths, units};
-use crate::api::Access;
+use super::{Configuration, Machine, Queue, paths};
+use crate::server::Access;
 use crate::store::BackupPlan;
 
 impl Configuration {
@@ -29,12 +29,12 @@ impl Configuration {
 fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
     let Pools { pool, queues: parts } = pools(file, machine)?;
     let queues = queues(file, parts)?;
-    let most = usize::try_from(pool.most().cpus_count()).unwrap_or(usize::MAX);
+    let most = usize::try_from(pool.most().cpus_count().get()).unwrap_or(usize::MAX);
     // The last ones: what runs beside the jobs begins at the first.
     let cpus = machine.cpus[machine.cpus.len().saturating_sub(most)..].to_vec();
-    let time = |written: &Written<toml::Value>, field: &str, instead: i64| {
+    let time_or = |written: &Written<Value>, field: &str, instead: i64| {
         let instead = Span::from_secs(instead).unwrap_or(Span::ZERO);
-        units::time(written.as_ref(), field).map(|span| span.unwrap_or(instead))
+        time(written.as_ref(), field).map(|span| span.unwrap_or(instead))
     };
     let state = folder(file.state.as_ref(), "state")?;
     Ok(Configuration {
@@ -42,21 +42,29 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         socket: folder(file.socket.as_ref(), "socket")?.unwrap_or_else(paths::socket),
         access: access(file.access.as_ref())?,
         cpus,
-        grace: time(&file.grace, "grace", 10)?,
-        handover: time(&file.hand_over, "hand-over", 5)?,
-        alone: time(&file.alone, "alone", 600)?,
-        parking_lead: time(&file.parking_lead, "parking-lead", 5)?,
+        grace: time_or(&file.grace, "grace", 10)?,
+        cleanup_time: time_or(&file.cleanup_time, "cleanup-time", 5)?,
+        orphan_resume_delay: time_or(&file.orphan_resume_delay, "orphan-resume-delay", 600)?,
+        preempt_lead_time: time_or(&file.preempt_lead_time, "preempt-lead-time", 5)?,
         opportunistic: file.opportunistic.unwrap_or(true),
-        keep_history: units::time(file.keep_history.as_ref(), "keep-history")?,
+        keep_history: time(file.keep_history.as_ref(), "keep-history")?,
         backups: backups(file)?,
         pool,
         queues,
     })
 }
 
+/// Returns the duration in a field, if it is there.
+pub(super) fn time(written: Option<&Spanned<Value>>, field: &str) -> Result<Option<Span>, Problem> {
+    let read = |written: &Spanned<Value>| {
+        duration(written.get_ref()).map_err(|problem| of_field(written, field, &problem))
+    };
+    written.map(read).transpose()
+}
+
 /// Returns the interval of the backups and their number.
 fn backups(file: &File) -> Result<BackupPlan, Problem> {
-    let interval = units::time(file.backup_interval.as_ref(), "backup-interval")?;
+    let interval = time(file.backup_interval.as_ref(), "backup-interval")?;
     let interval = interval.map_or(3600, Span::secs);
     let keep = file.backup_keep.as_ref().map_or(3, |written| *written.get_ref());
     let least = |value: i64, written: Option<std::ops::Range<usize>>, field: &str, least: &str| {
@@ -98,7 +106,7 @@ fn access(written: Option<&Spanned<String>>) -> Result<Access, Problem> {
 }
 
 /// The queues over their parts of the pool; one, where none is written.
-fn queues(file: &File, parts: Vec<QueueSpec>) -> Result<Vec<Queue>, Problem> {
+fn queues(file: &File, parts: Vec<Part>) -> Result<Vec<Queue>, Problem> {
     let written = file.queues.iter().map(|queue| Some(queue.get_ref())).chain(iter::repeat(None));
     parts.into_iter().zip(written).map(|(part, written)| Queue::checked(part, written)).collect()
 }

@@ -1,10 +1,11 @@
 //! What is wrong with a configuration, and where.
 
-pub(super) use miserly_pools::Problem;
-use miserly_pools::line_of;
+use std::fmt::Display;
+
+pub(super) use miserly_machine_file::Problem;
 use toml::Spanned;
 
-/// Why there is no configuration.
+/// WaitReason there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -12,7 +13,7 @@ pub enum ConfigError {
     Unread {
         /// The file.
         path: String,
-        /// Why not.
+        /// WaitReason not.
         source: std::io::Error,
     },
     /// Something in the file is wrong.
@@ -31,7 +32,7 @@ pub enum ConfigError {
 }
 
 /// A problem with a field that is written there.
-pub(super) fn of_field<T>(written: &Spanned<T>, field: &str, problem: &str) -> Problem {
+pub(super) fn of_field<T>(written: &Spanned<T>, field: &str, problem: &dyn Display) -> Problem {
     Problem::new(written.span(), format!("{field}: {problem}"))
 }
 
@@ -41,6 +42,6 @@ impl ConfigError {
         if path.is_empty() {
             return ConfigError::Here(problem.text);
         }
-        ConfigError::File { path: path.to_owned(), line: line_of(text, &problem.at), problem: problem.text }
+        ConfigError::File { path: path.to_owned(), line: problem.line(text), problem: problem.text }
     }
 }

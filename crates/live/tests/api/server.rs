@@ -7,14 +7,17 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use miserly_live::api::{Access, Limits, bind, serve_within};
-use miserly_live::client::Client;
+use miserly_api::client::Client;
+use miserly_live::server::{Access, Limits, bind, serve_within};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
 use crate::fake::Fake;
+
+/// Long enough for anything that takes any time at all, on a machine that is busy with other tests.
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// A server that runs until this is dropped.
 pub(crate) struct Server {
@@ -64,7 +67,7 @@ impl Server {
 
     pub(crate) fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(self.socket()).expect("a server");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out");
+        stream.set_read_timeout(Some(SOON)).expect("a time-out");
         stream
     }
 

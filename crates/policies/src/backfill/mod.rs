@@ -18,6 +18,8 @@ mod sorted;
 
 pub mod family;
 
+pub mod policies;
+
 pub use conservative::Conservative;
 pub use easy::Easy;
 pub use fcfs::Fcfs;

@@ -12,14 +12,21 @@ mod placement;
 
 mod repartition;
 
+mod policy;
+
+mod state;
+
+pub use policy::EQSPATIAL;
 pub use rules::Rules;
+pub use state::{MissedWork, Repartitioned};
 
 use miserly_core::{
-    Desk, Entry, Event, HostId, JobId, Ledger, Policy, Resources, Span, State, Time, Violation,
+    Desk, Entry, Event, HostId, JobId, Ledger, Policy, Procs, Resources, Span, State, Time, Violation,
 };
 
 use self::catch_up::missed;
 use self::host::{Assigned, Host};
+use self::state::AssignedHost;
 
 /// Spatial equipartitioning: the jobs of a host share its processors as equally as their requests allow (Chiang and
 /// Vernon §2.5).
@@ -66,7 +73,7 @@ struct Queued {
     admitted: u64,
     job: JobId,
     /// The processors that it would have now.
-    share: u64,
+    share: Procs,
     /// It has come since the last pass.
     fresh: bool,
 }
@@ -88,7 +95,7 @@ impl Equipartition {
                     host.leave(job);
                     host.at_once = true;
                     let place = self.queue.partition_point(|other| other.admitted < admitted);
-                    self.queue.insert(place, Queued { admitted, job, share: 0, fresh: false });
+                    self.queue.insert(place, Queued { admitted, job, share: Procs::ZERO, fresh: false });
                 }
             }
         }
@@ -99,8 +106,8 @@ impl Equipartition {
     fn count_missed(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
         for queued in self.queue.iter().filter(|queued| !queued.fresh) {
-            let memo = missed(desk.ledger().entry(queued.job).memo, queued.share, now);
-            desk.remember(queued.job, memo)?;
+            let missed = missed(desk.ledger().entry(queued.job), queued.share, now);
+            desk.set_job_state(queued.job, &missed)?;
         }
         Ok(())
     }
@@ -127,8 +134,8 @@ impl Equipartition {
                 self.assign(desk, queued.job, false)? || (quantum && self.assign(desk, queued.job, true)?);
             if !assigned {
                 self.queue.push(Queued { fresh: false, ..queued });
-                let memo = missed(desk.ledger().entry(queued.job).memo, 0, desk.now());
-                desk.remember(queued.job, memo)?;
+                let missed = missed(desk.ledger().entry(queued.job), Procs::ZERO, desk.now());
+                desk.set_job_state(queued.job, &missed)?;
             }
         }
         Ok(())
@@ -167,7 +174,7 @@ impl Equipartition {
             let procs = ledger.request(queued.job).procs();
             let best = placement::best(&self.hosts, now, ledger, &self.rules, &Resources::cpus(procs));
             let host = best.and_then(|at| self.hosts.get(at));
-            queued.share = host.map_or(0, |host| host.share_of_another(queued.admitted, procs));
+            queued.share = host.map_or(Procs::ZERO, |host| host.share_of_another(queued.admitted, procs));
         }
     }
 
@@ -177,7 +184,7 @@ impl Equipartition {
     }
 
     fn enqueue(&mut self, job: JobId, ledger: &Ledger, fresh: bool) {
-        self.queue.push(Queued { admitted: ledger.entry(job).admitted, job, share: 0, fresh });
+        self.queue.push(Queued { admitted: ledger.entry(job).admitted, job, share: Procs::ZERO, fresh });
     }
 }
 
@@ -189,6 +196,12 @@ fn is_over(entry: &Entry, now: Time) -> bool {
 impl Policy for Equipartition {
     fn name(&self) -> &'static str {
         "eqspatial"
+    }
+
+    fn kept_hosts(&self, ledger: &Ledger) -> Vec<HostId> {
+        let waits =
+            |assigned: &Assigned| ledger.get(assigned.job).is_some_and(|entry| entry.state == State::Waiting);
+        self.hosts.iter().filter(|host| host.jobs.iter().any(waits)).map(|host| host.id).collect()
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
@@ -205,7 +218,8 @@ impl Policy for Equipartition {
         }
         for job in ledger.waiting() {
             let entry = ledger.entry(job);
-            match entry.memo.pledged.and_then(|host| self.hosts.get_mut(host.index())) {
+            let AssignedHost(host) = entry.policy_state.get();
+            match host.and_then(|host| self.hosts.get_mut(host.index())) {
                 Some(host) => {
                     host.join(Assigned::of(job, entry, false), self.rules.need(ledger, job, false));
                 }

@@ -1,9 +1,9 @@
-//! Why a policy cannot be had, and what was probably meant.
+//! Errors in the written form of a policy, and the names that are most like the written ones.
 
 use miserly_formula::FormulaError;
 
+use super::SyntaxError;
 use crate::shared::Profile;
-use crate::spec::SyntaxError;
 
 /// A policy that cannot be had as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

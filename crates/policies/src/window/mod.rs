@@ -3,6 +3,10 @@
 //! The windows are those of conservative backfilling ([`Kept`]): the earliest hole (first fit), kept, moved earlier when
 //! something has ended. Here is what Miser adds: within which bounds a window may lie.
 
+mod policy;
+
+pub use self::policy::MISER;
+
 use miserly_core::{Machine, Refusal, Request, Span, Time};
 
 use crate::backfill::family::Kept;

@@ -117,17 +117,13 @@
   const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
     1728000, 4320000, 8640000];
 
-  /** A time in at most two units, or by the clock. The drawing says times the same way. */
+  /** A duration. The drawing prints durations the same way. */
   function time(secs) {
     const whole = Math.round(Math.abs(secs));
-    const parts = [[Math.floor(whole / 86400), 'd'], [Math.floor(whole / 3600) % 24, 'h'], [Math.floor(whole / 60) % 60, 'min'], [whole % 60, 's']];
+    const parts = [[Math.floor(whole / 86400), 'd'], [Math.floor(whole / 3600) % 24, 'h'], [Math.floor(whole / 60) % 60, 'm'], [whole % 60, 's']];
     const shown = parts.filter(([value]) => value > 0);
-    if (!shown.length) return '0';
-    const sign = secs < 0 ? '−' : '';
-    if (shown.length <= 2) return sign + shown.map(([value, unit]) => `${value} ${unit}`).join(' ');
-    const two = (value) => String(value).padStart(2, '0');
-    const [[days], [hours], [minutes], [seconds]] = parts;
-    return `${sign}${days ? `${days} d ` : ''}${hours}:${two(minutes)}${seconds ? `:${two(seconds)}` : ''}`;
+    if (!shown.length) return '0s';
+    return (secs < 0 ? '−' : '') + shown.map(([value, unit]) => `${value}${unit}`).join('');
   }
 
   class Schedule {
@@ -272,8 +268,8 @@
   const many = (count, one) => `${count} ${count === 1 ? one : `${one}s`}`;
 
   class Matrix {
-    constructor(svg, data, said) {
-      Object.assign(this, { svg, data, said });
+    constructor(svg, data, description) {
+      Object.assign(this, { svg, data, description });
       this.places = svg.querySelector('.places');
       this.numbers = svg.querySelector('.numbers');
       this.guests = svg.querySelector('.guests');
@@ -340,7 +336,7 @@
 
     told(job, slot, own, pes, turns, used) {
       const [number, submit, user] = this.data.jobs[job];
-      const whose = own ? 'its own' : 'besides its own: nobody else needs its processors there';
+      const whose = own ? 'its own' : 'alternate: no other job needs its processors there';
       const who = user === null ? '' : `, user ${user}`;
       const share = Math.round((100 * turns) / used);
       return `job ${number}, ${many(this.wide(pes), 'processor')}${who}\nin slot ${slot}, ${whose}\nruns in ${turns} of ${many(used, 'slot')}: ${share} % of the time\nsubmitted ${time(submit)}`;
@@ -351,19 +347,19 @@
       const more = slots.length > TOLD ? `; and ${slots.length - TOLD} more` : '';
       const taken = slots.length ? ` Processors taken, of ${this.data.procs}, by jobs of the slot + by others: ${slots.slice(0, TOLD).join('; ')}${more}.` : '';
       this.instant.textContent = `at ${time(at)}: ${many(used.size, 'slot')} used`;
-      this.said.textContent = `At ${time(at)}: ${many(used.size, 'slot')} used.${taken}`;
+      this.description.textContent = `At ${time(at)}: ${many(used.size, 'slot')} used.${taken}`;
     }
   }
 
-  function matrix(svg, data, tools, said) {
-    const picture = new Matrix(svg, data, said);
+  function matrix(svg, data, tools, description) {
+    const picture = new Matrix(svg, data, description);
     const slider = element('input', '', { type: 'range', min: 0, max: picture.events.length - 1, step: 1, 'aria-label': 'Time, from event to event' });
     const move = (event) => {
       picture.show(event);
       slider.value = picture.event;
       slider.setAttribute('aria-valuetext', picture.instant.textContent);
     };
-    said.setAttribute('role', 'status');
+    description.setAttribute('role', 'status');
     slider.addEventListener('input', () => move(Number(slider.value)));
     tools.append(
       button('←', 'Event before', () => move(picture.event - 1)),
@@ -406,15 +402,15 @@
   for (const figure of document.querySelectorAll('figure[data-chart]')) {
     const svg = figure.querySelector('svg');
     const tools = element('div', '', { class: 'tools' });
-    const said = figure.querySelector('.said');
+    const description = figure.querySelector('.description');
     const data = charts[figure.dataset.chart];
     if (data && data.kind === 'gantt') gantt(svg, data, tools);
-    else if (data && data.kind === 'matrix') matrix(svg, data, tools, said);
+    else if (data && data.kind === 'matrix') matrix(svg, data, tools, description);
     else if (data) points(svg, data);
     else titles(svg);
     tools.append(button('SVG', 'Save this chart as an SVG file', () => save(figure, svg)));
     // What changes in length with every event must not move what leads to them.
-    if (said) said.before(tools);
+    if (description) description.before(tools);
     else figure.append(tools);
   }
 })();

@@ -1,38 +1,23 @@
-//! How a job ended, as its log has it.
+//! The recorded exit status of a job.
 
 use super::{Field, Record};
 
-/// How a job ended, as its log has it: field 11.
+/// The exit status of a job: field 11.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// It came to its end.
+    /// The job completed.
     Completed,
-    /// It failed, or was killed.
+    /// The job failed or was killed.
     Failed,
-    /// Its user took it back.
+    /// The user cancelled the job.
     Cancelled,
-    /// The log does not say.
+    /// The log has no status.
     #[default]
     Unknown,
 }
 
-impl Status {
-    /// All there are.
-    pub const ALL: [Status; 4] = [Status::Completed, Status::Failed, Status::Cancelled, Status::Unknown];
-
-    /// Its word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Cancelled => "cancelled",
-            Status::Unknown => "unknown",
-        }
-    }
-}
-
 impl Record {
-    /// How it ended. Of a job that was checkpointed, the last part says.
+    /// Returns the exit status. For a checkpointed job, its last part decides.
     pub fn status(&self) -> Status {
         match self.get(Field::Status) {
             1 | 3 => Status::Completed,
@@ -45,19 +30,18 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
+    use super::Status::{Cancelled, Completed, Failed, Unknown};
     use super::*;
 
     #[test]
-    fn the_words_of_the_format() {
+    fn the_codes_of_the_format() {
         let of = |code: i64| {
             let mut record = Record::unknown();
             record.set(Field::Status, code);
-            record.status().as_str()
+            record.status()
         };
-        let words = [-1, 0, 1, 2, 3, 4, 5, 6].map(of);
-        assert_eq!(
-            words,
-            ["unknown", "failed", "completed", "unknown", "completed", "failed", "cancelled", "unknown"]
-        );
+        let statuses = [-1, 0, 1, 2, 3, 4, 5, 6].map(of);
+        let expected = [Unknown, Failed, Completed, Unknown, Completed, Failed, Cancelled, Unknown];
+        assert_eq!(statuses, expected);
     }
 }

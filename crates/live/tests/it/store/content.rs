@@ -1,4 +1,4 @@
-//! Jobs of stores; also for the examples.
+//! Rows of stores; also for the examples.
 
 use miserly_live::store::Row;
 

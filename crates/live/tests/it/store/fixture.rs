@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use miserly_live::store::{Batch, History, Row, Store, StoreError};
 
+use super::fixture_content::fixture;
 use super::support::{Model, row};
-use super::written::fixture;
 
 fn folder_of(format: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/state-{format}"))

@@ -14,4 +14,4 @@ mod support;
 
 mod content;
 
-mod written;
+mod fixture_content;

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Desk, Entry, Event, HostId, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Refusal, State,
-    Time, Violation,
+    Desk, Entry, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, Reason, Refusal,
+    State, Time, Violation,
 };
 
 use super::super::{in_turn, start_on};
 use super::news::News;
 use super::queue::{Anyone, Queue};
 use super::{Backfilling, Reserved, Room, demand};
-use crate::shared::{HostPlan, Key, Order, Trial, Waiting};
+use crate::shared::{Bypassed, HostPlan, Key, Order, Trial, Waiting};
 
 /// How many jobs of the queue have a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,10 +180,11 @@ impl Anew {
             return desk.refuse(next.job, Refusal::TooLarge);
         }
         let entry = desk.ledger().entry(next.job);
-        let (memo, is_promised) = (entry.memo, promised_start(entry).is_some());
+        let is_promised = promised_start(entry).is_some();
+        let is_held = entry.policy_state.get::<HeldHead>().0;
         self.held.remove(&(entry.admitted, next.job));
-        if memo.held {
-            desk.remember(next.job, Memo { held: false, ..memo })?;
+        if is_held {
+            desk.set_job_state(next.job, &HeldHead(false))?;
         }
         if is_promised { desk.break_promise(next.job, Time::MAX) } else { Ok(()) }
     }
@@ -242,10 +243,10 @@ impl Anew {
         self.told = told;
         let head = head.job;
         let entry = desk.ledger().entry(head);
-        let (place, memo) = ((entry.admitted, head), entry.memo);
+        let place = (entry.admitted, head);
         if self.hold && self.held.is_empty() {
             self.held.insert(place);
-            desk.remember(head, Memo { held: true, ..memo })?;
+            desk.set_job_state(head, &HeldHead(true))?;
         }
         desk.plan_on(head, at, placement.clone())?;
         if !self.promises() {
@@ -289,9 +290,9 @@ impl Anew {
         let ahead = std::mem::take(&mut self.ahead);
         for waiting in self.queue.iter().filter(|_| !ahead.is_empty()) {
             let passed = ahead.iter().filter(|key| **key > waiting.key).count();
-            let memo = desk.ledger().entry(waiting.job).memo;
-            let bypassed = memo.bypassed.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
-            desk.remember(waiting.job, Memo { bypassed, ..memo })?;
+            let Bypassed(before) = desk.ledger().entry(waiting.job).policy_state.get();
+            let bypassed = before.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
+            desk.set_job_state(waiting.job, &Bypassed(bypassed))?;
         }
         Ok(())
     }
@@ -305,7 +306,7 @@ impl Anew {
         self.queue.insert(now, job, ledger);
         self.news.enters(job);
         let entry = ledger.entry(job);
-        if promised_start(entry).is_some() || (self.hold && entry.memo.held) {
+        if promised_start(entry).is_some() || (self.hold && entry.policy_state.get::<HeldHead>().0) {
             self.held.insert((entry.admitted, job));
         }
     }
@@ -418,4 +419,21 @@ impl Backfilling for Anew {
 /// The start that a job was promised, unless that promise was broken until further notice.
 fn promised_start(entry: &Entry) -> Option<Time> {
     entry.promise.map(|promise| promise.best).filter(|best| *best < Time::MAX)
+}
+
+/// Whether a waiting job has a scheduled start and stays the head of the queue until it starts (Chiang and Vernon §2.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct HeldHead(bool);
+
+impl Persistent for HeldHead {
+    const NAME: &'static str = "backfill/held-head";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.push(self.0.into());
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<HeldHead> {
+        Some(HeldHead(words == [1]))
+    }
 }

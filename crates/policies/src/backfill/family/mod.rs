@@ -18,7 +18,7 @@ mod queue;
 pub use anew::{Anew, Depth};
 pub use kept::Kept;
 
-use miserly_core::{HostId, JobId, Ledger, Placement, Policy, Resources, Span, Spread, Time};
+use miserly_core::{HostId, JobId, Ledger, Placement, Policy, Procs, Resources, Span, Spread, Time};
 
 use crate::shared::{Admits, Trial};
 
@@ -45,7 +45,7 @@ pub struct Reserved {
 
 /// How wide a job can be that starts now, whatever else it asks for: a first look, before a close one.
 struct Room {
-    procs: u64,
+    procs: Procs,
 }
 
 impl Room {
@@ -61,7 +61,7 @@ impl Room {
 
 impl Admits for Room {
     fn admits(&self, procs: u32, _span: Span) -> bool {
-        u64::from(procs) <= self.procs
+        u64::from(procs) <= self.procs.get()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{JobId, Ledger, Placement, Resources, Spread, Time};
+use miserly_core::{JobId, Ledger, Placement, Procs, Resources, Spread, Time};
 
 use super::{Reserved, Room};
 use crate::shared::{HostPlan, Risen, Waiting};
@@ -81,10 +81,10 @@ impl News {
     /// How wide somebody can be who could not start before.
     pub(super) fn room(&self, ledger: &Ledger) -> Room {
         match self.risen.hosts() {
-            _ if self.risen.is_nowhere() => Room { procs: 0 },
+            _ if self.risen.is_nowhere() => Room { procs: Procs::ZERO },
             Some(hosts) if ledger.machine().spread() == Spread::One => {
                 let free = hosts.iter().map(|(host, _)| ledger.free_hosts().on(*host).cpus_count());
-                Room { procs: free.max().unwrap_or(0) }
+                Room { procs: free.max().unwrap_or(Procs::ZERO) }
             }
             _ => Room::of(ledger),
         }

@@ -1,6 +1,6 @@
 //! Where and when there is room for a job that was looked for before.
 
-use miserly_core::{HostId, Ledger, Placement, Resources, Span, Spread, Time};
+use miserly_core::{HostId, Ledger, Placement, Procs, Resources, Span, Spread, Time};
 
 use super::{HostPlan, Risen};
 
@@ -107,16 +107,16 @@ impl HostPlan {
     }
 
     /// The most processors that are free at any time where there is more than before, from now on.
-    pub fn most_cpus(&self, now: Time, risen: &Risen) -> u64 {
+    pub fn most_cpus(&self, now: Time, risen: &Risen) -> Procs {
         match (risen.hosts(), &self.together) {
-            (None, _) => u64::MAX,
+            (None, _) => Procs::MAX,
             (Some(_), Some(together)) => {
-                risen.until().map_or(0, |until| together.most_within(now, until).into())
+                risen.until().map_or(Procs::ZERO, |until| Procs::new(together.most_within(now, until).into()))
             }
             (Some(hosts), None) => {
                 let most =
                     |(host, until): &(HostId, Time)| self.hosts[host.index()].most_cpus_within(now, *until);
-                hosts.iter().map(most).max().unwrap_or(0)
+                hosts.iter().map(most).max().unwrap_or(Procs::ZERO)
             }
         }
     }

@@ -1,0 +1,117 @@
+//! Nonblocking messages over a socket, one line of JSON each.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Longest accepted line in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: UnixStream,
+    /// Bytes that were read and not yet consumed.
+    inbox: Vec<u8>,
+    closed: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(stream: UnixStream) -> io::Result<Connection> {
+        stream.set_nonblocking(true)?;
+        Ok(Connection { stream, inbox: Vec::new(), closed: false })
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// Also if the send buffer is full because the peer does not read. The connection is then
+    /// broken.
+    pub(crate) fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        self.stream.write_all(&line)
+    }
+
+    /// Returns the next message, or `None` if there is none yet.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` once the peer has closed and all its messages are consumed; `InvalidData`
+    /// for a malformed message.
+    pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        while !self.inbox.contains(&b'\n') && !self.closed {
+            if self.inbox.len() > LONGEST {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "a line without an end"));
+            }
+            if !self.read()? {
+                return Ok(None);
+            }
+        }
+        let Some(end) = self.inbox.iter().position(|byte| *byte == b'\n') else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        let line: Vec<u8> = self.inbox.drain(..=end).collect();
+        Ok(Some(serde_json::from_slice(&line)?))
+    }
+
+    /// Reads the available bytes; `false` if there are none.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut buffer = [0; 4096];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => self.closed = true,
+            Ok(read) => self.inbox.extend_from_slice(&buffer[..read]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.closed = true,
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (UnixStream, Connection) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (ours, Connection::new(theirs).unwrap())
+    }
+
+    #[test]
+    fn messages_arrive_whole_and_in_order_and_then_the_end() {
+        let (mut from, mut to) = pair();
+        assert_eq!(to.receive::<u32>().unwrap(), None);
+        from.write_all(b"1\n2\n3").unwrap();
+        assert_eq!(to.receive::<u32>().unwrap(), Some(1));
+        assert_eq!(to.receive::<u32>().unwrap(), Some(2));
+        assert_eq!(to.receive::<u32>().unwrap(), None);
+        from.write_all(b"4\n").unwrap();
+        drop(from);
+        assert_eq!(to.receive::<u32>().unwrap(), Some(34));
+        assert_eq!(to.receive::<u32>().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_malformed_message_is_an_error() {
+        let (mut from, mut to) = pair();
+        from.write_all(b"{\n").unwrap();
+        assert!(to.receive::<u32>().is_err());
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_is_not_waited_for() {
+        let (_from, mut to) = pair();
+        let error = (0..100_000).find_map(|_| to.send(&"x".repeat(1000)).err()).unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    }
+}
