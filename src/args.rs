@@ -20,7 +20,7 @@ use miserly_policies::shared::Profile;
 use miserly_sim::Grouping;
 use miserly_units::{UnitError, parse_seconds};
 use miserly_workload::o2k::Month;
-use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
+use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, Overrun, ProcsField};
 
 pub(crate) use self::daemon::{ReplayArgs, ServeArgs, ShimArgs};
 pub(crate) use self::export::{ExportArgs, ExportFormat};
@@ -144,7 +144,7 @@ pub(crate) struct RunArgs {
     /// requested_memory, status, user, group, executable, queue, partition, preceding_job, think_time. -1 is
     /// unknown.
     #[arg(long, value_name = "FILTER")]
-    pub(crate) drop: Vec<Filter>,
+    pub(crate) drop: Vec<FieldFilter>,
 
     /// Skip and count malformed lines instead of stopping at the first
     #[arg(long)]
@@ -501,11 +501,11 @@ pub(crate) enum OverrunArg {
 
 impl RunArgs {
     /// What becomes of the submit times.
-    pub(crate) fn arrivals(&self) -> Arrivals {
+    pub(crate) fn arrivals(&self) -> ArrivalScaling {
         match self.scale_load {
-            _ if self.offline => Arrivals::Offline,
-            Some(factor) => Arrivals::Scaled(factor),
-            None => Arrivals::Logged,
+            _ if self.offline => ArrivalScaling::Offline,
+            Some(factor) => ArrivalScaling::Scaled(factor),
+            None => ArrivalScaling::Logged,
         }
     }
 }

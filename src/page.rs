@@ -7,7 +7,7 @@ use anyhow::Context;
 use miserly_experiments::{Overview, overview};
 use miserly_policies::PolicySpec;
 use miserly_report::page::html;
-use miserly_report::{AtomicFile, Outcome};
+use miserly_report::{AtomicFile, RunDoc};
 use miserly_run::RunSetup;
 use miserly_sim::Grouping;
 
@@ -37,7 +37,7 @@ impl ReportFileArgs {
     }
 
     /// Writes the page of these runs, if it was asked for.
-    pub(crate) fn write(&self, runs: Vec<(&RunSetup, &PolicySpec, &Outcome)>) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, runs: Vec<(&RunSetup, &PolicySpec, &RunDoc)>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let page = overview(&Overview { command: command(), runs, window: self.window })?;
         write(path, html(&page).as_bytes()).with_context(|| format!("--report {}", path.display()))
@@ -45,7 +45,7 @@ impl ReportFileArgs {
 }
 
 /// Takes out of a run what only the page needed: all but what was asked for.
-pub(crate) fn forget(outcome: &mut Outcome, details: bool, by: &[Grouping]) {
+pub(crate) fn forget(outcome: &mut RunDoc, details: bool, by: &[Grouping]) {
     if !details {
         outcome.details = None;
     }

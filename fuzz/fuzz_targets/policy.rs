@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use miserly_core::{Machine, Span};
 use miserly_policies::PolicySpec;
 use miserly_workload::swf::Record;
-use miserly_workload::{Estimates, Filter};
+use miserly_workload::{Estimates, FieldFilter};
 
 /// What the text means, if anything, once its written form has been seen to mean the same.
 fn understood<T>(text: &str) -> Option<T>
@@ -37,8 +37,8 @@ fuzz_target!(|text: &str| {
         // A point of the family on hosts may have a plainer policy stand in for it, which has its own name.
         assert!(!chosen.build(&Machine::plain(8), 0).unwrap().name().is_empty());
     }
-    if let Some(filter) = understood::<Filter>(text) {
-        assert_eq!(filter.to_string().parse::<Filter>().as_ref(), Ok(&filter));
+    if let Some(filter) = understood::<FieldFilter>(text) {
+        assert_eq!(filter.to_string().parse::<FieldFilter>().as_ref(), Ok(&filter));
         filter.matches(&Record::unknown());
     }
     if let Some(model) = understood::<Estimates>(text) {

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use miserly_workload::swf::{Line, ReadError, Record, Writer};
-use miserly_workload::{Counts, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, check, describe};
+use miserly_workload::swf::{LogLine, ReadError, Record, SwfWriter};
+use miserly_workload::{LineCounts, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, check, describe};
 
 /// A line without its borrow.
 #[derive(Debug, PartialEq)]
@@ -29,11 +29,11 @@ fn read_and_write(trace: &Trace) -> Written {
         match reader.next_line() {
             Ok(None) => return written,
             Ok(Some(line)) => {
-                Writer::new(&mut written.text).line(&line).unwrap();
+                SwfWriter::new(&mut written.text).line(&line).unwrap();
                 written.lines.push(match line {
-                    Line::Comment(comment) => Kept::Comment(comment.to_owned()),
-                    Line::Job(record) => Kept::Job(Box::new(record.clone())),
-                    Line::Blank => Kept::Blank,
+                    LogLine::Comment(comment) => Kept::Comment(comment.to_owned()),
+                    LogLine::Job(record) => Kept::Job(Box::new(record.clone())),
+                    LogLine::Blank => Kept::Blank,
                 });
             }
             Err(ReadError::Malformed { .. }) => written.malformed = true,
@@ -52,7 +52,7 @@ fn round_trip(trace: &Trace) -> bool {
 }
 
 /// Reads the jobs to the end or the first error, and returns the counts if it was the end.
-fn jobs(trace: &Trace, survey: &Survey, options: JobOptions) -> Option<Counts> {
+fn jobs(trace: &Trace, survey: &Survey, options: JobOptions) -> Option<LineCounts> {
     let (procs, overrun) = (u64::from(options.procs), options.overrun);
     let mut jobs = Jobs::new(trace, survey.in_order, options).ok()?;
     let mut latest = None;

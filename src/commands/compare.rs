@@ -1,7 +1,7 @@
 //! `miserly compare`: several policies on the same logs.
 
 use miserly_policies::PolicySpec;
-use miserly_report::{Difference, Outcome, compare_tables, differences};
+use miserly_report::{DifferenceDoc, RunDoc, compare_tables, differences};
 use miserly_run::{RunSetup, SetupError};
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Trace};
@@ -31,8 +31,8 @@ const EMBEDDED_ESTIMATES: &str = "uniform:5";
 #[derive(Serialize)]
 struct Comparison {
     version: &'static str,
-    runs: Vec<Outcome>,
-    differences: Vec<Difference>,
+    runs: Vec<RunDoc>,
+    differences: Vec<DifferenceDoc>,
 }
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
@@ -43,13 +43,13 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let progress = Progress::new(jobs * policies.len() as u64);
     let runs: Vec<(&RunSetup, &PolicySpec)> =
         logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy))).collect();
-    let finished: Vec<Result<Outcome, SetupError>> = runs
+    let finished: Vec<Result<RunDoc, SetupError>> = runs
         .into_par_iter()
         .map(|(log, policy)| log.outcome(policy, false, &mut [&mut progress.watch()]))
         .collect();
     drop(progress);
     // The first error in the order of the runs, whichever came first in time.
-    let mut outcomes: Vec<Outcome> = finished.into_iter().collect::<Result<_, _>>()?;
+    let mut outcomes: Vec<RunDoc> = finished.into_iter().collect::<Result<_, _>>()?;
     let of_runs = logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy)));
     args.report
         .write(of_runs.zip(&outcomes).map(|((log, policy), outcome)| (log, policy, outcome)).collect())?;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use miserly_import::{Imported, batsim, command, slurm};
+use miserly_import::{ImportedLog, batsim, command, slurm};
 use miserly_report::{AtomicFile, import_json, import_text};
 
 use crate::args::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
@@ -29,7 +29,7 @@ fn import_slurm(args: &SlurmArgs) -> anyhow::Result<()> {
 }
 
 /// The log to its file and the report to standard output, or the log there and the report beside it.
-fn write(log: &Imported, args: &WrittenArgs) -> anyhow::Result<()> {
+fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()> {
     let report = if args.json { as_json(&import_json(&log.report))? } else { import_text(&log.report) };
     match &args.output {
         None => {

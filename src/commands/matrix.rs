@@ -24,6 +24,6 @@ pub(crate) fn run(args: &MatrixArgs) -> anyhow::Result<()> {
     let mut jobs = prepared.jobs()?.peekable();
     while !watch.is_over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
     let Some(record) = watch.record() else { bail!("{}: no job is run", prepared.trace.name()) };
-    let matrix = MatrixDoc::of(&record, args.policy.to_string());
+    let matrix = MatrixDoc::new(&record, args.policy.to_string());
     if args.json { print_json(&matrix) } else { print(&matrix.text(width())) }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use miserly_report::{AtomicFile, CsvJobs, Outcome, SwfJobs, simulate_table};
+use miserly_report::{AtomicFile, CsvJobs, RunDoc, SwfJobs, simulate_table};
 use miserly_run::RunSetup;
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
@@ -59,7 +59,7 @@ fn with_jobs(
     path: &Path,
     format: Format,
     watch: &mut dyn Observer,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<RunDoc> {
     let of_output = || format!("--jobs {}", path.display());
     let (file, output) = AtomicFile::create(path).with_context(of_output)?;
     let (outcome, output) = match format {

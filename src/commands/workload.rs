@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use miserly_report::{AtomicFile, check_json, check_text, describe_json, describe_text};
-use miserly_workload::generate::{Asked, MadeLog, Model, find_model};
+use miserly_workload::generate::{GeneratedLog, Model, ModelOptions, find_model};
 use miserly_workload::{CheckReport, Trace, TraceError, check, describe};
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ fn generate_log(args: &GenerateArgs) -> anyhow::Result<()> {
     }
 }
 
-fn write_to_stdout(log: &MadeLog) -> anyhow::Result<()> {
+fn write_to_stdout(log: &GeneratedLog) -> anyhow::Result<()> {
     let mut text = Vec::new();
     log.write(&mut text)?;
     print(&String::from_utf8_lossy(&text))
@@ -86,7 +86,7 @@ fn write_to_stdout(log: &MadeLog) -> anyhow::Result<()> {
 impl GenerateArgs {
     /// The model with its parameters set.
     pub(crate) fn model(&self) -> anyhow::Result<Box<dyn Model>> {
-        let asked = Asked {
+        let asked = ModelOptions {
             jobs: self.jobs,
             procs: self.procs,
             load: self.load,

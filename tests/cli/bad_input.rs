@@ -148,21 +148,21 @@ fn machines_that_there_are_not() {
 }
 
 #[test]
-fn what_is_no_other_format_either() {
+fn other_formats_are_rejected() {
     let command = "`miserly workload import slurm --command` prints";
     check(
         "workload import slurm log.swf",
-        "log.swf:1: no header line with JobIDRaw; without one, there are the 18 columns of the command that \
-         `miserly workload import slurm --command` prints, but here 1",
+        "log.swf:1: no header line with JobIDRaw; without one, 18 columns are expected, as printed by \
+         `miserly workload import slurm --command`, but there are 1",
     );
     check(
         "workload import slurm columns.txt",
-        &format!("columns.txt:1: no column Submit; {command} what to ask for"),
+        &format!("columns.txt:1: no column Submit; {command} the required command"),
     );
     check("workload import slurm empty.swf", "empty.swf: holds no jobs");
     check(
         "workload import slurm zeros.swf",
-        "zeros.swf:1: a line too long to be text; this is no output of sacct",
+        "zeros.swf:1: line too long; the input is not the output of sacct",
     );
     let json = "expected value at line 1 column 1; a Batsim workload is one JSON object with nb_res, jobs and profiles";
     check("workload import batsim log.swf", &format!("log.swf: {json}"));
@@ -321,7 +321,7 @@ fn models_that_make_no_log() {
     for option in ["--jobs", "--procs", "--load"] {
         check(&format!("workload generate --model o2k {option} 1"), &format!("{option}: {of_month}"));
     }
-    check("workload generate --month 2000-01", "--month: feitelson96 is of no month; only o2k is");
+    check("workload generate --month 2000-01", "--month: feitelson96 has no months; only o2k has");
     let months = "there are 1999-10, 1999-11, 1999-12, 2000-01, 2000-02, 2000-03";
     check(
         "workload generate --model o2k --month 1999-09",

@@ -24,6 +24,8 @@ mod interrupt;
 
 mod policy_tables;
 
+mod programs;
+
 mod bad_input;
 mod batches;
 

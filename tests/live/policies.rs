@@ -175,8 +175,8 @@ fn what_no_process_can_do_is_refused_by_the_check() {
     for (policy, reason) in [
         ("eqspatial", "resizes running jobs"),
         ("lsf", "hosts of one certain machine"),
-        ("immediate(keep_work=true)", "loses what it has done"),
-        ("soon(quantum=5s, keep_work=true)", "loses what it has done"),
+        ("immediate(keep_work=true)", "loses its work"),
+        ("soon(quantum=5s, keep_work=true)", "loses its work"),
         ("immediate(policy=eqspatial)", "eqspatial"),
     ] {
         let daemon = Daemon::asleep(&queue(policy));

@@ -10,6 +10,22 @@ use crate::{
 /// The checked handle of one pass: every decision is checked against the ledger and applied at once.
 ///
 /// A refused decision is a defect of the policy. It changes nothing, and the policy hands it on with `?`.
+///
+/// # Example
+/// A pass that starts each waiting job that fits, in the order of admission:
+/// ```
+/// use miserly_core::{Desk, JobId, Reason, Violation};
+///
+/// fn pass(desk: &mut Desk<'_>) -> Result<(), Violation> {
+///     let waiting: Vec<JobId> = desk.ledger().waiting().collect();
+///     for job in waiting {
+///         if let Some(placement) = desk.ledger().fit_request(job) {
+///             desk.start(job, placement, Reason::Reserved)?;
+///         }
+///     }
+///     Ok(())
+/// }
+/// ```
 pub struct Desk<'a> {
     pub(crate) now: Time,
     pub(crate) ledger: &'a mut Ledger,

@@ -74,12 +74,7 @@ mod system;
 
 mod draw;
 
-pub mod lsf;
-
-mod categories;
-
 pub use calendar::Calendar;
-pub use categories::Category;
 pub use desk::Desk;
 pub use draw::draw;
 pub use driver::{Driver, Instants};

@@ -7,6 +7,16 @@ use std::ops::Range;
 /// A set of PE numbers as sorted, disjoint, non-adjacent inclusive ranges.
 ///
 /// Shown in the id-set form that evalys and Batsim use: `0-3 7`.
+///
+/// # Example
+/// ```
+/// use miserly_core::PeSet;
+///
+/// let mut free = PeSet::of_ranges(&[(0, 3), (7, 9)]);
+/// let taken = free.take_lowest(2.into());
+/// assert_eq!(taken, Some(PeSet::block(0, 2)));
+/// assert_eq!(free.to_string(), "2-3 7-9");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeSet {
     ranges: Vec<(u32, u32)>,

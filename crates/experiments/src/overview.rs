@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use miserly_core::Time;
 use miserly_policies::PolicySpec;
-use miserly_report::Outcome;
-use miserly_report::page::{Block, Cell, Page, Section, TableData};
+use miserly_report::RunDoc;
+use miserly_report::page::{Block, Page, Section, TableCell, TableData};
 use miserly_sim::MostSlots;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub struct Overview<'a> {
     /// The command that makes it.
     pub command: String,
     /// The runs, made with details: the setup, the policy, and the result.
-    pub runs: Vec<(&'a RunSetup, &'a PolicySpec, &'a Outcome)>,
+    pub runs: Vec<(&'a RunSetup, &'a PolicySpec, &'a RunDoc)>,
     /// The window of the Gantt charts, in the log's seconds; else the day of the longest queue.
     pub window: Option<[i64; 2]>,
 }
@@ -73,7 +73,7 @@ impl<'a> Overview<'a> {
     }
 
     /// Returns the runs of the log of this name.
-    fn runs_of(&self, log: &str) -> impl Iterator<Item = &(&'a RunSetup, &'a PolicySpec, &'a Outcome)> {
+    fn runs_of(&self, log: &str) -> impl Iterator<Item = &(&'a RunSetup, &'a PolicySpec, &'a RunDoc)> {
         self.runs.iter().filter(move |(of, ..)| self.name(of) == log)
     }
 
@@ -196,9 +196,9 @@ fn measures(log: &str, overview: &Overview<'_>) -> Section {
     let row = |&(name, path, digits, unit): &(&str, &str, usize, f64)| {
         let cell = |document: &Value| {
             let value = at(document, path).and_then(Value::as_f64);
-            Cell::number(value.map_or_else(|| "-".into(), |value| shown(value / unit, digits)))
+            TableCell::number(value.map_or_else(|| "-".into(), |value| shown(value / unit, digits)))
         };
-        std::iter::once(Cell::text(name)).chain(documents.iter().map(cell)).collect()
+        std::iter::once(TableCell::text(name)).chain(documents.iter().map(cell)).collect()
     };
     let table = TableData { caption: None, header: vec![head], rows: MEASURES.iter().map(row).collect() };
     Section { heading: format!("{log}: measures"), blocks: vec![Block::Table(table)] }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use miserly_core::{PeSet, Request, Span, Time};
-use miserly_report::Outcome;
+use miserly_report::RunDoc;
 use miserly_sim::{Allocation, Finished, MatrixRecord, MatrixWatch, Observer, PlaceHeld};
 use serde::Serialize;
 use serde_json::Value;
@@ -120,7 +120,7 @@ impl MatrixRows {
 }
 
 /// Returns the document of the run without its timing, which differs each time.
-pub(crate) fn document(outcome: &Outcome) -> Value {
+pub(crate) fn document(outcome: &RunDoc) -> Value {
     // Plain data: it has a JSON form.
     let mut document = serde_json::to_value(outcome).unwrap_or_default();
     if let Some(fields) = document.as_object_mut() {

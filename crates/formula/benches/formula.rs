@@ -1,4 +1,5 @@
-//! What one evaluation costs, beside the same closure written by hand. How other people's crates do: `benches/rivals`.
+//! The cost of an evaluation compared with a closure in Rust. For other crates see
+//! `benches/rivals`.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,34 +1,34 @@
-//! A formula as text: one space around each sign, no parenthesis that changes nothing.
+//! Formatting of a formula: one space around each sign and no redundant parentheses.
 
 use std::fmt;
 
 use crate::formula::Formula;
 use crate::op::{Infix, Level, Op, Unary};
 
-/// A part of the text, and how tightly it holds together.
-struct Part {
+/// A part of the text with its precedence.
+struct TextPart {
     text: String,
     level: Level,
 }
 
 impl fmt::Display for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<TextPart> = Vec::new();
         for &op in self.steps() {
-            let taken = parts.split_off(parts.len() - op.takes());
+            let taken = parts.split_off(parts.len() - op.arity());
             parts.push(part(op, &taken, self.names()));
         }
         parts.iter().try_for_each(|part| f.write_str(&part.text))
     }
 }
 
-/// The operation with what it takes.
-fn part(op: Op, taken: &[Part], names: &[String]) -> Part {
+/// Formats an operation with its operands.
+fn part(op: Op, taken: &[TextPart], names: &[String]) -> TextPart {
     match (op, taken) {
         (Op::Number(value), _) => atom(number(value)),
         (Op::Name(index), _) => atom(names[index].clone()),
-        (Op::Unary(Unary::Negate), [of]) => prefix("-", Level::Negate, of),
-        (Op::Unary(Unary::Not), [of]) => prefix("not ", Level::Not, of),
+        (Op::Unary(Unary::Negate), [operand]) => prefix("-", Level::Negate, operand),
+        (Op::Unary(Unary::Not), [operand]) => prefix("not ", Level::Not, operand),
         (Op::Binary(binary), [left, right]) if let Some(infix) = binary.infix() => {
             between(infix, left, right)
         }
@@ -36,30 +36,30 @@ fn part(op: Op, taken: &[Part], names: &[String]) -> Part {
     }
 }
 
-fn atom(text: String) -> Part {
-    Part { text, level: Level::Atom }
+fn atom(text: String) -> TextPart {
+    TextPart { text, level: Level::Atom }
 }
 
-fn prefix(sign: &str, level: Level, of: &Part) -> Part {
-    Part { text: format!("{sign}{}", at_least(level, of)), level }
+fn prefix(sign: &str, level: Level, operand: &TextPart) -> TextPart {
+    TextPart { text: format!("{sign}{}", at_least(level, operand)), level }
 }
 
-fn between(infix: Infix, left: &Part, right: &Part) -> Part {
+fn between(infix: Infix, left: &TextPart, right: &TextPart) -> TextPart {
     let (left, right) = (at_least(infix.left, left), at_least(infix.right, right));
-    Part { text: format!("{left} {} {right}", infix.sign), level: infix.level }
+    TextPart { text: format!("{left} {} {right}", infix.sign), level: infix.level }
 }
 
-fn call(function: &str, taken: &[Part]) -> Part {
+fn call(function: &str, taken: &[TextPart]) -> TextPart {
     let list: Vec<&str> = taken.iter().map(|part| part.text.as_str()).collect();
     atom(format!("{function}({})", list.join(", ")))
 }
 
-/// The part, in parentheses if it holds together less tightly than `level`.
-fn at_least(level: Level, part: &Part) -> String {
+/// Returns the text of a part, in parentheses if its precedence is below `level`.
+fn at_least(level: Level, part: &TextPart) -> String {
     if part.level < level { format!("({})", part.text) } else { part.text.clone() }
 }
 
-/// The shortest text that reads as the same number.
+/// Returns the shortest text that parses to the same number.
 fn number(value: f64) -> String {
     if value == 0.0 || (1e-5..1e16).contains(&value) { value.to_string() } else { format!("{value:e}") }
 }

@@ -1,92 +1,92 @@
-//! Why a text is no formula.
+//! Errors in the text of a formula.
 
 use crate::formula::Formula;
 
-/// A text that is no formula: what is wrong, and where.
+/// An error in the text of a formula, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("formula, {}: {problem}", place(*.character, .near))]
 pub struct FormulaError {
     character: usize,
     near: String,
-    problem: Problem,
+    problem: FormulaProblem,
 }
 
-/// What is wrong with a formula.
+/// The kind of an error in a formula.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
-    /// No value where one has to be.
+pub enum FormulaProblem {
+    /// A value is missing.
     #[error("expected a value: a number, a name, a function or a parenthesis")]
     NoValue,
-    /// A value is followed by something that cannot follow it.
+    /// A value is followed by an invalid token.
     #[error("expected {0}")]
     Expected(&'static str),
-    /// A name that means nothing here.
-    #[error("there is no {name:?}{}; there are {known}", suggestion(.nearest.as_deref()))]
+    /// A name is unknown.
+    #[error("unknown name {name:?}{}; known: {known}", suggestion(.nearest.as_deref()))]
     UnknownName {
-        /// What was written.
+        /// The name.
         name: String,
-        /// The known name that looks most like it.
+        /// Most similar known name.
         nearest: Option<String>,
-        /// Every known name.
+        /// All known names.
         known: String,
     },
-    /// A function that there is not.
-    #[error("there is no function {name:?}{}; there are {known}", suggestion(.nearest.as_deref()))]
+    /// A function is unknown.
+    #[error("unknown function {name:?}{}; known: {known}", suggestion(.nearest.as_deref()))]
     UnknownFunction {
-        /// What was written.
+        /// The name.
         name: String,
-        /// The function that looks most like it.
+        /// Most similar function.
         nearest: Option<String>,
-        /// Every function.
+        /// All functions.
         known: String,
     },
-    /// A function without its parenthesis.
+    /// A function has no parentheses.
     #[error("{0} is a function: write {0}(...)")]
     NoArguments(&'static str),
-    /// A function with too few or too many values.
-    #[error("{function} takes {takes}, and has {has}")]
+    /// A function has the wrong number of arguments.
+    #[error("{function} has {has} arguments and takes {takes}")]
     Arguments {
-        /// The function.
+        /// Function.
         function: &'static str,
-        /// How many it takes.
+        /// Required number of arguments.
         takes: usize,
-        /// How many were written.
+        /// Actual number of arguments.
         has: usize,
     },
-    /// A sign that means nothing.
-    #[error("{sign:?} means nothing here{}", .instead.map_or_else(String::new, |sign| format!("; write {sign}")))]
+    /// A sign is unknown.
+    #[error("unknown sign {sign:?}{}", .instead.map_or_else(String::new, |sign| format!("; write {sign}")))]
     UnknownSign {
-        /// What was written.
+        /// The sign.
         sign: String,
-        /// What was probably meant.
+        /// Equivalent sign of this language.
         instead: Option<&'static str>,
     },
-    /// A number that is none, or larger than any that there is.
-    #[error("{0:?} is not a number that can be held")]
+    /// A number is malformed or too large.
+    #[error("{0:?} is not a finite number")]
     Number(String),
-    /// A comparison of three values.
+    /// A comparison has three sides.
     #[error("a comparison has two sides: join two of them with `and`")]
     ChainedComparison,
-    /// `not` where something binds tighter.
-    #[error("`not` binds less tightly than what stands before it: put it in parentheses")]
+    /// `not` follows an operator that binds tighter.
+    #[error("`not` binds less tightly than the operator before it: put it in parentheses")]
     NotInside,
-    /// Nested too deeply.
+    /// The formula is nested too deeply.
     #[error(
-        "nested too deeply; at most {} levels, and {} values that wait for their operation",
-        Formula::MOST_NESTED,
-        Formula::MOST_WAITING
+        "nested too deeply; at most {} levels and {} waiting values",
+        Formula::MAX_NESTING,
+        Formula::MAX_WAITING
     )]
     TooDeep,
-    /// Too many operations.
-    #[error("too long; a formula has at most {} numbers, names and operations", Formula::MOST_STEPS)]
+    /// The formula has too many operations.
+    #[error("too long; a formula has at most {} numbers, names and operations", Formula::MAX_STEPS)]
     TooLong,
 }
 
 impl FormulaError {
-    /// An error at this byte of the text, which must be the first of a character or the end.
-    pub(crate) fn new(text: &str, at: usize, problem: Problem) -> FormulaError {
-        /// How much of the text is quoted.
+    /// Creates an error at a byte of the text, which must be the start of a character or the end.
+    pub(crate) fn new(text: &str, at: usize, problem: FormulaProblem) -> FormulaError {
+        /// Characters of the quoted text.
         const QUOTED: usize = 20;
         let (before, after) = text.split_at(at);
         FormulaError {
@@ -96,13 +96,13 @@ impl FormulaError {
         }
     }
 
-    /// Where it is: the first character of a text is 1, and its end one more than it has.
+    /// Returns the position. The first character is 1, and the end is one beyond the last.
     pub fn character(&self) -> usize {
         self.character
     }
 
-    /// What is wrong.
-    pub fn problem(&self) -> &Problem {
+    /// Returns the kind of the error.
+    pub fn problem(&self) -> &FormulaProblem {
         &self.problem
     }
 }
@@ -115,7 +115,7 @@ fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean {name:?}"))
 }
 
-/// The candidate that looks most like `wanted`, if one looks like it at all; of equals the first.
+/// Returns the most similar candidate, or `None` if none is similar. Ties prefer the first.
 pub(crate) fn nearest<'a>(wanted: &str, among: impl Iterator<Item = &'a str>) -> Option<String> {
     const ALIKE: f64 = 0.7;
     let wanted = wanted.to_lowercase();

@@ -29,7 +29,7 @@ impl ExactProgram {
 
     /// Returns the value; `None` if there is none, or none that two 128-bit integers can hold.
     pub(crate) fn run(&self, values: &[Fraction]) -> Option<Fraction> {
-        let mut stack = [Fraction::ZERO; Formula::MOST_WAITING];
+        let mut stack = [Fraction::ZERO; Formula::MAX_WAITING];
         let mut top = 0;
         for step in &self.0 {
             match *step {

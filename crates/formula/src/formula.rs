@@ -1,4 +1,4 @@
-//! The formula: parsed once, evaluated often.
+//! A formula, parsed once and evaluated often.
 
 use crate::error::FormulaError;
 use crate::exact::ExactProgram;
@@ -7,14 +7,14 @@ use crate::op::Op;
 use crate::parser::parse;
 use crate::program::Program;
 
-/// A formula over named values: what it says is in the [crate's documentation](crate).
+/// A formula over named values, in the language of the [crate's documentation](crate).
 ///
-/// Two formulas are equal if they have the same steps over the same names; how they were spaced does not matter. What
-/// is displayed parses to an equal formula.
+/// Two formulas are equal if they have the same steps over the same names; spacing is ignored. The
+/// displayed text parses to an equal formula.
 #[derive(Clone, Debug)]
 pub struct Formula {
     names: Vec<String>,
-    /// As written, in postfix order.
+    /// Steps as written, in postfix order.
     steps: Vec<Op>,
     program: Program,
     /// The same over fractions, if all operations allow that.
@@ -22,20 +22,24 @@ pub struct Formula {
 }
 
 impl Formula {
-    /// How many values may wait for their operation at once: `a + (b + (c + ...` has one more waiting at each step.
-    pub const MOST_WAITING: usize = 32;
+    /// Maximum number of values that wait for their operation.
+    ///
+    /// Each step of `a + (b + (c + ...` adds one.
+    pub const MAX_WAITING: usize = 32;
 
-    /// How deep a text may nest: each parenthesis, call, prefix and right-hand side is a level, until it ends.
-    pub const MOST_NESTED: usize = 200;
+    /// Maximum nesting: each parenthesis, call, prefix and right-hand side is a level.
+    pub const MAX_NESTING: usize = 200;
 
-    /// How many numbers, names and operations a formula may have.
-    pub const MOST_STEPS: usize = 1000;
+    /// Maximum number of numbers, names and operations.
+    pub const MAX_STEPS: usize = 1000;
 
-    /// Parses a text over these names: `[A-Za-z_][A-Za-z0-9_.]*`, and not `and`, `or` or `not`; what else they are, the
-    /// text cannot name. Upper and lower case differ.
+    /// Parses a text over these names, in which upper and lower case differ.
+    ///
+    /// A text can refer to names of the form `[A-Za-z_][A-Za-z0-9_.]*`, except `and`, `or` and
+    /// `not`.
     ///
     /// # Errors
-    /// A [`FormulaError`] with the place and the problem; no text makes it panic.
+    /// A [`FormulaError`] with the position and the problem. No text causes a panic.
     ///
     /// # Example
     /// ```
@@ -43,31 +47,32 @@ impl Formula {
     /// let error = Formula::parse("wait / estmate", &["wait", "estimate"]).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     r#"formula, character 8, at "estmate": there is no "estmate", did you mean "estimate"; there are wait, estimate"#
+    ///     r#"formula, character 8, at "estmate": unknown name "estmate", did you mean "estimate"; known: wait, estimate"#
     /// );
     /// ```
     pub fn parse(text: &str, names: &[&str]) -> Result<Formula, FormulaError> {
         let steps = parse(text, names)?;
-        let program = Program::of(&steps);
+        let program = Program::new(&steps);
         let exact = ExactProgram::new(&steps);
         Ok(Formula { names: names.iter().map(|&name| name.to_owned()).collect(), steps, program, exact })
     }
 
-    /// The value, given those of the names in the order in which [`Formula::parse`] was given them. May be infinite or NaN.
+    /// Evaluates the formula with one value per name, in the order of [`Formula::parse`].
     ///
-    /// Allocates nothing; the same values give the same bits on every platform, but for which NaN it is.
+    /// The result may be infinite or NaN. Allocates nothing. The same values give the same bits on
+    /// every platform, except for the kind of NaN.
     ///
     /// # Panics
-    /// If there are not as many values as names.
+    /// The number of values differs from the number of names.
     pub fn eval(&self, values: &[f64]) -> f64 {
         assert_eq!(values.len(), self.names.len(), "one value for each name");
         self.program.run(values)
     }
 
-    /// Returns the float that is nearest to the exact value; `None` if there is no exact value at hand.
+    /// Returns the float nearest to the exact value, or `None` without an exact value.
     ///
-    /// That is so if an operation leaves the rational numbers, at a division by 0, and where a numerator or denominator
-    /// passes 127 bits. Allocates nothing.
+    /// There is none if an operation leaves the rational numbers, after a division by 0, or if a
+    /// numerator or denominator exceeds 127 bits. Allocates nothing.
     ///
     /// ```
     /// use miserly_formula::{Formula, Fraction};
@@ -81,13 +86,13 @@ impl Formula {
     /// ```
     ///
     /// # Panics
-    /// If there are not as many values as names.
+    /// The number of values differs from the number of names.
     pub fn eval_exactly(&self, values: &[Fraction]) -> Option<f64> {
         assert_eq!(values.len(), self.names.len(), "one value for each name");
         self.exact.as_ref()?.run(values).map(Fraction::nearest)
     }
 
-    /// Whether the formula mentions the name with this index, so that its value can matter.
+    /// Returns whether the formula mentions the name with this index.
     pub fn uses(&self, name: usize) -> bool {
         self.steps.contains(&Op::Name(name))
     }

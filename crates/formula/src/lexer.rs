@@ -1,21 +1,21 @@
-//! A text into tokens.
+//! Division of a text into tokens.
 
-use crate::error::{FormulaError, Problem};
+use crate::error::{FormulaError, FormulaProblem};
 use crate::op::Binary;
 
-/// A token and the byte where it begins.
+/// A token and its first byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Token<'a> {
     pub(crate) at: usize,
-    pub(crate) kind: Kind<'a>,
+    pub(crate) kind: TokenKind<'a>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum TokenKind<'a> {
     Number(f64),
     /// A name or a function.
     Word(&'a str),
-    /// What stands between two values; a minus may stand before one.
+    /// An operator between two values. A minus may also precede one.
     Infix(Binary),
     Not,
     Open,
@@ -24,32 +24,34 @@ pub(crate) enum Kind<'a> {
     End,
 }
 
-/// Every sign, the longer ones first where one begins another; those that other languages have, with what is written here.
-const SIGNS: [(&str, Result<Kind<'static>, &str>); 21] = [
-    ("<=", Ok(Kind::Infix(Binary::LessEqual))),
-    (">=", Ok(Kind::Infix(Binary::GreaterEqual))),
-    ("==", Ok(Kind::Infix(Binary::Equal))),
-    ("!=", Ok(Kind::Infix(Binary::NotEqual))),
+/// All signs, longer ones first if one begins another.
+///
+/// Signs of other languages map to their equivalents here.
+const SIGNS: [(&str, Result<TokenKind<'static>, &str>); 21] = [
+    ("<=", Ok(TokenKind::Infix(Binary::LessEqual))),
+    (">=", Ok(TokenKind::Infix(Binary::GreaterEqual))),
+    ("==", Ok(TokenKind::Infix(Binary::Equal))),
+    ("!=", Ok(TokenKind::Infix(Binary::NotEqual))),
     ("**", Err("^")),
     ("&&", Err("and")),
     ("||", Err("or")),
-    ("<", Ok(Kind::Infix(Binary::Less))),
-    (">", Ok(Kind::Infix(Binary::Greater))),
-    ("+", Ok(Kind::Infix(Binary::Add))),
-    ("-", Ok(Kind::Infix(Binary::Subtract))),
-    ("*", Ok(Kind::Infix(Binary::Multiply))),
-    ("/", Ok(Kind::Infix(Binary::Divide))),
-    ("^", Ok(Kind::Infix(Binary::Power))),
-    ("(", Ok(Kind::Open)),
-    (")", Ok(Kind::Close)),
-    (",", Ok(Kind::Comma)),
+    ("<", Ok(TokenKind::Infix(Binary::Less))),
+    (">", Ok(TokenKind::Infix(Binary::Greater))),
+    ("+", Ok(TokenKind::Infix(Binary::Add))),
+    ("-", Ok(TokenKind::Infix(Binary::Subtract))),
+    ("*", Ok(TokenKind::Infix(Binary::Multiply))),
+    ("/", Ok(TokenKind::Infix(Binary::Divide))),
+    ("^", Ok(TokenKind::Infix(Binary::Power))),
+    ("(", Ok(TokenKind::Open)),
+    (")", Ok(TokenKind::Close)),
+    (",", Ok(TokenKind::Comma)),
     ("=", Err("==")),
     ("&", Err("and")),
     ("|", Err("or")),
     ("!", Err("not")),
 ];
 
-/// Every token of the text, and an `End`.
+/// Returns all tokens of the text, followed by an `End`.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, FormulaError> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -57,16 +59,16 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, FormulaError> {
         at = text.len() - text[at..].trim_start().len();
         let (length, kind) = token(&text[at..]).map_err(|problem| FormulaError::new(text, at, problem))?;
         tokens.push(Token { at, kind });
-        if kind == Kind::End {
+        if kind == TokenKind::End {
             return Ok(tokens);
         }
         at += length;
     }
 }
 
-/// The token at the front of `rest`, and its length in bytes.
-fn token(rest: &str) -> Result<(usize, Kind<'_>), Problem> {
-    let Some(first) = rest.chars().next() else { return Ok((0, Kind::End)) };
+/// Returns the token at the front of `rest` and its length in bytes.
+fn token(rest: &str) -> Result<(usize, TokenKind<'_>), FormulaProblem> {
+    let Some(first) = rest.chars().next() else { return Ok((0, TokenKind::End)) };
     if first.is_ascii_digit() || first == '.' {
         return number(rest);
     }
@@ -76,23 +78,23 @@ fn token(rest: &str) -> Result<(usize, Kind<'_>), Problem> {
     match SIGNS.iter().find(|(sign, _)| rest.starts_with(sign)) {
         Some((sign, Ok(kind))) => Ok((sign.len(), *kind)),
         Some((sign, Err(instead))) => {
-            Err(Problem::UnknownSign { sign: (*sign).to_owned(), instead: Some(instead) })
+            Err(FormulaProblem::UnknownSign { sign: (*sign).to_owned(), instead: Some(instead) })
         }
-        None => Err(Problem::UnknownSign { sign: first.to_string(), instead: None }),
+        None => Err(FormulaProblem::UnknownSign { sign: first.to_string(), instead: None }),
     }
 }
 
-/// Digits with a point among them or beside them, and an exponent.
-fn number(rest: &str) -> Result<(usize, Kind<'_>), Problem> {
+/// Parses digits with an optional point and exponent.
+fn number(rest: &str) -> Result<(usize, TokenKind<'_>), FormulaProblem> {
     let mantissa = length(rest, |c| c.is_ascii_digit() || c == b'.');
     let end = mantissa + exponent(&rest[mantissa..]);
     match rest[..end].parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok((end, Kind::Number(value))),
-        _ => Err(Problem::Number(rest[..end].to_owned())),
+        Ok(value) if value.is_finite() => Ok((end, TokenKind::Number(value))),
+        _ => Err(FormulaProblem::Number(rest[..end].to_owned())),
     }
 }
 
-/// The length of an exponent at the front of `rest`, 0 if there is none.
+/// Returns the length of an exponent at the front of `rest`, or 0.
 fn exponent(rest: &str) -> usize {
     let Some(after) = rest.strip_prefix(['e', 'E']) else { return 0 };
     let digits = after.strip_prefix(['+', '-']).unwrap_or(after);
@@ -102,19 +104,19 @@ fn exponent(rest: &str) -> usize {
     }
 }
 
-/// Letters, digits, `_` and `.`.
-fn word(rest: &str) -> (usize, Kind<'_>) {
+/// Parses letters, digits, `_` and `.`.
+fn word(rest: &str) -> (usize, TokenKind<'_>) {
     let end = length(rest, |c| c.is_ascii_alphanumeric() || c == b'_' || c == b'.');
     let kind = match &rest[..end] {
-        "and" => Kind::Infix(Binary::And),
-        "or" => Kind::Infix(Binary::Or),
-        "not" => Kind::Not,
-        name => Kind::Word(name),
+        "and" => TokenKind::Infix(Binary::And),
+        "or" => TokenKind::Infix(Binary::Or),
+        "not" => TokenKind::Not,
+        name => TokenKind::Word(name),
     };
     (end, kind)
 }
 
-/// How many bytes at the front of `rest` are such.
-fn length(rest: &str, such: impl Fn(u8) -> bool) -> usize {
-    rest.bytes().take_while(|&c| such(c)).count()
+/// Returns the number of leading bytes of `rest` that meet a condition.
+fn length(rest: &str, condition: impl Fn(u8) -> bool) -> usize {
+    rest.bytes().take_while(|&c| condition(c)).count()
 }

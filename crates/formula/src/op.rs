@@ -1,9 +1,9 @@
-//! The operations: how they are written, how tightly they bind, what they mean.
+//! Operations: their notation, precedence and meaning.
 
 /// A step of a formula in postfix order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Op {
-    /// A value that stands in the text; finite and not negative as written.
+    /// A value in the text, finite and not negative.
     Number(f64),
     /// The value with this index.
     Name(usize),
@@ -13,7 +13,7 @@ pub(crate) enum Op {
     Choose,
 }
 
-/// What is done with one value.
+/// An operation on one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unary {
     Negate,
@@ -28,7 +28,7 @@ pub(crate) enum Unary {
     Ceil,
 }
 
-/// What is done with two values.
+/// An operation on two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binary {
     Or,
@@ -48,7 +48,7 @@ pub(crate) enum Binary {
     Max,
 }
 
-/// How tightly something binds: the later, the tighter.
+/// Precedence, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Or,
@@ -59,11 +59,11 @@ pub(crate) enum Level {
     Product,
     Negate,
     Power,
-    /// A number, a name, a call, a pair of parentheses.
+    /// A number, a name, a call, or a pair of parentheses.
     Atom,
 }
 
-/// How a binary operation is written between its operands, and the least that may stand at either side bare.
+/// The notation of a binary operation, with the least precedence of an operand without parentheses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Infix {
     pub(crate) sign: &'static str,
@@ -72,7 +72,7 @@ pub(crate) struct Infix {
     pub(crate) right: Level,
 }
 
-/// Every function, by name.
+/// All functions by name.
 pub(crate) const FUNCTIONS: [(&str, Op); 11] = [
     ("min", Op::Binary(Binary::Min)),
     ("max", Op::Binary(Binary::Max)),
@@ -88,8 +88,8 @@ pub(crate) const FUNCTIONS: [(&str, Op); 11] = [
 ];
 
 impl Op {
-    /// How many values it takes off the stack.
-    pub(crate) fn takes(self) -> usize {
+    /// Returns the number of operands.
+    pub(crate) fn arity(self) -> usize {
         match self {
             Op::Number(_) | Op::Name(_) => 0,
             Op::Unary(_) => 1,
@@ -98,7 +98,7 @@ impl Op {
         }
     }
 
-    /// The name, if it is a function.
+    /// Returns the name, if the operation is a function.
     pub(crate) fn function(self) -> Option<&'static str> {
         FUNCTIONS.iter().find(|(_, op)| *op == self).map(|&(name, _)| name)
     }
@@ -109,9 +109,9 @@ impl Unary {
     pub(crate) fn apply(self, x: f64) -> f64 {
         match self {
             Unary::Negate => -x,
-            Unary::Not => truth(!holds(x)),
+            Unary::Not => truth(!is_true(x)),
             Unary::Abs => x.abs(),
-            // Exact in IEEE 754, as are the roundings: no library is needed for the same bits everywhere.
+            // Exact in IEEE 754, like the roundings, so no library is needed for equal bits.
             Unary::Sqrt => x.sqrt(),
             Unary::Floor => x.floor(),
             Unary::Ceil => x.ceil(),
@@ -124,7 +124,7 @@ impl Unary {
 }
 
 impl Binary {
-    /// How it is written between its operands, if it is.
+    /// Returns the infix notation, if there is one.
     pub(crate) fn infix(self) -> Option<Infix> {
         use Level::{And, Compare, Not, Or, Product, Sum};
         let (sign, level, right) = match self {
@@ -155,8 +155,8 @@ impl Binary {
     #[allow(clippy::float_cmp)] // What == asks for.
     pub(crate) fn apply(self, x: f64, y: f64) -> f64 {
         match self {
-            Binary::Or => truth(holds(x) || holds(y)),
-            Binary::And => truth(holds(x) && holds(y)),
+            Binary::Or => truth(is_true(x) || is_true(y)),
+            Binary::And => truth(is_true(x) && is_true(y)),
             Binary::Less => truth(x < y),
             Binary::LessEqual => truth(x <= y),
             Binary::Greater => truth(x > y),
@@ -174,22 +174,23 @@ impl Binary {
     }
 }
 
-/// `if(c, a, b)`.
+/// Evaluates `if(c, a, b)`.
 #[inline]
 pub(crate) fn choose(condition: f64, then: f64, otherwise: f64) -> f64 {
-    if holds(condition) { then } else { otherwise }
+    if is_true(condition) { then } else { otherwise }
 }
 
-/// Whether a value counts as true: neither 0 nor NaN.
-fn holds(x: f64) -> bool {
+/// Returns whether a value is true: neither 0 nor NaN.
+fn is_true(x: f64) -> bool {
     x != 0.0 && !x.is_nan()
 }
 
-fn truth(holds: bool) -> f64 {
-    f64::from(u8::from(holds))
+fn truth(is_true: bool) -> f64 {
+    f64::from(u8::from(is_true))
 }
 
-/// `x`, or `y` if it wins; NaN if either is. `f64::min` and `max` drop a NaN, and leave open which zero they give.
+/// Returns `y` if it wins, else `x`; NaN if either is. `f64::min` drops NaN and leaves the sign of
+/// zero open.
 fn first_unless(second_wins: bool, x: f64, y: f64) -> f64 {
     if x.is_nan() {
         x
@@ -200,10 +201,13 @@ fn first_unless(second_wins: bool, x: f64, y: f64) -> f64 {
     }
 }
 
-/// The largest whole exponent, up or down, that is multiplied out.
+/// Largest absolute exponent that is multiplied out.
 const MULTIPLIED_OUT: u32 = 16;
 
-/// `x^y`: multiplied out from the left for a whole `y` from -16 to 16 (and 1 over that below 0), else by libm's `pow`.
+/// Returns `x^y`.
+///
+/// A whole `y` from -16 to 16 is multiplied out from the left, with 1 over the product if `y` is
+/// negative. Otherwise the result is libm's `pow`.
 #[inline]
 #[allow(clippy::float_cmp, clippy::cast_possible_truncation)] // What is lost shows in the comparison.
 fn power(x: f64, y: f64) -> f64 {

@@ -1,26 +1,28 @@
-//! Orders of the queue from the literature, as formulas.
+//! Queue orders from the literature as formulas.
 //!
-//! Times are in seconds, as in the papers; F1 to F4 have constants that mean nothing in other units. An infinite value has its
-//! place in the order; one that is not a number (0 / 0) comes last.
+//! Times are in seconds, as in the papers. The constants of F1 to F4 require that unit. Infinite
+//! values are ordered; NaN (0 / 0) comes last.
 
 use crate::rank::Direction;
 
-/// The names that the presets use: how long the job has waited, its estimate, both in seconds; its processors; and when it
-/// was submitted, in seconds from the start of the log.
+/// Names used by the presets.
+///
+/// They are the wait and the estimate in seconds, the processors, and the submission in seconds of
+/// the log.
 pub const NAMES: [&str; 4] = ["wait", "estimate", "procs", "submit"];
 
-/// An order of the queue that has a name in the literature.
+/// A named queue order from the literature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// The name, in lower case.
+    /// Name in lower case.
     pub name: &'static str,
-    /// What it stands for.
+    /// Long name.
     pub title: &'static str,
-    /// The formula, over [`NAMES`].
+    /// Formula over [`NAMES`].
     pub formula: &'static str,
-    /// Which value comes first.
+    /// Value that comes first.
     pub first: Direction,
-    /// Where it was proposed, or studied under this name.
+    /// Source of the proposal, or of a study under this name.
     pub source: &'static str,
 }
 
@@ -29,7 +31,7 @@ const UTILITY: &str = "Tang, Lan, Desai, Buettner: Fault-aware, utility-based jo
 const LEARNED: &str = "Carastan-Santos, de Camargo: Obtaining dynamic scheduling policies with simulation and machine learning (SC 2017)";
 const SIMPLE: &str = "Carastan-Santos, de Camargo, Trystram, Zrigui: One can only gain by replacing EASY backfilling (CCGrid 2019)";
 
-/// Every preset.
+/// All presets.
 pub const PRESETS: [Preset; 10] = [
     Preset::new("sjf", "shortest job first", "estimate", Direction::Smallest, BACKFILLING),
     Preset::new("sqf", "smallest requested resources first", "procs", Direction::Smallest, SIMPLE),
@@ -48,7 +50,7 @@ pub const PRESETS: [Preset; 10] = [
         Direction::Largest,
         UTILITY,
     ),
-    // A job on one processor has the value infinity as soon as it has waited, and none before.
+    // A job on one processor has an infinite value after any wait, and NaN before.
     Preset::new(
         "unicep",
         "waited long for its size, the narrower the sooner",

@@ -1,15 +1,16 @@
-//! What is run: the steps with their constant parts worked out.
+//! The evaluated form of a formula, with constant parts folded.
 
 use crate::formula::Formula;
 use crate::op::{Op, choose};
 
-/// Steps that give a value, on a stack of fixed size.
+/// Steps that compute a value on a stack of fixed size.
 #[derive(Clone, Debug)]
 pub(crate) struct Program(Box<[Op]>);
 
 impl Program {
-    /// Works out what depends on no name. The same functions do it as do it later, so it changes no result.
-    pub(crate) fn of(written: &[Op]) -> Program {
+    /// Folds the parts that depend on no name. Evaluation uses the same functions, so results are
+    /// unchanged.
+    pub(crate) fn new(written: &[Op]) -> Program {
         let mut steps: Vec<Op> = Vec::new();
         for &op in written {
             steps.push(op);
@@ -18,16 +19,16 @@ impl Program {
         Program(steps.into())
     }
 
-    /// The value for these values of the names.
+    /// Evaluates the program for these values of the names.
     pub(crate) fn run(&self, values: &[f64]) -> f64 {
-        let mut stack = [0.0; Formula::MOST_WAITING];
+        let mut stack = [0.0; Formula::MAX_WAITING];
         run(&self.0, values, &mut stack)
     }
 }
 
-/// Replaces the last step and the numbers that it takes by a number, if it takes nothing else.
+/// Replaces the last step and its operands by a number if all operands are numbers.
 fn fold(steps: &mut Vec<Op>) {
-    let Some(takes) = steps.last().map(|op| op.takes()).filter(|&takes| takes > 0) else { return };
+    let Some(takes) = steps.last().map(|op| op.arity()).filter(|&takes| takes > 0) else { return };
     let start = steps.len() - 1 - takes;
     if steps[start..].iter().rev().skip(1).all(|op| matches!(op, Op::Number(_))) {
         let value = run(&steps[start..], &[], &mut [0.0; 3]);
@@ -36,7 +37,7 @@ fn fold(steps: &mut Vec<Op>) {
     }
 }
 
-/// Runs the steps. What is written by the parser never takes a value that is not there, nor leaves more than the stack holds.
+/// Runs the steps. The parser guarantees that operands exist and that the stack suffices.
 #[inline]
 fn run(steps: &[Op], values: &[f64], stack: &mut [f64]) -> f64 {
     let mut top = 0;

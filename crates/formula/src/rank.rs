@@ -1,6 +1,7 @@
-//! Floats as integers of the same order.
+//! Conversion of floats to integers of the same order.
 
-/// An integer that is ordered as `x` is: NaN lowest, whichever it is, then from minus infinity up; both zeros are one.
+/// Returns an integer with the order of `x`: NaN lowest, then from minus infinity up. Both zeros
+/// are equal.
 ///
 /// ```
 /// use miserly_formula::ordered_key;
@@ -12,22 +13,23 @@ pub fn ordered_key(x: f64) -> i64 {
     if x.is_nan() {
         return i64::MIN;
     }
-    // The sum makes one zero of two. Of negative floats the greater has the smaller bits, so all but the sign are turned over.
+    // The sum makes both zeros equal. Greater negative floats have smaller bits, so all bits but
+    // the sign are inverted.
     let bits = (x + 0.0).to_bits().cast_signed();
     if bits < 0 { bits ^ i64::MAX } else { bits }
 }
 
-/// Which value of a formula comes first.
+/// The value of a formula that comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The smallest.
+    /// The smallest value.
     Smallest,
-    /// The largest.
+    /// The largest value.
     Largest,
 }
 
 impl Direction {
-    /// The word that tables and files use.
+    /// Returns the keyword in tables and files.
     pub const fn as_str(self) -> &'static str {
         match self {
             Direction::Smallest => "smallest",
@@ -35,7 +37,7 @@ impl Direction {
         }
     }
 
-    /// A place in the queue: smaller comes first, and NaN last in either direction.
+    /// Returns a rank in the queue: smaller comes first, and NaN last in either direction.
     ///
     /// ```
     /// use miserly_formula::Direction;
@@ -47,7 +49,7 @@ impl Direction {
         match self {
             Direction::Smallest if x.is_nan() => i64::MAX,
             Direction::Smallest => ordered_key(x),
-            // Turns the order over as a minus does, and knows no overflow.
+            // Reverses the order like a negation, without overflow.
             Direction::Largest => !ordered_key(x),
         }
     }

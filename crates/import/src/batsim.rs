@@ -1,7 +1,7 @@
-//! Batsim's workloads: jobs in JSON, each with a profile that says what it does.
+//! Import of Batsim workloads: jobs in JSON, each with a profile of its behaviour.
 //!
-//! Only a profile of delays lasts equally long everywhere. What computes or communicates has a runtime on a platform alone,
-//! so such jobs are left out, and counted.
+//! Only a profile of delays has a fixed duration. A profile that computes or communicates depends
+//! on a platform, so such jobs are excluded and counted.
 
 mod json;
 
@@ -12,29 +12,29 @@ use std::collections::BTreeSet;
 use miserly_workload::Trace;
 use miserly_workload::swf::{Field, ReadError, Record};
 
-use self::json::{JsonJob, Workload};
-use self::profiles::{Duration, duration};
+use self::json::{JsonJob, JsonWorkload};
+use self::profiles::{ProfileDuration, duration};
 use crate::error::{FieldError, ImportError};
-use crate::log::{Head, Imported, Report, number, sort};
+use crate::log::{ImportedLog, LogHeader, Report, number, sort};
 use crate::remark::{Remark, Remarks};
 
-/// The greatest time that the log's reader admits, in seconds.
+/// Greatest time accepted by the log's reader, in seconds.
 const SECONDS_MAX: f64 = 1e10;
 
-/// How a workload becomes a log.
+/// Options of the conversion.
 #[derive(Clone, Debug, Default)]
 pub struct BatsimOptions {
-    /// The machine's processors, in place of the workload's `nb_res`.
+    /// Processors of the machine, instead of the workload's `nb_res`.
     pub procs: Option<u32>,
 }
 
-/// The log of a Batsim workload, which is held in memory.
+/// Converts a Batsim workload, which is held in memory.
 ///
 /// # Errors
-/// If the input cannot be read or is no such workload, if a job makes no sense, or none has a runtime of its own.
-pub fn batsim(trace: &Trace, options: &BatsimOptions) -> Result<Imported, ImportError> {
+/// The input is unreadable or not a workload, a job is invalid, or no job has a fixed duration.
+pub fn batsim(trace: &Trace, options: &BatsimOptions) -> Result<ImportedLog, ImportError> {
     let input = trace.unpacked()?;
-    let workload: Workload = serde_json::from_reader(input).map_err(|error| unreadable(trace, error))?;
+    let workload: JsonWorkload = serde_json::from_reader(input).map_err(|error| unreadable(trace, error))?;
     let mut remarks = Remarks::default();
     let mut records = Vec::with_capacity(workload.jobs.len());
     for job in &workload.jobs {
@@ -45,7 +45,7 @@ pub fn batsim(trace: &Trace, options: &BatsimOptions) -> Result<Imported, Import
     if records.is_empty() {
         return Err(ImportError::Empty { name: trace.name().into(), read, wanted: "made of delays" });
     }
-    settle_numbers(&mut records, &mut remarks);
+    assign_numbers(&mut records, &mut remarks);
     let procs = options.procs.or(workload.nb_res);
     let report = Report {
         name: trace.name().into(),
@@ -58,17 +58,17 @@ pub fn batsim(trace: &Trace, options: &BatsimOptions) -> Result<Imported, Import
         remarks,
     };
     let comments = head(&report).comments(records.len());
-    Ok(Imported { comments, records, report })
+    Ok(ImportedLog { comments, records, report })
 }
 
-fn head(report: &Report) -> Head<'_> {
+fn head(report: &Report) -> LogHeader<'_> {
     let Report { name, read, written, .. } = report;
     let name = name.rsplit('/').next().unwrap_or(name);
     let notes = vec![
         format!("made of the Batsim workload {name}: {written} of {read} jobs, those that are delays"),
         "status 0 is a job that its walltime would end, or whose profile returns an error".into(),
     ];
-    Head { computer: "none; a workload of Batsim", procs: report.procs, notes, ..Head::default() }
+    LogHeader { computer: "none; a workload of Batsim", procs: report.procs, notes, ..LogHeader::default() }
 }
 
 fn unreadable(trace: &Trace, error: serde_json::Error) -> ImportError {
@@ -79,15 +79,19 @@ fn unreadable(trace: &Trace, error: serde_json::Error) -> ImportError {
     ImportError::Json { name: trace.name().into(), error }
 }
 
-/// The job as a line of a log; `None` if it has no runtime of its own.
-fn record(job: &JsonJob, workload: &Workload, remarks: &mut Remarks) -> Result<Option<Record>, FieldError> {
+/// Converts a job to a line of a log, or returns `None` if it has no fixed duration.
+fn record(
+    job: &JsonJob,
+    workload: &JsonWorkload,
+    remarks: &mut Remarks,
+) -> Result<Option<Record>, FieldError> {
     let profile = job.profile.to_string();
     let found = duration(&workload.profiles, &profile).ok_or_else(|| FieldError::Value {
         field: "profile",
         value: profile.clone(),
         expected: "profile that ends, of those in profiles",
     })?;
-    let Duration::Seconds { seconds: delay, fails } = found else {
+    let ProfileDuration::Seconds { seconds: delay, fails } = found else {
         remarks.add(Remark::NoDuration, || format!("job {}: profile {profile}", job.id));
         return Ok(None);
     };
@@ -114,7 +118,7 @@ fn record(job: &JsonJob, workload: &Workload, remarks: &mut Remarks) -> Result<O
     Ok(Some(record))
 }
 
-/// Whole seconds, rounded half up.
+/// Returns whole seconds, rounded half up.
 #[expect(clippy::cast_possible_truncation, reason = "it is within ±10^10")]
 fn seconds(field: &'static str, value: f64) -> Result<i64, FieldError> {
     if (0.0..=SECONDS_MAX).contains(&value) {
@@ -123,8 +127,8 @@ fn seconds(field: &'static str, value: f64) -> Result<i64, FieldError> {
     Err(FieldError::Value { field, value: value.to_string(), expected: "time from 0 to 10^10 s" })
 }
 
-/// Keeps the ids as job numbers if each is a number of its own, from 1.
-fn settle_numbers(records: &mut [Record], remarks: &mut Remarks) {
+/// Keeps the ids as job numbers if they are distinct numbers from 1.
+fn assign_numbers(records: &mut [Record], remarks: &mut Remarks) {
     sort(records);
     let ids: BTreeSet<i64> = records.iter().map(|record| record.get(Field::Job)).collect();
     if ids.len() == records.len() && ids.first() >= Some(&1) {
@@ -136,8 +140,8 @@ fn settle_numbers(records: &mut [Record], remarks: &mut Remarks) {
     }
 }
 
-/// Fields of jobs that Batsim hands on to its scheduler.
-fn unused(workload: &Workload) -> Vec<String> {
+/// Returns the fields of jobs that Batsim passes to its scheduler.
+fn unused(workload: &JsonWorkload) -> Vec<String> {
     let names: BTreeSet<_> = workload.jobs.iter().flat_map(|job| job.others.keys().cloned()).collect();
     names.into_iter().collect()
 }

@@ -1,91 +1,91 @@
-//! What is wrong with an input: which one, where, what to do.
+//! Errors in an input, with the name of the input, the line and the remedy.
 
 use std::fmt;
 
 use miserly_workload::TraceError;
 
-/// Why nothing could be imported.
+/// An error that prevents an import.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The input cannot be opened or read on.
+    /// The input cannot be opened or read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// Without a line that ends, it is no accounting.
-    #[error("{name}:{line}: a line too long to be text; this is no output of sacct")]
+    /// A line is too long for accounting.
+    #[error("{name}:{line}: line too long; the input is not the output of sacct")]
     TooLong {
-        /// The input.
+        /// Name of the input.
         name: String,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: u64,
     },
-    /// The first line names no columns, and is not as wide as the command makes it.
+    /// The first line has no column names, and its width differs from that of the command.
     #[error(
-        "{name}:{line}: no header line with JobIDRaw; without one, there are the {expected} columns of the command \
-         that `miserly workload import slurm --command` prints, but here {width}"
+        "{name}:{line}: no header line with JobIDRaw; without one, {expected} columns are expected, as printed by \
+         `miserly workload import slurm --command`, but there are {width}"
     )]
     NoHeader {
-        /// The input.
+        /// Name of the input.
         name: String,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// Its columns.
+        /// Number of columns in the line.
         width: usize,
-        /// The columns of the command.
+        /// Number of columns of the command.
         expected: usize,
     },
-    /// A column is needed and not there.
+    /// A required column is missing.
     #[error(
-        "{name}:{line}: no column {column}; `miserly workload import slurm --command` prints what to ask for"
+        "{name}:{line}: no column {column}; `miserly workload import slurm --command` prints the required command"
     )]
     NoColumn {
-        /// The input.
+        /// Name of the input.
         name: String,
-        /// The header line, from 1.
+        /// Line number of the header, from 1.
         line: u64,
-        /// The column, or those of which one is needed.
+        /// Column, or the columns of which one is required.
         column: &'static str,
     },
-    /// A line that cannot be a job.
+    /// A line is not a valid job.
     #[error("{name}:{line}: {error}; --lenient skips and counts such lines")]
     Line {
-        /// The input.
+        /// Name of the input.
         name: String,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// Cause.
         error: FieldError,
     },
-    /// The text is no Batsim workload.
+    /// The text is not a Batsim workload.
     #[error("{name}: {error}; a Batsim workload is one JSON object with nb_res, jobs and profiles")]
     Json {
-        /// The input.
+        /// Name of the input.
         name: String,
-        /// What is wrong, and at which line and column.
+        /// Cause with line and column.
         error: serde_json::Error,
     },
-    /// A job of a Batsim workload that makes no sense.
+    /// A job of a Batsim workload is invalid.
     #[error("{name}: job {job}: {error}")]
     Job {
-        /// The input.
+        /// Name of the input.
         name: String,
-        /// The job's id.
+        /// Id of the job.
         job: String,
-        /// What is wrong with it.
+        /// Cause.
         error: FieldError,
     },
-    /// There is no job in it that can be written.
+    /// No job can be written.
     #[error("{name}: {}", nothing(*read, wanted))]
     Empty {
-        /// The input.
+        /// Name of the input.
         name: String,
-        /// How many lines or jobs were read.
+        /// Number of lines or jobs read.
         read: u64,
-        /// What a job has to be.
+        /// Required property of a job.
         wanted: &'static str,
     },
 }
 
-/// Why there is nothing to write.
+/// Returns the reason why no job is written.
 fn nothing(read: u64, wanted: &str) -> String {
     match read {
         0 => "holds no jobs".to_owned(),
@@ -93,23 +93,23 @@ fn nothing(read: u64, wanted: &str) -> String {
     }
 }
 
-/// A value that is not what its field holds.
+/// An invalid value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldError {
-    /// The line has another number of columns than the first.
+    /// The number of columns differs from the first line.
     Width {
-        /// The columns of the line.
+        /// Columns of the line.
         found: usize,
-        /// The columns of the first line.
+        /// Columns of the first line.
         expected: usize,
     },
-    /// A value cannot be understood.
+    /// A value is invalid.
     Value {
-        /// The field.
+        /// Field.
         field: &'static str,
-        /// Its value.
+        /// Value.
         value: String,
-        /// What it should be.
+        /// Expected kind of value.
         expected: &'static str,
     },
 }
@@ -121,7 +121,7 @@ impl fmt::Display for FieldError {
                 write!(f, "{found} columns where {expected} are expected (a | inside a value?)")
             }
             FieldError::Value { field, value, expected } => {
-                write!(f, "{field} is {value:?}, which is no {expected}")
+                write!(f, "{field} is {value:?}; expected: {expected}")
             }
         }
     }

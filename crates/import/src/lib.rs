@@ -1,7 +1,8 @@
-//! Other people's job logs as the Standard Workload Format: Slurm's accounting and Batsim's workloads.
+//! Conversion of foreign job logs to the Standard Workload Format: Slurm accounting and Batsim
+//! workloads.
 //!
-//! Whoever wants to try a policy on last month's jobs has one of these. Each importer makes a log of it, and a report of
-//! what was left out and of what the format has no place for. What maps to what, and why: `docs/import.md`.
+//! Each importer returns a log and a report. The report lists the jobs left out and the properties
+//! that the format cannot represent. `docs/import.md` documents the mapping with reasons.
 //!
 //! ```
 //! use miserly_import::{SlurmOptions, slurm};
@@ -23,7 +24,7 @@ mod batsim;
 
 mod log;
 
-mod numbering;
+mod number_map;
 
 mod remark;
 
@@ -33,6 +34,6 @@ pub use batsim::{BatsimOptions, batsim};
 pub use jiff::tz::TimeZone;
 
 pub use error::{FieldError, ImportError};
-pub use log::{Imported, Report};
-pub use remark::{Remark, Remarks, Sort, Tally};
+pub use log::{ImportedLog, Report};
+pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
 pub use slurm::{SlurmOptions, SubmitAt, command, slurm};

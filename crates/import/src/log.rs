@@ -1,73 +1,74 @@
-//! A log that was imported: its jobs in the order of submission, its header, and the report.
+//! An imported log: its jobs in the order of submission, its header, and the report.
 
 use std::io::{self, Write};
 
-use miserly_workload::swf::{Field, Record, Writer};
+use miserly_workload::swf::{Field, Record, SwfWriter};
 
-use crate::numbering::Numbering;
+use crate::number_map::NumberMap;
 use crate::remark::Remarks;
 
-/// A log in the Standard Workload Format that was made of something else.
+/// A log in the Standard Workload Format, converted from another format.
 #[derive(Debug)]
-pub struct Imported {
-    /// The comments at its top, `;` included.
+pub struct ImportedLog {
+    /// Comments at the top, including `;`.
     pub comments: Vec<String>,
-    /// Its jobs, in the order of submission.
+    /// Jobs in the order of submission.
     pub records: Vec<Record>,
-    /// What became of the input.
+    /// Report of the conversion.
     pub report: Report,
 }
 
-/// What an import read and wrote, and what it could not carry over.
+/// The report of an import: counts and lost information.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The input, as it was named.
+    /// Name of the input.
     pub name: String,
-    /// What the input is: `Slurm accounting` or `Batsim workload`.
+    /// Format of the input: `Slurm accounting` or `Batsim workload`.
     pub format: &'static str,
-    /// How many lines, or jobs, the input has; header lines are not counted.
+    /// Lines or jobs in the input, without header lines.
     pub read: u64,
-    /// How many jobs were written: `read` less those left out.
+    /// Written jobs: `read` minus the excluded ones.
     pub written: u64,
-    /// The machine's processors, where they are known.
+    /// Processors of the machine, if known.
     pub procs: Option<u32>,
-    /// The most processors that the recorded starts and runtimes have in use at once; `None` if no start is recorded.
+    /// Maximum of concurrently used processors by the recorded starts and runtimes; `None` without
+    /// recorded starts.
     pub busiest: Option<u64>,
-    /// Fields of the input that nothing was made of.
+    /// Unused fields of the input.
     pub unused: Vec<String>,
-    /// What was left out or changed.
+    /// Remarks on excluded and changed jobs.
     pub remarks: Remarks,
 }
 
-impl Imported {
+impl ImportedLog {
     /// Writes the log.
     ///
     /// # Errors
-    /// If the output fails.
+    /// The output fails.
     pub fn write(&self, output: impl Write) -> io::Result<()> {
-        let mut writer = Writer::new(io::BufWriter::new(output));
+        let mut writer = SwfWriter::new(io::BufWriter::new(output));
         self.comments.iter().try_for_each(|comment| writer.comment(comment))?;
         self.records.iter().try_for_each(|record| writer.job(record))?;
         writer.into_inner().flush()
     }
 }
 
-/// What the header of a log says.
+/// The header of a log.
 #[derive(Default)]
-pub(crate) struct Head<'a> {
+pub(crate) struct LogHeader<'a> {
     pub(crate) computer: &'a str,
     pub(crate) unix_start: Option<i64>,
-    /// The zone, as the header says it: its field and value.
+    /// Time zone as the header's field and value.
     pub(crate) zone: Option<String>,
     pub(crate) nodes: Option<u32>,
     pub(crate) procs: Option<u32>,
-    pub(crate) queues: Option<&'a Numbering>,
-    pub(crate) partitions: Option<&'a Numbering>,
+    pub(crate) queues: Option<&'a NumberMap>,
+    pub(crate) partitions: Option<&'a NumberMap>,
     pub(crate) notes: Vec<String>,
 }
 
-impl Head<'_> {
-    /// The comments of a log of `jobs` jobs.
+impl LogHeader<'_> {
+    /// Returns the comments of a log with `jobs` jobs.
     pub(crate) fn comments(&self, jobs: usize) -> Vec<String> {
         let mut comments = vec![
             "; Version: 2.2".to_owned(),
@@ -93,15 +94,15 @@ impl Head<'_> {
     }
 }
 
-/// How many there are, and a line for each.
-fn named(kind: &str, numbering: Option<&Numbering>) -> Vec<String> {
-    let names = numbering.map_or(&[][..], Numbering::names);
+/// Returns the number of names and a line for each.
+fn named(kind: &str, number_map: Option<&NumberMap>) -> Vec<String> {
+    let names = number_map.map_or(&[][..], NumberMap::names);
     let total = (!names.is_empty()).then(|| format!("; Max{kind}s: {}", names.len()));
     let each = (1..).zip(names).map(|(number, name): (u64, _)| format!("; {kind}: {number} {name}"));
     total.into_iter().chain(each).collect()
 }
 
-/// Sorts by submission, job number and wait, so that the same run stands beside itself.
+/// Sorts by submission, job number and wait, so that equal runs are neighbours.
 pub(crate) fn sort(records: &mut [Record]) {
     records
         .sort_by_key(|record| (record.get(Field::Submit), record.get(Field::Job), record.get(Field::Wait)));
@@ -112,7 +113,7 @@ pub(crate) fn number(records: &mut [Record]) {
     (1..).zip(records).for_each(|(number, record)| record.set(Field::Job, number));
 }
 
-/// The most processors in use at once by the recorded starts and runtimes; ends come before starts.
+/// Returns the maximum of concurrently used processors. Ends precede starts at the same instant.
 pub(crate) fn busiest(records: &[Record]) -> Option<u64> {
     let runs = records.iter().filter_map(run);
     let mut changes: Vec<(i64, i64)> =
@@ -126,7 +127,7 @@ pub(crate) fn busiest(records: &[Record]) -> Option<u64> {
     most.max().and_then(|most| u64::try_from(most).ok())
 }
 
-/// When a job started and ended, and its processors; a job of no length is not in the way of others.
+/// Returns start, end and processors of a job with a positive runtime.
 fn run(record: &Record) -> Option<(i64, i64, i64)> {
     let (wait, runtime) = (record.known(Field::Wait)?, record.positive(Field::Runtime)?);
     let procs = record.positive(Field::Allocated)?;
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_header_says_what_is_known() {
-        let head = Head { computer: "c", procs: Some(8), ..Head::default() };
+        let head = LogHeader { computer: "c", procs: Some(8), ..LogHeader::default() };
         let comments = head.comments(2).join("\n");
         assert!(comments.ends_with("; MaxJobs: 2\n; MaxRecords: 2\n; MaxProcs: 8"), "{comments}");
     }

@@ -1,35 +1,35 @@
-//! What could not be carried over: its kinds, and how often each was met.
+//! Remarks on lost information, counted by kind.
 
 use std::collections::BTreeMap;
 
-/// How many examples of a kind are kept.
+/// Maximum number of examples per kind.
 const EXAMPLES: usize = 5;
 
-/// What became of the jobs that a remark is about.
+/// The effect on the jobs of a remark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sort {
-    /// They are not in the log.
+pub enum RemarkEffect {
+    /// The jobs are not in the log.
     LeftOut,
-    /// They are in the log, without something that they had.
+    /// The jobs are in the log with a loss of information.
     Changed,
 }
 
-impl Sort {
-    /// Every sort.
-    pub const ALL: [Sort; 2] = [Sort::LeftOut, Sort::Changed];
+impl RemarkEffect {
+    /// All variants.
+    pub const ALL: [RemarkEffect; 2] = [RemarkEffect::LeftOut, RemarkEffect::Changed];
 
-    /// The name in output.
+    /// Returns the name in output.
     pub const fn name(self) -> &'static str {
         match self {
-            Sort::LeftOut => "left_out",
-            Sort::Changed => "changed",
+            RemarkEffect::LeftOut => "left_out",
+            RemarkEffect::Changed => "changed",
         }
     }
 }
 
 macro_rules! remarks {
     ($($variant:ident $name:literal $sort:ident $about:literal,)*) => {
-        /// A kind of remark, those that left jobs out first.
+        /// A kind of remark. The kinds that exclude jobs come first.
         #[expect(clippy::doc_markdown, reason = "the same words are shown to users, without backticks")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Remark {
@@ -37,22 +37,22 @@ macro_rules! remarks {
         }
 
         impl Remark {
-            /// Every kind.
+            /// All variants.
             pub const ALL: &[Remark] = &[$(Remark::$variant),*];
 
-            /// The name in output, and for scripts.
+            /// Returns the name in output and for scripts.
             pub const fn name(self) -> &'static str {
                 match self { $(Remark::$variant => $name,)* }
             }
 
-            /// One line on what it is and what becomes of it.
+            /// Returns a line with the meaning and the consequence.
             pub const fn about(self) -> &'static str {
                 match self { $(Remark::$variant => $about,)* }
             }
 
-            /// What became of the jobs.
-            pub const fn sort(self) -> Sort {
-                match self { $(Remark::$variant => Sort::$sort,)* }
+            /// Returns the effect on the jobs.
+            pub const fn sort(self) -> RemarkEffect {
+                match self { $(Remark::$variant => RemarkEffect::$sort,)* }
             }
         }
     };
@@ -60,7 +60,7 @@ macro_rules! remarks {
 
 remarks! {
     Malformed "malformed" LeftOut
-        "a line that cannot be a job",
+        "a line that is not a valid job",
     Step "step" LeftOut
         "a step of a job, not a job; sacct -X does not print them",
     Unfinished "unfinished" LeftOut
@@ -72,7 +72,7 @@ remarks! {
     Repeated "repeated" LeftOut
         "the same run of the same job again, as from periods that overlap",
     NoDuration "no_duration" LeftOut
-        "its profile computes or communicates, so only a platform tells how long it takes; delays alone have a runtime",
+        "its profile computes or communicates, so its runtime depends on the platform; only delays have a fixed runtime",
     NeverStarted "never_started" Changed
         "ended before it started: written without a runtime, with the wait until its end; a simulation leaves it out",
     RunAgain "run_again" Changed
@@ -80,7 +80,7 @@ remarks! {
     Delayed "delayed" Changed
         "not eligible at its submission (dependency, begin time, hold, array limit); see --submit-at",
     NeverEligible "never_eligible" Changed
-        "the time at which it became eligible is unknown; its submission stands for it",
+        "the time at which it became eligible is unknown; its submission replaces it",
     StartedEarly "started_early" Changed
         "started before it was submitted; the wait is unknown",
     Suspended "suspended" Changed
@@ -90,34 +90,34 @@ remarks! {
     NoWalltime "no_walltime" Changed
         "without a walltime; the estimate is unknown",
     UnknownState "unknown_state" Changed
-        "in a state that is not known here; the status is unknown",
+        "in an unknown state; the status is unknown",
     ManyNodes "many_nodes" Changed
         "ran on several nodes; the format counts processors only",
     GenericResources "generic_resources" Changed
-        "had GPUs or other generic resources; the format has no place for them",
+        "had GPUs or other generic resources; the format cannot represent them",
     LocalTime "local_time" Changed
-        "times without a zone, taken as if they were UTC; see --time-zone, or ask sacct for SLURM_TIME_FORMAT=%s",
+        "times without a zone, read as UTC; see --time-zone, or run sacct with SLURM_TIME_FORMAT=%s",
     Rounded "rounded" Changed
         "times with fractions of seconds, rounded half up",
     Renumbered "renumbered" Changed
-        "ids that are no distinct numbers; the jobs are numbered from 1 in the order of submission",
+        "ids that are not distinct numbers; the jobs are numbered from 1 in the order of submission",
 }
 
-/// How often a kind was met.
+/// The frequency of a kind with examples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// How many jobs.
+pub struct RemarkCount {
+    /// Number of jobs.
     pub count: u64,
-    /// The first few of them, each as `line 7` with what else there is to say.
+    /// First jobs, each as `line 7` with details.
     pub examples: Vec<String>,
 }
 
 /// Remarks by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Remarks(BTreeMap<Remark, Tally>);
+pub struct Remarks(BTreeMap<Remark, RemarkCount>);
 
 impl Remarks {
-    /// Notes one job; `example` is only asked for the first few.
+    /// Adds a job. `example` is called only for the first ones of a kind.
     pub(crate) fn add(&mut self, remark: Remark, example: impl FnOnce() -> String) {
         let tally = self.0.entry(remark).or_default();
         tally.count += 1;
@@ -126,13 +126,13 @@ impl Remarks {
         }
     }
 
-    /// How many jobs a remark was made of.
+    /// Returns the number of jobs with a remark.
     pub fn count(&self, remark: Remark) -> u64 {
         self.0.get(&remark).map_or(0, |tally| tally.count)
     }
 
-    /// The remarks of a sort that were made.
-    pub fn of(&self, sort: Sort) -> impl Iterator<Item = (Remark, &Tally)> {
+    /// Returns the remarks with this effect.
+    pub fn with_effect(&self, sort: RemarkEffect) -> impl Iterator<Item = (Remark, &RemarkCount)> {
         self.0.iter().map(|(&remark, tally)| (remark, tally)).filter(move |(remark, _)| remark.sort() == sort)
     }
 }
@@ -151,11 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn all_are_counted_and_few_told() {
+    fn all_are_counted_with_few_examples() {
         let mut remarks = Remarks::default();
         (1..=7).for_each(|line| remarks.add(Remark::Step, || format!("line {line}")));
-        let told: Vec<_> = remarks.of(Sort::LeftOut).collect();
-        assert_eq!((told.len(), told[0].1.count, told[0].1.examples.len()), (1, 7, 5));
-        assert_eq!((remarks.count(Remark::Step), remarks.of(Sort::Changed).count()), (7, 0));
+        let excluded: Vec<_> = remarks.with_effect(RemarkEffect::LeftOut).collect();
+        assert_eq!((excluded.len(), excluded[0].1.count, excluded[0].1.examples.len()), (1, 7, 5));
+        assert_eq!((remarks.count(Remark::Step), remarks.with_effect(RemarkEffect::Changed).count()), (7, 0));
     }
 }

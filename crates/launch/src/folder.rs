@@ -10,9 +10,9 @@
 //! | `end.json` | by the shim, durable, when no process is left | how the attempt ended |
 //!
 //! > **Architecture invariant:** only the holder of the lock decides about an attempt that has
-//! neither `started.json` nor `void`. > A shim may then start the command; any other process may
-//! declare the attempt void. > A command therefore runs at most once, whichever process is killed
-//! and at any time.
+//! > neither `started.json` nor `void`. A shim may then start the command; any other process may
+//! > declare the attempt void. A command therefore runs at most once, whichever process is killed
+//! > and at any time.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};

@@ -7,8 +7,8 @@
 //! whichever process is killed and at any time.
 //!
 //! > **Architecture invariant:** a process is identified by number, start time and boot
-//! ([`Identity`]). > It is reached through a pidfd, never by its bare number. > A death is proved
-//! by a wait or by a read of `/proc`, never inferred from a sent signal.
+//! > ([`Identity`]). It is reached through a pidfd, never by its bare number. A death is proved by a
+//! > wait or by a read of `/proc`, never inferred from a sent signal.
 //!
 //! [`Abilities::unenforced`] lists the limits that cannot be enforced without privileges.
 //!

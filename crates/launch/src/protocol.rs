@@ -75,7 +75,8 @@ pub enum ShimCommand {
 pub enum ShimReply {
     /// The command was carried out.
     ///
-    /// [`ShimCommand::Kill`] is answered when termination begins; the shim exits when it is complete.
+    /// [`ShimCommand::Kill`] is answered when termination begins; the shim exits when it is
+    /// complete.
     Done(AttemptState),
     /// Not all processes have stopped.
     NotStopped {

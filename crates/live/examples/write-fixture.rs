@@ -11,13 +11,16 @@ use miserly_live::store::{Backups, Store};
 #[path = "../tests/it/store/content.rs"]
 mod content;
 
+#[path = "../tests/it/store/fixture_content.rs"]
+mod fixture_content;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/state-1");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
     let mut store = Store::open(&folder)?;
-    store.commit(&content::fixture())?;
+    store.commit(&fixture_content::fixture())?;
     Backups::new(&folder).take(1)?;
     drop(store);
     // Neither belongs to the format: they are made anew.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use miserly_core::lsf::{Class, Length, Size};
+use miserly_classes::lsf::{Class, Length, Size};
 use miserly_core::{Instants, Kind, Machine, Resources, Sharing, Time};
 
 use crate::NaiveJob;

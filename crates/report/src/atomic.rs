@@ -1,4 +1,4 @@
-//! Files that are whole or not there.
+//! Files that are written completely or not at all.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
@@ -9,33 +9,33 @@ use std::sync::Mutex;
 
 use tempfile::NamedTempFile;
 
-/// Temporary files that are being written, for [`remove_unfinished`].
+/// Temporary files in use, for [`remove_unfinished`].
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// A file that takes its name only when it is complete: written beside it, then renamed over it.
+/// A file that is written under a temporary name in the same folder and renamed when complete.
 pub struct AtomicFile {
     temporary: NamedTempFile,
     path: PathBuf,
 }
 
 impl AtomicFile {
-    /// How the name of a file begins that is being written.
+    /// Prefix of temporary file names.
     pub const PREFIX: &str = ".miserly-";
 
-    /// Starts a file that will be `path`.
+    /// Creates the temporary file for `path`.
     ///
     /// # Errors
-    /// If its folder cannot be written to, or `path` is a folder itself.
+    /// The folder is not writable, or `path` is a folder.
     pub fn create(path: &Path) -> io::Result<(AtomicFile, BufWriter<File>)> {
         if path.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
-        // As open(2) would make it: the user's umask decides.
+        // The mode is that of `open(2)`: the user's umask applies.
         builder.prefix(AtomicFile::PREFIX).permissions(Permissions::from_mode(0o666));
-        // Made and noted in one: an interrupt finds it noted, or not there. Without the temporary name, which would
-        // tell the user nothing.
+        // The file is created and registered under one lock, so an interrupt finds both or neither.
+        // The error message omits the temporary name, which is meaningless to users.
         let made = unfinished(|paths| {
             let made = builder.tempfile_in(folder);
             paths.extend(made.as_ref().ok().map(|made| made.path().to_owned()));
@@ -53,10 +53,11 @@ impl AtomicFile {
         Ok((AtomicFile { temporary, path: path.to_owned() }, output))
     }
 
-    /// Gives the file its name, in place of whatever had it before.
+    /// Renames the file to its final name and replaces an existing file.
     ///
     /// # Errors
-    /// If what is left cannot be written, or the file cannot be renamed; the old file is untouched then.
+    /// The remaining data cannot be written, or the rename fails. An existing file is then
+    /// unchanged.
     pub fn commit(self, mut output: BufWriter<File>) -> io::Result<()> {
         output.flush()?;
         self.temporary.as_file().sync_all()?;
@@ -67,12 +68,13 @@ impl AtomicFile {
     }
 }
 
-/// Removes what is being written, before a program that was interrupted exits. From then on no file is begun: whoever
-/// tries waits for the end.
+/// Deletes all temporary files before an interrupted program exits.
+///
+/// Later calls of [`AtomicFile::create`] block until the exit.
 pub fn remove_unfinished() {
     let mut paths = UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for path in std::mem::take(&mut *paths) {
-        // Nobody is left to tell if it cannot be removed.
+        // A failed deletion cannot be reported at this point.
         let _ = std::fs::remove_file(path);
     }
     std::mem::forget(paths);

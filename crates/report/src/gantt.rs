@@ -1,21 +1,23 @@
-//! A schedule as an ASCII Gantt chart: one row per processor, or as many as jobs share it at a time, one column per unit of time.
+//! Schedules as ASCII Gantt charts: a row per processor and concurrent job, a column per time unit.
 
 use std::fmt::Write as _;
 
 use miserly_core::{PeSet, Time};
 use miserly_sim::Finished;
 
-/// A mark on the axis every so many columns, and a number at every second mark.
+/// Columns between two marks of the axis. Every second mark has a number.
 const MARK: usize = 5;
 
-/// Draws jobs, whose processors are known, from `from` on, a column per `unit` seconds, and lists them below.
+/// Draws jobs with known processors from `from` on, with `unit` seconds per column, and lists them
+/// below.
 ///
-/// A column shows who holds the processor at the column's first instant, by the last digit of the job's number
-/// in base 36; a tilde, a job that holds it while it is written out or read back; a dot is nobody. So a job of no length is only in
-/// the list.
+/// A column shows the holder of the processor at the column's first instant. The holder is printed
+/// as the last digit of its job number in base 36. A tilde marks a job that is being swapped out or
+/// in; a dot marks an idle processor. A job of zero length appears only in the list.
 ///
-/// A processor that jobs share by turns has a line for each of those that have it at a time, the first with its number; a job has the first
-/// line that is left when it comes, those with lower numbers before others.
+/// A processor shared in time slices has a row for each concurrent job. The first row has the
+/// processor's number. A job takes the first row that is free at its start; lower job numbers go
+/// first.
 ///
 /// ```
 /// # use miserly_core::{Instants, Machine, PeSet, Reason, Request, Resources, Span, Time};
@@ -50,7 +52,7 @@ const MARK: usize = 5;
 /// assert_eq!(miserly_report::gantt(3, &[job], 0, 1), chart);
 /// ```
 pub fn gantt(procs: u32, jobs: &[Finished], from: i64, unit: i64) -> String {
-    let axis = Axis { from: i128::from(from) * SECOND, unit: i128::from(unit.max(1)) * SECOND };
+    let axis = TimeAxis { from: i128::from(from) * SECOND, unit: i128::from(unit.max(1)) * SECOND };
     let last = jobs.iter().map(|job| job.end).max().unwrap_or(Time::ZERO);
     let columns = axis.column(last);
     let mut text = String::new();
@@ -73,30 +75,30 @@ pub fn gantt(procs: u32, jobs: &[Finished], from: i64, unit: i64) -> String {
 
 const SECOND: i128 = 1_000_000;
 
-/// Where the chart begins and how long a column is, in ticks.
-struct Axis {
+/// The time axis: its origin and the width of a column, in ticks.
+struct TimeAxis {
     from: i128,
     unit: i128,
 }
 
-impl Axis {
-    /// The first column that begins at `time` or later.
+impl TimeAxis {
+    /// Returns the first column that begins at `time` or later.
     fn column(&self, time: Time) -> usize {
         let ticks = i128::from(time.ticks()) - self.from;
         usize::try_from((ticks + self.unit - 1).div_euclid(self.unit)).unwrap_or(0)
     }
 
-    /// The columns that begin within this time.
-    fn columns(&self, (from, to): Interval) -> std::ops::Range<usize> {
+    /// Returns the columns that begin within a time range.
+    fn columns(&self, (from, to): TimeRange) -> std::ops::Range<usize> {
         self.column(from)..self.column(to)
     }
 
-    /// The seconds at every second mark, as far as they do not run into each other.
+    /// Returns the line of seconds below every second mark, without overlaps.
     fn numbers(&self, columns: usize) -> String {
         let mut line = String::new();
         for column in (0..columns.max(1)).step_by(2 * MARK) {
             if column == 0 || line.len() < column {
-                // No chart has so many columns that the product overflows.
+                // The product cannot overflow for a chart that fits into memory.
                 let secs = (self.from + self.unit * column as i128) / SECOND;
                 let _ = write!(line, "{:column$}{secs}", "", column = column - line.len());
             }
@@ -110,11 +112,11 @@ fn marks(columns: usize) -> String {
     (0..columns).map(mark).collect()
 }
 
-/// From when to when.
-type Interval = (Time, Time);
+/// A range of time, the end excluded.
+type TimeRange = (Time, Time);
 
-/// From when to when the job has that processor, each time with when it works there.
-fn holds(job: &Finished, pe: u32) -> impl Iterator<Item = (Interval, Interval)> {
+/// Returns the times at which a job holds a processor, each with the time of work in it.
+fn holds(job: &Finished, pe: u32) -> impl Iterator<Item = (TimeRange, TimeRange)> {
     let has = move |pes: &PeSet| pes.ranges().iter().any(|&(low, high)| (low..=high).contains(&pe));
     let stays = job.allocations.iter().filter(move |stay| has(&stay.pes));
     let stays = stays.map(|stay| ((stay.from, stay.to), stay.worked));
@@ -122,23 +124,23 @@ fn holds(job: &Finished, pe: u32) -> impl Iterator<Item = (Interval, Interval)> 
     stays.chain(whole.map(|_| ((job.start, job.end), (job.start, job.end))))
 }
 
-/// A job's letter, when it has a processor, and when it works there.
-type Turn = (char, Interval, Interval);
+/// A use of a processor: letter of the job, time held, time of work.
+type Occupancy = (char, TimeRange, TimeRange);
 
-/// The jobs that have that processor, side by side where several have it at a time; one lane at least.
-fn lanes(jobs: &[Finished], pe: u32) -> Vec<Vec<Turn>> {
-    let mut turns: Vec<(i64, Turn)> = Vec::new();
+/// Distributes the uses of a processor over lanes without overlaps. Returns at least one lane.
+fn lanes(jobs: &[Finished], pe: u32) -> Vec<Vec<Occupancy>> {
+    let mut uses: Vec<(i64, Occupancy)> = Vec::new();
     for job in jobs {
         let number = job.request.number;
-        turns.extend(holds(job, pe).map(|(held, worked)| (number, (letter(number), held, worked))));
+        uses.extend(holds(job, pe).map(|(held, worked)| (number, (letter(number), held, worked))));
     }
-    turns.sort_by_key(|(number, (_, held, _))| (held.0, *number));
-    let mut lanes: Vec<Vec<Turn>> = vec![vec![]];
-    for (_, turn) in turns {
-        let free = |lane: &Vec<Turn>| lane.last().is_none_or(|last| last.1.1 <= turn.1.0);
+    uses.sort_by_key(|(number, (_, held, _))| (held.0, *number));
+    let mut lanes: Vec<Vec<Occupancy>> = vec![vec![]];
+    for (_, occupancy) in uses {
+        let free = |lane: &Vec<Occupancy>| lane.last().is_none_or(|last| last.1.1 <= occupancy.1.0);
         match lanes.iter_mut().find(|lane| free(lane)) {
-            Some(lane) => lane.push(turn),
-            None => lanes.push(vec![turn]),
+            Some(lane) => lane.push(occupancy),
+            None => lanes.push(vec![occupancy]),
         }
     }
     lanes
@@ -149,10 +151,10 @@ fn letter(number: i64) -> char {
     char::from_digit(digit, 36).unwrap_or('?').to_ascii_uppercase()
 }
 
-/// The list's columns. The last one has no name: it says what else there is to say.
+/// Columns of the job list. The last column holds notes and has no name.
 const HEAD: [&str; 9] = ["job", "procs", "submit", "estimate", "start", "end", "reason", "promised", ""];
 
-/// One line per job: what was asked for, and what came of it.
+/// Appends a line per job with its request and its execution.
 fn push_list(text: &mut String, jobs: &[Finished]) {
     let rows: Vec<_> = std::iter::once(HEAD.map(String::from)).chain(jobs.iter().map(row)).collect();
     let widths: Vec<usize> =

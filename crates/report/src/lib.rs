@@ -1,6 +1,6 @@
-//! What results look like: text for people, JSON for programs, files for other tools.
+//! The presentation of results: text for users, JSON for programs, files for other tools.
 //!
-//! The floor above the simulator and the logs: it formats what they found and decides nothing.
+//! This crate formats the results of the simulator and of the log analysis. It makes no decisions.
 
 mod run;
 
@@ -26,10 +26,10 @@ pub use jobs::{CsvJobs, SwfJobs};
 pub use matrix::MatrixDoc;
 pub use numbers::{count, figure, percent};
 pub use run::{
-    BatchSettings, BatchesDoc, Cdf, Cdfs, Details, Difference, EachBatch, EarlyDoc, FillingDoc, Group,
-    GuaranteeRatio, Guarantees, HostsDoc, Jobs, MachineDoc, MeansDoc, Measure, MetricsDoc, Outcome,
-    PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, Promises, QueueLength, RowsDoc, Series, Settings,
-    SlicedFigures, SlicingDoc, StepDoc, SuspendedDoc, Timing, TraceDoc, Uncertainty, compare_tables,
-    differences, simulate_table,
+    BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, GroupDoc, GuaranteeRatio,
+    GuaranteesDoc, HostsDoc, IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc,
+    OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc, QueueLengthDoc, RunDoc,
+    SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc, StepDoc, SuspensionDoc, TimingDoc, TraceDoc,
+    UncertaintyDoc, compare_tables, differences, simulate_table,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

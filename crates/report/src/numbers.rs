@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Formatting of numbers for tables.
 
-/// A count with its thousands apart: `28 489`.
+/// Returns a count with grouped thousands, such as `28 489`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,7 +13,7 @@ pub fn count(value: u64) -> String {
     shown
 }
 
-/// A figure with two decimals, thousands apart; a dash where there is none.
+/// Returns a figure with two decimals and grouped thousands, or a dash for `None`.
 pub fn figure(value: Option<f64>) -> String {
     let Some(value) = value else { return "-".into() };
     let text = format!("{value:.2}");
@@ -26,7 +26,7 @@ pub fn figure(value: Option<f64>) -> String {
     }
 }
 
-/// A share as a percentage.
+/// Returns a share as a percentage.
 pub fn percent(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), |value| format!("{:.2} %", 100.0 * value))
 }

@@ -2,18 +2,18 @@
 
 use miserly_core::{Kind, Resources};
 use miserly_machine_file::{Hosts, MachineSpec, Pools, Queue, SHARINGS, SPANS, Week, word_of};
-use miserly_report::{BatchSettings, HostsDoc, MachineDoc, PoolDoc, PoolsDoc, Settings, StepDoc};
-use miserly_workload::Arrivals;
+use miserly_report::{BatchSettings, HostsDoc, MachineDoc, PoolDoc, PoolsDoc, SettingsDoc, StepDoc};
+use miserly_workload::ArrivalScaling;
 
 use crate::options::RunOptions;
 use crate::setup::RunSetup;
 
 impl RunSetup {
     /// Returns the settings of the run, as documents have them.
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> SettingsDoc {
         let RunOptions { instants, warmup, .. } = self.options;
         let jobs = &self.job_options;
-        Settings {
+        SettingsDoc {
             procs: jobs.procs,
             machine: machine(&self.spec),
             instants: instants.to_string(),
@@ -25,8 +25,12 @@ impl RunSetup {
             to: jobs.to,
             users: jobs.users.clone(),
             queues: jobs.queues.clone(),
-            scale_load: if let Arrivals::Scaled(factor) = jobs.arrivals { factor.as_f64() } else { 1.0 },
-            offline: jobs.arrivals == Arrivals::Offline,
+            scale_load: if let ArrivalScaling::Scaled(factor) = jobs.arrivals {
+                factor.as_f64()
+            } else {
+                1.0
+            },
+            offline: jobs.arrivals == ArrivalScaling::Offline,
             warmup,
             batches: self.options.batches.map(BatchSettings::from),
             seed: jobs.seed,

@@ -2,7 +2,7 @@
 
 use miserly_core::{Filler, Resources, Span};
 use miserly_policies::PolicySpec;
-use miserly_report::FillingDoc;
+use miserly_report::IdleUseDoc;
 use miserly_workload::Interactive;
 
 /// The default preemption lead time, seconds: the same as the daemon's.
@@ -20,7 +20,7 @@ pub struct OpportunisticOptions {
 /// Whether waiting jobs run on idle processors ahead of their promised starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OpportunisticMode {
-    /// They do if the policy of a queue wants it ([`Needs::opportunistic`](miserly_policies::Needs)).
+    /// They do if the policy of a queue needs it ([`Needs::opportunistic`](miserly_policies::Needs)).
     #[default]
     ByPolicy,
     /// They do, and are parked that many seconds before their starts.
@@ -56,13 +56,13 @@ impl OpportunisticOptions {
     }
 
     /// Returns the options as documents have them.
-    pub(crate) fn document(&self) -> FillingDoc {
+    pub(crate) fn document(&self) -> IdleUseDoc {
         let (early, parking_lead) = match self.mode {
             OpportunisticMode::ByPolicy => ("by-policy", Some(LEAD)),
             OpportunisticMode::Lead(secs) => ("on", Some(secs)),
             OpportunisticMode::Off => ("off", None),
         };
         let interactive = self.interactive.as_ref().map(ToString::to_string);
-        FillingDoc { early, parking_lead, interactive }
+        IdleUseDoc { early, parking_lead, interactive }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use miserly_core::{Instants, Machine};
 use miserly_machine_file::MachineSpec;
 use miserly_sim::{BatchRule, Grouping};
-use miserly_workload::{Arrivals, Estimates, Filter, JobOptions, Overrun, ProcsField};
+use miserly_workload::{ArrivalScaling, Estimates, FieldFilter, JobOptions, Overrun, ProcsField};
 
 use crate::error::SetupError;
 use crate::opportunistic::OpportunisticOptions;
@@ -26,7 +26,7 @@ pub struct RunOptions {
     /// Which field is a job's size, where both are known.
     pub procs_field: ProcsField,
     /// Jobs to leave out: those that meet any of these.
-    pub drop: Vec<Filter>,
+    pub drop: Vec<FieldFilter>,
     /// Skip and count malformed lines instead of stopping at the first.
     pub lenient: bool,
     /// Only jobs submitted then or later, in the log's seconds.
@@ -38,7 +38,7 @@ pub struct RunOptions {
     /// Only the jobs of these queues, if any is named.
     pub queues: Vec<u32>,
     /// The change of the submit times.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalScaling,
     /// Simulate, but do not measure, jobs submitted within so many seconds of the first one.
     pub warmup: i64,
     /// Measure the jobs of these batches by termination, in place of those behind the warm-up.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use miserly_core::{Machine, Span};
 use miserly_machine_file::{MachineSpec, Pools};
 use miserly_policies::{PolicyError, PolicySpec};
-use miserly_report::{BatchesDoc, Details, EarlyDoc, Outcome, SlicingDoc, TraceDoc};
+use miserly_report::{BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
 use miserly_sim::{Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation};
 use miserly_workload::swf::{ReadError, Record, Status};
-use miserly_workload::{Counts, Job as LoggedJob, JobOptions, Jobs, Survey, Trace, TraceError};
+use miserly_workload::{Job as LoggedJob, JobOptions, Jobs, LineCounts, Survey, Trace, TraceError};
 
 use crate::error::SetupError;
 use crate::log::Log;
@@ -158,7 +158,7 @@ impl RunSetup {
         policy: &PolicySpec,
         pes: bool,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<Outcome, SetupError> {
+    ) -> Result<RunDoc, SetupError> {
         let watch = Stopwatch::start();
         let simulation = self.simulation(policy)?;
         let mut simulation = if pes { simulation.with_pes() } else { simulation };
@@ -173,13 +173,13 @@ impl RunSetup {
         let trace =
             TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() };
         let mut outcome =
-            Outcome::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds);
-        outcome.early = self.is_opportunistic(policy).then(|| EarlyDoc::of(&metrics.early));
+            RunDoc::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds);
+        outcome.early = self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.early));
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
-        outcome.slicing = slices.then(|| SlicingDoc::of(&mut metrics));
+        outcome.slicing = slices.then(|| SlicingDoc::new(&mut metrics));
         let log_at_its_end = counts.read == self.survey.records;
-        outcome.batches = BatchesDoc::of(&metrics, self.job_options.procs, slices, log_at_its_end);
-        outcome.details = series.map(|series| Details::of(&mut metrics, &series));
+        outcome.batches = BatchesDoc::new(&metrics, self.job_options.procs, slices, log_at_its_end);
+        outcome.details = series.map(|series| DetailsDoc::new(&mut metrics, &series));
         Ok(outcome)
     }
 
@@ -198,7 +198,7 @@ impl RunSetup {
         metrics: &mut Metrics,
         series: Option<&mut Series>,
         others: &mut [&mut dyn Observer],
-    ) -> Result<Counts, RunError<TraceError>> {
+    ) -> Result<LineCounts, RunError<TraceError>> {
         let mut observers: Vec<&mut dyn Observer> = vec![metrics];
         if let Some(series) = series {
             observers.push(series);

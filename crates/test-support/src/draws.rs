@@ -59,7 +59,7 @@ mod tests {
         let mut draws = Draws::new(7);
         assert!((0..1000).all(|_| draws.below(3) < 3));
         assert!((0..1000).all(|_| (0.0..1.0).contains(&draws.fraction())));
-        let drawn: Vec<char> = (0..100).map(|_| draws.choice(&['a', 'b'])).collect();
-        assert!(drawn.contains(&'a') && drawn.contains(&'b'));
+        let letters: Vec<char> = (0..100).map(|_| draws.choice(&['a', 'b'])).collect();
+        assert!(letters.contains(&'a') && letters.contains(&'b'));
     }
 }

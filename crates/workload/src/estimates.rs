@@ -1,11 +1,11 @@
-//! What the scheduler is told of a job's runtime.
+//! Models of the runtime estimates given to the scheduler.
 
 use std::fmt;
 use std::str::FromStr;
 
 use miserly_core::{Span, draw};
 
-/// A factor with six decimals, kept exactly.
+/// A factor with six exact decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor(u64);
 
@@ -14,19 +14,19 @@ impl Factor {
     pub const ONE: Factor = Factor(Factor::UNIT);
     const UNIT: u64 = 1_000_000;
 
-    /// `span` times this factor, rounded down to a tick, saturating.
-    pub fn of(self, span: Span) -> Span {
+    /// Returns `span` times this factor, rounded down to a tick, saturating.
+    pub fn multiply(self, span: Span) -> Span {
         let product = i128::from(span.ticks()) * i128::from(self.0) / i128::from(Factor::UNIT);
         Span::from_ticks(i64::try_from(product).unwrap_or(i64::MAX))
     }
 
-    /// `span` divided by this factor, rounded down to a tick, saturating.
+    /// Returns `span` divided by this factor, rounded down to a tick, saturating.
     pub fn divide(self, span: Span) -> Span {
         let quotient = i128::from(span.ticks()) * i128::from(Factor::UNIT) / i128::from(self.0);
         Span::from_ticks(i64::try_from(quotient).unwrap_or(i64::MAX))
     }
 
-    /// The factor as a number.
+    /// Returns the factor as a number.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / Factor::UNIT as f64
     }
@@ -65,16 +65,17 @@ impl fmt::Display for Factor {
     }
 }
 
-/// A model of the estimates: a property of the run, never of a policy.
+/// A model of the estimates. It belongs to a run, never to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimates {
-    /// The log's own, times a factor.
+    /// The log's estimate times a factor.
     Trace(Factor),
-    /// The true runtime times a factor: the deterministic model of Zotkin et al. §4.
+    /// The actual runtime times a factor: the deterministic model of Zotkin et al. §4.
     Exact(Factor),
-    /// Uniform between the runtime T and 2 R T: the randomised model of Zotkin et al. §4; R = 1 is exact.
+    /// Uniform between the runtime T and 2 R T: the randomised model of Zotkin et al. §4; R = 1 is
+    /// exact.
     Uniform(Factor),
-    /// Uniform between T and (2R - 1) T, whose mean is R T.
+    /// Uniform between T and (2R - 1) T, with the mean R T.
     UniformMean(Factor),
 }
 
@@ -85,12 +86,12 @@ impl Default for Estimates {
 }
 
 impl Estimates {
-    /// Whether anything is drawn at random.
+    /// Returns whether the model draws random numbers.
     pub fn draws(self) -> bool {
         matches!(self, Estimates::Uniform(factor) | Estimates::UniformMean(factor) if factor != Factor::ONE)
     }
 
-    /// The name of the model, without its factor.
+    /// Returns the name of the model without its factor.
     pub const fn model(self) -> &'static str {
         match self {
             Estimates::Trace(_) => "trace",
@@ -100,7 +101,7 @@ impl Estimates {
         }
     }
 
-    /// The model's factor: R, or F.
+    /// Returns the factor of the model: R or F.
     pub const fn factor(self) -> Factor {
         let (Estimates::Trace(factor)
         | Estimates::Exact(factor)
@@ -109,11 +110,11 @@ impl Estimates {
         factor
     }
 
-    /// What the scheduler is told of job `number`, whose log says `estimate` and which runs for `runtime`.
+    /// Returns the estimate of job `number` with the log's `estimate` and the actual `runtime`.
     pub fn estimate(self, estimate: Span, runtime: Span, seed: u64, number: i64) -> Span {
         match self {
-            Estimates::Trace(factor) => factor.of(estimate),
-            Estimates::Exact(factor) => factor.of(runtime),
+            Estimates::Trace(factor) => factor.multiply(estimate),
+            Estimates::Exact(factor) => factor.multiply(runtime),
             Estimates::Uniform(Factor::ONE) => runtime,
             Estimates::Uniform(Factor(r)) => uniform(runtime, Factor(2 * r), seed, number),
             Estimates::UniformMean(Factor(r)) => uniform(runtime, Factor(2 * r - Factor::UNIT), seed, number),
@@ -121,27 +122,27 @@ impl Estimates {
     }
 }
 
-/// A draw between `runtime` and `upper` times it.
+/// Returns a draw between `runtime` and `upper` times it.
 fn uniform(runtime: Span, upper: Factor, seed: u64, number: i64) -> Span {
-    let width = u128::from((upper.of(runtime) - runtime).ticks().unsigned_abs());
+    let width = u128::from((upper.multiply(runtime) - runtime).ticks().unsigned_abs());
     let drawn = (width * u128::from(draw(seed, number, 0))) >> 64;
     // Below `width`, which came from an i64.
     runtime + Span::from_ticks(i64::try_from(drawn).unwrap_or(i64::MAX))
 }
 
-/// A model of the estimates that cannot be understood.
+/// An invalid model of the estimates.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EstimatesError {
-    /// No such model.
+    /// The model does not exist.
     #[error(
         "no estimates {0:?}; they are trace, trace*F, exact, exact*R, uniform:R (drawn from T to 2RT) \
          or uniform:R:mean (from T to (2R-1)T)"
     )]
     NoSuchModel(String),
-    /// A factor that is no positive number of at most six digits and six decimals.
+    /// The factor is not a positive number with at most six digits and six decimals.
     #[error("factor {0:?}: give a number above 0, with at most six digits before and after the point")]
     BadFactor(String),
-    /// A randomised model with R below 1.
+    /// R of a randomised model is below 1.
     #[error("uniform:{0}: R must be 1 or more")]
     BelowOne(Factor),
 }
@@ -217,16 +218,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told() {
-        let told = |model: &str, number| {
+    fn each_model() {
+        let estimate = |model: &str, number| {
             let model: Estimates = model.parse().unwrap();
             model.estimate(Span::from_ticks(700), Span::from_ticks(100), 1, number).ticks()
         };
-        assert_eq!(told("trace*0.5", 1), 350);
-        assert_eq!(told("exact*15", 1), 1500);
-        assert_eq!(told("uniform:1", 1), 100);
-        assert_eq!(told("uniform:1:mean", 1), 100);
-        let draws: Vec<i64> = (0..2000).map(|number| told("uniform:5", number)).collect();
+        assert_eq!(estimate("trace*0.5", 1), 350);
+        assert_eq!(estimate("exact*15", 1), 1500);
+        assert_eq!(estimate("uniform:1", 1), 100);
+        assert_eq!(estimate("uniform:1:mean", 1), 100);
+        let draws: Vec<i64> = (0..2000).map(|number| estimate("uniform:5", number)).collect();
         assert!(draws.iter().all(|&estimate| (100..1000).contains(&estimate)));
         let mean = draws.iter().sum::<i64>() / 2000;
         assert!((530..570).contains(&mean), "{mean}");

@@ -1,20 +1,20 @@
-//! Conditions on the fields of a log: `runtime<=0`.
+//! Conditions on the fields of a log, such as `runtime<=0`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::swf::{Field, Record};
 
-/// A condition on one field of a record, as the log has it: before any fallback, -1 where unknown.
+/// A condition on one field as recorded in the log: without fallbacks, -1 for unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filter {
+pub struct FieldFilter {
     field: Field,
-    comparison: Comparison,
+    comparison: FieldComparison,
     value: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
+enum FieldComparison {
     LessOrEqual,
     GreaterOrEqual,
     NotEqual,
@@ -23,37 +23,37 @@ enum Comparison {
     Greater,
 }
 
-/// Longer signs first, so that `<=` is not read as `<`.
-const SIGNS: [(&str, Comparison); 7] = [
-    ("<=", Comparison::LessOrEqual),
-    (">=", Comparison::GreaterOrEqual),
-    ("!=", Comparison::NotEqual),
-    ("==", Comparison::Equal),
-    ("=", Comparison::Equal),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
+/// Longer signs first, so that `<=` is not parsed as `<`.
+const SIGNS: [(&str, FieldComparison); 7] = [
+    ("<=", FieldComparison::LessOrEqual),
+    (">=", FieldComparison::GreaterOrEqual),
+    ("!=", FieldComparison::NotEqual),
+    ("==", FieldComparison::Equal),
+    ("=", FieldComparison::Equal),
+    ("<", FieldComparison::Less),
+    (">", FieldComparison::Greater),
 ];
 
-/// A filter that cannot be understood.
+/// An invalid filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// No comparison in it.
+    /// The comparison is missing.
     #[error("filter {0:?} has no comparison; write it like runtime<=0 (signs: <= < >= > = !=)")]
     NoComparison(String),
-    /// A field that the format does not have.
+    /// The field does not exist in the format.
     #[error("filter {filter:?}: no field {field:?}; the fields are {}", field_names())]
     NoSuchField {
-        /// The whole filter.
+        /// Filter.
         filter: String,
-        /// The field in it.
+        /// Field.
         field: String,
     },
-    /// Compared to something that is no whole number.
+    /// The value is not a whole number.
     #[error("filter {filter:?}: {value:?} is not a whole number")]
     NotANumber {
-        /// The whole filter.
+        /// Filter.
         filter: String,
-        /// What stands right of the sign.
+        /// Text to the right of the sign.
         value: String,
     },
 }
@@ -62,11 +62,11 @@ fn field_names() -> String {
     Field::ALL.map(Field::name).join(", ")
 }
 
-impl Filter {
-    /// Whether the record meets the condition.
+impl FieldFilter {
+    /// Returns whether the record meets the condition.
     pub fn matches(&self, record: &Record) -> bool {
         if self.field == Field::CpuTime {
-            // The one field with decimals; whole numbers of its size are exact in an f64.
+            // The only field with decimals. Whole numbers of its range are exact in an f64.
             let found = record.cpu_time().parse().unwrap_or(-1.0);
             return self.comparison.holds(found, self.value as f64);
         }
@@ -74,23 +74,23 @@ impl Filter {
     }
 }
 
-impl Comparison {
+impl FieldComparison {
     fn holds<T: PartialOrd + Copy>(self, found: T, value: T) -> bool {
         match self {
-            Comparison::LessOrEqual => found <= value,
-            Comparison::GreaterOrEqual => found >= value,
-            Comparison::NotEqual => found != value,
-            Comparison::Equal => found == value,
-            Comparison::Less => found < value,
-            Comparison::Greater => found > value,
+            FieldComparison::LessOrEqual => found <= value,
+            FieldComparison::GreaterOrEqual => found >= value,
+            FieldComparison::NotEqual => found != value,
+            FieldComparison::Equal => found == value,
+            FieldComparison::Less => found < value,
+            FieldComparison::Greater => found > value,
         }
     }
 }
 
-impl FromStr for Filter {
+impl FromStr for FieldFilter {
     type Err = FilterError;
 
-    fn from_str(text: &str) -> Result<Filter, FilterError> {
+    fn from_str(text: &str) -> Result<FieldFilter, FilterError> {
         let filter = || text.to_owned();
         let (position, sign, comparison) = SIGNS
             .iter()
@@ -104,15 +104,15 @@ impl FromStr for Filter {
             .ok_or_else(|| FilterError::NoSuchField { filter: filter(), field: name.into() })?;
         let value =
             value.parse().map_err(|_| FilterError::NotANumber { filter: filter(), value: value.into() })?;
-        Ok(Filter { field, comparison, value })
+        Ok(FieldFilter { field, comparison, value })
     }
 }
 
-impl fmt::Display for Filter {
+impl fmt::Display for FieldFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The first entry of a comparison is its usual sign, but for `=`, which has two.
+        // The first entry of a comparison is its usual sign, except for `=`, which has two.
         let sign = match self.comparison {
-            Comparison::Equal => "=",
+            FieldComparison::Equal => "=",
             other => SIGNS.iter().find(|(_, comparison)| *comparison == other).map_or("", |(sign, _)| sign),
         };
         write!(f, "{}{sign}{}", self.field.name(), self.value)
@@ -125,7 +125,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: Result<&str, &str>) {
-        let got = text.parse::<Filter>().map(|filter| filter.to_string()).map_err(|error| error.to_string());
+        let got =
+            text.parse::<FieldFilter>().map(|filter| filter.to_string()).map_err(|error| error.to_string());
         match (got, expect) {
             (Ok(got), Ok(expect)) => assert_eq!(got, expect),
             (Err(got), Err(expect)) => assert!(got.contains(expect), "{got}"),
@@ -149,14 +150,14 @@ mod tests {
         let mut record = Record::unknown();
         let tail = "-1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1";
         crate::swf::parse_line(format!("1 0 -1 1 1 0.50 {tail}").as_bytes(), &mut record).unwrap();
-        let matches = |filter: &str| filter.parse::<Filter>().unwrap().matches(&record);
+        let matches = |filter: &str| filter.parse::<FieldFilter>().unwrap().matches(&record);
         assert!(matches("cpu_time>0") && matches("cpu_time<1") && !matches("cpu_time<=0"));
     }
 
     #[test]
     fn unknown_counts_as_below_zero() {
         let record = Record::unknown();
-        assert!("runtime<=0".parse::<Filter>().unwrap().matches(&record));
-        assert!(!"runtime>=0".parse::<Filter>().unwrap().matches(&record));
+        assert!("runtime<=0".parse::<FieldFilter>().unwrap().matches(&record));
+        assert!(!"runtime>=0".parse::<FieldFilter>().unwrap().matches(&record));
     }
 }

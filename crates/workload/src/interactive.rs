@@ -1,4 +1,4 @@
-//! Interactive work on a machine: how many processors it uses when, from a file or drawn from a process.
+//! The processors used by interactive work over time, from a file or a random process.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,13 +12,13 @@ use miserly_units::parse_seconds;
 
 use crate::generate::random::Stream;
 
-/// The streams of random numbers; their numbers must never change meaning.
+/// Streams of random numbers. Their values are part of the meaning of a seed.
 mod purpose {
     pub(super) const SESSIONS: u64 = 41;
     pub(super) const LENGTHS: u64 = 42;
 }
 
-/// More processors, or seconds, than interactive work ever has.
+/// Limit of processors and seconds.
 const MOST: u64 = 10_000_000_000;
 
 const SECOND: Span = Span::from_ticks(1_000_000);
@@ -26,40 +26,40 @@ const SECOND: Span = Span::from_ticks(1_000_000);
 /// Interactive work.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Interactive {
-    /// Sessions that come independently of each other: a Poisson process. Written `poisson:EVERY:LENGTH:PROCS`.
+    /// Independent sessions: a Poisson process, written `poisson:EVERY:LENGTH:PROCS`.
     Poisson {
-        /// The mean time from one to the next, seconds.
+        /// Mean time between sessions in seconds.
         every: u64,
-        /// The mean length of one, seconds; drawn from an exponential distribution.
+        /// Mean length of a session in seconds, exponentially distributed.
         length: u64,
-        /// The processors of each.
+        /// Processors of each session.
         procs: u64,
     },
-    /// What a file says: from which second of the log how many processors.
+    /// The content of a file: processors from given seconds of the log on.
     File {
-        /// Its name.
+        /// File name.
         name: String,
-        /// When, and how many from then on; the times rise.
+        /// Instants in ascending order with the processors from then on.
         changes: Arc<[(Time, u64)]>,
     },
 }
 
-/// Interactive work that makes no sense.
+/// Invalid interactive work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InteractiveError {
-    /// Not written as a process.
+    /// The text is not a valid process.
     #[error(
         "interactive work {0:?}: write it as poisson:EVERY:LENGTH:PROCS, such as poisson:1h:20min:4, or name a file"
     )]
     Process(String),
-    /// A line of a file that says nothing.
+    /// A line of a file is invalid.
     #[error(
         "{file}:{line}: write the second of the log and the processors from then on, in the order of the seconds, such as 3600 8"
     )]
     Line {
-        /// The file.
+        /// File name.
         file: String,
-        /// The line.
+        /// Line number.
         line: usize,
     },
 }
@@ -90,10 +90,10 @@ impl fmt::Display for Interactive {
 }
 
 impl Interactive {
-    /// What the text of a file says; lines that begin with `;` or `#`, and empty ones, say nothing.
+    /// Parses the text of a file. Empty lines and lines that begin with `;` or `#` are ignored.
     ///
     /// # Errors
-    /// The first line that makes no sense, or goes back in time.
+    /// The first invalid line, or a line that goes back in time.
     pub fn parse(name: &str, text: &str) -> Result<Interactive, InteractiveError> {
         let mut changes: Vec<(Time, u64)> = Vec::new();
         for (line, content) in (1..).zip(text.lines().map(str::trim)) {
@@ -107,7 +107,8 @@ impl Interactive {
         Ok(Interactive::File { name: name.into(), changes: changes.into() })
     }
 
-    /// From when on how many processors are in use, in order; none before the first. It may go on for ever.
+    /// Returns the instants in order with the processors from then on; none before the first. May
+    /// be infinite.
     pub fn changes(&self, seed: u64) -> Box<dyn Iterator<Item = (Time, u64)> + Send> {
         match self {
             Interactive::File { changes, .. } => {
@@ -121,7 +122,7 @@ impl Interactive {
     }
 }
 
-/// `3600 8`.
+/// Parses `3600 8`.
 fn change(line: &str) -> Option<(Time, u64)> {
     let mut words =
         line.split_whitespace().map(|word| word.parse::<u64>().ok().filter(|number| *number <= MOST));
@@ -130,7 +131,7 @@ fn change(line: &str) -> Option<(Time, u64)> {
     words.next().is_none().then_some((at, procs))
 }
 
-/// The comings and goings of sessions, from an idle machine at 0 on.
+/// Returns the changes caused by sessions, starting with an idle machine at 0.
 fn sessions(seed: u64, every: f64, length: f64, procs: u64) -> impl Iterator<Item = (Time, u64)> {
     let (mut gaps, mut lengths) = (Stream::new(seed, purpose::SESSIONS), Stream::new(seed, purpose::LENGTHS));
     let mut coming = gaps.exponential(every);
@@ -153,7 +154,7 @@ fn sessions(seed: u64, every: f64, length: f64, procs: u64) -> impl Iterator<Ite
     })
 }
 
-/// So many seconds after 0, to the tick.
+/// Converts seconds to an instant.
 #[allow(clippy::cast_possible_truncation)]
 fn ticks(secs: f64) -> Time {
     Time::from_ticks((secs * 1e6) as i64)
@@ -183,7 +184,7 @@ mod tests {
         }
     }
 
-    /// By Little's law: a session every 10 s of 30 s each are 3 at a time.
+    /// By Little's law, sessions of 30 s every 10 s overlap 3 at a time.
     #[test]
     fn sessions_have_their_mean_and_stay_in_order() {
         let load = "poisson:10:30:2".parse::<Interactive>().unwrap();

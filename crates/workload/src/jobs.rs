@@ -1,4 +1,5 @@
-//! From the lines of a log to the jobs of a run: parse, drop, fall back, cut at the estimate, estimate.
+//! Conversion of a log's lines to the jobs of a run: parsing, filters, fallbacks, kills and
+//! estimates.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,19 +9,19 @@ use std::sync::Arc;
 use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Terms, Time, queue_position};
 
 use crate::estimates::{Estimates, Factor};
-use crate::filter::Filter;
+use crate::filter::FieldFilter;
 use crate::swf::{Field, ReadError, Reader, Record, Status};
 use crate::trace::{Trace, TraceError};
 
-/// What happens to a job that reaches the log's own estimate.
+/// The treatment of a job that reaches the log's own estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overrun {
-    /// It is killed there (Zotkin et al. §2).
+    /// The job is killed (Zotkin et al. §2).
     #[default]
     Kill,
-    /// Its estimate is taken to be its runtime, as the archive repairs such logs.
+    /// The estimate is raised to the runtime, as the archive repairs such logs.
     Extend,
-    /// It runs on, overdue.
+    /// The job continues, overdue.
     Run,
 }
 
@@ -34,18 +35,18 @@ impl fmt::Display for Overrun {
     }
 }
 
-/// Which field is the job's size, where both are known.
+/// The preferred field for a job's size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcsField {
-    /// Allocated processors (field 5) first.
+    /// Allocated processors (field 5).
     #[default]
     Allocated,
-    /// Requested processors (field 8) first.
+    /// Requested processors (field 8).
     Requested,
 }
 
 impl ProcsField {
-    /// The job's size: the one field if it is more than 0, else the other.
+    /// Returns the preferred field if it is positive, else the other one.
     pub fn size(self, record: &Record) -> Option<u64> {
         let (first, second) = match self {
             ProcsField::Allocated => (Field::Allocated, Field::RequestedProcs),
@@ -64,61 +65,64 @@ impl fmt::Display for ProcsField {
     }
 }
 
-/// How a log is read.
+/// Options for reading a log.
 #[derive(Clone, Debug, Default)]
 pub struct JobOptions {
-    /// The machine's processors: wider jobs are skipped.
+    /// Processors of the machine. Wider jobs are skipped.
     pub procs: u32,
-    /// The machine, where more than its processors counts: jobs that could never run on it are skipped.
+    /// The machine, if it has more than processors. Jobs that can never run on it are skipped.
     pub machine: Option<Arc<Machine>>,
-    /// The pools of the machine's queues, where it has any: jobs that could never run in that of their queue are skipped.
+    /// Pools of the machine's queues, if any. Jobs that can never run in their pool are skipped.
     pub pools: Arc<[Machine]>,
-    /// Which field is the size.
+    /// Preferred field for the size.
     pub procs_field: ProcsField,
-    /// Jobs to leave out: those that meet any of these.
-    pub drop: Vec<Filter>,
-    /// What happens at the log's own estimate.
+    /// Filters. Jobs that meet any of them are skipped.
+    pub drop: Vec<FieldFilter>,
+    /// Treatment of jobs at the log's own estimate.
     pub overrun: Overrun,
-    /// What the scheduler is told.
+    /// Model of the estimates.
     pub estimates: Estimates,
-    /// The seed of randomised estimates.
+    /// Seed of randomised estimates.
     pub seed: u64,
-    /// Skip malformed lines instead of stopping at the first.
+    /// Whether malformed lines are skipped instead of stopping at the first.
     pub lenient: bool,
-    /// Only jobs submitted then or later, in the log's seconds.
+    /// Earliest submission, in seconds of the log.
     pub from: Option<i64>,
-    /// Only jobs submitted before then, in the log's seconds.
+    /// Latest submission, excluded, in seconds of the log.
     pub to: Option<i64>,
-    /// Only the jobs of these users, if any is named.
+    /// Users whose jobs are used; all if empty.
     pub users: Vec<u32>,
-    /// Only the jobs of these queues, if any is named.
+    /// Queues whose jobs are used; all if empty.
     pub queues: Vec<u32>,
-    /// What becomes of the submit times.
-    pub arrivals: Arrivals,
-    /// Keep each job's line, for writing it again.
+    /// Transformation of the submissions.
+    pub arrivals: ArrivalScaling,
+    /// Whether each job keeps its line, for output.
     pub keep_records: bool,
 }
 
-/// What becomes of the submit times of the jobs that are left when all others are out.
+/// The transformation of the submissions of all remaining jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Arrivals {
-    /// They stay as they are.
+pub enum ArrivalScaling {
+    /// None.
     #[default]
     Logged,
-    /// The load becomes so many times as high: the time since the first submission is divided by this.
+    /// Multiplies the load: the time since the first submission is divided by this factor.
     Scaled(Factor),
-    /// All jobs are submitted at time 0 (Zotkin et al. §4, the off-line variant). A policy that goes by arrival takes
-    /// them by their numbers, which in the archive's logs is the order of their submission.
+    /// Submits all jobs at time 0 (Zotkin et al. §4, the off-line variant).
+    ///
+    /// A policy in arrival order takes them by number, which is the submission order in the
+    /// archive's logs.
     Offline,
 }
 
-impl Arrivals {
-    /// Where a submission at `submit` goes, of a log whose first is at `first`. The order stays.
-    fn of(self, submit: Time, first: Time) -> Time {
+impl ArrivalScaling {
+    /// Returns the transformed submission, given the first submission of the log. The order is
+    /// kept.
+    fn apply(self, submit: Time, first: Time) -> Time {
         match self {
-            Arrivals::Logged => submit,
-            Arrivals::Scaled(factor) => first + factor.divide(submit - first),
-            Arrivals::Offline => Time::ZERO,
+            ArrivalScaling::Logged => submit,
+            ArrivalScaling::Scaled(factor) => first + factor.divide(submit - first),
+            ArrivalScaling::Offline => Time::ZERO,
         }
     }
 }
@@ -126,38 +130,38 @@ impl Arrivals {
 /// A job of a run.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What its user asked for.
+    /// Request of the user.
     pub request: Request,
-    /// How long it runs: what the log says, cut at the log's estimate if that is the rule.
+    /// Actual runtime, limited to the log's estimate if jobs are killed there.
     pub runtime: ActualRuntime,
-    /// Whether it was cut.
+    /// Whether the runtime was limited.
     pub killed: bool,
-    /// How it ended, as the log has it.
+    /// Recorded exit status.
     pub status: Status,
-    /// The memory that it really uses, kB for all its processors; `None` where the log does not know.
+    /// Memory actually used by all processors, in kB; `None` if unknown.
     pub used_memory: Option<u64>,
-    /// Its line, if it was to be kept.
+    /// Line of the log, if kept.
     pub record: Option<Box<Record>>,
 }
 
-/// What became of the lines: `read` = jobs handed out + the sum of `skipped`.
+/// Counts of the lines: `read` = returned jobs + the sum of `skipped`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct LineCounts {
     /// Lines that are neither comments nor blank.
     pub read: u64,
-    /// Jobs handed out.
+    /// Returned jobs.
     pub used: u64,
-    /// Lines left out, by reason.
+    /// Skipped lines by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// Jobs submitted before one above them.
+    /// Jobs submitted before a preceding line.
     pub out_of_order: u64,
-    /// Jobs handed out whose estimate the log does not know: their runtime stands for it.
+    /// Returned jobs without an estimate in the log. Their runtime replaces it.
     pub without_estimate: u64,
 }
 
-/// Why a line gives no job.
+/// A reason to skip a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Skip {
+enum SkipReason {
     Dropped(usize),
     NoSubmit,
     BeforeFrom,
@@ -171,45 +175,45 @@ enum Skip {
     TooLargeForQueue,
 }
 
-/// The jobs of a log, one at a time, in the order of their submission.
+/// The jobs of a log in the order of their submission.
 ///
-/// A log that is in order streams through; one that is not is held and sorted first, stably.
+/// A sorted log is streamed. Any other log is loaded and sorted first, with a stable sort.
 pub struct Jobs<'a> {
     trace: &'a Trace,
     options: JobOptions,
-    counts: Counts,
-    source: Lines<'a>,
-    /// The first submission.
+    counts: LineCounts,
+    source: RecordSource<'a>,
+    /// First submission.
     first: Option<Time>,
 }
 
-/// Where the records come from.
-enum Lines<'a> {
+/// The source of the records.
+enum RecordSource<'a> {
     Stream(Reader<Box<dyn BufRead + Send + 'a>>),
-    /// In order, and how many were handed out.
+    /// Sorted records, and the number already returned.
     Sorted(Vec<Record>, usize),
 }
 
 impl<'a> Jobs<'a> {
-    /// The jobs of `trace`; `in_order` as its survey found it.
+    /// Creates the iterator; `in_order` is the result of the survey.
     ///
     /// # Errors
-    /// If the log cannot be opened or, where it has to be sorted, read.
+    /// The log cannot be opened or, if it must be sorted, read.
     pub fn new(trace: &'a Trace, in_order: bool, options: JobOptions) -> Result<Jobs<'a>, TraceError> {
-        let source = Lines::Stream(trace.reader()?);
-        let mut jobs = Jobs { trace, options, counts: Counts::default(), source, first: None };
+        let source = RecordSource::Stream(trace.reader()?);
+        let mut jobs = Jobs { trace, options, counts: LineCounts::default(), source, first: None };
         if !in_order {
             jobs.sort()?;
         }
         Ok(jobs)
     }
 
-    /// What has become of the lines so far.
-    pub fn counts(&self) -> &Counts {
+    /// Returns the counts of the lines so far.
+    pub fn counts(&self) -> &LineCounts {
         &self.counts
     }
 
-    /// Reads all that is left and puts it in order.
+    /// Reads and sorts all remaining records.
     fn sort(&mut self) -> Result<(), TraceError> {
         let Jobs { trace, options, counts, source, .. } = self;
         let mut records = Vec::new();
@@ -221,17 +225,17 @@ impl<'a> Jobs<'a> {
             records.push(record.clone());
         }
         records.sort_by_key(|record| record.get(Field::Submit));
-        *source = Lines::Sorted(records, 0);
+        *source = RecordSource::Sorted(records, 0);
         Ok(())
     }
 
     fn next_job(&mut self) -> Result<Option<Job>, TraceError> {
         let Jobs { trace, options, counts, source, first } = self;
         while let Some(record) = source.next(trace, options.lenient, counts)? {
-            match job_of(record, options) {
+            match job_from_record(record, options) {
                 Ok(mut job) => {
                     let submit = job.request.submit;
-                    job.request.submit = options.arrivals.of(submit, *first.get_or_insert(submit));
+                    job.request.submit = options.arrivals.apply(submit, *first.get_or_insert(submit));
                     counts.used += 1;
                     counts.without_estimate += u64::from(record.positive(Field::Estimate).is_none());
                     return Ok(Some(job));
@@ -251,20 +255,20 @@ impl Iterator for Jobs<'_> {
     }
 }
 
-impl Lines<'_> {
-    /// The next well-formed line.
+impl RecordSource<'_> {
+    /// Returns the next well-formed line.
     fn next(
         &mut self,
         trace: &Trace,
         lenient: bool,
-        counts: &mut Counts,
+        counts: &mut LineCounts,
     ) -> Result<Option<&Record>, TraceError> {
         let reader = match self {
-            Lines::Sorted(records, done) => {
+            RecordSource::Sorted(records, done) => {
                 *done += 1;
                 return Ok(records.get(*done - 1));
             }
-            Lines::Stream(reader) => reader,
+            RecordSource::Stream(reader) => reader,
         };
         loop {
             match reader.advance() {
@@ -282,40 +286,40 @@ impl Lines<'_> {
     }
 }
 
-impl Skip {
+impl SkipReason {
     fn reason(self, options: &JobOptions) -> String {
         match self {
-            Skip::Dropped(filter) => options.drop[filter].to_string(),
-            Skip::NoSubmit => "no_submit_time".into(),
-            Skip::BeforeFrom => "before_from".into(),
-            Skip::AfterTo => "after_to".into(),
-            Skip::OtherUser => "other_user".into(),
-            Skip::OtherQueue => "other_queue".into(),
-            Skip::NoSize => "no_processors".into(),
-            Skip::TooWide => "too_wide".into(),
-            Skip::NoRuntime => "no_runtime".into(),
-            Skip::FitsNoHost => "fits_no_host".into(),
-            Skip::TooLargeForQueue => "too_large_for_queue".into(),
+            SkipReason::Dropped(filter) => options.drop[filter].to_string(),
+            SkipReason::NoSubmit => "no_submit_time".into(),
+            SkipReason::BeforeFrom => "before_from".into(),
+            SkipReason::AfterTo => "after_to".into(),
+            SkipReason::OtherUser => "other_user".into(),
+            SkipReason::OtherQueue => "other_queue".into(),
+            SkipReason::NoSize => "no_processors".into(),
+            SkipReason::TooWide => "too_wide".into(),
+            SkipReason::NoRuntime => "no_runtime".into(),
+            SkipReason::FitsNoHost => "fits_no_host".into(),
+            SkipReason::TooLargeForQueue => "too_large_for_queue".into(),
         }
     }
 }
 
-/// A record as the run sees it, or why it has no place in the run.
-fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
+/// Converts a record to a job, or returns the reason to skip it.
+fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipReason> {
     if let Some(filter) = options.drop.iter().position(|filter| filter.matches(record)) {
-        return Err(Skip::Dropped(filter));
+        return Err(SkipReason::Dropped(filter));
     }
     let number = record.get(Field::Job);
     let submit = submit_within(record, options)?;
     let (user, queue) = (small(record, Field::User), small(record, Field::Queue));
-    if !named(&options.users, user) {
-        return Err(Skip::OtherUser);
+    if !is_selected(&options.users, user) {
+        return Err(SkipReason::OtherUser);
     }
-    if !named(&options.queues, queue) {
-        return Err(Skip::OtherQueue);
+    if !is_selected(&options.queues, queue) {
+        return Err(SkipReason::OtherQueue);
     }
     let procs = procs_of(record, options)?;
-    let runtime = record.known(Field::Runtime).ok_or(Skip::NoRuntime)?;
+    let runtime = record.known(Field::Runtime).ok_or(SkipReason::NoRuntime)?;
     let trace_estimate = record.positive(Field::Estimate).unwrap_or(runtime);
     let (runtime, trace_estimate, killed) = match options.overrun {
         Overrun::Kill => (runtime.min(trace_estimate), trace_estimate, runtime > trace_estimate),
@@ -334,11 +338,11 @@ fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
         terms: Terms::NONE,
     };
     if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
-        return Err(Skip::FitsNoHost);
+        return Err(SkipReason::FitsNoHost);
     }
     let pool = options.pools.get(queue_position(queue, options.pools.len()));
     if pool.is_some_and(|pool| !pool.could_hold(&request)) {
-        return Err(Skip::TooLargeForQueue);
+        return Err(SkipReason::TooLargeForQueue);
     }
     let used_memory = record.positive(Field::UsedMemory).map(|each| each.saturating_mul(procs));
     let status = record.status();
@@ -346,32 +350,32 @@ fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
     Ok(Job { request, runtime: ActualRuntime(runtime), killed, status, used_memory, record })
 }
 
-/// Whether nobody is named, or this one.
-fn named(names: &[u32], name: Option<u32>) -> bool {
+/// Returns whether the list is empty or contains the name.
+fn is_selected(names: &[u32], name: Option<u32>) -> bool {
     names.is_empty() || name.is_some_and(|name| names.contains(&name))
 }
 
-fn submit_within(record: &Record, options: &JobOptions) -> Result<Time, Skip> {
+fn submit_within(record: &Record, options: &JobOptions) -> Result<Time, SkipReason> {
     let secs = record.get(Field::Submit);
     if secs < 0 {
-        return Err(Skip::NoSubmit);
+        return Err(SkipReason::NoSubmit);
     }
     if options.from.is_some_and(|from| secs < from) {
-        return Err(Skip::BeforeFrom);
+        return Err(SkipReason::BeforeFrom);
     }
     if options.to.is_some_and(|to| secs >= to) {
-        return Err(Skip::AfterTo);
+        return Err(SkipReason::AfterTo);
     }
-    // The parser bounds times far below what ticks can hold.
-    Time::from_secs(secs).ok_or(Skip::NoSubmit)
+    // The parser limits times far below the range of ticks.
+    Time::from_secs(secs).ok_or(SkipReason::NoSubmit)
 }
 
-fn procs_of(record: &Record, options: &JobOptions) -> Result<u64, Skip> {
-    let procs = options.procs_field.size(record).ok_or(Skip::NoSize)?;
-    if procs > u64::from(options.procs) { Err(Skip::TooWide) } else { Ok(procs) }
+fn procs_of(record: &Record, options: &JobOptions) -> Result<u64, SkipReason> {
+    let procs = options.procs_field.size(record).ok_or(SkipReason::NoSize)?;
+    if procs > u64::from(options.procs) { Err(SkipReason::TooWide) } else { Ok(procs) }
 }
 
-/// The job's memory in kB: requested, else used, both per processor.
+/// Returns the memory in kB: requested, else used, both per processor in the log.
 fn memory_of(record: &Record, procs: u64) -> u64 {
     let each = record.positive(Field::RequestedMemory).or_else(|| record.positive(Field::UsedMemory));
     each.unwrap_or(0).saturating_mul(procs)

@@ -1,4 +1,4 @@
-//! Job logs: the Standard Workload Format in and out, and the jobs that a run makes of it.
+//! Job logs in the Standard Workload Format, and the jobs of a simulation.
 //!
 //! ```
 //! use miserly_workload::{Jobs, JobOptions, Trace};
@@ -16,7 +16,7 @@
 
 pub mod swf;
 
-mod packed;
+mod compression;
 
 mod trace;
 
@@ -39,10 +39,10 @@ pub mod generate;
 mod interactive;
 
 pub use check::{CheckReport, check};
+pub use compression::Compression;
 pub use describe::{Description, describe};
 pub use estimates::{Estimates, EstimatesError, Factor};
-pub use filter::{Filter, FilterError};
+pub use filter::{FieldFilter, FilterError};
 pub use interactive::{Interactive, InteractiveError};
-pub use jobs::{Arrivals, Counts, Job, JobOptions, Jobs, Overrun, ProcsField};
-pub use packed::Packing;
+pub use jobs::{ArrivalScaling, Job, JobOptions, Jobs, LineCounts, Overrun, ProcsField};
 pub use trace::{Survey, Trace, TraceError};

@@ -12,7 +12,7 @@ const EPOCH_WEEKDAY: i64 = 3;
 
 /// The clock by which the hours and days of a log count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Clock {
+pub enum LogClock {
     /// Local time: `TimeZoneString`, with its summer time.
     Zone(String),
     /// Local time without summer time: `TimeZone`, seconds east of Greenwich.
@@ -31,7 +31,7 @@ pub(crate) enum LocalTime {
 
 impl LocalTime {
     /// Returns the conversion for a header: by its named zone, else its offset, else none.
-    pub(crate) fn of(header: &Header) -> LocalTime {
+    pub(crate) fn from_header(header: &Header) -> LocalTime {
         let Some(start) = header.unix_start().filter(|&start| start >= 0) else {
             return LocalTime::SinceStart;
         };
@@ -45,11 +45,11 @@ impl LocalTime {
     }
 
     /// Returns the clock, as descriptions have it.
-    pub(crate) fn clock(&self) -> Clock {
+    pub(crate) fn clock(&self) -> LogClock {
         match self {
-            LocalTime::Zone { name, .. } => Clock::Zone(name.clone()),
-            LocalTime::Offset { offset, .. } => Clock::Offset(*offset),
-            LocalTime::SinceStart => Clock::SinceStart,
+            LocalTime::Zone { name, .. } => LogClock::Zone(name.clone()),
+            LocalTime::Offset { offset, .. } => LogClock::Offset(*offset),
+            LocalTime::SinceStart => LogClock::SinceStart,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Where a log comes from: a file, plain or gzipped, standard input, or memory.
+//! Sources of a log: a plain or gzipped file, standard input, or memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,58 +8,58 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::packed::{Packing, is_gzipped, other_packing};
+use crate::compression::{Compression, is_gzipped, unsupported_compression};
 use crate::swf::{Header, LineError, ReadError, Reader, is_blank};
 
-/// How many bytes are read at a time.
+/// Size of a read in bytes.
 const CHUNK: usize = 1 << 18;
 
-/// What is wrong with a log: which one, where, what.
+/// An error in a log, with the name of the log and the line.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be opened or copied.
     #[error("cannot read {name}: {error}")]
     Open {
-        /// The log.
+        /// Name of the log.
         name: String,
-        /// Why.
+        /// Cause.
         error: io::Error,
     },
-    /// It is packed in a way that is not read.
+    /// The file has an unsupported compression.
     #[error(
         "{name}: packed with {}; only gzip is read as it is: unpack the log with {} first",
-        packing.name,
-        packing.command
+        compression.name,
+        compression.command
     )]
     Packed {
-        /// The log.
+        /// Name of the log.
         name: String,
-        /// How.
-        packing: Packing,
+        /// Compression.
+        compression: Compression,
     },
-    /// A line cannot be used.
+    /// A line is unusable.
     #[error("{name}:{}: {}{}", error.line(), error.problem(), way_out(error))]
     Read {
-        /// The log.
+        /// Name of the log.
         name: String,
-        /// Where and why.
+        /// Line and cause.
         error: ReadError,
     },
-    /// There is nothing in it.
+    /// The log is empty.
     #[error("{name}: holds no jobs; a log in the Standard Workload Format has a line of 18 fields per job")]
     Empty {
-        /// The log.
+        /// Name of the log.
         name: String,
     },
-    /// Nobody says how large the machine is.
+    /// The machine size is unknown.
     #[error("{name}: no machine size in the header (MaxProcs or MaxNodes); give it with --procs")]
     NoMachine {
-        /// The log.
+        /// Name of the log.
         name: String,
     },
 }
 
-/// What to do about a line that cannot be used, where there is something.
+/// Returns the remedy for an unusable line, if there is one.
 fn way_out(error: &ReadError) -> &'static str {
     match error {
         ReadError::Malformed { error, .. } if *error != LineError::NoText => {
@@ -69,7 +69,7 @@ fn way_out(error: &ReadError) -> &'static str {
     }
 }
 
-/// A log that can be read any number of times.
+/// A log that can be read repeatedly.
 pub struct Trace {
     name: String,
     source: Source,
@@ -77,28 +77,29 @@ pub struct Trace {
 
 enum Source {
     File(PathBuf),
-    /// What came from a pipe, kept so that it can be read again, in a file without a name: it goes with the
-    /// process, however that ends.
+    /// The content of a pipe, copied to an unnamed file so that it can be read again. The file
+    /// disappears with the process.
     Spooled(File),
     Memory(Vec<u8>),
 }
 
-/// What one fast pass over a log tells before the jobs are read.
+/// The result of a fast pass over a log before its jobs are read.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    /// The comments.
+    /// Comments.
     pub header: Header,
-    /// How many lines are neither comments nor blank.
+    /// Number of lines that are neither comments nor blank.
     pub records: u64,
-    /// Whether no job is submitted before the one above it.
+    /// Whether the submissions are in ascending order.
     pub in_order: bool,
 }
 
 impl Trace {
-    /// The log in a file. What is no regular file, such as a pipe, is copied to a temporary one first.
+    /// Opens a log file. The content of a pipe or another special file is copied to a temporary
+    /// file first.
     ///
     /// # Errors
-    /// If there is no such file, it is a directory, or it may not be read.
+    /// The file does not exist, is a directory, or cannot be read.
     pub fn open(path: &Path) -> Result<Trace, TraceError> {
         let name = path.display().to_string();
         let failed = |error| TraceError::Open { name: name.clone(), error };
@@ -114,10 +115,10 @@ impl Trace {
         Ok(Trace { name, source })
     }
 
-    /// The log on standard input, copied to a temporary file.
+    /// Copies standard input to a temporary file.
     ///
     /// # Errors
-    /// If the copy fails.
+    /// The copy fails.
     pub fn stdin() -> Result<Trace, TraceError> {
         let name = String::from("standard input");
         match spool(io::stdin().lock()) {
@@ -126,50 +127,50 @@ impl Trace {
         }
     }
 
-    /// A log in memory, such as a generated one.
+    /// Creates a log in memory, such as a generated one.
     pub fn memory(name: impl Into<String>, text: Vec<u8>) -> Trace {
         Trace { name: name.into(), source: Source::Memory(text) }
     }
 
-    /// The same log in memory, unpacked: for a log that is read many times.
+    /// Loads and decompresses the log into memory, for repeated reading.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// The log cannot be read.
     pub fn into_memory(self) -> Result<Trace, TraceError> {
         let mut text = Vec::new();
         self.unpacked()?.read_to_end(&mut text).map_err(|error| self.failed(error))?;
         Ok(Trace { name: self.name, source: Source::Memory(text) })
     }
 
-    /// The name for messages: the path as it was given.
+    /// Returns the name for messages: the path as given.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name without folders and endings: `KTH-SP2-1996-2`.
+    /// Returns the file name without folder and extensions: `KTH-SP2-1996-2`.
     pub fn stem(&self) -> &str {
         let file = Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or(&self.name);
         let plain = file.strip_suffix(".gz").unwrap_or(file);
         plain.strip_suffix(".swf").unwrap_or(plain)
     }
 
-    /// Starts to read the log's lines from the top, unpacking them if they are gzipped.
+    /// Returns a reader of the log's lines, which decompresses gzip.
     ///
     /// # Errors
-    /// As [`unpacked`](Trace::unpacked).
+    /// See [`unpacked`](Trace::unpacked).
     pub fn reader(&self) -> Result<Reader<Box<dyn BufRead + Send + '_>>, TraceError> {
         self.unpacked().map(Reader::new)
     }
 
-    /// The log's bytes from the top, unpacked if they are gzipped.
+    /// Returns the log's bytes, decompressed if they are gzipped.
     ///
     /// # Errors
-    /// If the file cannot be opened, or is packed in another way.
+    /// The file cannot be opened or has another compression.
     pub fn unpacked(&self) -> Result<Box<dyn BufRead + Send + '_>, TraceError> {
         let mut raw = self.raw().map_err(|error| self.failed(error))?;
         let start = raw.fill_buf().map_err(|error| self.failed(error))?;
-        if let Some(packing) = other_packing(start) {
-            return Err(TraceError::Packed { name: self.name.clone(), packing });
+        if let Some(compression) = unsupported_compression(start) {
+            return Err(TraceError::Packed { name: self.name.clone(), compression });
         }
         Ok(if is_gzipped(start) {
             Box::new(BufReader::with_capacity(CHUNK, MultiGzDecoder::new(raw)))
@@ -178,10 +179,10 @@ impl Trace {
         })
     }
 
-    /// The SHA-256 of the log's bytes as they are stored, in hexadecimal.
+    /// Returns the SHA-256 of the stored bytes in hexadecimal.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// The bytes cannot be read.
     pub fn sha256(&self) -> Result<String, TraceError> {
         let mut hash = Sha256::new();
         let mut raw = self.raw().map_err(|error| self.failed(error))?;
@@ -197,18 +198,18 @@ impl Trace {
         Ok(hex(&hash.finalize()))
     }
 
-    /// Reads the log once, quickly: the comments, the number of jobs, whether they are in order.
+    /// Reads the comments, the number of jobs and their order in one fast pass.
     ///
-    /// Lines that are no jobs are not judged here; whoever reads the jobs will meet them.
+    /// Malformed lines are not detected here, but when the jobs are read.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// The log cannot be read.
     pub fn survey(&self) -> Result<Survey, TraceError> {
         let mut reader = self.reader()?;
         reader.survey().map_err(|error| self.read_error(error))
     }
 
-    /// The error for a line of this log.
+    /// Returns the error for a line of this log.
     pub fn read_error(&self, error: ReadError) -> TraceError {
         TraceError::Read { name: self.name.clone(), error }
     }
@@ -238,7 +239,7 @@ fn spool(mut input: impl Read) -> io::Result<Source> {
     Ok(Source::Spooled(file))
 }
 
-/// A reader with an offset of its own, so that several can read one file.
+/// A reader with its own offset, so that several readers can share one file.
 struct FromStart<'a> {
     file: &'a File,
     offset: u64,
@@ -257,7 +258,7 @@ impl<R: BufRead> Reader<R> {
         let mut survey = Survey { in_order: true, ..Survey::default() };
         let mut latest = i64::MIN;
         while let Some(line) = self.next_raw()? {
-            // What the reader takes for blank, and no more, so that both count the same lines.
+            // Uses the reader's definition of blank, so that both count the same lines.
             let start = line.iter().position(|&byte| !is_blank(byte)).unwrap_or(line.len());
             match &line[start..] {
                 [] => {}
@@ -275,7 +276,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// The second blank-separated number of a line, if it is one.
+/// Returns the second number of a line, if there is one.
 fn second_number(line: &[u8]) -> Option<i64> {
     let first_end = line.iter().position(u8::is_ascii_whitespace)?;
     let rest = line[first_end..].trim_ascii_start();

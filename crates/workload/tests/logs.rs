@@ -1,8 +1,8 @@
-//! What is read and written again is the same, line by line: for logs made up, and for real ones; and what slices and
-//! shifted submissions make of a log.
+//! Round trips of generated and real logs, line by line, and the effects of slices and shifted
+//! submissions.
 
-#[path = "logs/made_up.rs"]
-mod made_up;
+#[path = "logs/generated.rs"]
+mod generated;
 
 #[path = "logs/submissions.rs"]
 mod submissions;
@@ -13,39 +13,39 @@ mod machines;
 #[path = "logs/real.rs"]
 mod real;
 
-use miserly_workload::swf::{Line, Record, Writer};
+use miserly_workload::swf::{LogLine, Record, SwfWriter};
 use miserly_workload::{Trace, TraceError};
 
-/// A line as the reader gave it, kept.
+/// An owned line of the reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kept {
+enum OwnedLine {
     Comment(String),
     Job(Box<Record>),
     Blank,
 }
 
-impl Kept {
-    fn of(line: &Line<'_>) -> Kept {
+impl OwnedLine {
+    fn from_line(line: &LogLine<'_>) -> OwnedLine {
         match line {
-            Line::Comment(comment) => Kept::Comment((*comment).to_owned()),
-            Line::Job(record) => Kept::Job(Box::new((*record).clone())),
-            Line::Blank => Kept::Blank,
+            LogLine::Comment(comment) => OwnedLine::Comment((*comment).to_owned()),
+            LogLine::Job(record) => OwnedLine::Job(Box::new((*record).clone())),
+            LogLine::Blank => OwnedLine::Blank,
         }
     }
 }
 
-/// All lines of a log, and its text as it is written again.
-fn read_and_write(trace: &Trace) -> Result<(Vec<Kept>, Vec<u8>), TraceError> {
+/// Returns all lines of a log and its rewritten text.
+fn read_and_write(trace: &Trace) -> Result<(Vec<OwnedLine>, Vec<u8>), TraceError> {
     let mut reader = trace.reader()?;
-    let (mut lines, mut writer) = (Vec::new(), Writer::new(Vec::new()));
+    let (mut lines, mut writer) = (Vec::new(), SwfWriter::new(Vec::new()));
     while let Some(line) = reader.next_line().map_err(|error| trace.read_error(error))? {
         writer.line(&line).expect("memory takes whatever is written");
-        lines.push(Kept::of(&line));
+        lines.push(OwnedLine::from_line(&line));
     }
     Ok((lines, writer.into_inner()))
 }
 
-/// Checks that a line and the one written for it say the same.
+/// Checks that a line and its rewritten form are equivalent.
 #[track_caller]
 fn assert_same(original: &str, again: &str) {
     if original.trim_start().starts_with(';') {
@@ -55,7 +55,7 @@ fn assert_same(original: &str, again: &str) {
     }
 }
 
-/// Checks a log's text against what is written for it.
+/// Checks a log's text against its rewritten form.
 #[track_caller]
 fn assert_round_trip(text: &str, trace: &Trace) {
     let (lines, again) = read_and_write(trace).expect("the log can be read");

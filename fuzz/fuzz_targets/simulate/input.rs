@@ -2,7 +2,7 @@
 
 use arbitrary::Arbitrary;
 use miserly_core::{Instants, Request, Resources, Span, Time};
-use miserly_policies::{Domain, POLICIES, Param, Registered};
+use miserly_policies::{Domain, Param, PolicyDescriptor, Registry};
 use miserly_sim::Job;
 
 /// The seed of the run.

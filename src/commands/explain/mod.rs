@@ -9,7 +9,7 @@ mod watch;
 use miserly_core::JobNumber;
 use miserly_run::RunSetup;
 use miserly_workload::Estimates;
-use miserly_workload::swf::{Field, Line, ReadError};
+use miserly_workload::swf::{Field, LogLine, ReadError};
 
 use self::document::Document;
 use self::watch::Watch;
@@ -37,7 +37,7 @@ fn absent(prepared: &RunSetup, job: JobNumber) -> anyhow::Result<anyhow::Error> 
     loop {
         match reader.next_line() {
             Ok(None) | Err(ReadError::TooLong { .. } | ReadError::Io { .. }) => break,
-            Ok(Some(Line::Job(record))) if record.get(Field::Job) == job => {
+            Ok(Some(LogLine::Job(record))) if record.get(Field::Job) == job => {
                 let line = reader.line();
                 return Ok(anyhow::anyhow!(
                     "{}:{line}: job {job} is left out of the run; miserly simulate shows what is skipped and why",

@@ -19,7 +19,7 @@ pub(crate) use miserly_test_support::Draws;
 pub(crate) use stepping::Stepping;
 
 /// Long enough for anything that takes any time at all, on a machine that is busy with other tests.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// What `look` finds, as soon as it finds something; it is the world outside that is watched, so it is looked at again and again.
 #[track_caller]

@@ -31,6 +31,16 @@ use crate::{
 ///
 /// Everybody reads it; only the driver and a policy's [`Desk`](crate::Desk) change it, and every change is
 /// checked first. Each change is O(shares of the job).
+///
+/// # Example
+/// ```
+/// use miserly_core::{Ledger, Machine, Resources};
+///
+/// let ledger = Ledger::new(Machine::plain(8));
+/// assert_eq!(ledger.free(), Resources::cpus(8));
+/// assert!(ledger.fit(&Resources::cpus(8)).is_some());
+/// assert!(ledger.fit(&Resources::cpus(9)).is_none());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Ledger {
     machine: Machine,
@@ -159,6 +169,15 @@ impl Ledger {
     /// Where a job that asks for `demand` could start now: by best fit, as [`FreeHosts`] says. `None` if nowhere.
     pub fn fit(&self, demand: &Resources) -> Option<Placement> {
         self.free.fit(&self.machine, demand)
+    }
+
+    /// Returns a placement for a job of the ledger that could start now, by best fit; `None` if it fits nowhere.
+    ///
+    /// # Panics
+    /// If the job is not in the system.
+    #[track_caller]
+    pub fn fit_request(&self, job: JobId) -> Option<Placement> {
+        self.fit(&self.machine.demand(self.request(job)))
     }
 
     /// Returns the value of this type that a policy keeps of itself.

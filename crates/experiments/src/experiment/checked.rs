@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_formula::Formula;
-use miserly_policies::PolicySpec;
+use miserly_policies::{PolicySpec, Registry};
 use miserly_workload::Estimates;
 use toml::Spanned;
 
@@ -24,6 +24,8 @@ pub struct Experiment {
     pub file: File,
     /// The files that come with it, such as machines: name and text. Others are looked for in folders.
     pub beside: &'static [(&'static str, &'static str)],
+    /// The policies that it can name.
+    registry: Registry,
 }
 
 impl Experiment {
@@ -32,10 +34,22 @@ impl Experiment {
     /// # Errors
     /// The first mistake, and its line.
     pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Experiment, ExperimentError> {
+        Experiment::parse_with(name, text, &Registry::built_in())
+    }
+
+    /// Parses an experiment file with the policies of a registry.
+    ///
+    /// # Errors
+    /// As [`parse`](Experiment::parse).
+    pub fn parse_with(
+        name: impl Into<String>,
+        text: impl Into<String>,
+        registry: &Registry,
+    ) -> Result<Experiment, ExperimentError> {
         let (name, text) = (name.into(), text.into());
         let file: File = toml::from_str(&text)
             .map_err(|error| ExperimentError::Toml { file: name.clone(), problem: error.to_string() })?;
-        let mut experiment = Experiment { name, text, file, beside: &[] };
+        let mut experiment = Experiment { name, text, file, beside: &[], registry: registry.clone() };
         experiment.check_traces()?;
         experiment.file.traces = experiment.file.traces.iter().flat_map(of_each_seed).collect();
         experiment.check_policies()?;
@@ -61,10 +75,8 @@ impl Experiment {
     /// Returns the policy of that short name, or of that written form.
     pub(super) fn policy(&self, label: &Spanned<String>) -> Result<PolicySpec, ExperimentError> {
         let written = self.file.policies.get(label.get_ref()).unwrap_or(label);
-        written
-            .get_ref()
-            .parse()
-            .map_err(|error: miserly_policies::PolicyError| self.wrong(written, error.to_string()))
+        PolicySpec::parse(written.get_ref(), &self.registry)
+            .map_err(|error| self.wrong(written, error.to_string()))
     }
 
     pub(super) fn estimates(&self, model: &Spanned<String>) -> Result<Estimates, ExperimentError> {

@@ -1,7 +1,7 @@
 //! Execution of a plan on all cores. Each result is stored when its run is done.
 
 use miserly_core::Span;
-use miserly_report::{AtomicFile, CsvJobs, Outcome};
+use miserly_report::{AtomicFile, CsvJobs, RunDoc};
 use miserly_sim::{InOrder, MatrixWatch, Observer};
 use rayon::prelude::*;
 
@@ -102,7 +102,7 @@ fn with_jobs(
     setup: &RunSetup,
     store: &Store,
     others: &mut [&mut dyn Observer],
-) -> Result<Outcome, SetupError> {
+) -> Result<RunDoc, SetupError> {
     let path = store.path(Store::jobs(&run.key));
     std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
     let (file, output) = AtomicFile::create(&path)?;

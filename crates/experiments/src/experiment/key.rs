@@ -1,6 +1,6 @@
 //! The key of a run: everything that determines it.
 
-use miserly_report::Settings;
+use miserly_report::SettingsDoc;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -20,7 +20,7 @@ pub(super) struct Determined<'a> {
     name: &'a str,
     sha256: &'a str,
     policy: String,
-    settings: &'a Settings,
+    settings: &'a SettingsDoc,
     record: &'a Record,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Determined<'a> {
     pub(super) fn new(
         (name, sha256): (&'a str, &'a str),
         policy: String,
-        settings: &'a Settings,
+        settings: &'a SettingsDoc,
         record: &'a Record,
     ) -> Determined<'a> {
         let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("MISERLY_SOURCES"));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use miserly_run::Log;
 use miserly_workload::Trace;
-use miserly_workload::generate::{Asked, find_model};
+use miserly_workload::generate::{ModelOptions, find_model};
 use miserly_workload::o2k::NoSuchMonth;
 
 use super::checked::Experiment;
@@ -73,7 +73,7 @@ impl TraceFile {
             .map(str::parse)
             .transpose()
             .map_err(|error: NoSuchMonth| error.to_string())?;
-        let asked = Asked {
+        let asked = ModelOptions {
             jobs: self.jobs,
             procs: self.options.processors(machines),
             load: self.load,

@@ -3,7 +3,7 @@
 use miserly_core::{Instants, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use miserly_sim::{BatchRule, Grouping, GroupingError};
-use miserly_workload::{Arrivals, Overrun, ProcsField};
+use miserly_workload::{ArrivalScaling, Overrun, ProcsField};
 
 use super::file::{BatchesFile, Options, Record};
 use super::machines::Machines;
@@ -127,12 +127,12 @@ impl Options {
         Ok(Some(BatchRule { jobs, count, discard }))
     }
 
-    fn arrivals(&self) -> Result<Arrivals, String> {
+    fn arrivals(&self) -> Result<ArrivalScaling, String> {
         match (self.offline.unwrap_or_default(), self.scale_load) {
-            (true, None) => Ok(Arrivals::Offline),
+            (true, None) => Ok(ArrivalScaling::Offline),
             (true, Some(_)) => Err("offline and scale-load exclude each other".into()),
-            (false, None) => Ok(Arrivals::Logged),
-            (false, Some(factor)) => factor.to_string().parse().map(Arrivals::Scaled).map_err(text),
+            (false, None) => Ok(ArrivalScaling::Logged),
+            (false, Some(factor)) => factor.to_string().parse().map(ArrivalScaling::Scaled).map_err(text),
         }
     }
 }

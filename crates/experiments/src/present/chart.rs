@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_report::chart::{Axis, Bin, Body, Chart, Ramp, Series, Style};
+use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, Ramp, Style};
 use miserly_report::page::Block;
 use serde_json::Value;
 
@@ -85,12 +85,12 @@ fn id(title: &str) -> String {
 fn lines(
     chart: &ChartRequest,
     results: &Results,
-    series: fn(&ChartRequest, &LineRequest, &Results) -> Result<Option<Series>, String>,
+    series: fn(&ChartRequest, &LineRequest, &Results) -> Result<Option<DataSeries>, String>,
 ) -> DrawnLines {
     let (mut drawn, mut missing) = (Vec::new(), Vec::new());
     for line in &chart.lines {
         match series(chart, line, results).map_err(|problem| in_line(line, &problem))? {
-            Some(series) => drawn.push(Series { name: line.label.clone(), ..series }),
+            Some(series) => drawn.push(DataSeries { name: line.label.clone(), ..series }),
             None => missing.push(line.label.clone()),
         }
     }
@@ -150,7 +150,7 @@ fn in_line(line: &LineRequest, problem: &str) -> String {
 }
 
 /// Returns a figure along an axis of runs, with its confidence interval over the seeds.
-fn line(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
+fn line(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<DataSeries>, String> {
     let axis = chart.along.as_deref().ok_or("a line chart needs x, such as x = \"factor\"")?;
     let (mut points, mut band) = (Vec::new(), Vec::new());
     let names = names(chart, results)?;
@@ -168,25 +168,33 @@ fn line(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<O
             band.push((x, y - width / line.unit, y + width / line.unit));
         }
     }
-    Ok(Some(Series::line("", points).with_band(band)))
+    Ok(Some(DataSeries::line("", points).with_band(band)))
 }
 
 /// Returns pairs of a document as steps.
-fn steps(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
+fn steps(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<DataSeries>, String> {
     let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
     let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", line.figure))?;
-    Ok(Some(Series::steps("", pairs.into_iter().map(|(x, y)| (x / line.unit, y)).collect())))
+    Ok(Some(DataSeries::steps("", pairs.into_iter().map(|(x, y)| (x / line.unit, y)).collect())))
 }
 
 /// Returns pairs of a document as points.
-fn points(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
+fn points(
+    _chart: &ChartRequest,
+    line: &LineRequest,
+    results: &Results,
+) -> Result<Option<DataSeries>, String> {
     let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
     let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", line.figure))?;
-    Ok(Some(Series { style: Style::Points, ..Series::line("", pairs) }))
+    Ok(Some(DataSeries { style: Style::Points, ..DataSeries::line("", pairs) }))
 }
 
 /// A figure of `details.series`, by the log's time in seconds.
-fn over_time(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
+fn over_time(
+    _chart: &ChartRequest,
+    line: &LineRequest,
+    results: &Results,
+) -> Result<Option<DataSeries>, String> {
     let Some(series) = part(results, &line.runs, "details.series")? else { return Ok(None) };
     let number = |field: &str| series.get(field).and_then(Value::as_f64);
     let step = number("step").ok_or("the results have no series over time")?;
@@ -194,11 +202,11 @@ fn over_time(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Re
     let values = values.ok_or_else(|| format!("the series over time has no {:?}", line.figure))?;
     let from = number("from").unwrap_or_default();
     let point = |(at, value): (usize, &Value)| Some((from + at as f64 * step, value.as_f64()? / line.unit));
-    Ok(Some(Series::steps("", values.iter().enumerate().filter_map(point).collect())))
+    Ok(Some(DataSeries::steps("", values.iter().enumerate().filter_map(point).collect())))
 }
 
 /// A measure by the groups of a breakdown, at the middle of each group: `by.runtime-bin:metrics.wait.mean`.
-fn groups(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<Series>, String> {
+fn groups(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<DataSeries>, String> {
     let Some((groups, measure)) = breakdown(line, results)? else { return Ok(None) };
     let names = names(chart, results)?;
     let middle = |group: &Value| {
@@ -209,7 +217,10 @@ fn groups(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result
         Some(if from > 0.0 { (from * to).sqrt() } else { to / 2.0 })
     };
     let point = |group: &Value| Some((middle(group)?, at(group, measure)?.as_f64()? / line.unit));
-    Ok(Some(Series { style: Style::Line, ..Series::line("", groups.iter().filter_map(point).collect()) }))
+    Ok(Some(DataSeries {
+        style: Style::Line,
+        ..DataSeries::line("", groups.iter().filter_map(point).collect())
+    }))
 }
 
 /// Returns the groups of a breakdown, and the path of the measure of each.
@@ -270,7 +281,7 @@ fn group_names<'a>(groups: impl Iterator<Item = &'a Value>) -> Vec<String> {
 fn bars(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> {
     let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
     if let Some(pairs) = pairs(value) {
-        let bin = |(at, &(_, value)): (usize, &(f64, f64))| Bin {
+        let bin = |(at, &(_, value)): (usize, &(f64, f64))| Bar {
             from: at as f64 - 0.4,
             to: at as f64 + 0.4,
             value,
@@ -281,7 +292,7 @@ fn bars(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> 
     }
     let bin = |bin: &Value| {
         let field = |name: &str| bin.get(name).and_then(Value::as_f64);
-        Some(Bin { from: field("from")? / line.unit, to: field("to")? / line.unit, value: field("jobs")? })
+        Some(Bar { from: field("from")? / line.unit, to: field("to")? / line.unit, value: field("jobs")? })
     };
     let bins = value.as_array().and_then(|bins| bins.iter().map(bin).collect::<Option<Vec<_>>>());
     let bins = bins.ok_or_else(|| format!("{:?} is no list of bins or pairs", line.figure))?;

@@ -1,7 +1,7 @@
 //! Claims about results, decided by formulas over their figures.
 
 use miserly_formula::Formula;
-use miserly_report::page::{Claim, Verdict};
+use miserly_report::page::{Claim, ClaimVerdict};
 use serde_json::Value;
 
 use crate::experiment::file::{ClaimFile, FigureFile, OfDifference, Take};
@@ -23,9 +23,9 @@ pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, Stri
         }
     }
     let verdict = match holds.eval(&values) {
-        decided if !decided.is_finite() => Verdict::Unknown,
-        0.0 => Verdict::DoesNotHold,
-        _ => Verdict::Holds,
+        decided if !decided.is_finite() => ClaimVerdict::Unknown,
+        0.0 => ClaimVerdict::DoesNotHold,
+        _ => ClaimVerdict::Holds,
     };
     let plain = names.iter().zip(&values).map(|(name, value)| format!("{name} {}", short(*value)));
     let derived = shows
@@ -40,7 +40,7 @@ fn parse(text: &str, names: &[&str]) -> Result<Formula, String> {
 }
 
 fn undecided(claim: &ClaimFile, why: &str) -> Claim {
-    Claim { text: claim.text.clone(), verdict: Verdict::Unknown, figures: why.to_owned() }
+    Claim { text: claim.text.clone(), verdict: ClaimVerdict::Unknown, figures: why.to_owned() }
 }
 
 /// Returns a number in short, for a line of several.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_report::page::{Block, Cell, Emphasis, TableData};
+use miserly_report::page::{Block, Emphasis, TableCell, TableData};
 use serde_json::Value;
 
 use crate::experiment::file::{Line, TableFile};
@@ -18,7 +18,7 @@ pub(super) fn blocks(table: &TableFile, results: &Results) -> Result<Vec<Block>,
     let mut compared = Compared::default();
     let mut rows = Vec::new();
     for (at, row) in table.rows.iter().enumerate() {
-        let mut cells = vec![Cell::text(&row.label)];
+        let mut cells = vec![TableCell::text(&row.label)];
         for (column_at, column) in table.columns.iter().enumerate() {
             let (ours, keys) = entry(table, row, column, results)?;
             let paper = table.paper.get(at).and_then(|line| line.get(column_at)).copied();
@@ -56,11 +56,11 @@ enum Entry {
     Nothing,
 }
 
-fn cells_of(table: &TableFile, ours: &Entry, paper: Option<f64>) -> Vec<Cell> {
+fn cells_of(table: &TableFile, ours: &Entry, paper: Option<f64>) -> Vec<TableCell> {
     let shown_ours = match ours {
-        Entry::Figure(ours) => Cell::number(with_width(table, *ours)),
-        Entry::Word(word) => Cell::number(word),
-        Entry::Nothing => Cell::number("-").with(Emphasis::Muted),
+        Entry::Figure(ours) => TableCell::number(with_width(table, *ours)),
+        Entry::Word(word) => TableCell::number(word),
+        Entry::Nothing => TableCell::number("-").with(Emphasis::Muted),
     };
     let Some(paper) = paper else { return vec![shown_ours] };
     let shown_paper = if paper.is_nan() { "-".into() } else { shown(paper, table.digits) };
@@ -69,7 +69,7 @@ fn cells_of(table: &TableFile, ours: &Entry, paper: Option<f64>) -> Vec<Cell> {
         Entry::Word(_) | Entry::Nothing => None,
     };
     let shown_off = off.map_or_else(|| "-".into(), |off| format!("{:+.1} %", 100.0 * off));
-    vec![shown_ours, Cell::number(shown_paper), Cell::number(shown_off).with(Emphasis::Muted)]
+    vec![shown_ours, TableCell::number(shown_paper), TableCell::number(shown_off).with(Emphasis::Muted)]
 }
 
 fn with_width(table: &TableFile, ours: Figure) -> String {

@@ -1,4 +1,4 @@
-//! What is said of a text that is no formula.
+//! Errors for invalid texts.
 
 use miserly_formula::Formula;
 
@@ -22,7 +22,7 @@ fn no_value() {
 }
 
 #[test]
-fn something_else_was_expected() {
+fn unexpected_tokens() {
     check("wait 2", r#"character 6, at "2": expected an operation or the end"#);
     check("2wait", r#"character 2, at "wait": expected an operation or the end"#);
     check("wait)", r#"character 5, at ")": expected an operation or the end"#);
@@ -34,49 +34,49 @@ fn something_else_was_expected() {
 fn unknown_names() {
     check(
         "estmate",
-        r#"character 1, at "estmate": there is no "estmate", did you mean "estimate"; there are wait, estimate, procs"#,
+        r#"character 1, at "estmate": unknown name "estmate", did you mean "estimate"; known: wait, estimate, procs"#,
     );
-    check("1 + xyz", r#"character 5, at "xyz": there is no "xyz"; there are wait, estimate, procs"#);
+    check("1 + xyz", r#"character 5, at "xyz": unknown name "xyz"; known: wait, estimate, procs"#);
     check(
         "logs(2)",
-        r#"character 1, at "logs(2)": there is no function "logs", did you mean "log2"; there are min, max, abs, sqrt, ln, log2, log10, exp, floor, ceil, if"#,
+        r#"character 1, at "logs(2)": unknown function "logs", did you mean "log2"; known: min, max, abs, sqrt, ln, log2, log10, exp, floor, ceil, if"#,
     );
     check("1 + min", r#"character 5, at "min": min is a function: write min(...)"#);
     let none = Formula::parse("x", &[]).unwrap_err().to_string();
-    assert_eq!(none, r#"formula, character 1, at "x": there is no "x"; there are none"#);
+    assert_eq!(none, r#"formula, character 1, at "x": unknown name "x"; known: none"#);
 }
 
 #[test]
 fn wrong_numbers_of_values() {
-    check("1 + min(wait)", r#"character 5, at "min(wait)": min takes 2, and has 1"#);
-    check("abs()", r#"character 1, at "abs()": abs takes 1, and has 0"#);
-    check("if(1, 2)", r#"character 1, at "if(1, 2)": if takes 3, and has 2"#);
+    check("1 + min(wait)", r#"character 5, at "min(wait)": min has 1 arguments and takes 2"#);
+    check("abs()", r#"character 1, at "abs()": abs has 0 arguments and takes 1"#);
+    check("if(1, 2)", r#"character 1, at "if(1, 2)": if has 2 arguments and takes 3"#);
 }
 
 #[test]
 fn signs_of_other_languages() {
-    check("wait ** 2", r#"character 6, at "** 2": "**" means nothing here; write ^"#);
-    check("wait = 2", r#"character 6, at "= 2": "=" means nothing here; write =="#);
-    check("wait && 1", r#"character 6, at "&& 1": "&&" means nothing here; write and"#);
-    check("!wait", r#"character 1, at "!wait": "!" means nothing here; write not"#);
-    check("wait × 2", r#"character 6, at "× 2": "×" means nothing here"#);
-    check("1 + ×", r#"character 5, at "×": "×" means nothing here"#);
+    check("wait ** 2", r#"character 6, at "** 2": unknown sign "**"; write ^"#);
+    check("wait = 2", r#"character 6, at "= 2": unknown sign "="; write =="#);
+    check("wait && 1", r#"character 6, at "&& 1": unknown sign "&&"; write and"#);
+    check("!wait", r#"character 1, at "!wait": unknown sign "!"; write not"#);
+    check("wait × 2", r#"character 6, at "× 2": unknown sign "×""#);
+    check("1 + ×", r#"character 5, at "×": unknown sign "×""#);
 }
 
 #[test]
-fn numbers_that_are_none() {
-    check("1.2.3", r#"character 1, at "1.2.3": "1.2.3" is not a number that can be held"#);
-    check(".", r#"character 1, at ".": "." is not a number that can be held"#);
-    check("1e999", r#"character 1, at "1e999": "1e999" is not a number that can be held"#);
+fn invalid_numbers() {
+    check("1.2.3", r#"character 1, at "1.2.3": "1.2.3" is not a finite number"#);
+    check(".", r#"character 1, at ".": "." is not a finite number"#);
+    check("1e999", r#"character 1, at "1e999": "1e999" is not a finite number"#);
 }
 
 #[test]
-fn what_needs_parentheses() {
+fn missing_parentheses() {
     check(
         "1 < wait < 2",
         r#"character 10, at "< 2": a comparison has two sides: join two of them with `and`"#,
     );
-    let inside = "`not` binds less tightly than what stands before it: put it in parentheses";
+    let inside = "`not` binds less tightly than the operator before it: put it in parentheses";
     check("1 + not wait", &format!(r#"character 5, at "not wait": {inside}"#));
 }
 
@@ -84,16 +84,16 @@ fn what_needs_parentheses() {
 fn limits() {
     let error = |text: &str| Formula::parse(text, &NAMES).unwrap_err().to_string();
     for deep in ["(", "-", "not ", "2^", "1+(", "min(1,"] {
-        let said = error(&deep.repeat(100_000));
-        assert!(said.contains("nested too deeply"), "{said}");
+        let message = error(&deep.repeat(100_000));
+        assert!(message.contains("nested too deeply"), "{message}");
     }
     assert!(error(&"1+".repeat(100_000)).contains("too long; a formula has at most 1000"));
     let sum = format!("1{}", "+wait".repeat(499));
     assert!((Formula::parse(&sum, &NAMES).unwrap().eval(&[1.0; 3]) - 500.0).abs() < 0.5);
     let nested =
-        format!("{}1{}", "1+(".repeat(Formula::MOST_WAITING - 1), ")".repeat(Formula::MOST_WAITING - 1));
+        format!("{}1{}", "1+(".repeat(Formula::MAX_WAITING - 1), ")".repeat(Formula::MAX_WAITING - 1));
     assert!((Formula::parse(&nested, &NAMES).unwrap().eval(&[1.0; 3]) - 32.0).abs() < 0.5);
-    assert!(error(&format!("1+({nested})")).contains("and 32 values that wait"));
-    // Too many values for a function are counted before they are refused.
-    assert!(error(&format!("min({}1)", "1,".repeat(50))).contains("and 32 values that wait"));
+    assert!(error(&format!("1+({nested})")).contains("and 32 waiting values"));
+    // Excess arguments of a function are counted before the call is rejected.
+    assert!(error(&format!("min({}1)", "1,".repeat(50))).contains("and 32 waiting values"));
 }

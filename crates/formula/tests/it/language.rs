@@ -1,4 +1,4 @@
-//! What each text means, and how it is written back.
+//! The meaning of each construct and its displayed form.
 
 use miserly_formula::{Direction, Formula, ordered_key};
 
@@ -114,7 +114,8 @@ fn division_by_zero_and_nan() {
     check("nan ^ 0", 1.0);
 }
 
-/// Neither a new version of libm nor another platform may move a bit unseen: a queue's order could turn on it.
+/// A new version of libm or another platform must not change a bit unnoticed: the order of a queue
+/// could depend on it.
 #[test]
 fn the_bits_of_the_logarithms() {
     for (text, bits) in [

@@ -1,4 +1,4 @@
-//! The language as a user meets it, and against an evaluator that is obviously right.
+//! The language as seen by users, compared with a simple evaluator.
 
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 

@@ -1,4 +1,4 @@
-//! A formula as a tree, evaluated by walking it. Shares no code with the crate.
+//! A formula as a tree, evaluated recursively. Shares no code with the crate.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -15,7 +15,7 @@ pub(crate) enum Tree {
 }
 
 impl Tree {
-    /// With a parenthesis around everything, and so without precedences.
+    /// Returns the text with parentheses around everything, which needs no precedences.
     pub(crate) fn text(&self) -> String {
         match self {
             Tree::Number(value) => format!("{value:?}"),
@@ -139,7 +139,7 @@ fn call(name: &str, of: &[f64]) -> f64 {
 const SIGNS: [&str; 13] = ["or", "and", "<", "<=", ">", ">=", "==", "!=", "+", "-", "*", "/", "^"];
 const OF_ONE: [&str; 8] = ["abs", "sqrt", "ln", "log2", "log10", "exp", "floor", "ceil"];
 
-/// Small trees of everything, with numbers of which many are whole, equal or zero.
+/// Returns small trees of all operations. Many numbers are whole, equal or zero.
 pub(crate) fn tree() -> impl Strategy<Value = Tree> {
     let number =
         prop_oneof![(0u8..20).prop_map(f64::from), 0.0..1e6, select(vec![1e-300, 1e300, 5e-324, f64::MAX])];

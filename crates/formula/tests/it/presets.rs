@@ -1,4 +1,4 @@
-//! The presets against their formulas written in Rust, on a job that tells them apart.
+//! The presets compared with their formulas in Rust, on a job that distinguishes them.
 
 use miserly_formula::Formula;
 use miserly_formula::presets::{NAMES, PRESETS};

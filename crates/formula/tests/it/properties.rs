@@ -1,4 +1,4 @@
-//! What holds of every formula, and of every text.
+//! Properties of all formulas and all texts.
 
 use miserly_formula::{Formula, Fraction, ordered_key};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::sample::select;
 
 use crate::naive::{NAMES, tree};
 
-/// Values of a name, with those that are awkward.
+/// Returns values of a name, including special ones.
 fn value() -> impl Strategy<Value = f64> {
     prop_oneof![
         0.0..1e7,
@@ -15,12 +15,12 @@ fn value() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// The same, but for which NaN it is.
+/// Returns whether two values are equal, ignoring the kind of NaN.
 fn same(x: f64, y: f64) -> bool {
     x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
 }
 
-/// Pieces of formulas in any order.
+/// Returns pieces of formulas in any order.
 fn soup() -> impl Strategy<Value = String> {
     const PIECES: [&str; 24] = [
         "wait", "procs", "(", ")", "+", "-", "*", "/", "^", "<", "==", "!", "=", ",", "min(", "if(", "log2(",
@@ -29,7 +29,7 @@ fn soup() -> impl Strategy<Value = String> {
     proptest::collection::vec(select(&PIECES[..]), 0..30).prop_map(|pieces| pieces.join(" "))
 }
 
-/// Refused with a message, or written back to the same.
+/// Checks that a text is either rejected with a message or displayed as an equal formula.
 fn understood_or_refused(text: &str) {
     match Formula::parse(text, &NAMES) {
         Ok(formula) => {

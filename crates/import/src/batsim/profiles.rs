@@ -1,48 +1,53 @@
-//! How long a profile lasts.
+//! Durations of profiles.
 
 use std::collections::BTreeMap;
 
-use super::json::Profile;
+use super::json::JsonProfile;
 
-/// How deep sequences may be within sequences. Beyond it, one is taken to contain itself.
+/// Maximum depth of nested sequences. A deeper one is taken to contain itself.
 const DEPTH: u32 = 16;
 
-/// How long a profile lasts.
+/// The duration of a profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Duration {
-    /// As long everywhere, and whether it returns an error.
+pub(super) enum ProfileDuration {
+    /// A fixed duration, and whether the profile returns an error.
     Seconds { seconds: f64, fails: bool },
-    /// As long as a platform makes it.
-    OfThePlatform,
+    /// A duration that depends on the platform.
+    PlatformDependent,
 }
 
-/// The duration of the profile of that name; `None` if there is none, or it contains itself.
+/// Returns the duration of a profile, or `None` if the profile is missing or contains itself.
 ///
-/// Delays and sequences of them have one. They are called `delay` and `composed` up to Batsim 4, then `DelayProfile` and
-/// `SequentialCompositionProfile`.
-pub(super) fn duration(profiles: &BTreeMap<String, Profile>, name: &str) -> Option<Duration> {
+/// Delays and sequences of delays have a fixed duration. Their types are `delay` and `composed` up
+/// to Batsim 4. Later they are `DelayProfile` and `SequentialCompositionProfile`.
+pub(super) fn duration(profiles: &BTreeMap<String, JsonProfile>, name: &str) -> Option<ProfileDuration> {
     let mut steps = 1 << 16;
     within(profiles, name, DEPTH, &mut steps)
 }
 
-/// As [`duration`], no deeper than `depth`, and no more than `steps` profiles in all.
-fn within(profiles: &BTreeMap<String, Profile>, name: &str, depth: u32, steps: &mut u32) -> Option<Duration> {
+/// Returns the same, limited to `depth` levels and `steps` profiles in all.
+fn within(
+    profiles: &BTreeMap<String, JsonProfile>,
+    name: &str,
+    depth: u32,
+    steps: &mut u32,
+) -> Option<ProfileDuration> {
     let depth = depth.checked_sub(1)?;
     *steps = steps.checked_sub(1)?;
     let profile = profiles.get(name)?;
     let fails = profile.ret != 0;
     match (profile.kind.as_str(), profile.delay, &profile.seq) {
-        ("delay" | "DelayProfile", Some(seconds), _) => Some(Duration::Seconds { seconds, fails }),
+        ("delay" | "DelayProfile", Some(seconds), _) => Some(ProfileDuration::Seconds { seconds, fails }),
         ("composed" | "SequentialCompositionProfile", _, Some(seq)) => {
             let mut sum = 0.0;
             for part in seq {
                 match within(profiles, &part.to_string(), depth, steps)? {
-                    Duration::Seconds { seconds, .. } => sum += seconds,
-                    Duration::OfThePlatform => return Some(Duration::OfThePlatform),
+                    ProfileDuration::Seconds { seconds, .. } => sum += seconds,
+                    ProfileDuration::PlatformDependent => return Some(ProfileDuration::PlatformDependent),
                 }
             }
-            Some(Duration::Seconds { seconds: sum * f64::from(profile.repeat.unwrap_or(1)), fails })
+            Some(ProfileDuration::Seconds { seconds: sum * f64::from(profile.repeat.unwrap_or(1)), fails })
         }
-        _ => Some(Duration::OfThePlatform),
+        _ => Some(ProfileDuration::PlatformDependent),
     }
 }

@@ -2,7 +2,7 @@ use miserly_workload::{ProcsField, check as check_log};
 use proptest::prelude::*;
 
 use super::*;
-use crate::remark::Sort;
+use crate::remark::RemarkEffect;
 
 const PROFILES: &str = r#"{
     "short": {"type": "delay", "delay": 20.5},
@@ -14,12 +14,12 @@ const PROFILES: &str = r#"{
     "round": {"type": "composed", "seq": ["round"]}
 }"#;
 
-fn import(jobs: &str) -> Result<Imported, ImportError> {
+fn import(jobs: &str) -> Result<ImportedLog, ImportError> {
     let text = format!(r#"{{"nb_res": 8, "jobs": [{jobs}], "profiles": {PROFILES}}}"#);
     batsim(&Trace::memory("w.json", text.into()), &BatsimOptions::default())
 }
 
-/// The fields job, submit, runtime, processors, estimate, status of a job that is all there is.
+/// Compares the fields job, submit, runtime, processors, estimate, status of a single job.
 #[track_caller]
 fn check(job: &str, expect: Result<[i64; 6], &str>) {
     let fields =
@@ -55,7 +55,7 @@ fn jobs() {
 }
 
 #[test]
-fn what_is_wrong() {
+fn invalid_jobs() {
     check(
         r#"{"id": 3, "subtime": 0, "res": 1, "profile": "flops"}"#,
         Err("w.json: none of 1 jobs is made of delays"),
@@ -83,7 +83,7 @@ fn a_report_and_a_header() {
     assert!(log.comments.contains(&"; MaxProcs: 8".to_owned()), "{:?}", log.comments);
 }
 
-/// A sequence of sequences that doubles at each level would take for ever.
+/// A sequence of sequences that doubles at each level would not terminate in practice.
 #[test]
 fn sequences_that_explode_are_refused() {
     let levels =
@@ -98,7 +98,7 @@ fn sequences_that_explode_are_refused() {
 }
 
 proptest! {
-    /// Whatever the numbers, every job is accounted for, and what is written is a log that can be read.
+    /// For any numbers, each job is counted, and the written log is readable.
     #[test]
     fn nothing_is_lost_and_the_log_can_be_read(
         jobs in proptest::collection::vec((0..9_u64, 0.0..1.1e10_f64, 0.0..1.1e10_f64, 0..4_usize), 1..20),
@@ -110,7 +110,7 @@ proptest! {
         };
         let text = jobs.iter().map(job).collect::<Vec<_>>().join(",");
         let Ok(log) = import(&text) else { return Ok(()) };
-        let left_out: u64 = log.report.remarks.of(Sort::LeftOut).map(|(_, tally)| tally.count).sum();
+        let left_out: u64 = log.report.remarks.with_effect(RemarkEffect::LeftOut).map(|(_, tally)| tally.count).sum();
         prop_assert_eq!(log.report.read, log.report.written + left_out);
         let mut text = Vec::new();
         log.write(&mut text).unwrap();

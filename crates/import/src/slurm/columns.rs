@@ -1,20 +1,20 @@
-//! The columns of `sacct`, and where they stand in a file.
+//! The columns of `sacct` and their positions in a file.
 
 use crate::error::{FieldError, ImportError};
 
 macro_rules! columns {
     ($($variant:ident $names:expr,)*) => {
-        /// A column that something is made of.
+        /// A column used by the conversion.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Column {
             $($variant,)*
         }
 
         impl Column {
-            /// Every column: first those of the command, in its order, then those that may be there too.
+            /// All columns: first those of the command in its order, then optional ones.
             pub(super) const ALL: &[Column] = &[$(Column::$variant),*];
 
-            /// What `sacct` calls it; where there are several names, the first one that is there counts.
+            /// Returns the names in `sacct`. The first name that is present applies.
             pub(super) const fn names(self) -> &'static [&'static str] {
                 match self { $(Column::$variant => &$names,)* }
             }
@@ -44,11 +44,11 @@ columns! {
     Resources ["AllocTRES"],
 }
 
-/// How many of the columns the command asks for: all but `AllocTRES`, which is long.
-const ASKED: usize = Column::ALL.len() - 1;
+/// Number of columns of the command: all except `AllocTRES`, which is long.
+const COMMAND_COLUMNS: usize = Column::ALL.len() - 1;
 
-/// What has to be there: one column of each group.
-const NEEDED: [(&str, &[Column]); 6] = [
+/// Required columns: one of each group.
+const REQUIRED: [(&str, &[Column]); 6] = [
     ("JobIDRaw", &[Column::Job]),
     ("Submit", &[Column::Submit]),
     ("Start", &[Column::Start]),
@@ -57,79 +57,86 @@ const NEEDED: [(&str, &[Column]); 6] = [
     ("State", &[Column::State]),
 ];
 
-/// The command whose output the importer reads, with its period left to fill in.
+/// Returns the command that prints the input. Its period must be adjusted.
 pub fn command() -> String {
-    let columns: Vec<_> = Column::ALL[..ASKED].iter().map(|column| column.names()[0]).collect();
+    let columns: Vec<_> = Column::ALL[..COMMAND_COLUMNS].iter().map(|column| column.names()[0]).collect();
     format!(
         "SLURM_TIME_FORMAT=%s sacct -X -D -P -a -S 2024-03-01 -E 2024-04-01 -o {} > march.sacct\n",
         columns.join(",")
     )
 }
 
-/// Where the columns of a file stand.
+/// The positions of the columns in a file.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct ColumnLayout {
     places: [Option<usize>; Column::ALL.len()],
     width: usize,
-    /// The header line, which comes again where files were put together; empty where there is none.
+    /// Header line, which is repeated in concatenated files; empty if there is none.
     header: String,
-    /// The columns that nothing is made of.
+    /// Unused columns.
     pub(super) unused: Vec<String>,
 }
 
-impl Layout {
-    /// Of a file whose first line is this, at `line` of the input `name`.
-    pub(super) fn of(first: &str, name: &str, line: u64) -> Result<Layout, ImportError> {
+impl ColumnLayout {
+    /// Determines the positions from the first line of a file, at `line` of the input `name`.
+    pub(super) fn from_first_line(first: &str, name: &str, line: u64) -> Result<ColumnLayout, ImportError> {
         let fields = split(first);
         let is_job = |field: &&str| Column::Job.names().iter().any(|name| name.eq_ignore_ascii_case(field));
         if fields.iter().any(is_job) {
-            return Layout::named(first, &fields, name, line);
+            return ColumnLayout::from_header(first, &fields, name, line);
         }
         match fields.len() {
-            ASKED => Ok(Layout::of_command(ASKED)),
-            // `sacct -p` ends its lines with a separator.
-            width if width == ASKED + 1 && fields[ASKED].is_empty() => Ok(Layout::of_command(width)),
-            width => Err(ImportError::NoHeader { name: name.into(), line, width, expected: ASKED }),
+            COMMAND_COLUMNS => Ok(ColumnLayout::from_command(COMMAND_COLUMNS)),
+            // `sacct -p` terminates its lines with a separator.
+            width if width == COMMAND_COLUMNS + 1 && fields[COMMAND_COLUMNS].is_empty() => {
+                Ok(ColumnLayout::from_command(width))
+            }
+            width => Err(ImportError::NoHeader { name: name.into(), line, width, expected: COMMAND_COLUMNS }),
         }
     }
 
-    fn of_command(width: usize) -> Layout {
-        let places = std::array::from_fn(|place| (place < ASKED).then_some(place));
-        Layout { places, width, header: String::new(), unused: vec![] }
+    fn from_command(width: usize) -> ColumnLayout {
+        let places = std::array::from_fn(|place| (place < COMMAND_COLUMNS).then_some(place));
+        ColumnLayout { places, width, header: String::new(), unused: vec![] }
     }
 
-    fn named(header: &str, fields: &[&str], name: &str, line: u64) -> Result<Layout, ImportError> {
+    fn from_header(
+        header: &str,
+        fields: &[&str],
+        name: &str,
+        line: u64,
+    ) -> Result<ColumnLayout, ImportError> {
         let find = |name: &&str| fields.iter().position(|field| field.eq_ignore_ascii_case(name));
         let mut places = [None; Column::ALL.len()];
         for column in Column::ALL {
             places[*column as usize] = column.names().iter().find_map(find);
         }
         let lacking =
-            NEEDED.iter().find(|(_, any)| any.iter().all(|&column| places[column as usize].is_none()));
+            REQUIRED.iter().find(|(_, any)| any.iter().all(|&column| places[column as usize].is_none()));
         if let Some(&(column, _)) = lacking {
             return Err(ImportError::NoColumn { name: name.into(), line, column });
         }
         let unused = (0..fields.len())
             .filter(|place| !places.contains(&Some(*place)) && !fields[*place].is_empty())
             .map(|place| fields[place].to_owned());
-        Ok(Layout { unused: unused.collect(), places, width: fields.len(), header: header.to_owned() })
+        Ok(ColumnLayout { unused: unused.collect(), places, width: fields.len(), header: header.to_owned() })
     }
 
-    /// Whether the line is the header, at the top or again.
+    /// Returns whether the line is the header, at the top or repeated.
     pub(super) fn is_header(&self, line: &str) -> bool {
         line == self.header
     }
 
-    /// The values of a line.
-    pub(super) fn row<'a>(&'a self, line: &'a str) -> Result<Row<'a>, FieldError> {
+    /// Splits a line into values.
+    pub(super) fn row<'a>(&'a self, line: &'a str) -> Result<AccountingRow<'a>, FieldError> {
         let fields = split(line);
         if fields.len() != self.width {
             return Err(FieldError::Width { found: fields.len(), expected: self.width });
         }
-        Ok(Row { layout: self, fields })
+        Ok(AccountingRow { layout: self, fields })
     }
 
-    /// Whether the file has the column.
+    /// Returns whether the file has the column.
     pub(super) fn has(&self, column: Column) -> bool {
         self.places[column as usize].is_some()
     }
@@ -139,25 +146,26 @@ fn split(line: &str) -> Vec<&str> {
     line.split('|').map(str::trim).collect()
 }
 
-/// One line of the accounting.
-pub(super) struct Row<'a> {
-    layout: &'a Layout,
+/// A line of the accounting.
+pub(super) struct AccountingRow<'a> {
+    layout: &'a ColumnLayout,
     fields: Vec<&'a str>,
 }
 
-impl<'a> Row<'a> {
-    /// The value as it stands; empty if there is no such column.
+impl<'a> AccountingRow<'a> {
+    /// Returns the text of a column; empty if the column is missing.
     pub(super) fn text(&self, column: Column) -> &'a str {
         self.layout.places[column as usize].map_or("", |place| self.fields[place])
     }
 
-    /// The value, if it is one: `Unknown` is what Slurm prints for times that are 0, `None` for those that never came.
+    /// Returns the value if present. Slurm prints `Unknown` for times of 0 and `None` for missing
+    /// ones.
     pub(super) fn value(&self, column: Column) -> Option<&'a str> {
         const NOTHING: [&str; 5] = ["", "Unknown", "None", "INVALID", "(null)"];
         Some(self.text(column)).filter(|text| !NOTHING.contains(text))
     }
 
-    /// The value as `parse` understands it; none where there is none.
+    /// Returns the value parsed by `parse`, or `None` if it is missing.
     pub(super) fn parsed<T>(
         &self,
         column: Column,
@@ -180,10 +188,10 @@ mod tests {
 
     #[track_caller]
     fn check(first: &str, expect: Result<&[&str], &str>) {
-        let layout = Layout::of(first, "a", 1);
+        let layout = ColumnLayout::from_first_line(first, "a", 1);
         match (layout, expect) {
             (Ok(layout), Ok(unused)) => assert_eq!(layout.unused, unused),
-            (Err(error), Err(said)) => assert!(error.to_string().contains(said), "{error}"),
+            (Err(error), Err(remark_counts)) => assert!(error.to_string().contains(remark_counts), "{error}"),
             (layout, expect) => panic!("{layout:?} where {expect:?} was expected"),
         }
     }
@@ -202,13 +210,13 @@ mod tests {
     #[test]
     fn without_a_header_the_columns_are_those_of_the_command() {
         let line = (1..=18).map(|field| field.to_string()).collect::<Vec<_>>().join("|");
-        let layout = Layout::of(&line, "a", 1).unwrap();
+        let layout = ColumnLayout::from_first_line(&line, "a", 1).unwrap();
         let row = layout.row(&line).unwrap();
         assert_eq!(
             (row.text(Column::Job), row.text(Column::Qos), row.text(Column::Resources)),
             ("1", "18", "")
         );
-        assert!(Layout::of(&(line + "|"), "a", 1).is_ok());
+        assert!(ColumnLayout::from_first_line(&(line + "|"), "a", 1).is_ok());
         assert!(command().contains("JobIDRaw,Submit,Eligible,Start,End,ElapsedRaw,Suspended,AllocCPUS,ReqCPUS,NNodes,TotalCPU,ReqMem,TimelimitRaw,State,UID,GID,Partition,QOSRAW "));
     }
 }

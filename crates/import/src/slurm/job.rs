@@ -1,39 +1,39 @@
-//! One line of the accounting as one job.
+//! Conversion of a line of the accounting to a job.
 
 use jiff::tz::TimeZone;
 use miserly_workload::swf::{Field, Record};
 
-use super::columns::{Column, Row};
-use super::state::{Fate, fate};
-use super::values::{Per, TimeLimit, count, instant, memory, span, time_limit};
+use super::columns::{AccountingRow, Column};
+use super::state::{FinalState, final_state};
+use super::values::{MemoryUnit, TimeLimit, count, instant, memory, span, time_limit};
 use super::{SlurmOptions, SubmitAt};
 use crate::error::FieldError;
-use crate::numbering::Numbering;
+use crate::number_map::NumberMap;
 use crate::remark::Remark;
 
-/// The most memory that the log's reader admits, in kB: fifteen digits.
+/// Maximum memory accepted by the log's reader, in kB: fifteen digits.
 const MOST_MEMORY: i64 = 999_999_999_999_999;
 
-/// What a line comes to.
-pub(super) struct Entry {
-    /// The job, its submission in seconds of the Unix epoch; `None` if it is left out.
+/// The result of a line.
+pub(super) struct LineResult {
+    /// Job with its submission in seconds of the Unix epoch; `None` if it is excluded.
     pub(super) record: Option<Record>,
-    /// What is to be said of it.
+    /// Remarks on the job.
     pub(super) remarks: Vec<Remark>,
 }
 
-/// The numbers that names and ids became.
-pub(super) struct Numbers {
-    pub(super) users: Numbering,
-    pub(super) groups: Numbering,
-    pub(super) queues: Numbering,
-    pub(super) qos: Numbering,
-    /// Tasks of arrays and parts of heterogeneous jobs, where they have no number of their own.
-    pub(super) parts: Numbering,
+/// The mappings of names and ids to numbers.
+pub(super) struct NumberMaps {
+    pub(super) users: NumberMap,
+    pub(super) groups: NumberMap,
+    pub(super) queues: NumberMap,
+    pub(super) qos: NumberMap,
+    /// Tasks of arrays and parts of heterogeneous jobs without a number of their own.
+    pub(super) parts: NumberMap,
 }
 
-impl Numbers {
-    /// The number of a job: `JobIDRaw` is one. A `JobID` can also be `7_3` or `7+1`, which get numbers that no job has.
+impl NumberMaps {
+    /// Returns the number of a job. Forms such as `7_3` or `7+1` receive numbers that no job has.
     fn job(&mut self, text: &str) -> Option<i64> {
         const PARTS: i64 = 10_000_000_000;
         match text.split_once(['_', '+']) {
@@ -42,8 +42,8 @@ impl Numbers {
         }
     }
 
-    /// Sets the fields that name somebody or something.
-    fn name(&mut self, row: &Row<'_>, record: &mut Record) {
+    /// Sets the fields for user, group, queue and partition.
+    fn set_names(&mut self, row: &AccountingRow<'_>, record: &mut Record) {
         record.set(Field::User, self.users.number(row.value(Column::User)));
         record.set(Field::Group, self.groups.number(row.value(Column::Group)));
         record.set(Field::Queue, self.queues.number(row.value(Column::Partition)));
@@ -52,29 +52,29 @@ impl Numbers {
     }
 }
 
-impl Entry {
-    fn left_out(remark: Remark) -> Entry {
-        Entry { record: None, remarks: vec![remark] }
+impl LineResult {
+    fn left_out(remark: Remark) -> LineResult {
+        LineResult { record: None, remarks: vec![remark] }
     }
 }
 
-/// The job that a line tells of.
-pub(super) fn entry(
-    row: &Row<'_>,
+/// Converts a line to a job.
+pub(super) fn line_result(
+    row: &AccountingRow<'_>,
     options: &SlurmOptions,
-    numbers: &mut Numbers,
-) -> Result<Entry, FieldError> {
-    let fate = fate(row.text(Column::State));
-    if let Some(remark) = left_out(row, fate) {
-        return Ok(Entry::left_out(remark));
+    numbers: &mut NumberMaps,
+) -> Result<LineResult, FieldError> {
+    let final_state = final_state(row.text(Column::State));
+    if let Some(remark) = left_out(row, final_state) {
+        return Ok(LineResult::left_out(remark));
     }
     let Some(number) = row.parsed(Column::Job, "job number", |text| numbers.job(text))? else {
         return Err(FieldError::Value { field: "JobIDRaw", value: String::new(), expected: "job number" });
     };
-    let Some(times) = Times::of(row, options)? else {
-        return Ok(Entry::left_out(Remark::NoSubmitTime));
+    let Some(times) = Times::parse(row, options)? else {
+        return Ok(LineResult::left_out(Remark::NoSubmitTime));
     };
-    let sizes = Sizes::of(row)?;
+    let sizes = JobSizes::parse(row)?;
     let estimate = estimate(row)?;
     let mut record = Record::unknown();
     let mut set = |field, value: Option<i64>| record.set(field, value.unwrap_or(-1));
@@ -87,51 +87,51 @@ pub(super) fn entry(
     set(Field::RequestedProcs, sizes.requested.or(sizes.allocated));
     set(Field::Estimate, estimate);
     set(Field::RequestedMemory, sizes.memory);
-    set(Field::Status, status(fate));
-    numbers.name(row, &mut record);
+    set(Field::Status, status(final_state));
+    numbers.set_names(row, &mut record);
     let mut remarks = times.remarks;
     let without_limit = estimate.is_none() && row.has(Column::TimeLimit);
-    remarks.extend(made([
+    remarks.extend(remarks_if([
         (without_limit, Remark::NoTimeLimit),
-        (fate.is_none(), Remark::UnknownState),
+        (final_state.is_none(), Remark::UnknownState),
         (sizes.nodes.is_some_and(|nodes| nodes > 1), Remark::ManyNodes),
         (row.text(Column::Resources).contains("gres/"), Remark::GenericResources),
     ]));
-    Ok(Entry { record: Some(record), remarks })
+    Ok(LineResult { record: Some(record), remarks })
 }
 
-/// Why the line is no job of the log, if it is none.
-fn left_out(row: &Row<'_>, fate: Option<Fate>) -> Option<Remark> {
+/// Returns the reason to exclude the line, if any.
+fn left_out(row: &AccountingRow<'_>, final_state: Option<FinalState>) -> Option<Remark> {
     let ends = !row.has(Column::End) || row.value(Column::End).is_some();
-    match fate {
+    match final_state {
         _ if row.text(Column::Job).contains('.') => Some(Remark::Step),
-        Some(Fate::Elsewhere) => Some(Remark::Elsewhere),
-        Some(Fate::Unfinished) => Some(Remark::Unfinished),
-        Some(Fate::Over(_)) | None => (!ends).then_some(Remark::Unfinished),
+        Some(FinalState::Elsewhere) => Some(Remark::Elsewhere),
+        Some(FinalState::Unfinished) => Some(Remark::Unfinished),
+        Some(FinalState::Over(_)) | None => (!ends).then_some(Remark::Unfinished),
     }
 }
 
-/// The remarks whose conditions hold.
-fn made<const N: usize>(conditions: [(bool, Remark); N]) -> impl Iterator<Item = Remark> {
+/// Returns the remarks whose conditions hold.
+fn remarks_if<const N: usize>(conditions: [(bool, Remark); N]) -> impl Iterator<Item = Remark> {
     conditions.into_iter().filter_map(|(holds, remark)| holds.then_some(remark))
 }
 
-fn status(fate: Option<Fate>) -> Option<i64> {
-    match fate {
-        Some(Fate::Over(status)) => Some(status),
+fn status(final_state: Option<FinalState>) -> Option<i64> {
+    match final_state {
+        Some(FinalState::Over(status)) => Some(status),
         _ => None,
     }
 }
 
-/// The time limit in seconds, if there is one.
-fn estimate(row: &Row<'_>) -> Result<Option<i64>, FieldError> {
+/// Returns the time limit in seconds, if there is one.
+fn estimate(row: &AccountingRow<'_>) -> Result<Option<i64>, FieldError> {
     Ok(match row.parsed(Column::TimeLimit, "time limit in minutes", time_limit)? {
         Some(TimeLimit::Seconds(seconds)) => Some(seconds),
         Some(TimeLimit::Open) | None => None,
     })
 }
 
-/// When a job came, how long it waited, and how long it ran, in seconds.
+/// Submission, wait and runtime in seconds.
 struct Times {
     submit: i64,
     wait: Option<i64>,
@@ -140,8 +140,8 @@ struct Times {
 }
 
 impl Times {
-    /// `None` if the submission is unknown.
-    fn of(row: &Row<'_>, options: &SlurmOptions) -> Result<Option<Times>, FieldError> {
+    /// Parses the times of a line, or returns `None` if the submission is unknown.
+    fn parse(row: &AccountingRow<'_>, options: &SlurmOptions) -> Result<Option<Times>, FieldError> {
         let SlurmOptions { submit_at, ref time_zone, .. } = *options;
         let zone = time_zone.as_ref().unwrap_or(const { &TimeZone::UTC });
         let at = |column| row.parsed(column, "time", |text| instant(text, zone));
@@ -156,13 +156,13 @@ impl Times {
             SubmitAt::Submit => submitted,
             SubmitAt::Eligible => eligible.unwrap_or(submitted).max(submitted),
         };
-        // Slurm subtracts the suspended time from the elapsed time itself.
+        // Slurm itself subtracts the suspended time from the elapsed time.
         let runtime = elapsed.or_else(|| Some((end? - start? - suspended).max(0)));
-        // Before 20.11, a job that never ran had its start set to its end.
+        // Before 20.11, the start of a job that never ran was set to its end.
         let ran = start.is_some() && (runtime != Some(0) || row.text(Column::Allocated) != "0");
         let begun = if ran { start } else { end };
         let wait = begun.map(|begun| begun - submit);
-        let remarks = made([
+        let remarks = remarks_if([
             (local && time_zone.is_none(), Remark::LocalTime),
             (!ran, Remark::NeverStarted),
             (ran && suspended > 0, Remark::Suspended),
@@ -180,44 +180,46 @@ fn seconds((seconds, _local): (i64, bool)) -> i64 {
     seconds
 }
 
-/// Milliseconds as seconds, rounded half up.
+/// Converts milliseconds to seconds, rounded half up.
 fn whole(millis: i64) -> i64 {
     (millis + 500) / 1000
 }
 
 /// Processors, nodes, and memory in kB per processor.
-struct Sizes {
+struct JobSizes {
     allocated: Option<i64>,
     requested: Option<i64>,
     nodes: Option<i64>,
     memory: Option<i64>,
 }
 
-impl Sizes {
-    fn of(row: &Row<'_>) -> Result<Sizes, FieldError> {
+impl JobSizes {
+    fn parse(row: &AccountingRow<'_>) -> Result<JobSizes, FieldError> {
         let number = |column| row.parsed(column, "whole number", count).map(|found| found.filter(|&n| n > 0));
         let (allocated, requested) = (number(Column::Allocated)?, number(Column::Requested)?);
         let nodes = number(Column::Nodes)?;
-        let asked = row.parsed(Column::Memory, "amount of memory", memory)?;
-        // The processors that a run of the log will give it, so that its memory comes out as it was asked for.
+        let requested_memory = row.parsed(Column::Memory, "amount of memory", memory)?;
+        // The processors that a simulation will give the job, so that the total memory remains.
         let procs = allocated.or(requested);
-        let memory = asked.filter(|asked| asked.kilobytes > 0).and_then(|asked| match asked.per {
-            Per::Processor => Some(asked.kilobytes),
-            Per::Job => share(asked.kilobytes, procs?),
-            Per::Node => share(asked.kilobytes.checked_mul(nodes?)?, procs?),
-        });
-        Ok(Sizes { allocated, requested, nodes, memory })
+        let memory = requested_memory.filter(|requested_memory| requested_memory.kilobytes > 0).and_then(
+            |requested_memory| match requested_memory.per {
+                MemoryUnit::Processor => Some(requested_memory.kilobytes),
+                MemoryUnit::Job => share(requested_memory.kilobytes, procs?),
+                MemoryUnit::Node => share(requested_memory.kilobytes.checked_mul(nodes?)?, procs?),
+            },
+        );
+        Ok(JobSizes { allocated, requested, nodes, memory })
     }
 }
 
-/// What each of `procs` has, rounded up; `None` if that is beyond what the format holds.
+/// Returns the share of each processor, rounded up, or `None` beyond the range of the format.
 fn share(kilobytes: i64, procs: i64) -> Option<i64> {
     let each = kilobytes.checked_add(procs - 1)? / procs;
     (each <= MOST_MEMORY).then_some(each)
 }
 
-/// The processor time of each processor, in whole seconds, rounded half up.
-fn cpu_time(row: &Row<'_>, sizes: &Sizes) -> Result<Option<i64>, FieldError> {
+/// Returns the processor time per processor in whole seconds, rounded half up.
+fn cpu_time(row: &AccountingRow<'_>, sizes: &JobSizes) -> Result<Option<i64>, FieldError> {
     let total = row.parsed(Column::TotalCpu, "span of time", span)?;
     Ok(total.zip(sizes.allocated).map(|(millis, procs)| whole(millis / procs)))
 }

@@ -1,7 +1,7 @@
-//! Slurm's accounting, as `sacct` prints it.
+//! Import of Slurm's accounting as printed by `sacct`.
 //!
-//! Every line of a finished run becomes a job. With `-D`, a job that was requeued has a line for each of its runs, each
-//! with the submission that Slurm gave it when it put the job back.
+//! Every line of a finished run becomes a job. With `-D`, a requeued job has a line for each of its
+//! runs, each with its own submission by Slurm.
 
 mod columns;
 
@@ -20,48 +20,49 @@ use miserly_workload::swf::{Field, ReadError, Record};
 
 pub use columns::command;
 
-use self::columns::Layout;
-use self::job::{Entry, Numbers, entry};
+use self::columns::ColumnLayout;
+use self::job::{LineResult, NumberMaps, line_result};
 use crate::error::{FieldError, ImportError};
-use crate::log::{Head, Imported, Report, busiest, number, sort};
-use crate::numbering::Numbering;
+use crate::log::{ImportedLog, LogHeader, Report, busiest, number, sort};
+use crate::number_map::NumberMap;
 use crate::remark::{Remark, Remarks};
 
-/// Which time counts as a job's submission.
+/// The time that counts as a job's submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SubmitAt {
-    /// When the user submitted it.
+    /// Submission by the user.
     #[default]
     Submit,
-    /// When nothing but the machine kept it waiting: no dependency, begin time, hold.
+    /// Eligibility: no dependency, begin time or hold delays the job.
     Eligible,
 }
 
-/// How accounting becomes a log.
+/// Options of the conversion.
 #[derive(Clone, Debug, Default)]
 pub struct SlurmOptions {
-    /// The machine's processors, which the accounting does not tell.
+    /// Processors of the machine, which the accounting does not contain.
     pub procs: Option<u32>,
-    /// The machine's nodes.
+    /// Nodes of the machine.
     pub nodes: Option<u32>,
-    /// The cluster's time zone: for the header, and for times that are no seconds of the epoch.
+    /// Time zone of the cluster, for the header and for times that are not seconds of the epoch.
     pub time_zone: Option<TimeZone>,
-    /// Which time counts as a job's submission.
+    /// Time that counts as a job's submission.
     pub submit_at: SubmitAt,
-    /// Whether jobs, users and groups keep their ids instead of numbers in the order of appearance.
+    /// Whether jobs, users and groups keep their ids instead of numbers in order of appearance.
     pub keep_ids: bool,
-    /// Whether lines that cannot be jobs are skipped and counted.
+    /// Whether invalid lines are skipped and counted.
     pub lenient: bool,
 }
 
-/// The log of what `sacct -P` printed, with its header line or, in the columns of [`command`], without.
+/// Converts the output of `sacct -P`, with its header line, or without it in the columns of
+/// [`command`].
 ///
 /// Reads line by line and keeps the jobs, some 200 bytes each, to sort them.
 ///
 /// # Errors
-/// If the input cannot be read, has not the columns, or holds no finished job; unless it is to be lenient, if a line cannot
-/// be a job.
-pub fn slurm(trace: &Trace, options: &SlurmOptions) -> Result<Imported, ImportError> {
+/// The input is unreadable, lacks columns, or has no finished job. Without `lenient`, also if a
+/// line is invalid.
+pub fn slurm(trace: &Trace, options: &SlurmOptions) -> Result<ImportedLog, ImportError> {
     let mut accounting = Accounting::new(options);
     let mut lines = trace.reader()?;
     let mut layout = None;
@@ -73,7 +74,7 @@ pub fn slurm(trace: &Trace, options: &SlurmOptions) -> Result<Imported, ImportEr
             continue;
         }
         if layout.is_none() {
-            layout = Some(Layout::of(&text, trace.name(), lines.line())?);
+            layout = Some(ColumnLayout::from_first_line(&text, trace.name(), lines.line())?);
         }
         if let Some(layout) = layout.as_ref().filter(|layout| !layout.is_header(&text)) {
             accounting.line(layout, &text, lines.line()).map_err(|error| ImportError::Line {
@@ -94,11 +95,11 @@ fn unreadable(trace: &Trace, error: ReadError) -> ImportError {
     }
 }
 
-/// What has been read so far.
+/// The state of the conversion.
 struct Accounting<'a> {
     options: &'a SlurmOptions,
     records: Vec<Record>,
-    numbers: Numbers,
+    numbers: NumberMaps,
     remarks: Remarks,
     unused: Vec<String>,
     read: u64,
@@ -106,23 +107,23 @@ struct Accounting<'a> {
 
 impl Accounting<'_> {
     fn new(options: &SlurmOptions) -> Accounting<'_> {
-        let kept = || Numbering::new(options.keep_ids);
-        let numbers = Numbers {
+        let kept = || NumberMap::new(options.keep_ids);
+        let numbers = NumberMaps {
             users: kept(),
             groups: kept(),
-            queues: Numbering::new(false),
-            qos: Numbering::new(false),
-            parts: Numbering::new(false),
+            queues: NumberMap::new(false),
+            qos: NumberMap::new(false),
+            parts: NumberMap::new(false),
         };
         let (records, remarks, unused) = (vec![], Remarks::default(), vec![]);
         Accounting { options, records, numbers, remarks, unused, read: 0 }
     }
 
-    fn line(&mut self, layout: &Layout, text: &str, line: u64) -> Result<(), FieldError> {
+    fn line(&mut self, layout: &ColumnLayout, text: &str, line: u64) -> Result<(), FieldError> {
         self.read += 1;
-        let found = layout.row(text).and_then(|row| entry(&row, self.options, &mut self.numbers));
-        let Entry { record, remarks } = match found {
-            Ok(entry) => entry,
+        let found = layout.row(text).and_then(|row| line_result(&row, self.options, &mut self.numbers));
+        let LineResult { record, remarks } = match found {
+            Ok(line_result) => line_result,
             Err(error) if self.options.lenient => {
                 self.remarks.add(Remark::Malformed, || format!("line {line}: {error}"));
                 return Ok(());
@@ -136,9 +137,9 @@ impl Accounting<'_> {
         Ok(())
     }
 
-    fn finish(mut self, name: &str) -> Result<Imported, ImportError> {
+    fn finish(mut self, name: &str) -> Result<ImportedLog, ImportError> {
         sort(&mut self.records);
-        self.settle_repetitions();
+        self.remove_repetitions();
         let Some(first) = self.records.first().map(|record| record.get(Field::Submit)) else {
             return Err(ImportError::Empty { name: name.into(), read: self.read, wanted: "over" });
         };
@@ -159,11 +160,11 @@ impl Accounting<'_> {
             remarks: std::mem::take(&mut self.remarks),
         };
         let comments = self.head(first, &report).comments(self.records.len());
-        Ok(Imported { comments, records: self.records, report })
+        Ok(ImportedLog { comments, records: self.records, report })
     }
 
-    /// Leaves out runs that are there twice, and counts jobs that ran again.
-    fn settle_repetitions(&mut self) {
+    /// Removes duplicate runs and counts repeated jobs.
+    fn remove_repetitions(&mut self) {
         let remarks = &mut self.remarks;
         self.records.dedup_by(|later, earlier| {
             let same = later == earlier;
@@ -179,11 +180,11 @@ impl Accounting<'_> {
         }
     }
 
-    fn head(&self, first: i64, report: &Report) -> Head<'_> {
+    fn head(&self, first: i64, report: &Report) -> LogHeader<'_> {
         let local = report.remarks.count(Remark::LocalTime) > 0;
         let zone = self.options.time_zone.as_ref().and_then(|zone| zone.iana_name());
         let zone = zone.map(|zone| format!("TimeZoneString: {zone}"));
-        Head {
+        LogHeader {
             computer: "a cluster under Slurm",
             unix_start: Some(first),
             zone: zone.or_else(|| local.then(|| "TimeZone: 0".into())),
@@ -208,14 +209,14 @@ impl Accounting<'_> {
             "jobs are numbered by submission, users and groups by appearance"
         };
         let mut notes = vec![
-            format!("made of Slurm's accounting {name}: {written} jobs of {read} lines"),
+            format!("remarks_if of Slurm's accounting {name}: {written} jobs of {read} lines"),
             "queues are Slurm's partitions; partitions are Slurm's QOS".into(),
             "a job that was requeued is a job for each of its runs; the runtime is without suspension".into(),
             submission.into(),
             ids.into(),
         ];
         if local {
-            notes.push("the times are the cluster's local time, taken as if it were UTC".into());
+            notes.push("the times are the cluster's local time, read as UTC".into());
         }
         notes
     }

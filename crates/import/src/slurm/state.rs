@@ -1,63 +1,65 @@
-//! The states of a job, as its accounting ends.
+//! Final states of a job in the accounting.
 
-/// What a state says of a job.
+/// The meaning of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It is over, with this status of the format: 0 failed, 1 completed, 5 cancelled; -1 not known.
+pub(super) enum FinalState {
+    /// The job has ended with this status of the format: 0 failed, 1 completed, 5 cancelled; -1
+    /// unknown.
     Over(i64),
-    /// It is still to run, or at it.
+    /// The job is pending or running.
     Unfinished,
-    /// It ran on another cluster of the federation.
+    /// The job ran on another cluster of the federation.
     Elsewhere,
 }
 
-/// What the state that `sacct` prints means, without what follows it, as in `CANCELLED by 1000`; a `+` at the end stands for
-/// what a narrow column cut off. `None` if no such state is known.
+/// Returns the meaning of a state printed by `sacct`, or `None` for an unknown state.
 ///
-/// The format knows failed, completed and cancelled. Whatever the user did not want counts as failed: a time limit, a node's
-/// end, a preemption, a requeue.
-pub(super) fn fate(text: &str) -> Option<Fate> {
+/// Text after the state is ignored, as in `CANCELLED by 1000`. A trailing `+` replaces characters
+/// cut off by a narrow column. The format knows failed, completed and cancelled. Ends that the user
+/// did not request count as failed: time limit, node failure, preemption, requeue.
+pub(super) fn final_state(text: &str) -> Option<FinalState> {
     let name = text.split_whitespace().next()?;
-    let known = |&&(state, _): &&(&str, Fate)| match name.strip_suffix('+') {
+    let known = |&&(state, _): &&(&str, FinalState)| match name.strip_suffix('+') {
         Some(start) => start.len() > 1 && state.starts_with(start),
         None => state == name,
     };
-    STATES.iter().find(known).map(|&(_, fate)| fate)
+    STATES.iter().find(known).map(|&(_, final_state)| final_state)
 }
 
-/// The states and flags of `job_state_string`, from 22.05 to 24.11. A run that was put back in the queue is over, and
-/// failed; its next run is another line.
-const STATES: [(&str, Fate); 30] = [
-    ("COMPLETED", Fate::Over(1)),
-    ("CANCELLED", Fate::Over(5)),
-    ("FAILED", Fate::Over(0)),
-    ("TIMEOUT", Fate::Over(0)),
-    ("OUT_OF_MEMORY", Fate::Over(0)),
-    ("NODE_FAIL", Fate::Over(0)),
-    ("BOOT_FAIL", Fate::Over(0)),
-    ("DEADLINE", Fate::Over(0)),
-    ("PREEMPTED", Fate::Over(0)),
-    ("LAUNCH_FAILED", Fate::Over(0)),
-    ("RECONFIG_FAIL", Fate::Over(0)),
-    ("REQUEUED", Fate::Over(0)),
-    ("REQUEUE_HOLD", Fate::Over(0)),
-    ("REQUEUE_FED", Fate::Over(0)),
-    ("SPECIAL_EXIT", Fate::Over(0)),
-    ("RESIZING", Fate::Over(0)),
-    ("REVOKED", Fate::Elsewhere),
-    ("PENDING", Fate::Unfinished),
-    ("RUNNING", Fate::Unfinished),
-    ("SUSPENDED", Fate::Unfinished),
-    ("CONFIGURING", Fate::Unfinished),
-    ("COMPLETING", Fate::Unfinished),
-    ("STOPPED", Fate::Unfinished),
-    ("SIGNALING", Fate::Unfinished),
-    ("STAGE_OUT", Fate::Unfinished),
-    ("RESV_DEL_HOLD", Fate::Unfinished),
-    ("POWER_UP_NODE", Fate::Unfinished),
-    ("POWERING_UP", Fate::Unfinished),
-    ("UPDATE_DB", Fate::Unfinished),
-    ("EXPEDITING", Fate::Unfinished),
+/// States and flags of `job_state_string`, from 22.05 to 24.11.
+///
+/// A requeued run has ended and failed; its next run has another line.
+const STATES: [(&str, FinalState); 30] = [
+    ("COMPLETED", FinalState::Over(1)),
+    ("CANCELLED", FinalState::Over(5)),
+    ("FAILED", FinalState::Over(0)),
+    ("TIMEOUT", FinalState::Over(0)),
+    ("OUT_OF_MEMORY", FinalState::Over(0)),
+    ("NODE_FAIL", FinalState::Over(0)),
+    ("BOOT_FAIL", FinalState::Over(0)),
+    ("DEADLINE", FinalState::Over(0)),
+    ("PREEMPTED", FinalState::Over(0)),
+    ("LAUNCH_FAILED", FinalState::Over(0)),
+    ("RECONFIG_FAIL", FinalState::Over(0)),
+    ("REQUEUED", FinalState::Over(0)),
+    ("REQUEUE_HOLD", FinalState::Over(0)),
+    ("REQUEUE_FED", FinalState::Over(0)),
+    ("SPECIAL_EXIT", FinalState::Over(0)),
+    ("RESIZING", FinalState::Over(0)),
+    ("REVOKED", FinalState::Elsewhere),
+    ("PENDING", FinalState::Unfinished),
+    ("RUNNING", FinalState::Unfinished),
+    ("SUSPENDED", FinalState::Unfinished),
+    ("CONFIGURING", FinalState::Unfinished),
+    ("COMPLETING", FinalState::Unfinished),
+    ("STOPPED", FinalState::Unfinished),
+    ("SIGNALING", FinalState::Unfinished),
+    ("STAGE_OUT", FinalState::Unfinished),
+    ("RESV_DEL_HOLD", FinalState::Unfinished),
+    ("POWER_UP_NODE", FinalState::Unfinished),
+    ("POWERING_UP", FinalState::Unfinished),
+    ("UPDATE_DB", FinalState::Unfinished),
+    ("EXPEDITING", FinalState::Unfinished),
 ];
 
 #[cfg(test)]
@@ -65,19 +67,19 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expect: Option<Fate>) {
-        assert_eq!(fate(text), expect, "{text}");
+    fn check(text: &str, expect: Option<FinalState>) {
+        assert_eq!(final_state(text), expect, "{text}");
     }
 
     #[test]
     fn states() {
-        check("COMPLETED", Some(Fate::Over(1)));
-        check("CANCELLED by 0", Some(Fate::Over(5)));
-        check("CANCELLED+", Some(Fate::Over(5)));
-        check("OUT_OF_ME+", Some(Fate::Over(0)));
-        check("REQUEUED by 1000", Some(Fate::Over(0)));
-        check("REVOKED", Some(Fate::Elsewhere));
-        check("RUNNING", Some(Fate::Unfinished));
+        check("COMPLETED", Some(FinalState::Over(1)));
+        check("CANCELLED by 0", Some(FinalState::Over(5)));
+        check("CANCELLED+", Some(FinalState::Over(5)));
+        check("OUT_OF_ME+", Some(FinalState::Over(0)));
+        check("REQUEUED by 1000", Some(FinalState::Over(0)));
+        check("REVOKED", Some(FinalState::Elsewhere));
+        check("RUNNING", Some(FinalState::Unfinished));
         check("?", None);
         check("", None);
         check("+", None);

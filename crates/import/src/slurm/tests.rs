@@ -1,39 +1,39 @@
-//! Accounting as the versions of Slurm print it, each file with the quirks of its time, and every quirk by itself.
+//! Accounting files of several Slurm versions, and each of their peculiarities alone.
 
 use miserly_workload::{ProcsField, check};
 use proptest::prelude::*;
 
 use super::*;
-use crate::remark::Sort;
+use crate::remark::RemarkEffect;
 
 const HEADER: &str = "JobIDRaw|Submit|Eligible|Start|End|ElapsedRaw|Suspended|AllocCPUS|ReqCPUS|NNodes|TotalCPU|ReqMem|\
                       TimelimitRaw|State|UID|GID|Partition|QOSRAW|AllocTRES";
-/// A job that nothing is to be said of.
+/// A job without remarks.
 const PLAIN: &str = "7|1000|1000|1010|1110|100|00:00:00|4|4|1|00:06:40|4G|10|COMPLETED|500|50|batch|1|cpu=4";
 
-fn import(text: &str, options: &SlurmOptions) -> Result<Imported, ImportError> {
+fn import(text: &str, options: &SlurmOptions) -> Result<ImportedLog, ImportError> {
     slurm(&Trace::memory("a.txt", text.into()), options)
 }
 
-fn lines(log: &Imported) -> Vec<String> {
+fn lines(log: &ImportedLog) -> Vec<String> {
     let mut text = Vec::new();
     log.write(&mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     text.lines().filter(|line| !line.starts_with(';')).map(str::to_owned).collect()
 }
 
-fn said(report: &Report) -> Vec<(&'static str, u64)> {
-    let of = |sort| report.remarks.of(sort).map(|(remark, tally)| (remark.name(), tally.count));
-    Sort::ALL.into_iter().flat_map(of).collect()
+fn remark_counts(report: &Report) -> Vec<(&'static str, u64)> {
+    let of = |sort| report.remarks.with_effect(sort).map(|(remark, tally)| (remark.name(), tally.count));
+    RemarkEffect::ALL.into_iter().flat_map(of).collect()
 }
 
-/// A whole file: its jobs, and what is said of them.
+/// Compares the jobs and the remarks of a whole file.
 #[track_caller]
 fn file(text: &str, zone: Option<&str>, jobs: &[&str], remarks: &[(&str, u64)]) {
     let time_zone = zone.map(|zone| TimeZone::get(zone).unwrap());
     let log = import(text, &SlurmOptions { time_zone, ..SlurmOptions::default() }).unwrap();
     assert_eq!(lines(&log), jobs);
-    assert_eq!(said(&log.report), remarks);
+    assert_eq!(remark_counts(&log.report), remarks);
 }
 
 #[test]
@@ -68,7 +68,8 @@ fn version_23_02_with_jobs_that_ran_again() {
     );
 }
 
-/// The night in which summer time begins: what was submitted ten seconds before midnight waits twenty seconds.
+/// In the night when summer time begins, a job submitted ten seconds before midnight waits twenty
+/// seconds.
 #[test]
 fn version_23_11_with_local_times_arrays_and_heterogeneous_jobs() {
     let text = include_str!("../../tests/data/slurm-23.11.txt");
@@ -122,7 +123,7 @@ fn version_24_11_of_a_federation_put_together_from_two_periods() {
     );
 }
 
-/// The plain job with some columns changed, and what is said of it; with nothing changed, nothing is.
+/// Compares a field and the remarks of the plain job with some changed columns.
 #[track_caller]
 fn quirk(changes: &[(&str, &str)], field: Field, expect: i64, remarks: &[&str]) {
     let names: Vec<_> = HEADER.split('|').collect();
@@ -132,7 +133,7 @@ fn quirk(changes: &[(&str, &str)], field: Field, expect: i64, remarks: &[&str]) 
     }
     let log = import(&format!("{HEADER}\n{}\n", values.join("|")), &SlurmOptions::default()).unwrap();
     assert_eq!(log.records[0].get(field), expect);
-    assert_eq!(said(&log.report).into_iter().map(|(name, _)| name).collect::<Vec<_>>(), remarks);
+    assert_eq!(remark_counts(&log.report).into_iter().map(|(name, _)| name).collect::<Vec<_>>(), remarks);
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn quirks() {
     quirk(&[("ElapsedRaw", ""), ("Suspended", "00:00:30")], Field::Runtime, 70, &["suspended"]);
     quirk(&[("ElapsedRaw", "70"), ("Suspended", "30")], Field::Runtime, 70, &["suspended"]);
     quirk(&[("Start", "None"), ("AllocCPUS", "0")], Field::Wait, 110, &["never_started"]);
-    // Before 20.11, a job that was cancelled in the queue started when it ended.
+    // Before 20.11, the start of a job cancelled in the queue was set to its end.
     quirk(
         &[("Start", "1110"), ("ElapsedRaw", "0"), ("AllocCPUS", "0")],
         Field::Runtime,
@@ -168,7 +169,7 @@ fn refused(text: &str, expect: &str) {
 }
 
 #[test]
-fn what_is_refused() {
+fn invalid_lines() {
     let lenient = "--lenient skips and counts such lines";
     let bad = |from: &str, to: &str| format!("{HEADER}\n{PLAIN}\n{}\n", PLAIN.replacen(from, to, 1));
     refused("", "a.txt: holds no jobs");
@@ -177,12 +178,12 @@ fn what_is_refused() {
         &bad("batch", "a|b"),
         &format!("a.txt:3: 20 columns where 19 are expected (a | inside a value?); {lenient}"),
     );
-    refused(&bad("1010", "noon"), &format!("a.txt:3: Start is \"noon\", which is no time; {lenient}"));
-    refused(&bad("7", "x"), &format!("a.txt:3: JobIDRaw is \"x\", which is no job number; {lenient}"));
-    refused(&bad("4G", "4X"), &format!("a.txt:3: ReqMem is \"4X\", which is no amount of memory; {lenient}"));
+    refused(&bad("1010", "noon"), &format!("a.txt:3: Start is \"noon\"; expected: time; {lenient}"));
+    refused(&bad("7", "x"), &format!("a.txt:3: JobIDRaw is \"x\"; expected: job number; {lenient}"));
+    refused(&bad("4G", "4X"), &format!("a.txt:3: ReqMem is \"4X\"; expected: amount of memory; {lenient}"));
     let log =
         import(&bad("batch", "a|b"), &SlurmOptions { lenient: true, ..SlurmOptions::default() }).unwrap();
-    assert_eq!(said(&log.report), [("malformed", 1)]);
+    assert_eq!(remark_counts(&log.report), [("malformed", 1)]);
     assert_eq!((log.report.read, log.report.written), (2, 1));
 }
 
@@ -196,14 +197,14 @@ fn ids_can_be_kept_and_the_submission_chosen() {
     assert!(log.comments.contains(&"; UnixStartTime: 1005".to_owned()));
 }
 
-/// Short tasks of an array can be alike in everything but their names.
+/// Short tasks of an array may differ only in their names.
 #[test]
 fn tasks_of_arrays_are_no_repetitions() {
     let header = "JobID|Submit|Start|End|AllocCPUS|State";
     let task = |id: &str| format!("{id}|0|5|9|1|COMPLETED\n");
     let text = format!("{header}\n{}{}{}{}", task("7_1"), task("7_2"), task("7+1"), task("7_2"));
     let log = import(&text, &SlurmOptions::default()).unwrap();
-    assert_eq!((log.report.written, said(&log.report)), (3, vec![("repeated", 1)]));
+    assert_eq!((log.report.written, remark_counts(&log.report)), (3, vec![("repeated", 1)]));
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn the_header_says_how_the_log_was_made() {
     assert!(!log.comments.join("\n").contains("500"), "no user's id");
 }
 
-/// Words as they stand in accounting, and some that do not.
+/// Returns words that occur in accounting, and some that do not.
 fn word() -> impl Strategy<Value = String> {
     let known = [
         "",
@@ -250,7 +251,7 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever the text, every line is accounted for, and what is written is a log that can be read.
+    /// For any text, each line is counted, and the written log is readable.
     #[test]
     fn nothing_is_lost_and_the_log_can_be_read(
         rows in proptest::collection::vec(proptest::collection::vec(word(), 17..20), 0..30),
@@ -263,11 +264,11 @@ proptest! {
         let Ok(log) = import(&format!("{HEADER}\n{PLAIN}\n{}\n", rows.join("\n")), &options) else {
             panic!("the plain job is always there");
         };
-        let left_out: u64 = log.report.remarks.of(Sort::LeftOut).map(|(_, tally)| tally.count).sum();
+        let left_out: u64 = log.report.remarks.with_effect(RemarkEffect::LeftOut).map(|(_, tally)| tally.count).sum();
         prop_assert_eq!(log.report.read, log.report.written + left_out);
         let mut text = Vec::new();
         log.write(&mut text).unwrap();
-        let found = check(&Trace::memory("made", text), Some(8), ProcsField::Allocated).unwrap();
+        let found = check(&Trace::memory("remarks_if", text), Some(8), ProcsField::Allocated).unwrap();
         prop_assert_eq!(found.read, log.report.written);
         let names: Vec<_> = found.findings.keys().map(|anomaly| anomaly.name()).collect();
         prop_assert!(!names.contains(&"malformed") && !names.contains(&"out_of_order"), "{:?}", names);

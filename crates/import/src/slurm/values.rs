@@ -1,18 +1,20 @@
-//! What Slurm prints: instants, spans, memory.
+//! Parsing of Slurm's values: instants, spans, memory.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use miserly_core::Span;
 use miserly_units::{LONGEST, slurm};
 
-/// A whole number of up to nine digits.
+/// Parses a whole number of up to nine digits.
 pub(super) fn count(text: &str) -> Option<i64> {
     digits(text).filter(|&number| number < 1_000_000_000)
 }
 
-/// An instant in seconds of the Unix epoch, and whether it was told by a clock on the wall, which `zone` then places.
+/// Parses an instant. Returns seconds of the Unix epoch, and whether the text was a local time in
+/// `zone`.
 ///
-/// Digits are seconds, as `SLURM_TIME_FORMAT=%s` prints them; `2024-03-01T12:00:00` is the cluster's local time.
+/// Digits are seconds, as printed with `SLURM_TIME_FORMAT=%s`. `2024-03-01T12:00:00` is a local
+/// time.
 pub(super) fn instant(text: &str, zone: &TimeZone) -> Option<(i64, bool)> {
     if let Some(seconds) = digits(text) {
         return within(seconds).map(|seconds| (seconds, false));
@@ -27,12 +29,12 @@ pub(super) fn span(text: &str) -> Option<i64> {
     slurm::elapsed(text).filter(|span| *span <= LONGEST).map(|span| span.ticks() / 1000)
 }
 
-/// How long a job may run.
+/// A time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeLimit {
-    /// So many seconds.
+    /// Limit in seconds.
     Seconds(i64),
-    /// As long as it likes, or as its partition lets it.
+    /// No limit, or the limit of the partition.
     Open,
 }
 
@@ -44,33 +46,35 @@ pub(super) fn time_limit(text: &str) -> Option<TimeLimit> {
     }
 }
 
-/// Memory that was asked for, in kB, and what it is counted by.
+/// Requested memory in kB with its unit of allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(super) struct RequestedMemory {
     pub(super) kilobytes: i64,
-    pub(super) per: Per,
+    pub(super) per: MemoryUnit,
 }
 
-/// What memory is counted by.
+/// The unit to which an amount of memory applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Per {
+pub(super) enum MemoryUnit {
     Job,
     Node,
     Processor,
 }
 
-/// `16G` since Slurm 21.08, `16Gn` a node and `4000Mc` a processor before; no unit means megabytes.
-pub(super) fn memory(text: &str) -> Option<Memory> {
+/// Parses memory; without a unit, the amount is in megabytes.
+///
+/// Forms are `16G` since Slurm 21.08, and before `16Gn` per node and `4000Mc` per processor.
+pub(super) fn memory(text: &str) -> Option<RequestedMemory> {
     let (amount, per) = match text.as_bytes().last()? {
-        b'c' => (&text[..text.len() - 1], Per::Processor),
-        b'n' => (&text[..text.len() - 1], Per::Node),
-        _ => (text, Per::Job),
+        b'c' => (&text[..text.len() - 1], MemoryUnit::Processor),
+        b'n' => (&text[..text.len() - 1], MemoryUnit::Node),
+        _ => (text, MemoryUnit::Job),
     };
     let kilobytes = i64::try_from(slurm::kibibytes(amount)?).ok()?;
-    (kilobytes < 1_000_000_000_000_000).then_some(Memory { kilobytes, per })
+    (kilobytes < 1_000_000_000_000_000).then_some(RequestedMemory { kilobytes, per })
 }
 
-/// Digits and nothing else, up to fifteen: what the log's reader takes.
+/// Parses up to fifteen digits, the limit of the log's reader.
 fn digits(text: &str) -> Option<i64> {
     let plain = !text.is_empty() && text.len() <= 15 && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok()).flatten()
@@ -91,7 +95,7 @@ mod tests {
         check("1709290800", Some((1_709_290_800, false)));
         check("2024-03-01T12:00:00", Some((1_709_290_800, true)));
         check("2024-07-01T12:00:00", Some((1_719_828_000, true)));
-        // Twice that day: the first of the two counts.
+        // This time occurs twice that day; the first one applies.
         check("2024-10-27T02:30:00", Some((1_729_989_000, true)));
         for bad in ["-5", "1e9", "noon", "2024-13-01T00:00:00", "99999999999", "1960-01-01T00:00:00"] {
             check(bad, None);
@@ -125,17 +129,17 @@ mod tests {
 
     #[test]
     fn memory_with_its_units() {
-        let check = |text, expect: Option<(i64, Per)>| {
-            let expect = expect.map(|(kilobytes, per)| Memory { kilobytes, per });
+        let check = |text, expect: Option<(i64, MemoryUnit)>| {
+            let expect = expect.map(|(kilobytes, per)| RequestedMemory { kilobytes, per });
             assert_eq!(memory(text), expect, "{text}");
         };
-        check("4000Mc", Some((4_096_000, Per::Processor)));
-        check("16Gn", Some((16_777_216, Per::Node)));
-        check("7.50G", Some((7_864_320, Per::Job)));
-        check("512K", Some((512, Per::Job)));
-        check("1T", Some((1 << 30, Per::Job)));
-        check("100", Some((102_400, Per::Job)));
-        check("0", Some((0, Per::Job)));
+        check("4000Mc", Some((4_096_000, MemoryUnit::Processor)));
+        check("16Gn", Some((16_777_216, MemoryUnit::Node)));
+        check("7.50G", Some((7_864_320, MemoryUnit::Job)));
+        check("512K", Some((512, MemoryUnit::Job)));
+        check("1T", Some((1 << 30, MemoryUnit::Job)));
+        check("100", Some((102_400, MemoryUnit::Job)));
+        check("0", Some((0, MemoryUnit::Job)));
         for bad in ["", "G", "c", "1X", "1.2.3G", "-1G", "1é", "999999999999999P", "0.12345678G"] {
             check(bad, None);
         }

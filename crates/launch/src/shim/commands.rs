@@ -145,7 +145,7 @@ impl Supervisor {
         self.place(&cpus, false)?;
         match &mut self.mode {
             RunMode::Reserved { cpus: current, .. } | RunMode::Opportunistic { cpus: current, .. } => {
-                *current = cpus
+                *current = cpus;
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 
 /// Long enough for anything that takes any time at all.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 /// Returns the program that acts as the shim.

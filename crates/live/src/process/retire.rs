@@ -68,8 +68,8 @@ mod tests {
             let kept = fs::read_dir(state.path().join(ENDED).join(name)).into_iter().flatten();
             kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
         };
-        assert_eq!(attempt("1.1", &["order.json", "started.json", "end.json", "lock"]), ["end.json"]);
-        assert_eq!(attempt("2.1", &["order.json", "started.json"]), ["started.json"]);
+        assert_eq!(attempt("1.1", &["spec.json", "started.json", "end.json", "lock"]), ["end.json"]);
+        assert_eq!(attempt("2.1", &["spec.json", "started.json"]), ["started.json"]);
         assert!(attempt("3.1", &["void", "lock"]).is_empty());
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::fake::Fake;
 
 /// Long enough for anything that takes any time at all, on a machine that is busy with other tests.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// A server that runs until this is dropped.
 pub(crate) struct Server {

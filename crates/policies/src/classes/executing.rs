@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::lsf::{Class, Length, Size};
+use miserly_classes::lsf::{Class, Length, Size};
 use miserly_core::{HostId, Placement};
 
 /// How many jobs may execute at a time on all hosts together; `None`: any number.

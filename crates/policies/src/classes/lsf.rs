@@ -1,6 +1,6 @@
 //! NCSA-LSF*: twelve static job classes, and hosts that each have their own order and limits for them.
 
-use miserly_core::lsf::Size;
+use miserly_classes::lsf::Size;
 use miserly_core::{
     Desk, Ended, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, Reason, Refusal,
     Resources, Sharing, Time, Violation,
@@ -12,7 +12,7 @@ use super::table::{Turn, Turns, turns};
 
 /// The scheduler of the NCSA Origin 2000 as it was tuned there (Chiang and Vernon §2.1).
 ///
-/// A job is of the class of what it asks for ([`miserly_core::lsf`], Table 1). It runs on one host. A host that Table 2
+/// A job is of the class of what it asks for ([`miserly_classes::lsf`], Table 1). It runs on one host. A host that Table 2
 /// names runs the sizes that the table says, in that order, and so many of them at a time; any other host runs `lj`
 /// before `mj` before `sj`, without limits. In each size `vst` comes first, then `st`, `mt` and `lt` together, in
 /// order of arrival.

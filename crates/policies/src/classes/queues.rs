@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Values;
 use std::iter;
 
-use miserly_core::lsf::{Class, Length, Size};
+use miserly_classes::lsf::{Class, Length, Size};
 use miserly_core::{Entry, JobId, Kind, Machine, Request, Resources};
 
 use crate::shared::Key;

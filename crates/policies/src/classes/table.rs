@@ -1,6 +1,6 @@
 //! Table 2: what each host of the Origin 2000 runs, what comes first there, and how much of it at a time.
 
-use miserly_core::lsf::Size;
+use miserly_classes::lsf::Size;
 
 /// A size class in its place among those that a host runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

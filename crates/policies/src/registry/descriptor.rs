@@ -73,7 +73,7 @@ pub struct Spelling {
 /// use miserly_core::{Machine, Policy};
 /// use miserly_policies::backfill::Fcfs;
 /// use miserly_policies::shared::Order;
-/// use miserly_policies::{Needs, Params, PolicyDescriptor, PolicySpec, Registry};
+/// use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Registry};
 ///
 /// #[derive(Debug)]
 /// struct MyParams {
@@ -86,15 +86,11 @@ pub struct Spelling {
 ///     }
 /// }
 ///
-/// static MINE: PolicyDescriptor = PolicyDescriptor {
-///     name: "mine",
-///     title: "starts the head of the queue while it fits",
-///     paper: "none",
-///     promises: "nothing",
-///     needs: Needs::NONE,
-///     spellings: &[],
-///     read: |params| Ok(Box::new(MyParams { order: params.order("order", "widest", "the order of the queue")? })),
-/// };
+/// static MINE: PolicyDescriptor =
+///     PolicyDescriptor::new("mine", "starts the head of the queue while it fits", |params| {
+///         let order = params.order("order", "widest", "the order of the queue")?;
+///         Ok(Box::new(MyParams { order }))
+///     });
 ///
 /// let registry = Registry::built_in().with(&MINE);
 /// let spec = PolicySpec::parse("mine(order=shortest)", &registry)?;
@@ -120,6 +116,16 @@ pub struct PolicyDescriptor {
 }
 
 impl PolicyDescriptor {
+    /// Returns a descriptor of a policy that promises nothing and runs on any machine of constant capacity.
+    pub const fn new(
+        name: &'static str,
+        title: &'static str,
+        read: fn(&mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError>,
+    ) -> PolicyDescriptor {
+        let (paper, promises, needs, spellings) = ("none", "nothing", Needs::NONE, &[] as &[Spelling]);
+        PolicyDescriptor { name, title, paper, promises, needs, spellings, read }
+    }
+
     /// Returns the declared parameters, in order.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Why a policy cannot be had, and what was probably meant.
+//! Errors in the written form of a policy, and the names that are most like the written ones.
 
 use miserly_formula::FormulaError;
 

@@ -64,12 +64,12 @@ fn orders_of_the_literature_and_formulas() {
 fn a_mistake_in_a_formula_has_a_position() {
     check(
         "easy(backfill='wait / estmate')",
-        Err("policy easy, backfill: formula, character 8, at \"estmate\": there is no \"estmate\", \
-            did you mean \"estimate\"; there are wait, estimate, procs, submit, memory, user, queue"),
+        Err("policy easy, backfill: formula, character 8, at \"estmate\": unknown name \"estmate\", \
+            did you mean \"estimate\"; known: wait, estimate, procs, submit, memory, user, queue"),
     );
     check("easy(order='')", Err("policy easy, order: formula, at its end: expected a value"));
     // A name is not a formula, nor a formula a name.
-    check("easy(order='shortest')", Err("there is no \"shortest\""));
+    check("easy(order='shortest')", Err("unknown name \"shortest\""));
     check("easy(order=wait)", Err("or a formula in quotes"));
     check("easy(weight='wait')", Err("weight cannot be \"wait\"; it is a number"));
 }

@@ -1,22 +1,22 @@
-//! Bars: histograms, and bars by category.
+//! Bars: histograms and bars by category.
 
 use maud::{Markup, html};
 
-use super::data::{Bin, Chart, Scale};
-use super::draw::Drawn;
-use super::frame::Frame;
+use super::data::{AxisScale, Bar, Chart};
+use super::draw::Drawing;
+use super::frame::PlotFrame;
 use super::ink::Px;
 use super::scale::Extent;
 use super::values::{number, time};
 
 const TALL: f64 = 260.0;
 
-/// The part of a bar that is left free on each side, in units of the drawing, where there is room.
+/// Gap on each side of a bar in drawing units, if the bar is wide enough.
 const APART: f64 = 0.5;
 
-pub(super) fn draw(chart: &Chart, bins: &[Bin]) -> Drawn {
-    let shown: Vec<&Bin> = bins.iter().filter(|bin| has_place(chart, bin)).collect();
-    let frame = Frame::new(chart, 0.0, TALL, extents(chart, &shown));
+pub(super) fn draw(chart: &Chart, bins: &[Bar]) -> Drawing {
+    let shown: Vec<&Bar> = bins.iter().filter(|bin| has_place(chart, bin)).collect();
+    let frame = PlotFrame::new(chart, 0.0, TALL, extents(chart, &shown));
     let marks = html! {
         @if shown.is_empty() {
             (frame.empty())
@@ -26,22 +26,23 @@ pub(super) fn draw(chart: &Chart, bins: &[Bin]) -> Drawn {
             (frame.before())
         }
     };
-    Drawn { marks, foot: frame.foot(), notes: notes(chart, bins), ..Drawn::default() }
+    Drawing { marks, foot: frame.foot(), notes: notes(chart, bins), ..Drawing::default() }
 }
 
-/// What has no place on the axes. An empty bin on a logarithmic axis is none of it: no bar is what it should be.
-fn notes(chart: &Chart, bins: &[Bin]) -> Vec<String> {
+/// Returns a note on bars outside the axes. Empty bars on a logarithmic axis are correctly
+/// invisible and not counted.
+fn notes(chart: &Chart, bins: &[Bar]) -> Vec<String> {
     let lost = bins.iter().filter(|bin| !has_place(chart, bin) && bin.value != 0.0).count();
     let note = format!("{lost} bars have no place on these axes (not above zero, or not a number)");
     (lost > 0).then_some(note).into_iter().collect()
 }
 
-fn has_place(chart: &Chart, bin: &Bin) -> bool {
+fn has_place(chart: &Chart, bin: &Bar) -> bool {
     chart.x.scale.has(bin.from) && chart.x.scale.has(bin.to) && chart.y.scale.has(bin.value)
 }
 
-/// Bars stand on zero: it is among the values, unless the axis is logarithmic.
-fn extents(chart: &Chart, bins: &[&Bin]) -> [Option<Extent>; 2] {
+/// Returns the extents of the axes. The y axis includes zero unless it is logarithmic.
+fn extents(chart: &Chart, bins: &[&Bar]) -> [Option<Extent>; 2] {
     let values = bins.iter().map(|bin| bin.value);
     let floor = if chart.y.scale.is_log() {
         bins.iter().map(|bin| bin.value / 2.0).reduce(f64::min)
@@ -49,14 +50,14 @@ fn extents(chart: &Chart, bins: &[&Bin]) -> [Option<Extent>; 2] {
         Some(0.0)
     };
     [
-        Extent::of(&chart.x, bins.iter().flat_map(|bin| [bin.from, bin.to])),
-        Extent::of(&chart.y, values.chain(floor)),
+        Extent::from_values(&chart.x, bins.iter().flat_map(|bin| [bin.from, bin.to])),
+        Extent::from_values(&chart.y, values.chain(floor)),
     ]
 }
 
-fn bar(chart: &Chart, frame: &Frame, bin: &Bin) -> Markup {
+fn bar(chart: &Chart, frame: &PlotFrame, bin: &Bar) -> Markup {
     let place = |value| frame.x.place(value).unwrap_or(frame.left);
-    // An axis may run the other way.
+    // The axis may be reversed.
     let (one, other) = (place(bin.from), place(bin.to));
     let (left, right) = (one.min(other), one.max(other));
     let foot = frame.y.place(0.0).unwrap_or(frame.y.start());
@@ -69,11 +70,11 @@ fn bar(chart: &Chart, frame: &Frame, bin: &Bin) -> Markup {
     }
 }
 
-/// What a reader is told who points at the bar.
-fn title(chart: &Chart, bin: &Bin) -> String {
+/// Returns the tooltip of a bar.
+fn title(chart: &Chart, bin: &Bar) -> String {
     let value = number(bin.value, bin.value / 1000.0);
     let end = |at: f64| match &chart.x.scale {
-        Scale::Seconds | Scale::LogSeconds => time(at),
+        AxisScale::Seconds | AxisScale::LogSeconds => time(at),
         _ => number(at, (bin.to - bin.from) / 10.0),
     };
     match chart.x.scale.name(f64::midpoint(bin.from, bin.to)) {

@@ -1,8 +1,8 @@
-//! Colours for light and dark, and the style sheet that gives them to the drawings.
+//! Colours of the light and dark themes and the style sheet of the drawings.
 //!
-//! The series have the colours of Okabe and Ito, which the colour-blind can tell apart, made darker on white and lighter on
-//! black until they stand out. The rules name plain colours and no variables: programs that draw an SVG into a paper
-//! seldom know those.
+//! The series use the colours of Okabe and Ito, which colour-blind readers can distinguish. They
+//! are darkened on white and lightened on black for contrast. The rules contain plain colours
+//! instead of variables, because programs that import SVG rarely support those.
 
 use super::data::Body;
 
@@ -12,20 +12,22 @@ struct Theme {
     ink: &'static str,
     muted: &'static str,
     grid: &'static str,
-    /// Of the series; their order is that of blue, vermilion, green, purple, amber, sky, grey, olive.
+    /// Series in the order blue, vermilion, green, purple, amber, sky, grey, olive.
     series: [&'static str; 8],
-    /// From little to much.
+    /// Shades from low to high.
     shades: [&'static str; SHADES],
-    /// From less to more than the middle.
+    /// Shades from below to above the middle.
     diverging: [&'static str; SHADES],
-    /// What is written on the shades of the ends, where they are far from the paper.
+    /// Text colour on shades far from the paper's colour.
     on_shade: &'static str,
 }
 
-/// How many shades a heat map has. The value stands in the cell, so they need only lead the eye.
+/// Number of shades of a heat map. Each cell prints its value, so shades only guide the eye.
 pub(super) const SHADES: usize = 9;
 
-/// From this shade on, the paper's colour is easier to read than the ink's; of diverging ones, so far from the middle.
+/// First shade with a light text colour.
+///
+/// For diverging shades, the distance from the middle.
 const FAR: (usize, usize) = (5, 3);
 
 const LIGHT: Theme = Theme {
@@ -58,7 +60,7 @@ const DARK: Theme = Theme {
     on_shade: "#0d1013",
 };
 
-/// What does not depend on the theme.
+/// Rules that are independent of the theme.
 const SHAPES: &str = "\
 .chart text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;font-variant-numeric:tabular-nums}\
 .chart .grid line,.chart .ticks line,.chart .axis{fill:none;stroke-width:1}\
@@ -73,32 +75,34 @@ const SHAPES: &str = "\
 .chart .numbers,.chart .guests{pointer-events:none}\
 ";
 
-/// The class of the n-th series.
+/// Returns the class of series `n`.
 pub(super) fn series(n: usize) -> &'static str {
     const CLASSES: [&str; Body::SERIES] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s0", "s1"];
     CLASSES[n % CLASSES.len()]
 }
 
-/// The class of the n-th shade from little to much.
+/// Returns the class of sequential shade `n`.
 pub(super) fn shade(n: usize) -> &'static str {
     const CLASSES: [&str; SHADES] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"];
     CLASSES[n.min(SHADES - 1)]
 }
 
-/// The class of the n-th shade from less to more.
+/// Returns the class of diverging shade `n`.
 pub(super) fn diverging(n: usize) -> &'static str {
     const CLASSES: [&str; SHADES] = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8"];
     CLASSES[n.min(SHADES - 1)]
 }
 
-/// The style of a file of its own.
+/// Returns the style of a stand-alone file.
 pub(crate) fn file() -> String {
     format!("{}@media (prefers-color-scheme:dark){{{}}}{SHAPES}", rules(&LIGHT, ""), rules(&DARK, ""))
 }
 
-/// The style of all charts on a page, whose root may name a theme with `data-theme`. On paper it is always light.
+/// Returns the style of all charts on a page.
+///
+/// The root element may select a theme with `data-theme`. Print is always light.
 pub(crate) fn page() -> String {
-    // `:where` adds no weight: a rule of the dark theme must not outdo the shapes, which come last.
+    // `:where` adds no specificity, so the shapes that follow still override the dark theme.
     let system = rules(&DARK, ":where(:root:not([data-theme=light])) ");
     let chosen = rules(&DARK, ":where(:root[data-theme=dark]) ");
     format!(

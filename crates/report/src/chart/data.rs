@@ -1,13 +1,13 @@
-//! What a chart says, as plain data. How it looks is decided by the modules beside this one.
+//! Charts as plain data. The sibling modules decide their appearance.
 
 use serde::Serialize;
 
-/// One chart: two axes and what is drawn between them.
+/// A chart: two axes and the data between them.
 ///
 /// ```
-/// use miserly_report::chart::{Axis, Body, Chart, Series, svg};
+/// use miserly_report::chart::{Axis, Body, Chart, DataSeries, svg};
 ///
-/// let easy = Series::line("easy", vec![(1.0, 40.2), (2.0, 31.7), (4.0, 33.0)]);
+/// let easy = DataSeries::line("easy", vec![(1.0, 40.2), (2.0, 31.7), (4.0, 33.0)]);
 /// let chart = Chart {
 ///     id: "slowdown-by-r".into(),
 ///     title: "Slowdown against R".into(),
@@ -20,282 +20,296 @@ use serde::Serialize;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Chart {
-    /// Names the chart in links and files; unique on a page. Anything but letters, digits, `-` and `_` becomes a `-`.
+    /// Identifier in links and file names, unique on a page.
+    ///
+    /// Characters other than letters, digits, `-` and `_` become `-`.
     pub id: String,
-    /// What is shown, in a few words.
+    /// Short title.
     pub title: String,
-    /// What to see in it, and what a reader must know to trust it.
+    /// Main observation and caveats.
     pub caption: Option<String>,
-    /// The axis below.
+    /// Axis below.
     pub x: Axis,
-    /// The axis on the left.
+    /// Axis on the left.
     pub y: Axis,
-    /// What is drawn.
+    /// Data.
     pub body: Body,
 }
 
-/// One axis: its label and how values lie along it.
+/// An axis: its label and scale.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
-    /// What is measured, with its unit unless the scale is one of time: "mean slowdown", "share of the jobs".
+    /// Measured quantity, with its unit unless the scale is a time scale: "mean slowdown", "share
+    /// of the jobs".
     pub label: String,
-    /// How values lie along it.
-    pub scale: Scale,
-    /// Where it begins; without it, at a round number below the data.
+    /// Scale.
+    pub scale: AxisScale,
+    /// Lower end; by default a round number below the data.
     pub from: Option<f64>,
-    /// Where it ends; without it, at a round number above the data.
+    /// Upper end; by default a round number above the data.
     pub to: Option<f64>,
 }
 
-/// How values lie along an axis.
+/// The scale of an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum Scale {
-    /// Equal differences are equal distances.
+pub enum AxisScale {
+    /// Linear.
     Linear,
-    /// Equal ratios are equal distances. What is not above zero has no place on it; the chart says how much that was.
+    /// Logarithmic. Values at or below zero are omitted, and the chart notes their number.
     Log,
-    /// Seconds from the start of the log, with ticks such as 30m, 2h, 3d.
+    /// Seconds since the start of the log, with ticks such as 30m, 2h, 3d.
     Seconds,
-    /// Lengths of time in seconds on a logarithmic scale, with ticks such as 1s, 1m, 1h.
+    /// Durations in seconds on a logarithmic scale, with ticks such as 1s, 1m, 1h.
     LogSeconds,
-    /// Names, in this order; the value n is the place of the n-th one. The axes of a heat map are of this kind.
+    /// Names in this order; value n is the place of name n. Heat maps need two such axes.
     Category(Vec<String>),
 }
 
-/// What is drawn between the axes.
+/// The data between the axes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum Body {
-    /// Curves, steps or points. At most [`Body::SERIES`] are drawn; the chart says when there are more.
+    /// Curves, steps or points. At most [`Body::SERIES`] are drawn, and the chart notes further
+    /// ones.
     Lines {
-        /// In the order of the legend.
-        series: Vec<Series>,
+        /// Series in the order of the legend.
+        series: Vec<DataSeries>,
     },
-    /// Bars from one value of x to another: histograms, and bars by category.
+    /// Bars from one value of x to another: histograms and bars by category.
     Bars {
-        /// From left to right.
-        bins: Vec<Bin>,
+        /// Bars from left to right.
+        bins: Vec<Bar>,
     },
-    /// A value for each pair of a row (of y, a category from the top down) and a column (of x, a category).
+    /// A value per row (a category of y, from the top) and column (a category of x).
     Heat {
-        /// One row of cells for each category of y; a cell without a value is `None`.
+        /// A row of cells for each category of y; `None` for a cell without a value.
         cells: Vec<Vec<Option<f64>>>,
-        /// How values become colours.
+        /// Mapping from values to colours.
         ramp: Ramp,
-        /// How many decimals the written values have.
+        /// Decimals of the printed values.
         decimals: usize,
     },
-    /// Jobs on processors over time. The axes need no bounds: the window and the processors are theirs.
+    /// Jobs on processors over time. The window and the processors determine the axes.
     Gantt {
-        /// The processors of the machine; they are numbered from zero.
+        /// Processors of the machine, numbered from zero.
         procs: u32,
-        /// The first processor of each host but the first, ascending; empty where there is one host.
+        /// First processor of each host except the first, ascending; empty for a single host.
         hosts: Vec<u32>,
-        /// How many slots lie one above the other, each with all processors: 1, unless jobs share processors by turns. Processor p of slot s
-        /// is numbered s x `procs` + p.
+        /// Number of slots, each with all processors: 1 unless jobs share processors in time
+        /// slices.
+        ///
+        /// Processor p of slot s has number s x `procs` + p.
         slots: u32,
-        /// Where the window begins, in seconds.
+        /// Begin of the time window in seconds.
         from: f64,
-        /// Where the window ends, in seconds.
+        /// End of the time window in seconds.
         to: f64,
-        /// The jobs that run in the window; what lies outside of it is cut off.
+        /// Jobs that run in the window. Parts outside it are clipped.
         jobs: Vec<GanttJob>,
     },
-    /// The matrix of a gang scheduler, slots by processors, at the instant of the window with the most slots; on a page, a slider leads
-    /// to the others. The axes need no bounds.
+    /// The matrix of a gang scheduler, slots by processors, at the instant with the most slots in
+    /// use.
+    ///
+    /// On a page, a slider selects other instants of the time window. The window and the processors
+    /// determine the axes.
     Matrix {
-        /// The processors of the machine; they are numbered from zero.
+        /// Processors of the machine, numbered from zero.
         procs: u32,
-        /// Where the window begins, in seconds.
+        /// Begin of the time window in seconds.
         from: f64,
-        /// Where the window ends, in seconds.
+        /// End of the time window in seconds.
         to: f64,
-        /// The jobs, in the order in which they get their colours.
+        /// Jobs in the order in which they receive colours.
         jobs: Vec<MatrixJob>,
-        /// Their places.
+        /// Placements of the jobs.
         places: Vec<MatrixPlace>,
     },
 }
 
 impl Body {
-    /// How many series can be told apart, in colour and in black and white.
+    /// Number of series that remain distinguishable, in colour and in black and white.
     pub const SERIES: usize = 10;
 }
 
-/// A curve, and the band around it.
+/// A curve with an optional band around it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Series {
-    /// As the legend names it.
+pub struct DataSeries {
+    /// Name in the legend.
     pub name: String,
-    /// How the points are joined.
+    /// Connection of the points.
     pub style: Style,
-    /// x and y; from left to right, unless they are not joined.
+    /// x and y, from left to right unless the points are not connected.
     pub points: Vec<(f64, f64)>,
-    /// An interval of y for values of x, such as a confidence interval: x, low, high. Empty for none.
+    /// Interval of y for values of x, such as a confidence interval: x, low, high. May be empty.
     pub band: Vec<(f64, f64, f64)>,
 }
 
-/// How the points of a series are joined.
+/// The connection of the points of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Style {
-    /// By straight lines, with marks on the points where there are few.
+    /// Straight lines, with marks if there are few points.
     Line,
     /// Each value holds until the next: distributions, queues, utilisation.
     Steps,
-    /// Not at all.
+    /// None.
     Points,
 }
 
-/// One bar, from the axis' lower end to `value`.
+/// A bar from the axis' lower end to `value`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Bin {
-    /// The lower end, on x.
+pub struct Bar {
+    /// Lower end on x.
     pub from: f64,
-    /// The upper end, on x.
+    /// Upper end on x.
     pub to: f64,
-    /// The height, on y.
+    /// Height on y.
     pub value: f64,
 }
 
-/// How the values of a heat map become colours.
+/// The mapping from the values of a heat map to colours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub enum Ramp {
-    /// From the least to the greatest value.
+    /// Linear from the least to the greatest value.
     Linear,
-    /// The same, by ratios; for positive values.
+    /// Logarithmic, for positive values.
     Log,
-    /// Away from a middle in two colours: changes against a baseline.
+    /// Two colours around a middle: changes against a baseline.
     Diverging {
-        /// The value that is neither more nor less.
+        /// Neutral value.
         middle: f64,
     },
 }
 
-/// A job on a Gantt chart, or one of its stays.
+/// A job on a Gantt chart, or one of its allocations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GanttJob {
-    /// Its number in the log.
+    /// Number in the log.
     pub number: i64,
-    /// Its processors as inclusive ranges, ascending.
+    /// Processors as inclusive ranges, ascending.
     pub pes: Vec<(u32, u32)>,
-    /// When it was submitted, in seconds.
+    /// Submission in seconds.
     pub submit: f64,
-    /// When it, or the stay, began, in seconds.
+    /// Start of the job or allocation in seconds.
     pub start: f64,
-    /// When it, or the stay, ended, in seconds.
+    /// End of the job or allocation in seconds.
     pub end: f64,
-    /// Who submitted it.
+    /// User.
     pub user: Option<String>,
-    /// What decides its colour, and stands in the legend: a user, a category, the reason of its start. Seven have a colour of
-    /// their own.
+    /// Key of the colour and the legend: a user, a category, or the start reason.
+    ///
+    /// Seven keys have a colour of their own.
     pub key: String,
-    /// Which stay it is and of how many, of a job that moved, stopped or had other processors between its start and its end.
+    /// Position of this allocation and number of allocations, for a job that was moved, suspended
+    /// or resized.
     pub part: Option<(usize, usize)>,
 }
 
 /// A job in a matrix.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MatrixJob {
-    /// Its number in the log.
+    /// Number in the log.
     pub number: i64,
-    /// When it was submitted, in seconds.
+    /// Submission in seconds.
     pub submit: f64,
-    /// Who submitted it.
+    /// User.
     pub user: Option<String>,
 }
 
-/// A place of a job in a slot of a matrix.
+/// A placement of a job in a slot of a matrix.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MatrixPlace {
-    /// Which job it is: its place in the list of them.
+    /// Index of the job in the list of jobs.
     pub job: usize,
-    /// The slot.
+    /// Slot.
     pub slot: u32,
-    /// Whether the place is its own; else it also runs there as long as nobody else needs its processors.
+    /// Whether this is the job's own slot, or an alternate one while no other job needs its
+    /// processors.
     pub own: bool,
-    /// When it came there, in seconds.
+    /// Start in seconds.
     pub from: f64,
-    /// When it left, in seconds.
+    /// End in seconds.
     pub to: f64,
-    /// Its processors as inclusive ranges, ascending.
+    /// Processors as inclusive ranges, ascending.
     pub pes: Vec<(u32, u32)>,
 }
 
 impl Axis {
-    /// An axis on which equal differences are equal distances.
+    /// Creates a linear axis.
     pub fn linear(label: impl Into<String>) -> Axis {
-        Axis::of(label, Scale::Linear)
+        Axis::new(label, AxisScale::Linear)
     }
 
-    /// A logarithmic axis.
+    /// Creates a logarithmic axis.
     pub fn log(label: impl Into<String>) -> Axis {
-        Axis::of(label, Scale::Log)
+        Axis::new(label, AxisScale::Log)
     }
 
-    /// An axis of seconds, with ticks in human units.
+    /// Creates an axis of seconds with ticks in common units.
     pub fn seconds(label: impl Into<String>) -> Axis {
-        Axis::of(label, Scale::Seconds)
+        Axis::new(label, AxisScale::Seconds)
     }
 
-    /// A logarithmic axis of lengths of time in seconds.
+    /// Creates a logarithmic axis of durations in seconds.
     pub fn log_seconds(label: impl Into<String>) -> Axis {
-        Axis::of(label, Scale::LogSeconds)
+        Axis::new(label, AxisScale::LogSeconds)
     }
 
-    /// An axis of names.
+    /// Creates a categorical axis.
     pub fn category(label: impl Into<String>, names: Vec<String>) -> Axis {
-        Axis::of(label, Scale::Category(names))
+        Axis::new(label, AxisScale::Category(names))
     }
 
-    /// The same axis, from `from` to `to` whatever the data are.
+    /// Sets both ends of the axis.
     #[must_use]
     pub fn between(self, from: f64, to: f64) -> Axis {
         Axis { from: Some(from), to: Some(to), ..self }
     }
 
-    /// The same axis, from zero on.
+    /// Sets the lower end to zero.
     #[must_use]
     pub fn from_zero(self) -> Axis {
         Axis { from: Some(0.0), ..self }
     }
 
-    fn of(label: impl Into<String>, scale: Scale) -> Axis {
+    fn new(label: impl Into<String>, scale: AxisScale) -> Axis {
         Axis { label: label.into(), scale, from: None, to: None }
     }
 }
 
-impl Series {
-    /// Points joined by straight lines.
-    pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
-        Series { name: name.into(), style: Style::Line, points, band: Vec::new() }
+impl DataSeries {
+    /// Creates points connected by straight lines.
+    pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> DataSeries {
+        DataSeries { name: name.into(), style: Style::Line, points, band: Vec::new() }
     }
 
-    /// Values that hold until the next one.
-    pub fn steps(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
-        Series { style: Style::Steps, ..Series::line(name, points) }
+    /// Creates values that hold until the next one.
+    pub fn steps(name: impl Into<String>, points: Vec<(f64, f64)>) -> DataSeries {
+        DataSeries { style: Style::Steps, ..DataSeries::line(name, points) }
     }
 
-    /// Points that are not joined.
-    pub fn points(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
-        Series { style: Style::Points, ..Series::line(name, points) }
+    /// Creates unconnected points.
+    pub fn points(name: impl Into<String>, points: Vec<(f64, f64)>) -> DataSeries {
+        DataSeries { style: Style::Points, ..DataSeries::line(name, points) }
     }
 
-    /// The share of `values` that is at most x, as steps. What is not a number is left out; the order does not matter.
-    pub fn cdf(name: impl Into<String>, values: &[f64]) -> Series {
+    /// Creates the share of `values` at or below x, as steps.
+    ///
+    /// The order does not matter. Values that are not a number are omitted.
+    pub fn cdf(name: impl Into<String>, values: &[f64]) -> DataSeries {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
         sorted.sort_by(f64::total_cmp);
         let all = sorted.len() as f64;
         let share = |(index, &value): (usize, &f64)| (value, (index + 1) as f64 / all);
         let mut points: Vec<(f64, f64)> = sorted.iter().enumerate().map(share).collect();
-        // Of equal values, the last one's share is the share of them all.
+        // Among equal values, the last one has the share of all.
         points.reverse();
         points.dedup_by_key(|point| point.0);
         points.reverse();
-        Series::steps(name, points)
+        DataSeries::steps(name, points)
     }
 
-    /// The same series, with a band around it: x, low, high.
+    /// Adds a band of x, low, high.
     #[must_use]
-    pub fn with_band(self, band: Vec<(f64, f64, f64)>) -> Series {
-        Series { band, ..self }
+    pub fn with_band(self, band: Vec<(f64, f64, f64)>) -> DataSeries {
+        DataSeries { band, ..self }
     }
 }

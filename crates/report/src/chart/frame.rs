@@ -1,57 +1,57 @@
-//! The axes: where the plot lies on the drawing, its grid, its ticks and its labels.
+//! The axes: position of the plot, grid, ticks and labels.
 
 use maud::{Markup, html};
 
-use super::data::{Axis, Chart, Scale};
+use super::data::{Axis, AxisScale, Chart};
 use super::ink::{LETTERS, Px, fitted, text_width};
-use super::scale::{Extent, Map};
+use super::scale::{AxisMap, Extent};
 use super::ticks::{Tick, ticks};
 
-/// How wide every drawing is. Text is made for this width; on a narrower screen the page lets the reader scroll.
+/// Width of every drawing. Text sizes fit this width; narrower screens scroll.
 pub(super) const WIDTH: f64 = 640.0;
 
-/// Room on the right, for half of the last label of x.
+/// Right margin for half of the last x label.
 const RIGHT: f64 = 24.0;
 
-/// What a label of an axis and its distance from the ticks' labels take.
+/// Height of an axis label and its distance from the tick labels.
 const LABEL: f64 = LETTERS * 1.8;
 
-/// What a tick and its distance from its label take.
+/// Length of a tick and its distance from its label.
 const TICK: f64 = 8.0;
 
-/// The longest labels that an axis of names has room for.
+/// Maximum width of labels on a categorical axis.
 const NAMES: f64 = 130.0;
 
 /// The plot between the axes.
-pub(super) struct Frame<'a> {
+pub(super) struct PlotFrame<'a> {
     chart: &'a Chart,
-    pub(super) x: Map,
-    pub(super) y: Map,
+    pub(super) x: AxisMap,
+    pub(super) y: AxisMap,
     x_ticks: Vec<Tick>,
     y_ticks: Vec<Tick>,
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
-    /// What the labels below take.
+    /// Height of the labels below.
     foot: f64,
 }
 
-impl<'a> Frame<'a> {
-    /// Lays the plot out, `tall` high and below `top`, for values of those extents.
-    pub(super) fn new(chart: &'a Chart, top: f64, tall: f64, extents: [Option<Extent>; 2]) -> Frame<'a> {
+impl<'a> PlotFrame<'a> {
+    /// Lays out the plot with height `tall` below `top`, for values of these extents.
+    pub(super) fn new(chart: &'a Chart, top: f64, tall: f64, extents: [Option<Extent>; 2]) -> PlotFrame<'a> {
         let (x_bounds, y_bounds) = (chart.x.bounds(extents[0]), chart.y.bounds(extents[1]));
         let (top, bottom) = (top + LETTERS, top + LETTERS + tall);
         let y_ticks = labelled(&chart.y, y_bounds, 6);
         let left = LABEL + TICK + widest(&y_ticks).min(NAMES);
         let right = WIDTH - RIGHT;
-        let x = Map::new(&chart.x.scale, x_bounds, (left, right));
+        let x = AxisMap::new(&chart.x.scale, x_bounds, (left, right));
         let y_places = match chart.y.scale {
-            // Names read from the top down.
-            Scale::Category(_) => (top, bottom),
+            // Names read from top to bottom.
+            AxisScale::Category(_) => (top, bottom),
             _ => (bottom, top),
         };
-        let y = Map::new(&chart.y.scale, y_bounds, y_places);
+        let y = AxisMap::new(&chart.y.scale, y_bounds, y_places);
         let mut x_ticks = labelled(&chart.x, x_bounds, 7);
         let foot = if is_slanted(&chart.x, &x_ticks, right - left) {
             widest(&x_ticks).min(NAMES) * SLANT.0 + LETTERS
@@ -59,15 +59,15 @@ impl<'a> Frame<'a> {
             thin_out(&mut x_ticks, &x);
             LETTERS
         };
-        Frame { chart, x, y, x_ticks, y_ticks, left, right, top, bottom, foot: TICK + foot + LABEL }
+        PlotFrame { chart, x, y, x_ticks, y_ticks, left, right, top, bottom, foot: TICK + foot + LABEL }
     }
 
-    /// Where the labels below end.
+    /// Returns the lower end of the labels.
     pub(super) fn foot(&self) -> f64 {
         self.bottom + self.foot
     }
 
-    /// What lies behind the data: the grid.
+    /// Draws the layer behind the data: the grid.
     pub(super) fn behind(&self) -> Markup {
         html! {
             g class="grid" {
@@ -81,7 +81,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// What lies over the data: the axes with their ticks and labels.
+    /// Draws the layer over the data: the axes with ticks and labels.
     pub(super) fn before(&self) -> Markup {
         let middle = f64::midpoint(self.top, self.bottom);
         let x_room = self.right - self.left;
@@ -98,7 +98,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The frame without ticks, for a chart that has nothing to show.
+    /// Draws the frame without ticks, for a chart without data.
     pub(super) fn empty(&self) -> Markup {
         html! {
             path class="axis" d=(format!("M{l} {t}V{b}H{r}", l = Px(self.left), t = Px(self.top), b = Px(self.bottom), r = Px(self.right))) {}
@@ -106,12 +106,12 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Where the grid has lines: at the labelled ticks. Names have no grid.
-    fn lines(&self, axis: &Axis, map: &Map, ticks: &[Tick]) -> Vec<f64> {
+    /// Returns the places of grid lines: the labelled ticks. Categorical axes have none.
+    fn lines(&self, axis: &Axis, map: &AxisMap, ticks: &[Tick]) -> Vec<f64> {
         let shown =
-            ticks.iter().filter(|tick| tick.label.is_some() && !matches!(axis.scale, Scale::Category(_)));
+            ticks.iter().filter(|tick| tick.label.is_some() && !matches!(axis.scale, AxisScale::Category(_)));
         let places = shown.filter_map(|tick| map.place(tick.at));
-        // On the axes themselves a line would only make them uneven.
+        // A line on an axis would make it look uneven.
         places.filter(|&place| (place - self.left).abs() > 0.5 && (place - self.bottom).abs() > 0.5).collect()
     }
 
@@ -144,12 +144,12 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The sine of the angle of slanted labels, and the angle in degrees.
+/// Sine of the angle of slanted labels, and the angle in degrees.
 const SLANT: (f64, u32) = (0.574, 35);
 
-/// Whether names below are too long to stand side by side.
+/// Returns whether the names below the axis are too long to fit side by side.
 fn is_slanted(axis: &Axis, ticks: &[Tick], room: f64) -> bool {
-    matches!(axis.scale, Scale::Category(_)) && widest(ticks) > room / ticks.len().max(1) as f64 - 4.0
+    matches!(axis.scale, AxisScale::Category(_)) && widest(ticks) > room / ticks.len().max(1) as f64 - 4.0
 }
 
 fn labelled(axis: &Axis, bounds: (f64, f64), count: usize) -> Vec<Tick> {
@@ -161,8 +161,8 @@ fn widest(ticks: &[Tick]) -> f64 {
     widths.fold(0.0, f64::max)
 }
 
-/// Takes away labels that would run into the one before.
-fn thin_out(ticks: &mut [Tick], x: &Map) {
+/// Removes labels that would overlap the previous one.
+fn thin_out(ticks: &mut [Tick], x: &AxisMap) {
     let mut free = f64::NEG_INFINITY;
     for tick in ticks {
         let (Some(label), Some(place)) = (&tick.label, x.place(tick.at)) else { continue };

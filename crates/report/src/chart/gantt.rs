@@ -1,27 +1,28 @@
-//! Jobs on processors over time.
+//! Gantt charts: jobs on processors over time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
 use super::colours;
-use super::data::{Axis, Body, Chart, GanttJob, Scale};
-use super::draw::Drawn;
-use super::frame::Frame;
-use super::ink::{LETTERS, Path, Px, text_width};
-use super::legend::{Entry, Legend};
+use super::data::{Axis, AxisScale, Body, Chart, GanttJob};
+use super::draw::Drawing;
+use super::frame::PlotFrame;
+use super::ink::{LETTERS, Px, SvgPath, text_width};
+use super::legend::{Legend, LegendEntry};
 use super::matrix::{drawable, slots_axis};
 use super::readout::{JobReadout, Plot, Readout};
 use super::scale::Extent;
 
-/// The least and the greatest height of the plot, and what a processor would like to have.
+/// Least and greatest height of the plot, and preferred height of a processor.
 const TALL: (f64, f64, f64) = (120.0, 380.0, 16.0);
 
-/// A rectangle wider and higher than this has an outline, which tells it from its neighbours of the same colour.
+/// Least width and height of an outlined rectangle. Outlines separate neighbours of the same
+/// colour.
 const OUTLINED: f64 = 3.0;
 
-/// What is drawn of a schedule.
-pub(super) struct Window<'a> {
+/// The drawn part of a schedule.
+pub(super) struct GanttView<'a> {
     pub(super) procs: u32,
     pub(super) hosts: &'a [u32],
     pub(super) slots: u32,
@@ -29,31 +30,31 @@ pub(super) struct Window<'a> {
     pub(super) to: f64,
 }
 
-impl Window<'_> {
-    /// The lines that there are: a processor each, in each slot.
+impl GanttView<'_> {
+    /// Returns the number of rows: one per processor and slot.
     fn lines(&self) -> f64 {
         f64::from(self.procs) * f64::from(self.slots.max(1))
     }
 }
 
-pub(super) fn draw(chart: &Chart, window: &Window<'_>, jobs: &[GanttJob]) -> Drawn {
-    let (slots, notes) = drawable(window.slots);
-    let window = &Window { slots, ..*window };
-    let chart = &bounded(chart, window);
+pub(super) fn draw(chart: &Chart, view: &GanttView<'_>, jobs: &[GanttJob]) -> Drawing {
+    let (slots, notes) = drawable(view.slots);
+    let view = &GanttView { slots, ..*view };
+    let chart = &bounded(chart, view);
     let shown: Vec<&GanttJob> =
-        jobs.iter().filter(|job| job.start < window.to && job.end > window.from).collect();
-    let keys = Keys::of(&shown);
+        jobs.iter().filter(|job| job.start < view.to && job.end > view.from).collect();
+    let keys = ColourKeys::new(&shown);
     let legend = Legend::new(keys.entries());
-    let tall = (window.lines() * TALL.2).clamp(TALL.0, TALL.1);
-    let frame = Frame::new(chart, legend.tall, tall, [None::<Extent>, None]);
-    let plot = Lines { frame: &frame, per_slot: (window.slots > 1).then_some(f64::from(window.procs)) };
-    let drawable = window.procs > 0 && window.from < window.to && !shown.is_empty();
+    let tall = (view.lines() * TALL.2).clamp(TALL.0, TALL.1);
+    let frame = PlotFrame::new(chart, legend.tall, tall, [None::<Extent>, None]);
+    let plot = ProcessorRows { frame: &frame, per_slot: (view.slots > 1).then_some(f64::from(view.procs)) };
+    let drawable = view.procs > 0 && view.from < view.to && !shown.is_empty();
     let marks = html! {
         @if drawable {
             (legend.draw())
             (frame.behind())
             g class="jobs" { @for (n, paths) in &paths(&plot, &keys, &shown) { (paths.draw(*n)) } }
-            (boundaries(&plot, window))
+            (boundaries(&plot, view))
             g class="numbers" { @for job in &shown { (number(&plot, job)) } }
             (frame.before())
         } @else {
@@ -61,40 +62,40 @@ pub(super) fn draw(chart: &Chart, window: &Window<'_>, jobs: &[GanttJob]) -> Dra
         }
     };
     let readout = drawable.then(|| Readout::Gantt {
-        plot: Plot::of(&frame),
-        procs: window.procs,
-        slots: window.slots.max(1),
-        from: window.from,
-        to: window.to,
-        jobs: shown.iter().map(|job| JobReadout::of(job, keys.colour(&job.key))).collect(),
+        plot: Plot::new(&frame),
+        procs: view.procs,
+        slots: view.slots.max(1),
+        from: view.from,
+        to: view.to,
+        jobs: shown.iter().map(|job| JobReadout::new(job, keys.colour(&job.key))).collect(),
     });
-    Drawn { marks, foot: frame.foot(), notes, readout, said: None }
+    Drawing { marks, foot: frame.foot(), notes, readout, description: None }
 }
 
-/// More lines between hosts would hide the jobs.
+/// Maximum number of host boundaries. More would hide the jobs.
 const HOSTS: usize = 63;
 
-/// The plot, with lines of processors one above the other.
-struct Lines<'a> {
-    frame: &'a Frame<'a>,
-    /// How many there are in each slot, where the axis is one of slots.
+/// The plot with rows of processors.
+struct ProcessorRows<'a> {
+    frame: &'a PlotFrame<'a>,
+    /// Rows per slot, for an axis of slots.
     per_slot: Option<f64>,
 }
 
-impl Lines<'_> {
-    /// Where a line begins: processors are counted from below, slots from above.
+impl ProcessorRows<'_> {
+    /// Returns the place of a row. Processors count upwards, slots downwards.
     fn place(&self, line: f64) -> Option<f64> {
-        // A slot's number is at its middle.
+        // The slot number is at the middle of its band.
         self.frame.y.place(self.per_slot.map_or(line, |procs| line / procs - 0.5))
     }
 }
 
-/// Lines between the hosts, or the slots.
-fn boundaries(plot: &Lines<'_>, window: &Window<'_>) -> Markup {
+/// Draws lines between hosts or slots.
+fn boundaries(plot: &ProcessorRows<'_>, view: &GanttView<'_>) -> Markup {
     let frame = plot.frame;
-    let lows: Vec<f64> = match window.slots {
-        0 | 1 => window.hosts.iter().copied().map(f64::from).collect(),
-        slots => (1..slots).map(|slot| f64::from(slot) * f64::from(window.procs)).collect(),
+    let lows: Vec<f64> = match view.slots {
+        0 | 1 => view.hosts.iter().copied().map(f64::from).collect(),
+        slots => (1..slots).map(|slot| f64::from(slot) * f64::from(view.procs)).collect(),
     };
     let shown = if lows.len() > HOSTS { &[] } else { &lows[..] };
     let places = shown.iter().filter_map(|&low| plot.place(low));
@@ -110,26 +111,27 @@ fn boundaries(plot: &Lines<'_>, window: &Window<'_>) -> Markup {
     }
 }
 
-/// The chart with the axes that every Gantt chart has: the window, and the machine.
-fn bounded(chart: &Chart, window: &Window<'_>) -> Chart {
-    let x = Axis { scale: Scale::Seconds, ..chart.x.clone().between(window.from, window.to) };
-    let y = match window.slots {
-        0 | 1 => Axis { scale: Scale::Linear, ..chart.y.clone().between(0.0, f64::from(window.procs)) },
+/// Returns the chart with the axes of the time window and the machine.
+fn bounded(chart: &Chart, view: &GanttView<'_>) -> Chart {
+    let x = Axis { scale: AxisScale::Seconds, ..chart.x.clone().between(view.from, view.to) };
+    let y = match view.slots {
+        0 | 1 => Axis { scale: AxisScale::Linear, ..chart.y.clone().between(0.0, f64::from(view.procs)) },
         slots => slots_axis("slot, with its processors", slots),
     };
     let body = Body::Lines { series: Vec::new() };
     Chart { id: chart.id.clone(), title: String::new(), caption: None, x, y, body }
 }
 
-/// What the colours mean: the most used keys by name, so that schedules of the same kind have the same colours, and the others
-/// together.
-struct Keys<'a> {
+/// The meaning of the colours: the most frequent keys by name, and all others together.
+///
+/// Schedules of the same kind therefore have the same colours.
+struct ColourKeys<'a> {
     named: Vec<&'a str>,
     others: usize,
 }
 
-impl<'a> Keys<'a> {
-    fn of(jobs: &[&'a GanttJob]) -> Keys<'a> {
+impl<'a> ColourKeys<'a> {
+    fn new(jobs: &[&'a GanttJob]) -> ColourKeys<'a> {
         let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
         for job in jobs {
             *uses.entry(job.key.as_str()).or_default() += 1;
@@ -139,16 +141,16 @@ impl<'a> Keys<'a> {
         let others = keys.len().saturating_sub(NAMED);
         let mut named: Vec<&str> = keys.into_iter().take(NAMED).map(|(key, _)| key).collect();
         named.sort_unstable();
-        Keys { named, others }
+        ColourKeys { named, others }
     }
 
-    /// Which colour a key has: its own, or the next one for all that have none.
+    /// Returns the colour of a key: its own, or the shared one.
     fn colour(&self, key: &str) -> usize {
         self.named.binary_search(&key).unwrap_or(NAMED)
     }
 
-    /// One entry for each colour. A single key needs no legend.
-    fn entries(&self) -> Vec<Entry> {
+    /// Returns a legend entry per colour, or none for a single key.
+    fn entries(&self) -> Vec<LegendEntry> {
         if self.named.len() < 2 {
             return Vec::new();
         }
@@ -156,30 +158,31 @@ impl<'a> Keys<'a> {
             |n| html! { rect class={ "job " (colours::series(n)) } x="2" y="-6" width="18" height="12" {} };
         let named = self.named.iter().map(|&key| key.to_owned());
         let rest = (self.others > 0).then(|| format!("{} others", self.others));
-        named.chain(rest).enumerate().map(|(n, name)| Entry { name, key: key(n) }).collect()
+        named.chain(rest).enumerate().map(|(n, name)| LegendEntry { name, key: key(n) }).collect()
     }
 }
 
-/// So many keys have a colour of their own; the others share the next one.
+/// Keys with a colour of their own. The others share the next colour.
 const NAMED: usize = 7;
 
-/// The rectangles of one colour. Few elements: a path holds thousands of rectangles, where as many elements would make a
-/// browser slow.
+/// The rectangles of one colour.
+///
+/// One path holds thousands of rectangles, because browsers are slow with as many elements.
 #[derive(Default)]
-struct Paths {
-    outlined: Path,
-    thin: Path,
-    /// The thin ones there are already, in hundredths, so that what falls together is drawn once.
+struct ColourPaths {
+    outlined: SvgPath,
+    thin: SvgPath,
+    /// Thin rectangles drawn so far, rounded, to draw coinciding ones once.
     seen: BTreeSet<[i64; 4]>,
 }
 
-impl Paths {
+impl ColourPaths {
     fn add(&mut self, [left, top, wide, tall]: [f64; 4]) {
         if wide > OUTLINED && tall > OUTLINED {
             self.outlined.rect(left, top, wide, tall);
             return;
         }
-        // Places on the drawing are small numbers. Half a unit is what a screen can show.
+        // Places are small numbers, and half a unit is the resolution of a screen.
         #[allow(clippy::cast_possible_truncation)]
         let rounded = [left, top, left + wide, top + tall].map(|place| (place * 2.0).round() as i64);
         let [left, top, right, bottom] = rounded;
@@ -199,8 +202,8 @@ impl Paths {
     }
 }
 
-fn paths(plot: &Lines<'_>, keys: &Keys, jobs: &[&GanttJob]) -> BTreeMap<usize, Paths> {
-    let mut paths: BTreeMap<usize, Paths> = BTreeMap::new();
+fn paths(plot: &ProcessorRows<'_>, keys: &ColourKeys, jobs: &[&GanttJob]) -> BTreeMap<usize, ColourPaths> {
+    let mut paths: BTreeMap<usize, ColourPaths> = BTreeMap::new();
     for job in jobs {
         let paths = paths.entry(keys.colour(&job.key)).or_default();
         for &pes in &job.pes {
@@ -212,15 +215,15 @@ fn paths(plot: &Lines<'_>, keys: &Keys, jobs: &[&GanttJob]) -> BTreeMap<usize, P
     paths
 }
 
-/// Where a job lies on a range of processors: left, top, width, height.
-fn place(plot: &Lines<'_>, job: &GanttJob, (low, high): (u32, u32)) -> Option<[f64; 4]> {
+/// Returns the rectangle of a job on a processor range: left, top, width, height.
+fn place(plot: &ProcessorRows<'_>, job: &GanttJob, (low, high): (u32, u32)) -> Option<[f64; 4]> {
     let (left, right) = (plot.frame.x.place(job.start)?, plot.frame.x.place(job.end)?);
     let (one, other) = (plot.place(f64::from(high) + 1.0)?, plot.place(f64::from(low))?);
     Some([left, one.min(other), right - left, (other - one).abs()])
 }
 
-/// The job's number, in its largest rectangle, if there is room.
-fn number(plot: &Lines<'_>, job: &GanttJob) -> Markup {
+/// Draws the job's number in its largest rectangle, if it fits.
+fn number(plot: &ProcessorRows<'_>, job: &GanttJob) -> Markup {
     let rects = job.pes.iter().filter_map(|&pes| place(plot, job, pes));
     let largest = rects.max_by(|left, right| left[3].total_cmp(&right[3]));
     let number = job.number.to_string();
@@ -254,7 +257,7 @@ mod tests {
     fn the_same_keys_have_the_same_colours() {
         for keys in [["a", "b", "b"], ["b", "a", "a"]] {
             let jobs = jobs(&keys);
-            let keys = Keys::of(&jobs.iter().collect::<Vec<_>>());
+            let keys = ColourKeys::new(&jobs.iter().collect::<Vec<_>>());
             assert_eq!((keys.colour("a"), keys.colour("b"), keys.others), (0, 1, 0));
         }
     }
@@ -262,7 +265,7 @@ mod tests {
     #[test]
     fn keys_without_a_colour_share_one() {
         let jobs = jobs(&["i", "h", "g", "f", "e", "d", "c", "b", "a", "i", "h"]);
-        let keys = Keys::of(&jobs.iter().collect::<Vec<_>>());
+        let keys = ColourKeys::new(&jobs.iter().collect::<Vec<_>>());
         assert_eq!(["a", "e", "f", "g", "h", "i"].map(|key| keys.colour(key)), [0, 4, 7, 7, 5, 6]);
         assert_eq!(keys.entries().last().map(|entry| entry.name.clone()), Some("2 others".into()));
     }

@@ -1,27 +1,27 @@
-//! Heat maps, with the value written into each cell: a colour alone cannot be read off.
+//! Heat maps with the value printed in each cell, because colours alone are not readable as values.
 
 use maud::{Markup, html};
 
 use super::colours::{self, SHADES};
-use super::data::{Chart, Ramp, Scale};
-use super::draw::Drawn;
-use super::frame::Frame;
+use super::data::{AxisScale, Chart, Ramp};
+use super::draw::Drawing;
+use super::frame::PlotFrame;
 use super::ink::{LETTERS, Px, text_width};
 use super::values::with_decimals;
 
-/// How high a row is.
+/// Height of a row.
 const ROW: f64 = 30.0;
 
-pub(super) fn draw(chart: &Chart, cells: &[Vec<Option<f64>>], ramp: Ramp, decimals: usize) -> Drawn {
+pub(super) fn draw(chart: &Chart, cells: &[Vec<Option<f64>>], ramp: Ramp, decimals: usize) -> Drawing {
     let (rows, columns) = (names(&chart.y.scale), names(&chart.x.scale));
-    let frame = Frame::new(chart, 0.0, ROW * rows.len().max(4) as f64, [None, None]);
+    let frame = PlotFrame::new(chart, 0.0, ROW * rows.len().max(4) as f64, [None, None]);
     let grid = Grid {
         left: frame.left,
         top: frame.top,
         wide: (frame.right - frame.left) / columns.len().max(1) as f64,
         tall: (frame.bottom - frame.top) / rows.len().max(1) as f64,
     };
-    // What is outside of the named rows and columns has no place.
+    // Cells outside the named rows and columns are omitted.
     let inside = cells.iter().take(rows.len()).enumerate().flat_map(|(row, cells)| {
         cells
             .iter()
@@ -30,7 +30,7 @@ pub(super) fn draw(chart: &Chart, cells: &[Vec<Option<f64>>], ramp: Ramp, decima
             .map(move |(column, &value)| (row, column, value.filter(|value| value.is_finite())))
     });
     let inside: Vec<_> = inside.collect();
-    let shades = Shades::of(ramp, inside.iter().filter_map(|cell| cell.2));
+    let shades = Shades::new(ramp, inside.iter().filter_map(|cell| cell.2));
     let marks = html! {
         @match shades {
             None => (frame.empty()),
@@ -42,13 +42,13 @@ pub(super) fn draw(chart: &Chart, cells: &[Vec<Option<f64>>], ramp: Ramp, decima
             }
         }
     };
-    Drawn { marks, foot: frame.foot(), ..Drawn::default() }
+    Drawing { marks, foot: frame.foot(), ..Drawing::default() }
 }
 
-/// The names on an axis. One that has none has no rows or columns to show.
-fn names(scale: &Scale) -> &[String] {
+/// Returns the names of a categorical axis. Other axes have no rows or columns.
+fn names(scale: &AxisScale) -> &[String] {
     match scale {
-        Scale::Category(names) => names,
+        AxisScale::Category(names) => names,
         _ => &[],
     }
 }
@@ -57,7 +57,7 @@ fn title(rows: &[String], columns: &[String], row: usize, column: usize) -> Stri
     format!("{}, {}", rows[row], columns[column])
 }
 
-/// Where the cells lie.
+/// The geometry of the cells.
 struct Grid {
     left: f64,
     top: f64,
@@ -82,7 +82,7 @@ impl Grid {
     }
 }
 
-/// Which shade a value gets.
+/// The mapping from values to shades.
 struct Shades {
     low: f64,
     high: f64,
@@ -91,8 +91,8 @@ struct Shades {
 }
 
 impl Shades {
-    /// Shades for those values, or none if there are no values.
-    fn of(ramp: Ramp, values: impl Iterator<Item = f64>) -> Option<Shades> {
+    /// Returns the shades for these values, or `None` without values.
+    fn new(ramp: Ramp, values: impl Iterator<Item = f64>) -> Option<Shades> {
         let log = ramp == Ramp::Log;
         let fit =
             |value: f64| if log { value.max(f64::MIN_POSITIVE).ln() } else { value.clamp(-1e300, 1e300) };
@@ -105,7 +105,7 @@ impl Shades {
                 let far = (high - middle).max(middle - low);
                 Some(Shades { low: middle - far, high: middle + far, log, class: colours::diverging })
             }
-            // Values that are all at or below zero have no ratios, but they can still be written down.
+            // On a logarithmic ramp, values at or below zero are printed without distinct shades.
             _ if low > high && !log => None,
             _ => Some(Shades { low, high, log, class: colours::shade }),
         }
@@ -115,7 +115,7 @@ impl Shades {
         let value = if self.log { value.max(f64::MIN_POSITIVE).ln() } else { value };
         let span = self.high - self.low;
         let along = if span > 0.0 { ((value - self.low) / span).clamp(0.0, 1.0) } else { 0.5 };
-        // A number between 0 and 1 of a handful of shades.
+        // The product lies between 0 and the number of shades.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let shade = (along * SHADES as f64) as usize;
         (self.class)(shade.min(SHADES - 1))
@@ -128,7 +128,7 @@ mod tests {
 
     #[track_caller]
     fn check(ramp: Ramp, values: &[f64], expect: &str) {
-        let shades = Shades::of(ramp, values.iter().copied()).unwrap();
+        let shades = Shades::new(ramp, values.iter().copied()).unwrap();
         let shown: Vec<_> = values.iter().map(|&value| shades.class(value)).collect();
         assert_eq!(shown.join(" "), expect);
     }
@@ -143,6 +143,6 @@ mod tests {
 
     #[test]
     fn without_values_there_are_no_shades() {
-        assert!(Shades::of(Ramp::Linear, std::iter::empty()).is_none());
+        assert!(Shades::new(Ramp::Linear, std::iter::empty()).is_none());
     }
 }

@@ -1,30 +1,30 @@
-//! How numbers, paths and text get into an SVG.
+//! Output of numbers, paths and text into SVG.
 
 use std::fmt;
 
-/// The size of the letters, in the units of the drawing.
+/// Letter size in drawing units.
 pub(super) const LETTERS: f64 = 12.0;
 
-/// A coordinate with at most two decimals. What is not finite would spoil the drawing, and is zero.
+/// A coordinate with at most two decimals. Non-finite values become zero.
 #[derive(Clone, Copy)]
 pub(super) struct Px(pub(super) f64);
 
 impl fmt::Display for Px {
     fn fmt(&self, output: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = if self.0.is_finite() { (self.0 * 100.0).round() / 100.0 } else { 0.0 };
-        // Shortest form of a rounded number: no trailing zeros. Adding zero makes the negative zero a plain one.
+        // The shortest form of a rounded number. Adding zero removes a negative zero.
         write!(output, "{}", value + 0.0)
     }
 }
 
-/// The `d` of a path.
+/// The `d` attribute of a path.
 #[derive(Default)]
-pub(super) struct Path(String);
+pub(super) struct SvgPath(String);
 
-impl Path {
-    /// Straight lines from each place to the next.
-    pub(super) fn along(places: &[(f64, f64)]) -> Path {
-        let mut path = Path::default();
+impl SvgPath {
+    /// Returns straight lines from each place to the next.
+    pub(super) fn along(places: &[(f64, f64)]) -> SvgPath {
+        let mut path = SvgPath::default();
         for (n, &(x, y)) in places.iter().enumerate() {
             if n == 0 { path.go(x, y) } else { path.line(x, y) }
         }
@@ -39,12 +39,12 @@ impl Path {
         self.push('L', x, y);
     }
 
-    /// Along to x, then up or down to y.
+    /// Appends a horizontal line to x and a vertical one to y.
     pub(super) fn step(&mut self, x: f64, y: f64) {
         self.0.push_str(&format!("H{}V{}", Px(x), Px(y)));
     }
 
-    /// A dot, as a stroke of no length: it is drawn by its round ends.
+    /// Appends a dot: a stroke of zero length with round ends.
     pub(super) fn dot(&mut self, x: f64, y: f64) {
         self.push('M', x, y);
         self.0.push_str("h0");
@@ -64,13 +64,13 @@ impl Path {
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for SvgPath {
     fn fmt(&self, output: &mut fmt::Formatter<'_>) -> fmt::Result {
         output.write_str(&self.0)
     }
 }
 
-/// About how wide a text is. Fonts differ, so it is that of a wide one.
+/// Returns the approximate width of a text in a wide font.
 pub(super) fn text_width(text: &str) -> f64 {
     text.chars().map(letter_width).sum()
 }
@@ -82,13 +82,13 @@ fn letter_width(letter: char) -> f64 {
         'm' | 'w' | 'M' | 'W' | '%' => 0.98,
         'A'..='Z' => 0.7,
         '\0'..'\u{2e80}' => 0.64,
-        // Scripts whose letters are as wide as they are high.
+        // Scripts with square letters.
         _ => 1.0,
     };
     LETTERS * of_height
 }
 
-/// A text that is at most about `width` wide; what was cut off is an ellipsis.
+/// Truncates a text to about `width` with an ellipsis.
 pub(super) fn fitted(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();
@@ -101,7 +101,7 @@ pub(super) fn fitted(text: &str, width: f64) -> String {
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
-/// `text` without the characters that XML forbids, which escaping does not help against.
+/// Removes characters that XML forbids even when escaped.
 pub(crate) fn allowed(text: &str) -> String {
     let fine = |c: &char| {
         matches!(c, '\t' | '\n' | '\r')
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn paths() {
-        let mut path = Path::default();
+        let mut path = SvgPath::default();
         path.rect(1.0, 2.0, 3.5, 4.0);
         path.dot(1.0, 2.0);
         assert_eq!(path.to_string(), "M1 2h3.5v4H1ZM1 2h0");

@@ -1,16 +1,17 @@
-//! What a matrix is at an instant, in figures and in words.
+//! The state of a matrix at an instant, as figures and as text.
 
 use std::collections::BTreeMap;
 
 use super::data::{MatrixJob, MatrixPlace};
-use super::matrix::Slots;
+use super::matrix::MatrixView;
 use super::values::time;
 
-/// So many slots are told one by one.
-const TOLD: usize = 16;
+/// Maximum number of slots listed one by one.
+const LISTED_SLOTS: usize = 16;
 
-impl Slots<'_> {
-    /// The first instant at which most slots are used, and among these the one at which most processors are taken.
+impl MatrixView<'_> {
+    /// Returns the first instant with the most slots in use and, among those, the most busy
+    /// processors.
     pub(super) fn fullest(&self) -> Option<f64> {
         let mut changes: Vec<(f64, bool, &MatrixPlace)> = Vec::new();
         let seen = |place: &&MatrixPlace| place.own && place.from < self.to && place.to > self.from;
@@ -18,7 +19,7 @@ impl Slots<'_> {
             changes.push((place.from.max(self.from), true, place));
             changes.push((place.to, false, place));
         }
-        // Who leaves at an instant is gone before others come.
+        // At one instant, departures precede arrivals.
         changes.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         let mut in_slot: BTreeMap<u32, u64> = BTreeMap::new();
         let mut most: Option<((usize, u64), f64)> = None;
@@ -28,13 +29,13 @@ impl Slots<'_> {
             if *taken == 0 {
                 in_slot.remove(&place.slot);
             }
-            // All that happens at an instant happens at once.
+            // All changes of one instant take effect together.
             if changes.get(n + 1).is_some_and(|next| next.0 <= at) || at >= self.to {
                 continue;
             }
-            let now = (in_slot.len(), in_slot.values().sum());
-            if most.is_none_or(|(before, _)| now > before) {
-                most = Some((now, at));
+            let snapshot = (in_slot.len(), in_slot.values().sum());
+            if most.is_none_or(|(before, _)| snapshot > before) {
+                most = Some((snapshot, at));
             }
         }
         most.map(|(_, at)| at)
@@ -42,24 +43,24 @@ impl Slots<'_> {
 }
 
 impl MatrixPlace {
-    /// How many processors it has.
+    /// Returns the number of processors.
     pub(super) fn wide(&self) -> u64 {
         self.pes.iter().map(|&(low, high)| u64::from(high.saturating_sub(low)) + 1).sum()
     }
 }
 
 /// The matrix at an instant.
-pub(super) struct Instant<'a> {
+pub(super) struct MatrixSnapshot<'a> {
     at: f64,
     pub(super) places: Vec<&'a MatrixPlace>,
-    /// Of each slot that is used: the processors that are taken by jobs of its own, and by others.
+    /// For each slot in use: processors of its own jobs and of alternate jobs.
     used: BTreeMap<u32, (u64, u64)>,
-    /// In how many slots each job runs.
+    /// Number of slots in which each job runs.
     turns: BTreeMap<usize, usize>,
 }
 
-impl<'a> Instant<'a> {
-    pub(super) fn of(matrix: &Slots<'a>, at: f64) -> Instant<'a> {
+impl<'a> MatrixSnapshot<'a> {
+    pub(super) fn new(matrix: &MatrixView<'a>, at: f64) -> MatrixSnapshot<'a> {
         let places: Vec<&MatrixPlace> =
             matrix.places.iter().filter(|place| place.from <= at && at < place.to).collect();
         let (mut used, mut turns): (BTreeMap<u32, (u64, u64)>, BTreeMap<usize, usize>) = Default::default();
@@ -69,17 +70,16 @@ impl<'a> Instant<'a> {
             *(if place.own { own } else { others }) += place.wide();
         }
         used.retain(|_, (own, _)| *own > 0);
-        Instant { at, places, used, turns }
+        MatrixSnapshot { at, places, used, turns }
     }
 
-    /// What a place is, in words.
-    pub(super) fn told(&self, job: &MatrixJob, place: &MatrixPlace) -> String {
-        let whose =
-            if place.own { "its own" } else { "besides its own: nobody else needs its processors there" };
+    /// Describes a placement.
+    pub(super) fn place_description(&self, job: &MatrixJob, place: &MatrixPlace) -> String {
+        let kind = if place.own { "its own" } else { "alternate: no other job needs its processors there" };
         let (turns, used) = (self.turns.get(&place.job).copied().unwrap_or(1), self.used.len().max(1));
-        let whom = job.user.as_ref().map(|user| format!(", user {user}")).unwrap_or_default();
+        let owner = job.user.as_ref().map(|user| format!(", user {user}")).unwrap_or_default();
         format!(
-            "job {}, {}{whom}\nin slot {}, {whose}\nruns in {turns} of {}: {} % of the time\nsubmitted {}",
+            "job {}, {}{owner}\nin slot {}, {kind}\nruns in {turns} of {}: {} % of the time\nsubmitted {}",
             job.number,
             processors(place.wide()),
             place.slot,
@@ -89,24 +89,24 @@ impl<'a> Instant<'a> {
         )
     }
 
-    /// How many slots are used.
-    pub(super) fn short(&self) -> String {
+    /// Returns the number of slots in use.
+    pub(super) fn slots_used(&self) -> String {
         format!("at {}: {} used", time(self.at), slots(self.used.len()))
     }
 
-    /// How all stands, slot by slot.
-    pub(super) fn said(&self, procs: u32) -> String {
-        let told = self.used.iter().take(TOLD).map(|(slot, (own, others))| {
+    /// Describes the whole matrix, slot by slot.
+    pub(super) fn description(&self, procs: u32) -> String {
+        let listed = self.used.iter().take(LISTED_SLOTS).map(|(slot, (own, others))| {
             let also = if *others > 0 { format!(" + {others}") } else { String::new() };
             format!("slot {slot}: {own}{also}")
         });
-        let more = self.used.len().saturating_sub(TOLD);
+        let more = self.used.len().saturating_sub(LISTED_SLOTS);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         format!(
             "At {}: {} used. Processors taken, of {procs}, by jobs of the slot + by others: {}{more}.",
             time(self.at),
             slots(self.used.len()),
-            told.collect::<Vec<_>>().join("; ")
+            listed.collect::<Vec<_>>().join("; ")
         )
     }
 }
@@ -133,10 +133,10 @@ mod tests {
             place(0, (0, 3), 0.0, 9.0),
             place(1, (0, 0), 2.0, 8.0),
             place(1, (1, 2), 3.0, 5.0),
-            // Comes as the last one leaves: never three slots.
+            // Arrives at the instant of the last departure: never three slots.
             place(2, (0, 0), 9.0, 12.0),
         ];
-        let matrix = |from, to| Slots { procs: 4, from, to, jobs: &[], places: &places };
+        let matrix = |from, to| MatrixView { procs: 4, from, to, jobs: &[], places: &places };
         assert_eq!(matrix(0.0, 20.0).fullest(), Some(3.0));
         assert_eq!(matrix(4.0, 20.0).fullest(), Some(4.0), "from the begin of the window");
         assert_eq!(matrix(10.0, 20.0).fullest(), Some(10.0));
@@ -149,16 +149,16 @@ mod tests {
         let mut places = [place(0, (0, 3), 0.0, 9.0), place(1, (0, 0), 2.0, 8.0), place(0, (5, 6), 0.0, 9.0)];
         (places[1].job, places[2].job, places[2].slot, places[2].own) = (1, 1, 0, false);
         let job = MatrixJob { number: 7, submit: 0.0, user: None };
-        let matrix = Slots { procs: 8, from: 0.0, to: 9.0, jobs: &[], places: &places };
-        let now = Instant::of(&matrix, 4.0);
+        let matrix = MatrixView { procs: 8, from: 0.0, to: 9.0, jobs: &[], places: &places };
+        let snapshot = MatrixSnapshot::new(&matrix, 4.0);
         assert_eq!(
-            now.said(8),
+            snapshot.description(8),
             "At 4s: 2 slots used. Processors taken, of 8, by jobs of the slot + by others: slot 0: 4 + 2; slot 1: 1."
         );
         assert_eq!(
-            now.told(&job, &places[1]),
+            snapshot.place_description(&job, &places[1]),
             "job 7, 1 processor\nin slot 1, its own\nruns in 2 of 2 slots: 100 % of the time\nsubmitted 0s"
         );
-        assert_eq!(Instant::of(&matrix, 8.5).short(), "at 8.5s: 1 slot used");
+        assert_eq!(MatrixSnapshot::new(&matrix, 8.5).slots_used(), "at 8.5s: 1 slot used");
     }
 }

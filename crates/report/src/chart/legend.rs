@@ -1,4 +1,4 @@
-//! The legend: above the plot, so that it never covers data.
+//! The legend, above the plot so that it never covers data.
 
 use maud::{Markup, html};
 
@@ -10,22 +10,22 @@ const KEY: f64 = 26.0;
 const GAP: f64 = 14.0;
 const LEFT: f64 = 8.0;
 
-/// One entry: a name, and the key that is drawn before it.
-pub(super) struct Entry {
+/// A name with the key drawn before it.
+pub(super) struct LegendEntry {
     pub(super) name: String,
-    /// Drawn around the middle of a box that is 26 wide, from 0 0 at its left.
+    /// Drawn around the middle line of a box of width 26, from 0 0 at its left.
     pub(super) key: Markup,
 }
 
-/// Entries in rows, from left to right.
+/// Entries in rows from left to right.
 pub(super) struct Legend {
     placed: Vec<(f64, f64, String, Markup)>,
-    /// How much room the rows take.
+    /// Height of all rows.
     pub(super) tall: f64,
 }
 
 impl Legend {
-    pub(super) fn new(entries: Vec<Entry>) -> Legend {
+    pub(super) fn new(entries: Vec<LegendEntry>) -> Legend {
         let (mut x, mut row) = (LEFT, 0);
         let mut placed = Vec::new();
         for entry in entries {

@@ -3,56 +3,56 @@
 use maud::{Markup, html};
 
 use super::colours;
-use super::data::{Body, Chart, Series, Style};
-use super::draw::Drawn;
-use super::frame::Frame;
-use super::ink::{Path, Px};
-use super::legend::{Entry, Legend};
+use super::data::{Body, Chart, DataSeries, Style};
+use super::draw::Drawing;
+use super::frame::PlotFrame;
+use super::ink::{Px, SvgPath};
+use super::legend::{Legend, LegendEntry};
 use super::readout::{Plot, Readout, SeriesReadout, hundredths, shown};
 use super::scale::Extent;
 
 const TALL: f64 = 300.0;
 
-/// Curves of at most so many points have marks on them.
+/// Maximum number of points of a curve with marks.
 const MARKED: usize = 40;
 
-/// Clouds of at most so many points have large dots, which are seen one by one.
+/// Maximum number of points drawn as large dots.
 const FEW_DOTS: usize = 200;
 
-/// The dashes that tell curves apart without colour; as many as there are marks below.
+/// Dash patterns that distinguish curves without colour; as many as there are marks below.
 const DASHES: [&str; 5] = ["none", "7 3", "2 3", "9 3 2 3", "4 2"];
 
-pub(super) fn draw(chart: &Chart, series: &[Series]) -> Drawn {
-    let drawn = &series[..series.len().min(Body::SERIES)];
-    let legend = Legend::new(entries(drawn));
-    let frame = Frame::new(chart, legend.tall, TALL, extents(chart, drawn));
-    let has_data = drawn.iter().any(|series| series.points.iter().any(|&point| has_place(chart, point)));
+pub(super) fn draw(chart: &Chart, series: &[DataSeries]) -> Drawing {
+    let drawing = &series[..series.len().min(Body::SERIES)];
+    let legend = Legend::new(entries(drawing));
+    let frame = PlotFrame::new(chart, legend.tall, TALL, extents(chart, drawing));
+    let has_data = drawing.iter().any(|series| series.points.iter().any(|&point| has_place(chart, point)));
     let marks = html! {
         (legend.draw())
         @if has_data {
             (frame.behind())
-            @for (n, series) in drawn.iter().enumerate() { (band(&frame, n, series)) }
-            @for (n, series) in drawn.iter().enumerate() { (curve(&frame, n, series)) }
+            @for (n, series) in drawing.iter().enumerate() { (band(&frame, n, series)) }
+            @for (n, series) in drawing.iter().enumerate() { (curve(&frame, n, series)) }
             (frame.before())
         } @else {
             (frame.empty())
         }
     };
-    let readout =
-        has_data.then(|| Readout::Points { plot: Plot::of(&frame), series: readouts(chart, &frame, drawn) });
-    Drawn { marks, foot: frame.foot(), notes: notes(chart, series, drawn), readout, ..Drawn::default() }
+    let readout = has_data
+        .then(|| Readout::Points { plot: Plot::new(&frame), series: readouts(chart, &frame, drawing) });
+    Drawing { marks, foot: frame.foot(), notes: notes(chart, series, drawing), readout, ..Drawing::default() }
 }
 
-/// What a reader would miss: series that are not drawn, and points without a place.
-fn notes(chart: &Chart, series: &[Series], drawn: &[Series]) -> Vec<String> {
-    let undrawn = series.len() - drawn.len();
-    let points = drawn.iter().flat_map(|series| &series.points);
+/// Returns notes on omitted series and points.
+fn notes(chart: &Chart, series: &[DataSeries], drawing: &[DataSeries]) -> Vec<String> {
+    let undrawn = series.len() - drawing.len();
+    let points = drawing.iter().flat_map(|series| &series.points);
     let (placed, lost): (Vec<&_>, Vec<&_>) = points.partition(|&&point| has_place(chart, point));
     let lost = if placed.is_empty() { 0 } else { lost.len() as u64 };
     let notes = [
         (
             undrawn > 0,
-            format!("{undrawn} more series are not drawn: more than {} cannot be told apart", Body::SERIES),
+            format!("{undrawn} more series are not drawn: at most {} are distinguishable", Body::SERIES),
         ),
         (
             lost > 0,
@@ -69,33 +69,34 @@ fn has_place(chart: &Chart, (x, y): (f64, f64)) -> bool {
     chart.x.scale.has(x) && chart.y.scale.has(y)
 }
 
-fn extents(chart: &Chart, series: &[Series]) -> [Option<Extent>; 2] {
+fn extents(chart: &Chart, series: &[DataSeries]) -> [Option<Extent>; 2] {
     let points = || series.iter().flat_map(|series| &series.points);
     let bands = || series.iter().flat_map(|series| &series.band);
     let xs = points().map(|point| point.0).chain(bands().map(|band| band.0));
     let ys = points().map(|point| point.1).chain(bands().flat_map(|band| [band.1, band.2]));
-    [Extent::of(&chart.x, xs), Extent::of(&chart.y, ys)]
+    [Extent::from_values(&chart.x, xs), Extent::from_values(&chart.y, ys)]
 }
 
-/// A point: where it lies, and what it is.
+/// A point: its place and its value.
 #[derive(Clone, Copy)]
-struct Spot {
+struct PlotPoint {
     place: (f64, f64),
     value: (f64, f64),
 }
 
-/// The points that have a place and lie between the ends of x; of those that a screen cannot tell apart, a few.
-fn spots(frame: &Frame, series: &Series) -> Vec<Spot> {
+/// Returns the points on the drawing within the x range, thinned to the resolution of a screen.
+fn spots(frame: &PlotFrame, series: &DataSeries) -> Vec<PlotPoint> {
     let inside = series.points.iter().filter(|(x, _)| frame.x.holds(*x));
-    let spots = inside
-        .filter_map(|&(x, y)| Some(Spot { place: (frame.x.place(x)?, frame.y.place(y)?), value: (x, y) }));
+    let spots = inside.filter_map(|&(x, y)| {
+        Some(PlotPoint { place: (frame.x.place(x)?, frame.y.place(y)?), value: (x, y) })
+    });
     match series.style {
         Style::Points => apart(spots.collect()),
         Style::Line | Style::Steps => thinned(&spots.collect::<Vec<_>>()),
     }
 }
 
-fn curve(frame: &Frame, n: usize, series: &Series) -> Markup {
+fn curve(frame: &PlotFrame, n: usize, series: &DataSeries) -> Markup {
     let colour = colours::series(n);
     let places: Vec<(f64, f64)> = spots(frame, series).into_iter().map(|spot| spot.place).collect();
     match series.style {
@@ -107,7 +108,7 @@ fn curve(frame: &Frame, n: usize, series: &Series) -> Markup {
             html! { path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(steps(&places)) {} }
         }
         Style::Line => html! {
-            path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(Path::along(&places)) {}
+            path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(SvgPath::along(&places)) {}
             @if places.len() <= MARKED {
                 g class={ "marks " (colour) } { @for &(x, y) in &places { (mark(n, x, y)) } }
             }
@@ -115,36 +116,36 @@ fn curve(frame: &Frame, n: usize, series: &Series) -> Markup {
     }
 }
 
-fn steps(places: &[(f64, f64)]) -> Path {
-    let mut path = Path::default();
+fn steps(places: &[(f64, f64)]) -> SvgPath {
+    let mut path = SvgPath::default();
     for (n, &(x, y)) in places.iter().enumerate() {
         if n == 0 { path.go(x, y) } else { path.step(x, y) }
     }
     path
 }
 
-fn dots(places: &[(f64, f64)]) -> Path {
-    let mut path = Path::default();
+fn dots(places: &[(f64, f64)]) -> SvgPath {
+    let mut path = SvgPath::default();
     for &(x, y) in places {
         path.dot(x, y);
     }
     path
 }
 
-/// One of all points that lie on the same unit square.
-fn apart(mut spots: Vec<Spot>) -> Vec<Spot> {
+/// Keeps one of the points in each unit square.
+fn apart(mut spots: Vec<PlotPoint>) -> Vec<PlotPoint> {
     // Places are small numbers.
     #[allow(clippy::cast_possible_truncation)]
-    let square = |spot: &Spot| (spot.place.0.round() as i32, spot.place.1.round() as i32);
+    let square = |spot: &PlotPoint| (spot.place.0.round() as i32, spot.place.1.round() as i32);
     spots.sort_by_key(square);
     spots.dedup_by_key(|spot| square(spot));
     spots
 }
 
-/// The same curve with at most four points on a half unit of x: the first, the last, the lowest and the highest.
-fn thinned(spots: &[Spot]) -> Vec<Spot> {
+/// Keeps at most four points per half unit of x: first, last, lowest and highest.
+fn thinned(spots: &[PlotPoint]) -> Vec<PlotPoint> {
     #[allow(clippy::cast_possible_truncation)]
-    let column = |spot: &Spot| (spot.place.0 * 2.0).floor() as i32;
+    let column = |spot: &PlotPoint| (spot.place.0 * 2.0).floor() as i32;
     let mut kept = Vec::new();
     for run in spots.chunk_by(|left, right| column(left) == column(right)) {
         if run.len() <= 4 {
@@ -161,9 +162,9 @@ fn thinned(spots: &[Spot]) -> Vec<Spot> {
     kept
 }
 
-/// Of dense curves, one point for each unit of x is enough to point at.
-fn readouts(chart: &Chart, frame: &Frame, series: &[Series]) -> Vec<SeriesReadout> {
-    let one = |series: &Series| {
+/// Returns the tooltips, at most one per unit of x for dense curves.
+fn readouts(chart: &Chart, frame: &PlotFrame, series: &[DataSeries]) -> Vec<SeriesReadout> {
+    let one = |series: &DataSeries| {
         let mut spots = spots(frame, series);
         if series.style != Style::Points {
             #[allow(clippy::cast_possible_truncation)]
@@ -171,7 +172,7 @@ fn readouts(chart: &Chart, frame: &Frame, series: &[Series]) -> Vec<SeriesReadou
         } else if spots.len() > POINTED {
             spots.clear();
         }
-        let point = |Spot { place, value }: &Spot| {
+        let point = |PlotPoint { place, value }: &PlotPoint| {
             let texts = (shown(&chart.x.scale, value.0), shown(&chart.y.scale, value.1));
             (hundredths(place.0), hundredths(place.1), texts.0, texts.1)
         };
@@ -180,17 +181,17 @@ fn readouts(chart: &Chart, frame: &Frame, series: &[Series]) -> Vec<SeriesReadou
     series.iter().map(one).collect()
 }
 
-/// Of a cloud of more points than this, none can be pointed at.
+/// Maximum number of points with tooltips in a scatter plot.
 const POINTED: usize = 2_000;
 
-fn band(frame: &Frame, n: usize, series: &Series) -> Markup {
+fn band(frame: &PlotFrame, n: usize, series: &DataSeries) -> Markup {
     let inside = series.band.iter().filter(|(x, ..)| frame.x.holds(*x));
     let edges: Vec<(f64, f64, f64)> = inside
         .filter_map(|&(x, low, high)| Some((frame.x.place(x)?, frame.y.place(low)?, frame.y.place(high)?)))
         .collect();
     let above = edges.iter().map(|&(x, _, high)| (x, high));
     let below = edges.iter().rev().map(|&(x, low, _)| (x, low));
-    let outline = Path::along(&above.chain(below).collect::<Vec<_>>());
+    let outline = SvgPath::along(&above.chain(below).collect::<Vec<_>>());
     html! {
         @if edges.len() > 1 {
             path class={ "band " (colours::series(n)) } d=(format!("{outline}Z")) {}
@@ -198,19 +199,19 @@ fn band(frame: &Frame, n: usize, series: &Series) -> Markup {
     }
 }
 
-fn entries(series: &[Series]) -> Vec<Entry> {
-    // One series needs no legend: the title and the axis say what it is.
+fn entries(series: &[DataSeries]) -> Vec<LegendEntry> {
+    // A single series needs no legend: the title and the axis name it.
     if series.len() < 2 {
         return Vec::new();
     }
     series
         .iter()
         .enumerate()
-        .map(|(n, series)| Entry { name: series.name.clone(), key: key(n, series) })
+        .map(|(n, series)| LegendEntry { name: series.name.clone(), key: key(n, series) })
         .collect()
 }
 
-fn key(n: usize, series: &Series) -> Markup {
+fn key(n: usize, series: &DataSeries) -> Markup {
     let colour = colours::series(n);
     html! {
         @match series.style {
@@ -227,11 +228,11 @@ fn dash(n: usize) -> &'static str {
     DASHES[n % DASHES.len()]
 }
 
-/// The mark of the n-th series: a circle, a square, a triangle, a diamond, a triangle upside down.
+/// Draws the mark of series `n`: circle, square, triangle, diamond, inverted triangle.
 fn mark(n: usize, x: f64, y: f64) -> Markup {
     let path = |corners: &[(f64, f64)]| {
         let corners: Vec<_> = corners.iter().map(|(right, down)| (x + right, y + down)).collect();
-        html! { path d={ (Path::along(&corners)) "Z" } {} }
+        html! { path d={ (SvgPath::along(&corners)) "Z" } {} }
     };
     match n % 5 {
         0 => html! { circle cx=(Px(x)) cy=(Px(y)) r="3" {} },

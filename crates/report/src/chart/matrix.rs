@@ -3,29 +3,29 @@
 use maud::{Markup, html};
 
 use super::colours;
-use super::data::{Axis, Body, Chart, MatrixJob, MatrixPlace, Scale};
-use super::draw::Drawn;
-use super::frame::Frame;
-use super::ink::{LETTERS, Path, Px, text_width};
-use super::instant::Instant;
-use super::legend::{Entry, Legend};
+use super::data::{Axis, AxisScale, Body, Chart, MatrixJob, MatrixPlace};
+use super::draw::Drawing;
+use super::frame::PlotFrame;
+use super::ink::{LETTERS, Px, SvgPath, text_width};
+use super::instant::MatrixSnapshot;
+use super::legend::{Legend, LegendEntry};
 use super::readout::{MatrixJobReadout, MatrixPlaceReadout, Plot, Readout};
 use super::scale::Extent;
 
-/// The least and the greatest height of the plot, and what a slot would like to have.
+/// Least and greatest height of the plot, and preferred height of a slot.
 const TALL: (f64, f64, f64) = (80.0, 420.0, 30.0);
 
-/// So many slots have their numbers beside them; of more, each second, third...
+/// Maximum number of labelled slots. Beyond that, only every second, third, ... slot is labelled.
 const NUMBERED: u32 = 24;
 
-/// More slots than that are no picture.
+/// Maximum number of drawn slots.
 const DRAWN: u32 = 1_000;
 
-/// The colours that jobs have in turn, in the order in which they first come; the next one is the legend's.
+/// Number of job colours, assigned in order of first appearance. The next colour is the legend's.
 const COLOURS: usize = 6;
 
-/// What there is to draw.
-pub(super) struct Slots<'a> {
+/// The data of a matrix chart.
+pub(super) struct MatrixView<'a> {
     pub(super) procs: u32,
     pub(super) from: f64,
     pub(super) to: f64,
@@ -33,84 +33,90 @@ pub(super) struct Slots<'a> {
     pub(super) places: &'a [MatrixPlace],
 }
 
-pub(super) fn draw(chart: &Chart, matrix: &Slots<'_>) -> Drawn {
+pub(super) fn draw(chart: &Chart, matrix: &MatrixView<'_>) -> Drawing {
     let slots = matrix.places.iter().map(|place| place.slot.saturating_add(1)).max().unwrap_or(0);
     let (slots, notes) = drawable(slots);
     let chart = &bounded(chart, matrix.procs, slots);
     let legend = Legend::new(keys());
     let tall = (f64::from(slots) * TALL.2).clamp(TALL.0, TALL.1);
-    let frame = Frame::new(chart, legend.tall, tall, [None::<Extent>, None]);
+    let frame = PlotFrame::new(chart, legend.tall, tall, [None::<Extent>, None]);
     let bounded = matrix.from.is_finite() && matrix.to.is_finite();
     let fullest = matrix.fullest().filter(|_| matrix.procs > 0 && bounded);
     let Some(at) = fullest else {
-        return Drawn { marks: frame.empty(), foot: frame.foot(), ..Drawn::default() };
+        return Drawing { marks: frame.empty(), foot: frame.foot(), ..Drawing::default() };
     };
-    let now = Instant::of(matrix, at);
-    let rows = Rows { frame: &frame, tall: (frame.bottom - frame.top) / f64::from(slots.max(1)), slots };
+    let snapshot = MatrixSnapshot::new(matrix, at);
+    let rows = SlotRows { frame: &frame, tall: (frame.bottom - frame.top) / f64::from(slots.max(1)), slots };
     let marks = html! {
         (legend.draw())
         (frame.behind())
-        g class="places" { @for place in &now.places { (rows.place(&now, matrix, place)) } }
-        g class="numbers" { @for place in now.places.iter().filter(|place| place.own) { (rows.number(matrix, place)) } }
-        g class="guests" { @for place in now.places.iter().filter(|place| !place.own) { (rows.number(matrix, place)) } }
+        g class="places" { @for place in &snapshot.places { (rows.place(&snapshot, matrix, place)) } }
+        g class="numbers" { @for place in snapshot.places.iter().filter(|place| place.own) { (rows.number(matrix, place)) } }
+        g class="guests" { @for place in snapshot.places.iter().filter(|place| !place.own) { (rows.number(matrix, place)) } }
         (frame.before())
-        text class="note instant" x="8" y=(Px(frame.foot() + LETTERS)) { (now.short()) }
+        text class="note instant" x="8" y=(Px(frame.foot() + LETTERS)) { (snapshot.slots_used()) }
     };
     let foot = frame.foot() + LETTERS * 1.4;
     let readout = Readout::Matrix {
-        plot: Plot::of(&frame),
+        plot: Plot::new(&frame),
         procs: matrix.procs,
         slots,
         from: matrix.from,
         to: matrix.to,
         at,
-        jobs: matrix.jobs.iter().map(MatrixJobReadout::of).collect(),
-        places: matrix.places.iter().map(MatrixPlaceReadout::of).collect(),
+        jobs: matrix.jobs.iter().map(MatrixJobReadout::new).collect(),
+        places: matrix.places.iter().map(MatrixPlaceReadout::new).collect(),
     };
-    Drawn { marks, foot, notes, readout: Some(readout), said: Some(now.said(matrix.procs)) }
+    Drawing {
+        marks,
+        foot,
+        notes,
+        readout: Some(readout),
+        description: Some(snapshot.description(matrix.procs)),
+    }
 }
 
-/// How many of so many slots are drawn, and what to say if that is not all.
+/// Returns the number of drawn slots, with a note if some are omitted.
 pub(super) fn drawable(slots: u32) -> (u32, Vec<String>) {
     let note = || format!("Of {slots} slots, the first {DRAWN} are drawn.");
     (slots.min(DRAWN), (slots > DRAWN).then(note).into_iter().collect())
 }
 
-/// The chart with the axes of the machine and of its slots.
+/// Returns the chart with the axes of the machine and its slots.
 fn bounded(chart: &Chart, procs: u32, slots: u32) -> Chart {
-    let x = Axis { scale: Scale::Linear, ..chart.x.clone().between(0.0, f64::from(procs.max(1))) };
+    let x = Axis { scale: AxisScale::Linear, ..chart.x.clone().between(0.0, f64::from(procs.max(1))) };
     let y = slots_axis(&chart.y.label, slots);
     let body = Body::Lines { series: Vec::new() };
     Chart { id: chart.id.clone(), title: String::new(), caption: None, x, y, body }
 }
 
-/// An axis of slots, the first one above.
+/// Returns an axis of slots with the first one on top.
 pub(super) fn slots_axis(label: &str, slots: u32) -> Axis {
     let every = slots.div_ceil(NUMBERED).max(1);
     let name = |slot: u32| if slot.is_multiple_of(every) { slot.to_string() } else { String::new() };
     Axis::category(label, (0..slots).map(name).collect())
 }
 
-fn keys() -> Vec<Entry> {
+fn keys() -> Vec<LegendEntry> {
     let key = |class: &str| {
         html! { rect class={ "job " (class) (colours::series(COLOURS)) } x="2" y="-6" width="18" height="12" {} }
     };
-    let entry = |class, name: &str| Entry { name: name.into(), key: key(class) };
+    let entry = |class, name: &str| LegendEntry { name: name.into(), key: key(class) };
     vec![
-        entry("", "a job's own place"),
-        entry("guest ", "where it also runs, since nobody else needs its processors there"),
+        entry("", "a job's own slot"),
+        entry("guest ", "an alternate slot: no other job needs its processors there"),
     ]
 }
 
-/// Where the slots lie.
-struct Rows<'a> {
-    frame: &'a Frame<'a>,
+/// The geometry of the slots.
+struct SlotRows<'a> {
+    frame: &'a PlotFrame<'a>,
     tall: f64,
     slots: u32,
 }
 
-impl Rows<'_> {
-    /// Where a range of processors of a slot lies: left, top, width, height.
+impl SlotRows<'_> {
+    /// Returns the rectangle of a processor range in a slot: left, top, width, height.
     fn rect(&self, slot: u32, (low, high): (u32, u32)) -> Option<[f64; 4]> {
         if slot >= self.slots {
             return None;
@@ -121,21 +127,21 @@ impl Rows<'_> {
         Some([left, top, (right - left).max(0.5), (self.tall - gap).max(0.5)])
     }
 
-    fn place(&self, now: &Instant<'_>, matrix: &Slots<'_>, place: &MatrixPlace) -> Markup {
-        let mut path = Path::default();
+    fn place(&self, snapshot: &MatrixSnapshot<'_>, matrix: &MatrixView<'_>, place: &MatrixPlace) -> Markup {
+        let mut path = SvgPath::default();
         for [left, top, wide, tall] in place.pes.iter().filter_map(|&pes| self.rect(place.slot, pes)) {
             path.rect(left, top, wide, tall);
         }
         let class = if place.own { "job " } else { "job guest " };
         html! {
             path class={ (class) (colours::series(place.job % COLOURS)) } d=(path) {
-                @if let Some(job) = matrix.jobs.get(place.job) { title { (now.told(job, place)) } }
+                @if let Some(job) = matrix.jobs.get(place.job) { title { (snapshot.place_description(job, place)) } }
             }
         }
     }
 
-    /// The job's number, in its widest range, if there is room.
-    fn number(&self, matrix: &Slots<'_>, place: &MatrixPlace) -> Markup {
+    /// Draws the job's number in its widest range, if it fits.
+    fn number(&self, matrix: &MatrixView<'_>, place: &MatrixPlace) -> Markup {
         let rects = place.pes.iter().filter_map(|&pes| self.rect(place.slot, pes));
         let widest = rects.max_by(|one, other| one[2].total_cmp(&other[2]));
         let number = matrix.jobs.get(place.job).map(|job| job.number.to_string()).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! Charts as SVG: plain data in, the same bytes out on every machine.
+//! Charts as SVG. The same data gives the same bytes on every machine.
 //!
-//! One drawing serves the page and the file. It needs no script and no font of its own, is light or dark as the reader's
-//! system is, and reads in black and white: what colours tell apart, dashes and marks tell apart too.
+//! The drawing for a page and for a file is the same. It needs no script and no font of its own,
+//! and follows the light or dark theme of the reader's system. Dashes and marks distinguish series
+//! without colour.
 
 mod data;
 
@@ -35,7 +36,9 @@ mod colours;
 
 mod ink;
 
-pub use data::{Axis, Bin, Body, Chart, GanttJob, MatrixJob, MatrixPlace, Ramp, Scale, Series, Style};
+pub use data::{
+    Axis, AxisScale, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp, Style,
+};
 pub use draw::svg;
 
 pub(crate) use colours::{file as file_style, page as page_style};

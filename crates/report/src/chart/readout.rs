@@ -1,20 +1,22 @@
-//! What the page's script needs beyond the drawing: what to say where, and how to draw a schedule again when it is zoomed.
+//! Data for the page's script: tooltips, and the contents of schedules to redraw when zoomed.
 
 use serde::Serialize;
 
-use super::data::{GanttJob, MatrixJob, MatrixPlace, Scale};
-use super::frame::Frame;
+use super::data::{AxisScale, GanttJob, MatrixJob, MatrixPlace};
+use super::frame::PlotFrame;
 use super::values::{number, time};
 
-/// What belongs to one chart. The script knows nothing of scales: places are in the units of the drawing, and values are text.
+/// The data of one chart. Places are in drawing units and values are text, so the script needs no
+/// scales.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Readout {
-    /// The points that a reader may point at, series by series.
+    /// Points with a tooltip, by series.
     Points { plot: Plot, series: Vec<SeriesReadout> },
-    /// The jobs, to draw any part of the window.
+    /// Jobs, to draw any part of the time window.
     Gantt { plot: Plot, procs: u32, slots: u32, from: f64, to: f64, jobs: Vec<JobReadout> },
-    /// The places in a matrix, to draw it at any instant of the window; `at` is the one that is drawn.
+    /// Placements in a matrix, to draw it at any instant of the window. `at` is the instant drawn
+    /// first.
     Matrix {
         plot: Plot,
         procs: u32,
@@ -27,7 +29,7 @@ pub(crate) enum Readout {
     },
 }
 
-/// Where the plot lies.
+/// Bounds of the plot.
 #[derive(Serialize)]
 pub(crate) struct Plot {
     left: f64,
@@ -39,12 +41,13 @@ pub(crate) struct Plot {
 #[derive(Serialize)]
 pub(crate) struct SeriesReadout {
     pub(super) name: String,
-    /// Where it lies and what it is: x, y, and both as text.
+    /// Place and value of each point: x, y, and both as text.
     pub(super) points: Vec<(f64, f64, String, String)>,
 }
 
-/// A job: number, colour, submitted, started, ended, user, key, its processors as inclusive ranges, and, of a stay, which
-/// of how many it is.
+/// A job: number, colour, submission, start, end, user, key, processor ranges, and part.
+///
+/// The part is the position of an allocation and the number of allocations of the job.
 #[derive(Serialize)]
 pub(crate) struct JobReadout(
     i64,
@@ -58,23 +61,23 @@ pub(crate) struct JobReadout(
     Option<(usize, usize)>,
 );
 
-/// A job in a matrix: number, submitted, user.
+/// A job in a matrix: number, submission, user.
 #[derive(Serialize)]
 pub(crate) struct MatrixJobReadout(i64, f64, Option<String>);
 
-/// A place: job, slot, 1 if it is the job's own, from, to, its processors as inclusive ranges.
+/// A placement: job, slot, 1 for the own slot, start, end, processor ranges.
 #[derive(Serialize)]
 pub(crate) struct MatrixPlaceReadout(usize, u32, u8, f64, f64, Vec<(u32, u32)>);
 
 impl Plot {
-    pub(super) fn of(frame: &Frame) -> Plot {
+    pub(super) fn new(frame: &PlotFrame) -> Plot {
         let [left, top, right, bottom] = [frame.left, frame.top, frame.right, frame.bottom].map(hundredths);
         Plot { left, top, right, bottom }
     }
 }
 
 impl JobReadout {
-    pub(super) fn of(job: &GanttJob, colour: usize) -> JobReadout {
+    pub(super) fn new(job: &GanttJob, colour: usize) -> JobReadout {
         let times = [job.submit, job.start, job.end].map(finite);
         JobReadout(
             job.number,
@@ -91,13 +94,13 @@ impl JobReadout {
 }
 
 impl MatrixJobReadout {
-    pub(super) fn of(job: &MatrixJob) -> MatrixJobReadout {
+    pub(super) fn new(job: &MatrixJob) -> MatrixJobReadout {
         MatrixJobReadout(job.number, finite(job.submit), job.user.clone())
     }
 }
 
 impl MatrixPlaceReadout {
-    pub(super) fn of(place: &MatrixPlace) -> MatrixPlaceReadout {
+    pub(super) fn new(place: &MatrixPlace) -> MatrixPlaceReadout {
         let own = u8::from(place.own);
         MatrixPlaceReadout(
             place.job,
@@ -110,7 +113,7 @@ impl MatrixPlaceReadout {
     }
 }
 
-/// A number that JSON has.
+/// Replaces a number that JSON cannot represent.
 fn finite(value: f64) -> f64 {
     if value.is_finite() { value } else { 0.0 }
 }
@@ -119,11 +122,11 @@ pub(super) fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// A value as a reader wants it: with about four digits, or as a time, or by its name.
-pub(super) fn shown(scale: &Scale, value: f64) -> String {
+/// Formats a value for a tooltip: about four digits, a time, or a name.
+pub(super) fn shown(scale: &AxisScale, value: f64) -> String {
     match scale {
-        Scale::Seconds | Scale::LogSeconds => time(value),
-        Scale::Linear | Scale::Log => number(value, value.abs() / 1000.0),
-        Scale::Category(_) => scale.name(value).map_or_else(|| number(value, 1.0), str::to_owned),
+        AxisScale::Seconds | AxisScale::LogSeconds => time(value),
+        AxisScale::Linear | AxisScale::Log => number(value, value.abs() / 1000.0),
+        AxisScale::Category(_) => scale.name(value).map_or_else(|| number(value, 1.0), str::to_owned),
     }
 }

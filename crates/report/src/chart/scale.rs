@@ -1,12 +1,12 @@
-//! From values to places: the bounds of an axis, and where a value lies between them.
+//! Mapping from values to places: the bounds of an axis and positions between them.
 
-use super::data::{Axis, Scale};
+use super::data::{Axis, AxisScale};
 use super::ticks;
 
-/// Values beyond it are drawn as if they were it, so that differences stay finite.
+/// Clamp for values, so that differences stay finite.
 const HUGE: f64 = 1e300;
 
-/// The least and the greatest of the values that an axis can show.
+/// The range of the values that an axis can show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Extent {
     low: f64,
@@ -14,8 +14,8 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// The extent of `values`, or none if no value has a place on the axis.
-    pub(super) fn of(axis: &Axis, values: impl Iterator<Item = f64>) -> Option<Extent> {
+    /// Returns the extent of `values`, or `None` if no value fits on the axis.
+    pub(super) fn from_values(axis: &Axis, values: impl Iterator<Item = f64>) -> Option<Extent> {
         let shown = values.filter(|&value| axis.scale.has(value)).map(|value| value.clamp(-HUGE, HUGE));
         shown.fold(None, |extent: Option<Extent>, value| {
             let extent = extent.unwrap_or(Extent { low: value, high: value });
@@ -24,28 +24,28 @@ impl Extent {
     }
 }
 
-impl Scale {
-    /// Whether a value has a place on such an axis.
+impl AxisScale {
+    /// Returns whether a value fits on an axis of this scale.
     pub(super) fn has(&self, value: f64) -> bool {
         value.is_finite() && (value > 1e-300 || !self.is_log())
     }
 
-    /// The name whose place is nearest to `value`, on an axis of names.
+    /// Returns the name nearest to `value` on a categorical axis.
     pub(super) fn name(&self, value: f64) -> Option<&str> {
-        let Scale::Category(names) = self else { return None };
+        let AxisScale::Category(names) = self else { return None };
         let near = |&(n, _): &(usize, &String)| (n as f64 - value).abs() <= 0.5;
         names.iter().enumerate().find(near).map(|(_, name)| name.as_str())
     }
 
     pub(super) fn is_log(&self) -> bool {
-        matches!(self, Scale::Log | Scale::LogSeconds)
+        matches!(self, AxisScale::Log | AxisScale::LogSeconds)
     }
 }
 
 impl Axis {
-    /// Where the axis begins and ends: at its own bounds, else at round numbers around the data.
+    /// Returns the bounds of the axis: its own, else round numbers around the data.
     pub(super) fn bounds(&self, extent: Option<Extent>) -> (f64, f64) {
-        if let Scale::Category(names) = &self.scale {
+        if let AxisScale::Category(names) = &self.scale {
             return (-0.5, names.len().max(1) as f64 - 0.5);
         }
         let data = extent.unwrap_or(Extent { low: 1.0, high: 1.0 });
@@ -58,7 +58,7 @@ impl Axis {
     }
 }
 
-/// The same bounds in order, and apart from each other.
+/// Returns the bounds in order and apart from each other.
 fn apart(low: f64, high: f64, log: bool) -> (f64, f64) {
     let (low, high) = (low.min(high), low.max(high));
     match (log, low == 0.0) {
@@ -69,22 +69,22 @@ fn apart(low: f64, high: f64, log: bool) -> (f64, f64) {
     }
 }
 
-/// Maps the values of an axis to places on the drawing.
+/// A map from the values of an axis to places on the drawing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Map {
+pub(super) struct AxisMap {
     low: f64,
     high: f64,
     log: bool,
-    /// Where `low` and `high` lie.
+    /// Places of `low` and `high`.
     places: (f64, f64),
 }
 
-impl Map {
-    pub(super) fn new(scale: &Scale, (low, high): (f64, f64), places: (f64, f64)) -> Map {
-        Map { low, high, log: scale.is_log(), places }
+impl AxisMap {
+    pub(super) fn new(scale: &AxisScale, (low, high): (f64, f64), places: (f64, f64)) -> AxisMap {
+        AxisMap { low, high, log: scale.is_log(), places }
     }
 
-    /// Where `value` lies; beyond the ends, at the end. `None` if it has no place on the axis.
+    /// Returns the place of `value`, clamped to the ends, or `None` if it does not fit on the axis.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         let known = value.is_finite() && (!self.log || value > 0.0);
         known.then(|| {
@@ -95,12 +95,12 @@ impl Map {
         })
     }
 
-    /// Whether `value` lies between the ends.
+    /// Returns whether `value` lies between the ends.
     pub(super) fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
-    /// The place of the axis' lower end.
+    /// Returns the place of the lower end.
     pub(super) fn start(&self) -> f64 {
         self.places.0
     }
@@ -112,7 +112,7 @@ mod tests {
 
     #[track_caller]
     fn check(axis: &Axis, values: &[f64], expect: (f64, f64)) {
-        let (low, high) = axis.bounds(Extent::of(axis, values.iter().copied()));
+        let (low, high) = axis.bounds(Extent::from_values(axis, values.iter().copied()));
         assert!((low - expect.0).abs() < 1e-9 && (high - expect.1).abs() < 1e-9, "{low} to {high}");
     }
 
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn values_beyond_the_ends_are_at_the_end() {
-        let map = Map::new(&Scale::Log, (1.0, 100.0), (0.0, 200.0));
+        let map = AxisMap::new(&AxisScale::Log, (1.0, 100.0), (0.0, 200.0));
         assert_eq!([1.0, 10.0, 1e9, 0.1].map(|value| map.place(value)), [0.0, 100.0, 200.0, 0.0].map(Some));
         assert_eq!([0.0, -1.0, f64::NAN].map(|value| map.place(value)), [None; 3]);
     }

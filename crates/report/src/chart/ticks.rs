@@ -1,14 +1,14 @@
-//! Where an axis is marked, and what is written there.
+//! Positions and labels of axis ticks.
 
-use super::data::Scale;
+use super::data::AxisScale;
 use super::values::{number, superscript, time};
 
 /// A mark on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
-    /// The value it stands at.
+    /// Value at the mark.
     pub(super) at: f64,
-    /// What is written there; nothing at minor ticks.
+    /// Label; `None` for minor ticks.
     pub(super) label: Option<String>,
 }
 
@@ -16,7 +16,7 @@ const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3_600.0;
 const DAY: f64 = 86_400.0;
 
-/// Steps of time that people count in; longer ones are days by 1, 2, 5.
+/// Common time steps. Longer ones are 1, 2, 5 times a power of ten in days.
 const STEPS: [f64; 19] = [
     1.0,
     2.0,
@@ -39,17 +39,17 @@ const STEPS: [f64; 19] = [
     2.0 * DAY,
 ];
 
-/// The lengths of time that a logarithmic axis names; longer and shorter ones are decades of days and seconds.
+/// Durations labelled on a logarithmic axis. Beyond them, decades of days and of seconds follow.
 const LENGTHS: [f64; 7] = [1.0, 10.0, MINUTE, 10.0 * MINUTE, HOUR, 6.0 * HOUR, DAY];
 
-/// The ticks of an axis from `low` to `high`, about `count` of them with labels; ascending.
-pub(super) fn ticks(scale: &Scale, (low, high): (f64, f64), count: usize) -> Vec<Tick> {
+/// Returns the ticks from `low` to `high`, ascending, with about `count` labels.
+pub(super) fn ticks(scale: &AxisScale, (low, high): (f64, f64), count: usize) -> Vec<Tick> {
     match scale {
-        Scale::Linear => regular(low, high, decimal_step(high - low, count), number),
-        Scale::Seconds => regular(low, high, time_step(high - low, count), |at, _| time(at)),
-        Scale::Log => decades(low, high, count),
-        Scale::LogSeconds => lengths(low, high, count),
-        Scale::Category(names) => names
+        AxisScale::Linear => regular(low, high, decimal_step(high - low, count), number),
+        AxisScale::Seconds => regular(low, high, time_step(high - low, count), |at, _| time(at)),
+        AxisScale::Log => decades(low, high, count),
+        AxisScale::LogSeconds => lengths(low, high, count),
+        AxisScale::Category(names) => names
             .iter()
             .enumerate()
             .map(|(n, name)| Tick { at: n as f64, label: Some(name.clone()) })
@@ -57,17 +57,18 @@ pub(super) fn ticks(scale: &Scale, (low, high): (f64, f64), count: usize) -> Vec
     }
 }
 
-/// Round numbers around `low` and `high` for an axis to begin and end at.
-pub(super) fn round_out(scale: &Scale, low: f64, high: f64) -> (f64, f64) {
+/// Returns round numbers around `low` and `high` as axis bounds.
+pub(super) fn round_out(scale: &AxisScale, low: f64, high: f64) -> (f64, f64) {
     let step = match scale {
-        Scale::Log | Scale::LogSeconds => return (round_below(low), round_above(high)),
-        Scale::Seconds => time_step(high - low, 6),
-        Scale::Linear | Scale::Category(_) => decimal_step(high - low, 6),
+        AxisScale::Log | AxisScale::LogSeconds => return (round_below(low), round_above(high)),
+        AxisScale::Seconds => time_step(high - low, 6),
+        AxisScale::Linear | AxisScale::Category(_) => decimal_step(high - low, 6),
     };
     ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step)
 }
 
-/// The least of 1, 2, 5 times a power of ten that cuts `span` into at most `count` parts.
+/// Returns the least of 1, 2, 5 times a power of ten that divides `span` into at most `count`
+/// parts.
 fn decimal_step(span: f64, count: usize) -> f64 {
     round_above(span / count.max(1) as f64)
 }
@@ -97,19 +98,19 @@ fn time_step(span: f64, count: usize) -> f64 {
     }
 }
 
-/// Ticks at the multiples of `step`, labelled with the value and the step.
+/// Returns ticks at the multiples of `step`.
 fn regular(low: f64, high: f64, step: f64, label: impl Fn(f64, f64) -> String) -> Vec<Tick> {
     let first = (low / step - 1e-9).ceil();
-    // By number, not by adding up: a step may be too small to change a large value.
+    // Multiplies instead of adding, because a step may be too small to change a large value.
     let ats = (0..100).map(|n| (first + f64::from(n)) * step).take_while(|&at| at <= high + step * 1e-9);
     ats.map(|at| Tick { at, label: Some(label(at, step)) }).collect()
 }
 
-/// Ticks at the powers of ten, with minor ones between them where there is room.
+/// Returns ticks at the powers of ten, with minor ticks between them if they fit.
 fn decades(low: f64, high: f64, count: usize) -> Vec<Tick> {
     let exponents = exponents(low, high);
     let span = (high / low).log10();
-    // Each, or each second, third...
+    // Labels every power, or every second, third, ...
     let every = exponents.clone().count().div_ceil(count.max(1)).max(1);
     let within = |at: f64| (low * (1.0 - 1e-9)..=high * (1.0 + 1e-9)).contains(&at);
     let mut ticks = Vec::new();
@@ -129,7 +130,7 @@ fn decades(low: f64, high: f64, count: usize) -> Vec<Tick> {
     ticks
 }
 
-/// Exponents are between -300 and 300.
+/// Returns the exponents of a range, which lie between -300 and 300.
 #[allow(clippy::cast_possible_truncation)]
 fn exponents(low: f64, high: f64) -> std::ops::RangeInclusive<i32> {
     (low.log10() + 1e-12).floor() as i32..=(high.log10() + 1e-12).floor() as i32
@@ -146,7 +147,7 @@ fn decade(factor: i32, exponent: i32) -> String {
     }
 }
 
-/// Ticks at the lengths of time that people know, with the multiples in between as minor ones.
+/// Returns ticks at common durations, with their multiples as minor ticks.
 fn lengths(low: f64, high: f64, count: usize) -> Vec<Tick> {
     let long = (1..=8).map(|exponent| DAY * 10_f64.powi(exponent));
     let short = (1..=9).rev().map(|exponent| 10_f64.powi(-exponent));
@@ -178,7 +179,7 @@ mod tests {
 
     /// The labels, with a dot for each minor tick.
     #[track_caller]
-    fn check(scale: &Scale, low: f64, high: f64, expect: &str) {
+    fn check(scale: &AxisScale, low: f64, high: f64, expect: &str) {
         let shown: Vec<String> = ticks(scale, (low, high), 6)
             .into_iter()
             .map(|tick| tick.label.unwrap_or_else(|| ".".into()))
@@ -188,44 +189,49 @@ mod tests {
 
     #[test]
     fn linear() {
-        check(&Scale::Linear, 0.0, 1.0, "0.0|0.2|0.4|0.6|0.8|1.0");
-        check(&Scale::Linear, 0.0, 20.0, "0|5|10|15|20");
-        check(&Scale::Linear, -0.8, 0.4, "−0.8|−0.6|−0.4|−0.2|0.0|0.2|0.4");
-        check(&Scale::Linear, 0.0, 30_000.0, "0|5000|10_000|15_000|20_000|25_000|30_000");
-        check(&Scale::Linear, 0.0, 3e15, "0|5·10¹⁴|1·10¹⁵|1.5·10¹⁵|2·10¹⁵|2.5·10¹⁵|3·10¹⁵");
+        check(&AxisScale::Linear, 0.0, 1.0, "0.0|0.2|0.4|0.6|0.8|1.0");
+        check(&AxisScale::Linear, 0.0, 20.0, "0|5|10|15|20");
+        check(&AxisScale::Linear, -0.8, 0.4, "−0.8|−0.6|−0.4|−0.2|0.0|0.2|0.4");
+        check(&AxisScale::Linear, 0.0, 30_000.0, "0|5000|10_000|15_000|20_000|25_000|30_000");
+        check(&AxisScale::Linear, 0.0, 3e15, "0|5·10¹⁴|1·10¹⁵|1.5·10¹⁵|2·10¹⁵|2.5·10¹⁵|3·10¹⁵");
     }
 
     #[test]
     fn logarithmic() {
         check(
-            &Scale::Log,
+            &AxisScale::Log,
             1.0,
             10_000.0,
             "1|.|.|.|.|.|.|.|.|10|.|.|.|.|.|.|.|.|100|.|.|.|.|.|.|.|.|1000|.|.|.|.|.|.|.|.|10_000",
         );
-        check(&Scale::Log, 1.0, 10.0, "1|2|.|.|5|.|.|.|.|10");
-        check(&Scale::Log, 2.0, 5.0, "2|3|4|5");
-        check(&Scale::Log, 1e-12, 1e12, ".|.|10⁻¹⁰|.|.|.|.|10⁻⁵|.|.|.|.|1|.|.|.|.|100_000|.|.|.|.|10¹⁰|.|.");
+        check(&AxisScale::Log, 1.0, 10.0, "1|2|.|.|5|.|.|.|.|10");
+        check(&AxisScale::Log, 2.0, 5.0, "2|3|4|5");
+        check(
+            &AxisScale::Log,
+            1e-12,
+            1e12,
+            ".|.|10⁻¹⁰|.|.|.|.|10⁻⁵|.|.|.|.|1|.|.|.|.|100_000|.|.|.|.|10¹⁰|.|.",
+        );
     }
 
     #[test]
     fn seconds() {
-        check(&Scale::Seconds, 0.0, 3_600.0, "0s|10m|20m|30m|40m|50m|1h");
-        check(&Scale::Seconds, 0.0, 100_000.0, "0s|6h|12h|18h|1d");
-        check(&Scale::Seconds, 0.0, 28.0e6, "0s|100d|200d|300d");
+        check(&AxisScale::Seconds, 0.0, 3_600.0, "0s|10m|20m|30m|40m|50m|1h");
+        check(&AxisScale::Seconds, 0.0, 100_000.0, "0s|6h|12h|18h|1d");
+        check(&AxisScale::Seconds, 0.0, 28.0e6, "0s|100d|200d|300d");
         check(
-            &Scale::Seconds,
+            &AxisScale::Seconds,
             10_368_000.0,
             10_371_600.0,
             "120d|120d10m|120d20m|120d30m|120d40m|120d50m|120d1h",
         );
-        check(&Scale::Seconds, 0.0, 2.0, "0s|0.5s|1s|1.5s|2s");
+        check(&AxisScale::Seconds, 0.0, 2.0, "0s|0.5s|1s|1.5s|2s");
     }
 
     #[test]
     fn lengths_of_time() {
-        check(&Scale::LogSeconds, 1.0, 60.0, "1s|.|.|.|.|.|.|.|.|10s|.|.|.|.|1m");
-        check(&Scale::LogSeconds, 60.0, 86_400.0, "1m|.|.|.|.|.|.|.|.|10m|.|.|.|.|1h|.|.|.|.|6h|.|.|1d");
-        check(&Scale::LogSeconds, 2.0, 5.0, "2s|2.5s|3s|3.5s|4s|4.5s|5s");
+        check(&AxisScale::LogSeconds, 1.0, 60.0, "1s|.|.|.|.|.|.|.|.|10s|.|.|.|.|1m");
+        check(&AxisScale::LogSeconds, 60.0, 86_400.0, "1m|.|.|.|.|.|.|.|.|10m|.|.|.|.|1h|.|.|.|.|6h|.|.|1d");
+        check(&AxisScale::LogSeconds, 2.0, 5.0, "2s|2.5s|3s|3.5s|4s|4.5s|5s");
     }
 }

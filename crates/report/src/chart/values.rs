@@ -1,11 +1,13 @@
-//! Values as text: numbers with their thousands apart, powers of ten, times in human units.
+//! Formatting of values: grouped thousands, powers of ten, and times in common units.
 
 use miserly_units::{duration, span_of_seconds};
 
 const MINUTE: f64 = 60.0;
 const DAY: f64 = 86_400.0;
 
-/// A number with as many decimals as `step` needs, thousands apart by a thin space; very large and very small ones as powers of ten.
+/// Formats a number with the decimals that `step` needs and thousands grouped by a thin space.
+///
+/// Very large and very small numbers are written as powers of ten.
 pub(super) fn number(value: f64, step: f64) -> String {
     let size = value.abs().max(step.abs());
     if value != 0.0 && !(1e-6..1e12).contains(&size) {
@@ -17,7 +19,7 @@ pub(super) fn number(value: f64, step: f64) -> String {
     with_decimals(value, decimals)
 }
 
-/// A number with `decimals` decimals, thousands apart by a thin space.
+/// Formats a number with `decimals` decimals and thousands grouped by a thin space.
 pub(super) fn with_decimals(value: f64, decimals: usize) -> String {
     if value.abs() >= 1e15 {
         return scientific(value);
@@ -49,7 +51,7 @@ fn scientific(value: f64) -> String {
     format!("{digits}·10{}", superscript(exponent.parse().unwrap_or(0)))
 }
 
-/// Returns a time or a duration, to the second where it is a minute or more: `2h30m`, `3d12h30m`.
+/// Returns a time or a duration, to the second from a minute on: `2h30m`, `3d12h30m`.
 pub(super) fn time(secs: f64) -> String {
     if secs.abs() >= 1e12 {
         return format!("{}d", scientific(secs / DAY));

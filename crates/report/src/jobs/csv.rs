@@ -1,11 +1,11 @@
-//! Batsim's job table, which evalys reads, with columns of ours behind it.
+//! The job table of Batsim, which evalys reads, with further columns at the end.
 
 use std::io::{self, Write};
 
 use miserly_core::Span;
 use miserly_sim::{Finished, Interruptions, Sink};
 
-/// The columns: Batsim's in Batsim's order, then ours.
+/// Columns: those of Batsim in their order, then further ones.
 const COLUMNS: [&str; 26] = [
     "job_id",
     "workload_name",
@@ -35,11 +35,11 @@ const COLUMNS: [&str; 26] = [
     "run_fraction",
 ];
 
-/// Writes one row per job. Times are in the log's own seconds, with decimals only where there are any.
+/// A writer of one row per job. Times are in seconds of the log, with decimals only if needed.
 ///
-/// The profile is named after the runtime, as Batsim's converter names the delays it makes of a log;
-/// the consumed energy is -1, not known; the stretch of a job of no length is left empty, and so are the slots, the rows and the run
-/// fraction of one that was on the machine for no time, or where time was not sliced.
+/// The profile is named after the runtime, as Batsim's converter names the delays of a log. The
+/// consumed energy is -1 for unknown. The stretch of a job of zero length is empty. The slots, rows
+/// and run fraction are empty without time slicing or for zero residence time.
 pub struct CsvJobs<W> {
     output: W,
     workload: String,
@@ -49,13 +49,13 @@ impl<W: Write> CsvJobs<W> {
     /// Writes the header line. `output` should be buffered.
     ///
     /// # Errors
-    /// If the output fails.
+    /// The output fails.
     pub fn new(mut output: W, workload: &str) -> io::Result<CsvJobs<W>> {
         writeln!(output, "{}", COLUMNS.join(","))?;
         Ok(CsvJobs { output, workload: quoted(workload) })
     }
 
-    /// Hands the output back.
+    /// Returns the output.
     pub fn into_inner(self) -> W {
         self.output
     }
@@ -95,13 +95,13 @@ impl<W: Write> Sink for CsvJobs<W> {
     }
 }
 
-/// Work in processor-seconds, with decimals only where there are any.
+/// Converts work to processor-seconds, with decimals only if needed.
 fn processor_seconds(work: u128) -> Span {
-    // What one job did in the time of a run; if it were more, it could not be told apart from the most.
+    // Saturation is far beyond the work of one job.
     i64::try_from(work).map_or(Span::MAX, Span::from_ticks)
 }
 
-/// A field as CSV has it: in quotes where it has to be.
+/// Quotes a CSV field if needed.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn work_has_decimals_only_where_there_are_any() {
-        let told = |ticks| processor_seconds(ticks).to_string();
-        assert_eq!([0, 240_000_000, 1_500_000].map(told), ["0", "240", "1.5"]);
+        let seconds = |ticks| processor_seconds(ticks).to_string();
+        assert_eq!([0, 240_000_000, 1_500_000].map(seconds), ["0", "240", "1.5"]);
     }
 }

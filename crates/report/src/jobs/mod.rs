@@ -1,4 +1,4 @@
-//! Per-job files: one exporter per format behind one trait, [`Sink`](miserly_sim::Sink).
+//! Per-job files: one exporter per format behind the trait [`Sink`](miserly_sim::Sink).
 
 mod csv;
 

@@ -1,33 +1,33 @@
-//! The input log with what the simulation made of it.
+//! The input log with simulated times.
 
 use std::io::{self, Write};
 
 use miserly_sim::{Finished, Sink};
 use miserly_workload::TraceError;
-use miserly_workload::swf::{Field, Header, Record, Writer};
+use miserly_workload::swf::{Field, Header, Record, SwfWriter};
 
-/// A writer of the lines of the log with the wait, the runtime, the allocation and the status of the simulation.
+/// A writer that copies each job's line and replaces wait, runtime, allocation and status.
 ///
 /// The lines come from a second pass over the log. They are matched by the position of the job
-/// ([`Finished::admission`]), so the jobs must come in the order of their submission.
+/// ([`Finished::admission`]), so the jobs must arrive in the order of their submission.
 ///
-/// The status is 1 for a job that ended by itself and 0 for one that was killed at the log's estimate. The format
-/// knows whole seconds only: a wait or runtime with decimals is rounded down.
+/// The status is 1 for a job that completed and 0 for one that was killed at the log's estimate.
+/// SWF has whole seconds only, so waits and runtimes are rounded down.
 pub struct SwfJobs<W, R> {
-    writer: Writer<W>,
-    /// The lines that are left.
+    writer: SwfWriter<W>,
+    /// Remaining lines.
     records: R,
-    /// The position of the next line.
+    /// Position of the next line.
     next: u64,
 }
 
 impl<W: Write, R: Iterator<Item = Result<Record, TraceError>>> SwfJobs<W, R> {
-    /// Writes the comments of the log, and `notes` behind them. `records` are the lines of its jobs.
+    /// Writes the log's comments, followed by `notes`. `records` are the lines of its jobs.
     ///
     /// # Errors
-    /// If the output fails.
+    /// The output fails.
     pub fn new(output: W, header: &Header, notes: &[String], records: R) -> io::Result<SwfJobs<W, R>> {
-        let mut writer = Writer::new(output);
+        let mut writer = SwfWriter::new(output);
         for comment in header.comments() {
             writer.comment(comment)?;
         }
@@ -42,7 +42,8 @@ impl<W: Write, R: Iterator<Item = Result<Record, TraceError>>> SwfJobs<W, R> {
         self.writer.into_inner()
     }
 
-    /// Returns the line of the job at that position. Skips the lines before it, whose jobs were refused.
+    /// Returns the line of the job at that position. Skips the lines before it, whose jobs were
+    /// refused.
     fn record(&mut self, position: u64) -> io::Result<Record> {
         let skipped = usize::try_from(position.saturating_sub(self.next)).unwrap_or(usize::MAX);
         self.next = position + 1;
@@ -58,7 +59,7 @@ impl<W: Write, R: Iterator<Item = Result<Record, TraceError>>> Sink for SwfJobs<
         let mut record = self.record(job.admission)?;
         record.set(Field::Wait, job.wait().secs());
         record.set(Field::Runtime, job.runtime.secs());
-        // No machine has more processors than fit.
+        // Machine sizes fit into `i64`.
         record.set(Field::Allocated, i64::try_from(job.request.procs().get()).unwrap_or(i64::MAX));
         record.set(Field::Status, i64::from(!job.killed));
         self.writer.job(&record)

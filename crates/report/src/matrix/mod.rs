@@ -1,4 +1,4 @@
-//! The matrix of a gang scheduler at an instant: as a document, and as text.
+//! The Ousterhout matrix of a gang scheduler at an instant, as a document and as text.
 
 mod text;
 
@@ -8,26 +8,26 @@ use miserly_core::Time;
 use miserly_sim::{MatrixRecord, PlaceHeld};
 use serde::Serialize;
 
-/// Who is in which slot at an instant. Times in seconds of the log.
+/// The jobs in each slot at an instant. Times are in seconds of the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MatrixDoc {
     version: &'static str,
     policy: String,
     at: f64,
     procs: u64,
-    /// The slots that are used, ascending.
+    /// Slots in use, ascending.
     slots: Vec<SlotDoc>,
-    /// The jobs, in the order of their submission.
+    /// Jobs in the order of submission.
     jobs: Vec<JobDoc>,
 }
 
-/// A slot that is used: some job has its own place there.
+/// A slot in use, which is the own slot of at least one job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct SlotDoc {
     slot: u32,
-    /// Processors of the jobs that have their own places there.
+    /// Processors of jobs in their own slot.
     own: u64,
-    /// Processors on which others run there too.
+    /// Processors of alternate jobs in this slot.
     also: u64,
 }
 
@@ -37,21 +37,21 @@ struct JobDoc {
     user: Option<u32>,
     procs: u64,
     submit: f64,
-    /// Its own slot.
+    /// Own slot.
     slot: u32,
-    /// The other slots in which it runs, since nobody else needs its processors there.
+    /// Alternate slots, in which no other job needs the processors.
     also_in: Vec<u32>,
-    /// Since when it has its own place.
+    /// Start of the placement in the own slot.
     since: f64,
-    /// The slots in which it runs over the slots that are used.
+    /// Slots in which the job runs over slots in use.
     run_fraction: f64,
-    /// Its processors as inclusive ranges.
+    /// Processors as inclusive ranges.
     pes: Vec<(u32, u32)>,
 }
 
 impl MatrixDoc {
-    /// The matrix at the begin of a record.
-    pub fn of(record: &MatrixRecord, policy: String) -> MatrixDoc {
+    /// Creates the document of the matrix at the begin of a record.
+    pub fn new(record: &MatrixRecord, policy: String) -> MatrixDoc {
         let there = |held: &&PlaceHeld| held.from <= record.from && record.from < held.to;
         let places: Vec<&PlaceHeld> = record.places.iter().filter(there).collect();
         let slots = slots(&places);

@@ -1,4 +1,4 @@
-//! A matrix for the terminal: a line for each slot, a column for each processor, and a list of the jobs.
+//! The matrix for a terminal: a line per slot, a column per processor, and a list of jobs.
 
 use std::fmt::Write as _;
 
@@ -7,28 +7,29 @@ use miserly_units::span_of_seconds;
 use super::{JobDoc, MatrixDoc};
 use crate::count;
 
-/// How many columns of processors there are where lines may be of any length.
+/// Processor columns without a width limit.
 const WIDE: usize = 100;
 
-/// The least of them on a narrow terminal.
+/// Minimum of processor columns on a narrow terminal.
 const NARROW: usize = 20;
 
-/// What stands before the processors of a slot.
+/// Width of the slot number before the processors.
 const MARGIN: usize = 6;
 
 impl MatrixDoc {
-    /// The matrix as text, for lines of so many characters.
+    /// Formats the matrix for lines of `width` characters.
     ///
-    /// A capital letter is a job in its own slot, a small one a job that runs there besides its own; a dot is nobody. Letters are taken in the
-    /// order of submission, and begin again after 26 jobs; the list below tells exactly who is where. Where there are more
-    /// processors than columns, a column shows who has the most of its processors.
+    /// A capital letter is a job in its own slot, a small letter an alternate job, and a dot an
+    /// idle processor. Letters follow the order of submission and repeat after 26 jobs. The list
+    /// below gives the exact placement. If there are more processors than columns, a column shows
+    /// the job with the most of its processors.
     pub fn text(&self, width: Option<usize>) -> String {
         let room = width.map_or(WIDE, |width| width.saturating_sub(MARGIN).max(NARROW));
         let procs = usize::try_from(self.procs).unwrap_or(usize::MAX);
         let unit = procs.div_ceil(room).max(1);
         let mut text = self.heading(unit);
         if self.slots.is_empty() {
-            return text + "Nobody runs.\n";
+            return text + "No job is running.\n";
         }
         push_line(&mut text, "slot");
         for slot in &self.slots {
@@ -37,10 +38,10 @@ impl MatrixDoc {
         text.push('\n');
         self.push_list(&mut text);
         text.push_str(
-            "\nA small letter is a job in a slot besides its own, where nobody else needs its processors.\n",
+            "\nA small letter is a job in an alternate slot, where no other job needs its processors.\n",
         );
         if self.jobs.len() > LETTERS {
-            text.push_str("There are more jobs than letters: after Z comes A again.\n");
+            text.push_str("There are more jobs than letters: letters repeat after Z.\n");
         }
         text.push_str("Times are seconds of the log.\n");
         text
@@ -56,7 +57,7 @@ impl MatrixDoc {
         format!("{} at {at}: {slots} used, {procs} processors{column}\n\n", self.policy)
     }
 
-    /// Who is where in a slot.
+    /// Returns the line of a slot.
     fn line(&self, slot: u32, unit: usize) -> String {
         let columns = usize::try_from(self.procs).unwrap_or(usize::MAX).div_ceil(unit);
         let mut most = vec![(0, '.'); columns];
@@ -76,7 +77,7 @@ impl MatrixDoc {
     }
 
     fn push_list(&self, text: &mut String) {
-        let head = ["", "job", "procs", "submit", "since", "slot", "also in", "runs", "processors"];
+        let head = ["", "job", "procs", "submit", "since", "slot", "alternate", "runs", "processors"];
         let row = |(job, letter): (&JobDoc, char)| {
             [
                 letter.to_ascii_uppercase().to_string(),
@@ -97,7 +98,7 @@ impl MatrixDoc {
         for row in &rows {
             let mut line = String::new();
             for (column, (cell, wide)) in row.iter().zip(&widths).enumerate() {
-                // The last column is the only one of words.
+                // The last column alone contains words.
                 let wide = if column + 1 == head.len() { 0 } else { *wide };
                 let _ = write!(line, "{}{cell:>wide$}", if column > 0 { "  " } else { "" });
             }
@@ -107,7 +108,7 @@ impl MatrixDoc {
 }
 
 impl JobDoc {
-    /// How many processors it has in each column in which it has any.
+    /// Returns the number of processors in each column in which the job has any.
     fn in_columns(&self, unit: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.pes.iter().flat_map(move |&(low, high)| {
             let (low, high) = (low as usize, high as usize);
@@ -117,14 +118,14 @@ impl JobDoc {
     }
 }
 
-/// How many letters there are.
+/// Number of letters.
 const LETTERS: usize = 26;
 
 fn letters() -> impl Iterator<Item = char> {
     ('a'..='z').cycle()
 }
 
-/// Ascending numbers as ranges of those that follow each other.
+/// Combines ascending numbers into ranges.
 fn together(numbers: &[u32]) -> Vec<(u32, u32)> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &number in numbers {
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_shows_who_has_the_most_of_it() {
+    fn a_column_shows_the_job_with_the_most_of_it() {
         let matrix = doc(
             60,
             vec![job(1, 0, vec![3], vec![(0, 0), (3, 5)]), job(2, 0, vec![], vec![(1, 2), (30, 59)])],
@@ -185,6 +186,6 @@ mod tests {
             .map(|at| job(at, 0, vec![], vec![(u32::try_from(at).unwrap(), u32::try_from(at).unwrap())]));
         let text = doc(30, jobs.collect()).text(None);
         assert!(text.contains("   0  ABCDEFGHIJKLMNOPQRSTUVWXYZA...\n"), "{text}");
-        assert!(text.contains("after Z comes A again"));
+        assert!(text.contains("letters repeat after Z"));
     }
 }

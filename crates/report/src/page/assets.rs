@@ -1,4 +1,4 @@
-//! The style and the script of every page, and the policy that admits these two and nothing else.
+//! The style and script of every page, and the policy that permits only these two.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::figures::Figures;
 use crate::chart;
 
-/// What a page brings besides its text.
+/// The style and script of a page.
 pub(super) struct Assets {
     pub(super) style: String,
     pub(super) script: String,
@@ -20,9 +20,11 @@ impl Assets {
         Assets { style, script: include_str!("script.js").to_owned() }
     }
 
-    /// The content security policy: this style and this script by their checksums, no network, no frames, no forms.
+    /// Returns the content security policy: this style and script by checksum, no network, frames
+    /// or forms.
     ///
-    /// Texts come from logs and experiments of strangers. They are escaped; should one ever slip through, it is not run.
+    /// Texts come from untrusted logs and experiments. They are escaped, and the policy stops a
+    /// script that escaping should miss.
     pub(super) fn policy(&self) -> String {
         let (style, script) = (checksum(&self.style), checksum(&self.script));
         format!(
@@ -35,16 +37,16 @@ fn checksum(text: &str) -> String {
     BASE64.encode(Sha256::digest(text))
 }
 
-/// What the script reads: the charts, and the style of a chart that is saved as a file of its own.
+/// The data of the script: the charts and the style of a chart saved as a file.
 #[derive(Serialize)]
 struct Embedded<'a> {
     style: String,
     charts: &'a Figures,
 }
 
-/// The same as JSON that can stand in an element of HTML: nothing in it ends the element.
+/// Returns the data as JSON that cannot end its HTML element.
 pub(super) fn embedded(charts: &Figures) -> String {
     let embedded = Embedded { style: chart::file_style(), charts };
-    // Plain data with text as keys: there is nothing that JSON could not say.
+    // Plain data with text keys cannot fail to serialise.
     serde_json::to_string(&embedded).unwrap_or_default().replace('<', "\\u003c")
 }

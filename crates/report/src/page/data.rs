@@ -1,117 +1,117 @@
-//! What a page says, as plain data.
+//! The content of a page as plain data.
 
 use serde::Serialize;
 
 use crate::chart::Chart;
 
-/// One page: what a reader sees, and what made it.
+/// A page: its content and its provenance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Page {
-    /// The page's name.
+    /// Title.
     pub title: String,
-    /// What was asked and what came out, in a sentence or two.
+    /// Question and result in a sentence or two.
     pub lead: Option<String>,
-    /// The parts, in order.
+    /// Sections in order.
     pub sections: Vec<Section>,
-    /// What made it: version, checksums, seeds, command; a name and a value each.
+    /// Provenance as names and values: version, checksums, seeds, command.
     pub provenance: Vec<(String, String)>,
 }
 
 /// A part of a page under a heading.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Section {
-    /// Its heading, also in the table of contents.
+    /// Heading, also in the table of contents.
     pub heading: String,
-    /// What stands below the heading, in order.
+    /// Content below the heading, in order.
     pub blocks: Vec<Block>,
 }
 
-/// Something in a section.
+/// An element of a section.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum Block {
-    /// Plain text; an empty line parts paragraphs.
+    /// Plain text; an empty line separates paragraphs.
     Text(String),
     /// A table.
     Table(TableData),
-    /// A chart. The largest of the four, but a page has a few dozen blocks.
+    /// A chart. It is the largest variant, but a page has only a few dozen blocks.
     Chart(Chart),
-    /// What was claimed, and whether the figures bear it out.
+    /// Claims with their verdicts.
     Claims(Vec<Claim>),
 }
 
 /// A table of text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TableData {
-    /// What the table shows.
+    /// Caption.
     pub caption: Option<String>,
-    /// The rows of the head. An empty cell continues the one to its left, so that a heading may span columns.
+    /// Header rows. An empty cell continues the one to its left, so headings can span columns.
     pub header: Vec<Vec<String>>,
-    /// The rows of the body.
-    pub rows: Vec<Vec<Cell>>,
+    /// Body rows.
+    pub rows: Vec<Vec<TableCell>>,
 }
 
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Cell {
-    /// What stands in it.
+pub struct TableCell {
+    /// Text.
     pub text: String,
-    /// Whether it is a number, which stands at the right.
+    /// Whether the cell is a number, which is right-aligned.
     pub numeric: bool,
-    /// Whether the reader's eye is led to it.
+    /// Emphasis.
     pub emphasis: Emphasis,
 }
 
-/// What a cell is to the reader.
+/// The emphasis of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Emphasis {
-    /// A value like the others.
+    /// None.
     #[default]
     None,
-    /// Better than what it is held against.
+    /// Better than the reference.
     Good,
-    /// Worse than what it is held against.
+    /// Worse than the reference.
     Bad,
-    /// Beside the point.
+    /// Irrelevant.
     Muted,
 }
 
-/// A claim and what the figures say to it.
+/// A claim and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Claim {
-    /// The claim in words.
+    /// Claim in words.
     pub text: String,
-    /// Whether it holds.
-    pub verdict: Verdict,
-    /// The figures that decide it.
+    /// Verdict.
+    pub verdict: ClaimVerdict,
+    /// Figures that decide it.
     pub figures: String,
 }
 
-/// Whether a claim holds.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Verdict {
-    /// The figures bear it out.
+pub enum ClaimVerdict {
+    /// The figures support the claim.
     Holds,
-    /// The figures contradict it.
+    /// The figures contradict the claim.
     DoesNotHold,
-    /// The figures do not decide it.
+    /// The figures do not decide.
     Unknown,
 }
 
-impl Cell {
-    /// A cell of words.
-    pub fn text(text: impl Into<String>) -> Cell {
-        Cell { text: text.into(), ..Cell::default() }
+impl TableCell {
+    /// Creates a cell with text.
+    pub fn text(text: impl Into<String>) -> TableCell {
+        TableCell { text: text.into(), ..TableCell::default() }
     }
 
-    /// A cell with a number.
-    pub fn number(text: impl Into<String>) -> Cell {
-        Cell { text: text.into(), numeric: true, ..Cell::default() }
+    /// Creates a cell with a number.
+    pub fn number(text: impl Into<String>) -> TableCell {
+        TableCell { text: text.into(), numeric: true, ..TableCell::default() }
     }
 
-    /// The same cell, with an emphasis.
+    /// Sets the emphasis.
     #[must_use]
-    pub fn with(self, emphasis: Emphasis) -> Cell {
-        Cell { emphasis, ..self }
+    pub fn with(self, emphasis: Emphasis) -> TableCell {
+        TableCell { emphasis, ..self }
     }
 }

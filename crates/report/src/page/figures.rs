@@ -1,4 +1,4 @@
-//! The charts of a page: each under its own name, with what the script needs to know of it.
+//! The charts of a page by name, with their data for the script.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +15,22 @@ impl Figures {
     pub(super) fn draw(&mut self, chart: &Chart) -> Markup {
         let name = self.unique(&chart.id);
         let (id, label) = (format!("chart-{name}"), format!("label-{name}"));
-        let drawn = chart::inline(chart, &label);
-        self.0.insert(name.clone(), drawn.readout);
-        let said = drawn.said;
+        let drawing = chart::inline(chart, &label);
+        self.0.insert(name.clone(), drawing.readout);
+        let description = drawing.description;
         html! {
             figure id=(id) data-chart=(name) {
                 figcaption {
                     strong id=(label) { (chart.title) }
                     @if let Some(caption) = &chart.caption { " " (caption) }
                 }
-                div class="scroll" tabindex="0" role="region" aria-labelledby=(label) { (PreEscaped(drawn.svg)) }
-                @if let Some(said) = &said { p class="said" { (said) } }
+                div class="scroll" tabindex="0" role="region" aria-labelledby=(label) { (PreEscaped(drawing.svg)) }
+                @if let Some(description) = &description { p class="description" { (description) } }
             }
         }
     }
 
-    /// `id` as it may stand in a link and in the name of a file, with a number if there is such a chart already.
+    /// Returns `id` in a form fit for links and file names, with a number if it is already in use.
     fn unique(&self, id: &str) -> String {
         let fine = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
         let name: String = id.chars().map(fine).collect();

@@ -1,18 +1,18 @@
-//! From a page to its HTML.
+//! Rendering of a page as HTML.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 use super::assets::{Assets, embedded};
-use super::data::{Block, Claim, Page, Section, Verdict};
+use super::data::{Block, Claim, ClaimVerdict, Page, Section};
 use super::figures::Figures;
 use super::table::table;
 use crate::chart::allowed;
 
-/// The page as one file of HTML that loads nothing.
+/// Renders the page as one HTML file that loads nothing.
 ///
-/// The same page gives the same bytes. Every text is escaped, and the page forbids its reader's browser to run or load anything
-/// that is not in it as written here. Without scripts everything is there but the comfort: values under the pointer, zoom,
-/// the choice of a theme, and charts to save.
+/// The same page gives the same bytes. Every text is escaped, and the page forbids the browser to
+/// run or load anything else. Without scripts only conveniences are missing: tooltips, zoom, theme
+/// selection, and saving of charts.
 pub fn html(page: &Page) -> String {
     let mut figures = Figures::default();
     let parts: Vec<Markup> =
@@ -45,7 +45,7 @@ pub fn html(page: &Page) -> String {
     allowed(&whole.into_string())
 }
 
-/// The table of contents, where there is more than one part to choose from.
+/// Renders the table of contents if there are several sections.
 fn contents(page: &Page) -> Markup {
     markup! {
         @if page.sections.len() > 1 {
@@ -81,12 +81,12 @@ fn paragraphs(text: &str) -> Markup {
     markup! { @for part in text.split("\n\n").filter(|part| !part.trim().is_empty()) { p { (part.trim()) } } }
 }
 
-/// Each claim with its verdict, in words and not in a colour alone.
+/// Renders each claim with its verdict in words as well as in colour.
 fn claims(claims: &[Claim]) -> Markup {
     let verdict = |verdict| match verdict {
-        Verdict::Holds => ("good", "✓", "holds"),
-        Verdict::DoesNotHold => ("bad", "✗", "does not hold"),
-        Verdict::Unknown => ("muted", "?", "not decided"),
+        ClaimVerdict::Holds => ("good", "✓", "holds"),
+        ClaimVerdict::DoesNotHold => ("bad", "✗", "does not hold"),
+        ClaimVerdict::Unknown => ("muted", "?", "not decided"),
     };
     markup! {
         ul class="claims" {
@@ -106,7 +106,7 @@ fn provenance(page: &Page) -> Markup {
     markup! {
         @if !page.provenance.is_empty() {
             footer {
-                h2 id="provenance" { "What made this page" }
+                h2 id="provenance" { "Provenance" }
                 dl {
                     @for (name, value) in &page.provenance {
                         dt { (name) }

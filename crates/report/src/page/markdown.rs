@@ -1,11 +1,11 @@
-//! A page as Markdown that also reads well on a terminal.
+//! Rendering of a page as Markdown that is also readable on a terminal.
 
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
-use super::data::{Block, Claim, Page, Section, TableData, Verdict};
+use super::data::{Block, Claim, ClaimVerdict, Page, Section, TableData};
 
-/// The page as text: headings, tables with aligned columns, claims as lists; charts by the names of their files.
+/// Renders the page as text: headings, aligned tables, claims as lists, and charts by file name.
 pub fn markdown(page: &Page) -> String {
     let mut text = format!("# {}\n", page.title);
     if let Some(lead) = &page.lead {
@@ -15,7 +15,7 @@ pub fn markdown(page: &Page) -> String {
         text.push_str(&section(part));
     }
     if !page.provenance.is_empty() {
-        text.push_str("\n## What made this\n\n");
+        text.push_str("\n## Provenance\n\n");
         for (name, value) in &page.provenance {
             text.push_str(&format!("- {name}: {value}\n"));
         }
@@ -60,21 +60,22 @@ fn table(data: &TableData) -> String {
     format!("{caption}{}\n", lines.join("\n"))
 }
 
-/// The rows of the head as one, which is all that Markdown has: what spans columns is said in the first of them.
+/// Merges the header rows into one, as Markdown requires. A spanning heading appears in its first
+/// column.
 fn header(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let of = |column: usize| {
+    let heading = |column: usize| {
         let parts = rows.iter().filter_map(|row| row.get(column)).filter(|text| !text.is_empty());
         parts.cloned().collect::<Vec<_>>().join(" ").replace('|', "\\|")
     };
-    (0..columns).map(of).collect()
+    (0..columns).map(heading).collect()
 }
 
 fn line(claim: &Claim) -> String {
     let verdict = match claim.verdict {
-        Verdict::Holds => "holds",
-        Verdict::DoesNotHold => "does not hold",
-        Verdict::Unknown => "not decided",
+        ClaimVerdict::Holds => "holds",
+        ClaimVerdict::DoesNotHold => "does not hold",
+        ClaimVerdict::Unknown => "not decided",
     };
     format!("- **{verdict}**: {}. {}\n", claim.text, claim.figures)
 }

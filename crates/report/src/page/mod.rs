@@ -1,4 +1,4 @@
-//! A page of HTML in one file: it loads nothing, and everything but the comfort works without its script.
+//! A page as one HTML file that loads nothing and needs its script only for conveniences.
 
 mod data;
 
@@ -12,6 +12,6 @@ mod table;
 
 mod assets;
 
-pub use data::{Block, Cell, Claim, Emphasis, Page, Section, TableData, Verdict};
+pub use data::{Block, Claim, ClaimVerdict, Emphasis, Page, Section, TableCell, TableData};
 pub use html::html;
 pub use markdown::markdown;

@@ -268,8 +268,8 @@
   const many = (count, one) => `${count} ${count === 1 ? one : `${one}s`}`;
 
   class Matrix {
-    constructor(svg, data, said) {
-      Object.assign(this, { svg, data, said });
+    constructor(svg, data, description) {
+      Object.assign(this, { svg, data, description });
       this.places = svg.querySelector('.places');
       this.numbers = svg.querySelector('.numbers');
       this.guests = svg.querySelector('.guests');
@@ -336,7 +336,7 @@
 
     told(job, slot, own, pes, turns, used) {
       const [number, submit, user] = this.data.jobs[job];
-      const whose = own ? 'its own' : 'besides its own: nobody else needs its processors there';
+      const whose = own ? 'its own' : 'alternate: no other job needs its processors there';
       const who = user === null ? '' : `, user ${user}`;
       const share = Math.round((100 * turns) / used);
       return `job ${number}, ${many(this.wide(pes), 'processor')}${who}\nin slot ${slot}, ${whose}\nruns in ${turns} of ${many(used, 'slot')}: ${share} % of the time\nsubmitted ${time(submit)}`;
@@ -347,19 +347,19 @@
       const more = slots.length > TOLD ? `; and ${slots.length - TOLD} more` : '';
       const taken = slots.length ? ` Processors taken, of ${this.data.procs}, by jobs of the slot + by others: ${slots.slice(0, TOLD).join('; ')}${more}.` : '';
       this.instant.textContent = `at ${time(at)}: ${many(used.size, 'slot')} used`;
-      this.said.textContent = `At ${time(at)}: ${many(used.size, 'slot')} used.${taken}`;
+      this.description.textContent = `At ${time(at)}: ${many(used.size, 'slot')} used.${taken}`;
     }
   }
 
-  function matrix(svg, data, tools, said) {
-    const picture = new Matrix(svg, data, said);
+  function matrix(svg, data, tools, description) {
+    const picture = new Matrix(svg, data, description);
     const slider = element('input', '', { type: 'range', min: 0, max: picture.events.length - 1, step: 1, 'aria-label': 'Time, from event to event' });
     const move = (event) => {
       picture.show(event);
       slider.value = picture.event;
       slider.setAttribute('aria-valuetext', picture.instant.textContent);
     };
-    said.setAttribute('role', 'status');
+    description.setAttribute('role', 'status');
     slider.addEventListener('input', () => move(Number(slider.value)));
     tools.append(
       button('←', 'Event before', () => move(picture.event - 1)),
@@ -402,15 +402,15 @@
   for (const figure of document.querySelectorAll('figure[data-chart]')) {
     const svg = figure.querySelector('svg');
     const tools = element('div', '', { class: 'tools' });
-    const said = figure.querySelector('.said');
+    const description = figure.querySelector('.description');
     const data = charts[figure.dataset.chart];
     if (data && data.kind === 'gantt') gantt(svg, data, tools);
-    else if (data && data.kind === 'matrix') matrix(svg, data, tools, said);
+    else if (data && data.kind === 'matrix') matrix(svg, data, tools, description);
     else if (data) points(svg, data);
     else titles(svg);
     tools.append(button('SVG', 'Save this chart as an SVG file', () => save(figure, svg)));
     // What changes in length with every event must not move what leads to them.
-    if (said) said.before(tools);
+    if (description) description.before(tools);
     else figure.append(tools);
   }
 })();

@@ -1,13 +1,13 @@
-//! Tables, each in a box of its own that scrolls where the screen is too narrow.
+//! Tables, each in a box that scrolls on narrow screens.
 
 use maud::{Markup, html};
 
-use super::data::{Cell, Emphasis, TableData};
+use super::data::{Emphasis, TableCell, TableData};
 
 pub(super) fn table(data: &TableData) -> Markup {
     let label = data.caption.as_deref().unwrap_or("Table");
     html! {
-        // With a place in the tab order, so that the keys scroll it.
+        // In the tab order, so that the keyboard can scroll it.
         div class="scroll" tabindex="0" role="region" aria-label=(label) {
             table {
                 @if let Some(caption) = &data.caption { caption { (caption) } }
@@ -20,7 +20,7 @@ pub(super) fn table(data: &TableData) -> Markup {
     }
 }
 
-/// A row of the head. Above the last one, a heading spans the empty cells after it.
+/// Renders a header row. Except in the last one, a heading spans the empty cells after it.
 fn head(data: &TableData, row: &[String], last: bool) -> Markup {
     let numeric =
         |column: usize| data.rows.first().and_then(|row| row.get(column)).is_some_and(|cell| cell.numeric);
@@ -39,7 +39,7 @@ fn head(data: &TableData, row: &[String], last: bool) -> Markup {
     }
 }
 
-/// The headings of a row and how many columns each spans. An empty first cell stands for itself alone.
+/// Returns the headings of a row with the columns they span. An empty first cell spans one column.
 fn spans(row: &[String]) -> Vec<(&str, usize)> {
     let mut spans: Vec<(&str, usize)> = Vec::new();
     for text in row {
@@ -51,7 +51,7 @@ fn spans(row: &[String]) -> Vec<(&str, usize)> {
     spans
 }
 
-fn body_cell(column: usize, cell: &Cell) -> Markup {
+fn body_cell(column: usize, cell: &TableCell) -> Markup {
     let emphasis = match cell.emphasis {
         Emphasis::None => "",
         Emphasis::Good => "good",

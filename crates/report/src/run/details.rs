@@ -1,126 +1,133 @@
-//! What the document of a run tells beyond its measures: how sure they are, of whom, and how they spread.
+//! Further parts of a run's document: uncertainty, promises, distributions and series.
 
 use miserly_core::Span;
 use miserly_sim::{BATCH_JOBS_LEAST, BATCHES_LEAST, Batches, Interval, MEASURES, Metrics};
 use serde::Serialize;
 
-use super::document::Outcome;
+use super::document::RunDoc;
 
-/// One figure for each mean measure; null where it is not defined.
+/// A figure for each mean measure; null if undefined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct PerMeasure {
-    /// Of the wait, seconds.
+    /// Of the wait in seconds.
     pub wait: Option<f64>,
-    /// Of the response, seconds.
+    /// Of the response time in seconds.
     pub response: Option<f64>,
     /// Of the slowdown.
     pub slowdown: Option<f64>,
     /// Of the bounded slowdown.
     pub bounded_slowdown: Option<f64>,
-    /// Of its standard form.
+    /// Of the standard form of the bounded slowdown.
     pub bounded_slowdown_standard: Option<f64>,
     /// Of the width-normalised slowdown.
     pub width_slowdown: Option<f64>,
 }
 
-/// How far the means may be from those of a longer log of the same kind: the method of batch means.
+/// The uncertainty of the means by the method of batch means.
 ///
-/// It holds where batches are long enough to be nearly independent, and nothing is told where they are seen not to be.
+/// It estimates the distance to the means of a longer log of the same kind. The method requires
+/// nearly independent batches, and figures are omitted if they are not.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Uncertainty {
-    /// Full batches of jobs that follow each other in the order of submission, or of termination where the run was measured so.
+pub struct UncertaintyDoc {
+    /// Full batches of consecutive jobs, by submission or by termination as the run was measured.
     pub batches: u64,
-    /// Jobs in each: a power of two, or what was asked for.
+    /// Jobs per batch: a power of two, or as requested.
     pub jobs_per_batch: u64,
-    /// The level of the confidence intervals: 0.95.
+    /// Level of the confidence intervals: 0.95.
     pub level: f64,
-    /// Half the width of each mean's interval, in the measure's unit; null with fewer than 10 batches, fewer than 64
-    /// jobs in each, or where the measure's `autocorrelation` is beyond chance (2 / sqrt(batches)).
+    /// Half width of each mean's interval in the unit of the measure.
+    ///
+    /// Null with fewer than 10 batches, with fewer than 64 jobs per batch, or with a significant
+    /// autocorrelation. The bound of the autocorrelation is 2 / sqrt(batches).
     pub half_width: PerMeasure,
-    /// The correlation of each batch mean with the next, -1 to 1; null with fewer than 10 batches, or where all are alike.
+    /// Correlation of each batch mean with the next, -1 to 1.
+    ///
+    /// Null with fewer than 10 batches or without variance.
     pub autocorrelation: PerMeasure,
 }
 
-/// The difference of two policies' means of one measure on one log, by pairs of batches of the same jobs.
+/// The difference of two policies' means of one measure on one log, by paired batches of the same
+/// jobs.
 #[derive(Clone, Debug, Serialize)]
-pub struct Difference {
-    /// The log's name.
+pub struct DifferenceDoc {
+    /// Name of the log.
     pub trace: String,
-    /// The measure, by its key in `metrics`.
+    /// Measure, by its key in `metrics`.
     pub measure: &'static str,
-    /// The first policy.
+    /// First policy.
     pub policy_a: String,
-    /// The second.
+    /// Second policy.
     pub policy_b: String,
-    /// The mean of the pairs' differences, first minus second, in the measure's unit.
+    /// Mean paired difference, first minus second, in the unit of the measure.
     pub mean: Option<f64>,
-    /// Half the width of its 95 % interval; null where it could not be trusted, as in [`Uncertainty`].
+    /// Half width of its 95 % interval; null if unreliable, as in [`Uncertainty`].
     pub half_width: Option<f64>,
-    /// The correlation of each pair's difference with the next; null with fewer than 10 pairs, or where all are alike.
+    /// Correlation of each paired difference with the next; null with fewer than 10 pairs or
+    /// without variance.
     pub autocorrelation: Option<f64>,
-    /// Whether the interval holds 0; null without an interval.
+    /// Whether the interval contains 0; null without an interval.
     pub within_noise: Option<bool>,
 }
 
-/// How good promises were as forecasts, over the measured jobs (Zotkin et al. §8).
+/// The quality of promises as forecasts, over the measured jobs (Zotkin et al. §8).
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Guarantees {
-    /// The share of jobs that did not wait, 0 to 1.
+pub struct GuaranteesDoc {
+    /// Share of jobs that did not wait, 0 to 1.
     pub started_at_once: Option<f64>,
-    /// Jobs that waited and had been promised a start.
+    /// Jobs that waited and had a promised start.
     pub promised_and_waited: u64,
-    /// Their promised wait / actual wait.
+    /// Promised wait / actual wait of these jobs.
     pub ratio: GuaranteeRatio,
 }
 
-/// Promised wait / actual wait, over the jobs that waited and were promised a start.
+/// Promised wait / actual wait, over the jobs that waited and had a promised start.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct GuaranteeRatio {
-    /// The nearest-rank median.
+    /// Nearest-rank median.
     pub median: Option<f64>,
-    /// The nearest-rank 80th percentile.
+    /// Nearest-rank 80th percentile.
     pub p80: Option<f64>,
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub mean: Option<f64>,
-    /// The largest.
+    /// Maximum.
     pub max: Option<f64>,
 }
 
-/// A cumulative distribution: pairs of a value and the share of jobs at or below it, at fixed shares.
+/// A cumulative distribution: values with the share of jobs at or below them, at fixed shares.
 pub type Cdf = Vec<(f64, f64)>;
 
-/// What is told only where it is asked for.
+/// Parts of the document that are present only on request.
 #[derive(Clone, Debug, Serialize)]
-pub struct Details {
-    /// How the measures spread.
-    pub cdf: Cdfs,
+pub struct DetailsDoc {
+    /// Distributions of the measures.
+    pub cdf: CdfsDoc,
     /// The run over time.
-    pub series: Series,
+    pub series: SeriesDoc,
 }
 
 /// Cumulative distributions over the measured jobs.
 #[derive(Clone, Debug, Serialize)]
-pub struct Cdfs {
-    /// Of the wait, seconds.
+pub struct CdfsDoc {
+    /// Wait in seconds.
     pub wait: Cdf,
-    /// Of the response, seconds.
+    /// Response time in seconds.
     pub response: Cdf,
-    /// Of the bounded slowdown.
+    /// Bounded slowdown.
     pub bounded_slowdown: Cdf,
-    /// Of promised wait / actual wait.
+    /// Promised wait / actual wait.
     pub guarantees: Cdf,
 }
 
-/// The whole run over time, in buckets of one width. Bucket i is from `from` + i x `step` up to the next.
+/// The whole run over time in equal buckets. Bucket i covers `from` + i x `step` up to the next.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Series {
-    /// Where the first bucket begins, seconds of the log: a multiple of `step`.
+pub struct SeriesDoc {
+    /// Begin of the first bucket in seconds of the log, a multiple of `step`.
     pub from: f64,
-    /// The width of a bucket, seconds: a power of two.
+    /// Width of a bucket in seconds, a power of two.
     pub step: f64,
-    /// Busy processors, on the average over the bucket.
+    /// Mean number of busy processors in the bucket.
     pub busy: Vec<f64>,
-    /// Waiting jobs, on the average over the bucket.
+    /// Mean number of waiting jobs in the bucket.
     pub waiting: Vec<f64>,
     /// Jobs shorter than a minute that ended in the bucket (Zotkin et al., Figures 9 and 10).
     pub short_jobs_ended: Vec<u64>,
@@ -128,18 +135,18 @@ pub struct Series {
     pub jobs_ended: Vec<u64>,
 }
 
-/// The keys of the measures, in the order of `Measures::all`.
+/// Keys of the measures in the order of `Measures::all`.
 pub(super) const KEYS: [&str; MEASURES] =
     ["wait", "response", "slowdown", "bounded_slowdown", "bounded_slowdown_standard", "width_slowdown"];
 
 impl PerMeasure {
-    fn of(figure: impl Fn(usize) -> Option<f64>) -> PerMeasure {
+    fn from_fn(figure: impl Fn(usize) -> Option<f64>) -> PerMeasure {
         let [wait, response, slowdown, bounded_slowdown, bounded_slowdown_standard, width_slowdown] =
             std::array::from_fn(figure);
         PerMeasure { wait, response, slowdown, bounded_slowdown, bounded_slowdown_standard, width_slowdown }
     }
 
-    /// Each under the name that tables have for it.
+    /// Returns each figure with its name in tables.
     fn named(&self) -> [(&'static str, Option<f64>); MEASURES] {
         [
             ("wait", self.wait),
@@ -151,26 +158,26 @@ impl PerMeasure {
         ]
     }
 
-    /// Whether any of them is defined.
-    pub(super) fn any(&self) -> bool {
+    /// Returns whether any figure is defined.
+    pub(super) fn has_any(&self) -> bool {
         self.named().iter().any(|(_, figure)| figure.is_some())
     }
 }
 
-impl Uncertainty {
-    /// What the batches tell.
-    pub fn of(batches: &Batches) -> Uncertainty {
+impl UncertaintyDoc {
+    /// Creates the document from the batches of a run.
+    pub fn new(batches: &Batches) -> UncertaintyDoc {
         let intervals: [Interval; MEASURES] = std::array::from_fn(|measure| batches.interval(measure));
-        Uncertainty {
+        UncertaintyDoc {
             batches: batches.full() as u64,
             jobs_per_batch: batches.size(),
             level: 0.95,
-            half_width: PerMeasure::of(|measure| intervals[measure].half_width),
-            autocorrelation: PerMeasure::of(|measure| intervals[measure].autocorrelation),
+            half_width: PerMeasure::from_fn(|measure| intervals[measure].half_width),
+            autocorrelation: PerMeasure::from_fn(|measure| intervals[measure].autocorrelation),
         }
     }
 
-    /// A remark for people: why a mean wait, or another one, stands without its half-width.
+    /// Returns a note for users that explains a mean without a half width.
     pub fn note(&self) -> Option<String> {
         let jobs = self.jobs_per_batch;
         if self.batches < BATCHES_LEAST as u64 {
@@ -178,22 +185,24 @@ impl Uncertainty {
         }
         if jobs < BATCH_JOBS_LEAST {
             let jobs = if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") };
-            return Some(format!("no ±: batches of {jobs} are too short ({BATCH_JOBS_LEAST} at least)"));
+            return Some(format!("no ±: batches of {jobs} are too short; the minimum is {BATCH_JOBS_LEAST}"));
         }
         let (half_widths, correlations) = (self.half_width.named(), self.autocorrelation.named());
-        let alike = half_widths.iter().zip(correlations).filter(|((_, half_width), _)| half_width.is_none());
-        let alike: Vec<String> =
-            alike.filter_map(|(_, (name, r))| Some(format!("{name} (r {:.2})", r?))).collect();
-        (!alike.is_empty()).then(|| format!("no ±, neighbouring batches are alike: {}", alike.join(", ")))
+        let correlated =
+            half_widths.iter().zip(correlations).filter(|((_, half_width), _)| half_width.is_none());
+        let correlated: Vec<String> =
+            correlated.filter_map(|(_, (name, r))| Some(format!("{name} (r {:.2})", r?))).collect();
+        (!correlated.is_empty())
+            .then(|| format!("no ±: consecutive batches are correlated: {}", correlated.join(", ")))
     }
 }
 
-impl Guarantees {
-    /// What was measured of the promises.
-    pub fn of(measured: &mut miserly_sim::Guarantees) -> Guarantees {
+impl GuaranteesDoc {
+    /// Creates the document from the measured promises.
+    pub fn new(measured: &mut miserly_sim::Guarantees) -> GuaranteesDoc {
         let summary = measured.ratio.summary();
         let p80 = measured.ratio.percentile(80);
-        Guarantees {
+        GuaranteesDoc {
             started_at_once: measured.started_at_once(),
             promised_and_waited: measured.ratio.count(),
             ratio: GuaranteeRatio { median: summary.median, p80, mean: summary.mean, max: summary.max },
@@ -201,24 +210,24 @@ impl Guarantees {
     }
 }
 
-impl Details {
-    /// The distributions, and the series that watched the same run.
-    pub fn of(metrics: &mut Metrics, series: &miserly_sim::Series) -> Details {
+impl DetailsDoc {
+    /// Creates the details from the metrics and the series of the same run.
+    pub fn new(metrics: &mut Metrics, series: &miserly_sim::Series) -> DetailsDoc {
         let measures = &mut metrics.measures;
-        let cdf = Cdfs {
+        let cdf = CdfsDoc {
             wait: measures.wait.cdf(),
             response: measures.response.cdf(),
             bounded_slowdown: measures.bounded_slowdown.cdf(),
             guarantees: metrics.guarantees.ratio.cdf(),
         };
-        Details { cdf, series: Series::of(series) }
+        DetailsDoc { cdf, series: SeriesDoc::new(series) }
     }
 }
 
-impl Series {
-    fn of(series: &miserly_sim::Series) -> Series {
+impl SeriesDoc {
+    fn new(series: &miserly_sim::Series) -> SeriesDoc {
         let (buckets, width) = (series.buckets(), series.step().ticks() as f64);
-        Series {
+        SeriesDoc {
             from: (series.from() - miserly_core::Time::ZERO).as_secs_f64(),
             step: Span::as_secs_f64(series.step()),
             busy: buckets.iter().map(|bucket| bucket.busy as f64 / width).collect(),
@@ -229,17 +238,17 @@ impl Series {
     }
 }
 
-/// The differences of every two runs of one log, measure by measure.
-pub fn differences(runs: &[&Outcome]) -> Vec<Difference> {
+/// Returns the differences of all pairs of runs of one log, for each measure.
+pub fn differences(runs: &[&RunDoc]) -> Vec<DifferenceDoc> {
     let pairs = runs.iter().enumerate().flat_map(|(at, a)| runs[at + 1..].iter().map(move |b| (*a, *b)));
-    pairs.flat_map(|(a, b)| (0..MEASURES).map(move |measure| Difference::of(a, b, measure))).collect()
+    pairs.flat_map(|(a, b)| (0..MEASURES).map(move |measure| DifferenceDoc::new(a, b, measure))).collect()
 }
 
-impl Difference {
-    /// Of the measure at that place in `Measures::all`.
-    pub(super) fn of(a: &Outcome, b: &Outcome, measure: usize) -> Difference {
+impl DifferenceDoc {
+    /// Compares two runs by the measure at this position in `Measures::all`.
+    pub(super) fn new(a: &RunDoc, b: &RunDoc, measure: usize) -> DifferenceDoc {
         let Interval { mean, half_width, autocorrelation } = a.batch_sums.difference(&b.batch_sums, measure);
-        Difference {
+        DifferenceDoc {
             trace: a.trace.name.clone(),
             measure: KEYS[measure],
             policy_a: a.policy.clone(),
@@ -258,18 +267,20 @@ mod tests {
 
     #[track_caller]
     fn check(batches: u64, jobs_per_batch: u64, half_width: Option<f64>, expect: Option<&str>) {
-        let (half_width, autocorrelation) = (PerMeasure::of(|_| half_width), PerMeasure::of(|_| Some(0.1)));
+        let (half_width, autocorrelation) =
+            (PerMeasure::from_fn(|_| half_width), PerMeasure::from_fn(|_| Some(0.1)));
         let half_width = PerMeasure { wait: None, ..half_width };
         let autocorrelation = PerMeasure { wait: Some(0.62), ..autocorrelation };
-        let told = Uncertainty { batches, jobs_per_batch, level: 0.95, half_width, autocorrelation };
-        assert_eq!(told.note().as_deref(), expect);
+        let uncertainty =
+            UncertaintyDoc { batches, jobs_per_batch, level: 0.95, half_width, autocorrelation };
+        assert_eq!(uncertainty.note().as_deref(), expect);
     }
 
     #[test]
     fn the_note_says_why_there_is_no_half_width() {
         check(9, 1, None, None);
-        check(40, 1, None, Some("no ±: batches of 1 job are too short (64 at least)"));
-        check(40, 32, None, Some("no ±: batches of 32 jobs are too short (64 at least)"));
-        check(40, 64, Some(3.0), Some("no ±, neighbouring batches are alike: wait (r 0.62)"));
+        check(40, 1, None, Some("no ±: batches of 1 job are too short; the minimum is 64"));
+        check(40, 32, None, Some("no ±: batches of 32 jobs are too short; the minimum is 64"));
+        check(40, 64, Some(3.0), Some("no ±: consecutive batches are correlated: wait (r 0.62)"));
     }
 }

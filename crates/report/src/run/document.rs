@@ -1,119 +1,119 @@
-//! The document of a run, as `--json` prints it. Its schema is a contract: docs/simulate.schema.json.
+//! The document of a run, printed by `--json`. Its schema is a contract: docs/simulate.schema.json.
 
 use std::collections::BTreeMap;
 
 use miserly_sim::{Batches, Distribution, EXACT_MOST, Early, Measures, Metrics, SKETCH_ERROR, Suspended};
-use miserly_workload::Counts;
+use miserly_workload::LineCounts;
 use serde::Serialize;
 
-use super::details::{Details, Guarantees, Uncertainty};
-use super::groups::{Group, breakdowns};
+use super::details::{DetailsDoc, GuaranteesDoc, UncertaintyDoc};
+use super::groups::{GroupDoc, breakdowns};
 use super::machine::MachineDoc;
 use super::slicing::{BatchSettings, BatchesDoc, SlicingDoc};
 
-/// Everything that is told of one run. Only `timing` differs between two runs of the same.
+/// The complete results of one run. Repeated runs differ only in `timing`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
-    /// The version of the program.
+pub struct RunDoc {
+    /// Version of the program.
     pub version: &'static str,
-    /// The policy, in its written form.
+    /// Policy in its written form.
     pub policy: String,
-    /// How the run was set.
-    pub settings: Settings,
+    /// Settings of the run.
+    pub settings: SettingsDoc,
     /// The log.
     pub trace: TraceDoc,
-    /// What became of its lines.
-    pub jobs: Jobs,
-    /// The measures per job.
+    /// Counts of the log's lines and jobs.
+    pub jobs: JobCountsDoc,
+    /// Measures per job.
     pub metrics: MetricsDoc,
-    /// How exact the percentiles are.
+    /// Accuracy of the percentiles.
     pub percentiles: PercentileDoc,
-    /// How sure the means are.
-    pub uncertainty: Uncertainty,
+    /// Uncertainty of the means.
+    pub uncertainty: UncertaintyDoc,
     /// Busy processor-seconds over processors x makespan, 0 to 1.
     pub utilization: Option<f64>,
-    /// The share of the machine that was idle while some job waited, 0 to 1.
+    /// Share of the machine that was idle while a job waited, 0 to 1.
     pub loss_of_capacity: Option<f64>,
-    /// The share of the machine that was kept idle for a job with a reservation of the whole host, 0 to 1.
+    /// Share of the machine kept idle for a job with a reservation of the whole host, 0 to 1.
     pub kept_idle: Option<f64>,
-    /// The work that was done and lost as a share of the machine, 0 to 1: of jobs that went back into the queue.
+    /// Share of the machine spent on lost work of requeued jobs, 0 to 1.
     pub lost_work: Option<f64>,
-    /// How often jobs were suspended.
+    /// Number of suspensions.
     pub suspensions: u64,
-    /// What that came to, where anybody was suspended.
+    /// Results of suspension, if any job was suspended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub suspended: Option<SuspendedDoc>,
-    /// From the first submission to the last end, seconds.
+    pub suspended: Option<SuspensionDoc>,
+    /// Time from the first submission to the last end, in seconds.
     pub makespan: Option<f64>,
-    /// Jobs ended per hour of the makespan.
+    /// Ended jobs per hour of the makespan.
     pub throughput_per_hour: Option<f64>,
-    /// Jobs waiting.
-    pub queue_length: QueueLength,
-    /// Promises made, kept, broken.
-    pub promises: Promises,
-    /// How good promises were as forecasts.
-    pub guarantees: Guarantees,
-    /// What was done ahead of starts, where jobs could run so.
+    /// Number of waiting jobs.
+    pub queue_length: QueueLengthDoc,
+    /// Promises made, kept and broken.
+    pub promises: PromisesDoc,
+    /// Quality of promises as forecasts.
+    pub guarantees: GuaranteesDoc,
+    /// Results of opportunistic execution, if it was enabled.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub early: Option<EarlyDoc>,
-    /// What became of jobs where time was sliced.
+    pub early: Option<OpportunisticDoc>,
+    /// Results of time slicing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slicing: Option<SlicingDoc>,
-    /// The batches by termination, where the run was measured in these.
+    /// Batches by termination, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batches: Option<BatchesDoc>,
-    /// The measures by group, where they were asked for: by what, then the groups.
+    /// Measures by group, if requested: grouping, then groups.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub by: BTreeMap<String, Vec<Group>>,
-    /// What is told only where it was asked for.
+    pub by: BTreeMap<String, Vec<GroupDoc>>,
+    /// Parts that are present only on request.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Details>,
-    /// How long the run took. Differs from run to run.
-    pub timing: Timing,
-    /// The batches behind `uncertainty`, for comparisons.
+    pub details: Option<DetailsDoc>,
+    /// Duration of the run, which differs between repetitions.
+    pub timing: TimingDoc,
+    /// Batches behind `uncertainty`, for comparisons.
     #[serde(skip)]
     pub batch_sums: Batches,
 }
 
-/// How a run was set.
+/// The settings of a run.
 #[derive(Clone, Debug, Serialize)]
-pub struct Settings {
-    /// The machine's processors.
+pub struct SettingsDoc {
+    /// Processors of the machine.
     pub procs: u32,
     /// The machine.
     pub machine: MachineDoc,
-    /// The convention for events of one instant.
+    /// Event order for simultaneous events.
     pub instants: String,
-    /// What happens to a job at the log's own estimate.
+    /// Treatment of a job at the log's own estimate.
     pub overrun: String,
-    /// What the policy was told of the runtimes.
+    /// Runtime information given to the policy.
     pub estimates: String,
-    /// Which field is the size.
+    /// Field of the log used as the size.
     pub procs_field: String,
-    /// The filters.
+    /// Filters.
     pub drop: Vec<String>,
-    /// Only jobs submitted then or later, seconds.
+    /// Earliest submission, in seconds.
     pub from: Option<i64>,
-    /// Only jobs submitted before then, seconds.
+    /// Latest submission, excluded, in seconds.
     pub to: Option<i64>,
-    /// Only the jobs of these users, if any is named.
+    /// Users whose jobs are simulated; all if empty.
     pub users: Vec<u32>,
-    /// Only the jobs of these queues, if any is named.
+    /// Queues whose jobs are simulated; all if empty.
     pub queues: Vec<u32>,
-    /// By how much the load was raised.
+    /// Factor by which the load was scaled.
     pub scale_load: f64,
     /// Whether all jobs were submitted at time 0.
     pub offline: bool,
-    /// The warm-up, seconds.
+    /// Warm-up in seconds.
     pub warmup: i64,
-    /// Which terminations were measured, if not all jobs behind the warm-up were.
+    /// Measured terminations, if they are not all after the warm-up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batches: Option<BatchSettings>,
-    /// The seed of random draws.
+    /// Seed of random draws.
     pub seed: u64,
-    /// What ran beside the windows of jobs, on a machine with pools.
+    /// Use of idle resources on a machine with pools.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub filling: Option<FillingDoc>,
+    pub filling: Option<IdleUseDoc>,
     /// Whether malformed lines were skipped.
     pub lenient: bool,
 }
@@ -121,183 +121,193 @@ pub struct Settings {
 /// A log.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceDoc {
-    /// Its file name.
+    /// File name.
     pub name: String,
-    /// The SHA-256 of its bytes as they are stored.
+    /// SHA-256 of the stored bytes.
     pub sha256: String,
 }
 
-/// What became of the lines of a log.
+/// Counts of the lines and jobs of a log.
 #[derive(Clone, Debug, Serialize)]
-pub struct Jobs {
+pub struct JobCountsDoc {
     /// Job lines.
     pub read: u64,
     /// Jobs that ran.
     pub simulated: u64,
-    /// Jobs among them behind the warm-up.
+    /// Jobs that ran after the warm-up.
     pub measured: u64,
-    /// Measured jobs that started in the instant of their submission, and not for a quantum.
+    /// Measured jobs that started at the instant of their submission, except those started for a
+    /// quantum.
     pub placed_at_once: u64,
-    /// Lines left out and jobs that the policy refused, by reason: `read` = `simulated` + their sum. Jobs that had not ended with the
-    /// last batch, where the run was over then, are `unfinished`.
+    /// Excluded lines and rejected jobs by reason: `read` = `simulated` + their sum.
+    ///
+    /// `unfinished` counts the jobs that had not ended with the last batch, if that ended the run.
     pub skipped: BTreeMap<String, u64>,
-    /// Jobs that were killed at the log's estimate.
+    /// Jobs killed at the log's estimate.
     pub killed_at_estimate: u64,
-    /// Jobs submitted before one above them in the log; they were sorted.
+    /// Jobs submitted before a preceding line of the log. They were sorted.
     pub out_of_order: u64,
-    /// Jobs submitted whose estimate the log does not know: their runtime stands for it.
+    /// Submitted jobs without an estimate in the log. Their runtime replaces it.
     pub without_estimate: u64,
 }
 
-/// The measures of the jobs that were measured. Times in seconds.
+/// The measures of the measured jobs. Times are in seconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct MetricsDoc {
     /// Time in the queue.
-    pub wait: Measure,
+    pub wait: MeasureDoc,
     /// Time in the system.
-    pub response: Measure,
+    pub response: MeasureDoc,
     /// Response / runtime, over jobs with a runtime above 0.
-    pub slowdown: Measure,
+    pub slowdown: MeasureDoc,
     /// (wait + max(run, 10 s)) / max(run, 10 s).
-    pub bounded_slowdown: Measure,
+    pub bounded_slowdown: MeasureDoc,
     /// max(1, response / max(run, 10 s)).
-    pub bounded_slowdown_standard: Measure,
+    pub bounded_slowdown_standard: MeasureDoc,
     /// Response / (processors x max(run, 10 s)).
-    pub width_slowdown: Measure,
+    pub width_slowdown: MeasureDoc,
 }
 
-/// A measure; null where there is nothing to measure.
+/// The summary of a measure; null if no job has the measure.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Measure {
-    /// How many jobs it is over.
+pub struct MeasureDoc {
+    /// Number of jobs.
     pub count: u64,
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub mean: Option<f64>,
-    /// The nearest-rank median.
+    /// Nearest-rank median.
     pub median: Option<f64>,
-    /// The nearest-rank 95th percentile.
+    /// Nearest-rank 95th percentile.
     pub p95: Option<f64>,
-    /// The nearest-rank 99th percentile.
+    /// Nearest-rank 99th percentile.
     pub p99: Option<f64>,
-    /// The largest.
+    /// Maximum.
     pub max: Option<f64>,
 }
 
-/// How exact the percentiles are.
+/// The accuracy of the percentiles.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PercentileDoc {
     /// `exact`, or `sketch` beyond a million measured jobs.
     pub method: &'static str,
-    /// How far a percentile may be from the true one, relative to it.
+    /// Largest relative error of a percentile.
     pub relative_error: f64,
 }
 
-/// The queue over time.
+/// The wait queue over time.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct QueueLength {
-    /// Jobs waiting, on the average over the makespan.
+pub struct QueueLengthDoc {
+    /// Mean number of waiting jobs over the makespan.
     pub mean: Option<f64>,
-    /// Jobs waiting, at most.
+    /// Maximum number of waiting jobs.
     pub max: usize,
 }
 
 /// Promises of a latest start.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Promises {
-    /// Jobs that were promised one.
+pub struct PromisesDoc {
+    /// Jobs with a promise.
     pub made: u64,
-    /// Jobs among them whose promise was never broken: they started by then.
+    /// Jobs whose promise was never broken: they started by then.
     pub kept: u64,
-    /// The others: at some time their promise had to be taken back, for a cause outside the policy. A job may
-    /// have started by what it was first told all the same.
+    /// Jobs whose promise was broken at some time, for a cause outside the policy.
+    ///
+    /// Such a job may still have started by its first promise.
     pub broken: u64,
 }
 
-/// What ran beside the windows of jobs.
+/// The use of idle resources on a machine with pools.
 #[derive(Clone, Debug, Serialize)]
-pub struct FillingDoc {
-    /// `miser`: jobs ran ahead of their starts if a queue had that policy; `on`, `off`: they did, or not.
+pub struct IdleUseDoc {
+    /// Opportunistic execution: `by-policy` enables it if the policy of a queue needs it; `on` and
+    /// `off` override that.
     pub early: &'static str,
-    /// How long before their starts they were parked, seconds.
+    /// Preemption lead time before promised starts, in seconds.
     pub parking_lead: Option<i64>,
-    /// Interactive work: a process with its parameters, or a file with the SHA-256 of its bytes.
+    /// Interactive work: a process with parameters, or a file with the SHA-256 of its bytes.
     pub interactive: Option<String>,
 }
 
-/// What was done ahead of starts, on what was idle.
+/// The results of opportunistic execution on idle resources.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct EarlyDoc {
-    /// Jobs that ran ahead of their starts.
+pub struct OpportunisticDoc {
+    /// Jobs that ran before their promised starts.
     pub jobs: u64,
-    /// Jobs among them that were done before.
+    /// Jobs among them that finished before these.
     pub done: u64,
-    /// For how long they ran so, all together, seconds.
+    /// Total opportunistic running time in seconds.
     pub time: f64,
-    /// The work that was done so, processor-seconds.
+    /// Opportunistic work in processor-seconds.
     pub work: f64,
-    /// That as a share of all work, 0 to 1.
+    /// Opportunistic work as a share of all work, 0 to 1.
     pub share: Option<f64>,
 }
 
-impl EarlyDoc {
-    /// As it was measured.
-    pub fn of(early: &Early) -> EarlyDoc {
+impl OpportunisticDoc {
+    /// Creates the document from the measured values.
+    pub fn new(early: &Early) -> OpportunisticDoc {
         let Early { jobs, done, work, ran, .. } = *early;
-        EarlyDoc { jobs, done, time: ran.as_secs_f64(), work: work as f64 / 1e6, share: early.share() }
+        OpportunisticDoc {
+            jobs,
+            done,
+            time: ran.as_secs_f64(),
+            work: work as f64 / 1e6,
+            share: early.share(),
+        }
     }
 }
 
-/// What suspension came to.
+/// The results of suspension.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct SuspendedDoc {
+pub struct SuspensionDoc {
     /// Jobs that were suspended at least once.
     pub jobs: u64,
-    /// Suspensions of one job, at most.
+    /// Maximum number of suspensions of one job.
     pub most: u64,
-    /// For how long jobs were suspended, all together, seconds.
+    /// Total suspended time in seconds.
     pub time: f64,
-    /// For how long they were written out and read back, all together, seconds.
+    /// Total time of swapping out and in, in seconds.
     pub overhead: f64,
-    /// What they held meanwhile as a share of the machine, 0 to 1.
+    /// Share of the machine held during swapping, 0 to 1.
     pub share: Option<f64>,
 }
 
-impl SuspendedDoc {
-    fn of(metrics: &Metrics) -> Option<SuspendedDoc> {
+impl SuspensionDoc {
+    fn new(metrics: &Metrics) -> Option<SuspensionDoc> {
         let Suspended { count, jobs, most, time, overhead, .. } = metrics.suspended;
         let (time, overhead) = (time as f64 / 1e6, overhead as f64 / 1e6);
-        (count > 0).then(|| SuspendedDoc { jobs, most, time, overhead, share: metrics.overhead() })
+        (count > 0).then(|| SuspensionDoc { jobs, most, time, overhead, share: metrics.overhead() })
     }
 }
 
-/// How long the run took.
+/// The duration of a run.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Timing {
-    /// Wall-clock seconds, reading included.
+pub struct TimingDoc {
+    /// Wall-clock seconds, including reading.
     pub seconds: f64,
     /// Simulated jobs per second.
     pub jobs_per_second: f64,
 }
 
-impl Outcome {
-    /// What a run came to.
+impl RunDoc {
+    /// Creates the document of a run.
     pub fn new(
         policy: String,
-        settings: Settings,
+        settings: SettingsDoc,
         trace: TraceDoc,
-        counts: &Counts,
+        counts: &LineCounts,
         metrics: &mut Metrics,
         seconds: f64,
-    ) -> Outcome {
+    ) -> RunDoc {
         let (made, broken) = metrics.promises();
         let exact = metrics.measures.wait.is_exact();
         let (queue_mean, queue_max) = metrics.queue_length();
-        Outcome {
+        RunDoc {
             version: env!("CARGO_PKG_VERSION"),
             policy,
             settings,
             trace,
-            jobs: Jobs {
+            jobs: JobCountsDoc {
                 read: counts.read,
                 simulated: metrics.simulated(),
                 measured: metrics.measured(),
@@ -307,41 +317,41 @@ impl Outcome {
                 out_of_order: counts.out_of_order,
                 without_estimate: counts.without_estimate,
             },
-            metrics: MetricsDoc::of(&mut metrics.measures),
+            metrics: MetricsDoc::new(&mut metrics.measures),
             percentiles: PercentileDoc {
                 method: if exact { "exact" } else { "sketch" },
                 relative_error: if exact { 0.0 } else { SKETCH_ERROR },
             },
-            uncertainty: Uncertainty::of(&metrics.batches),
+            uncertainty: UncertaintyDoc::new(&metrics.batches),
             utilization: metrics.utilization(),
             loss_of_capacity: metrics.loss_of_capacity(),
             kept_idle: metrics.kept_idle(),
             lost_work: metrics.lost_work(),
             suspensions: metrics.suspended.count,
-            suspended: SuspendedDoc::of(metrics),
+            suspended: SuspensionDoc::new(metrics),
             makespan: metrics.makespan().map(miserly_core::Span::as_secs_f64),
             throughput_per_hour: metrics.throughput_per_hour(),
-            queue_length: QueueLength { mean: queue_mean, max: queue_max },
-            promises: Promises { made, kept: made - broken, broken },
-            guarantees: Guarantees::of(&mut metrics.guarantees),
+            queue_length: QueueLengthDoc { mean: queue_mean, max: queue_max },
+            promises: PromisesDoc { made, kept: made - broken, broken },
+            guarantees: GuaranteesDoc::new(&mut metrics.guarantees),
             early: None,
             slicing: None,
             batches: None,
             by: breakdowns(metrics),
             details: None,
-            timing: Timing { seconds, jobs_per_second: metrics.simulated() as f64 / seconds.max(1e-9) },
+            timing: TimingDoc { seconds, jobs_per_second: metrics.simulated() as f64 / seconds.max(1e-9) },
             batch_sums: metrics.batches.clone(),
         }
     }
 
-    /// A remark for people where the warm-up left nothing to measure.
+    /// Returns a note for users if the warm-up covers every job.
     pub fn nothing_measured(&self) -> Option<String> {
         (self.jobs.measured == 0 && self.jobs.simulated > 0).then(|| {
             "nothing is measured: every job was submitted within the warm-up; give a shorter --warmup".into()
         })
     }
 
-    /// A remark for people where the percentiles are not exact.
+    /// Returns a note for users if the percentiles are not exact.
     pub fn percentile_note(&self) -> Option<String> {
         (self.percentiles.relative_error > 0.0).then(|| {
             format!(
@@ -352,8 +362,8 @@ impl Outcome {
     }
 }
 
-/// The lines that gave no job, and the jobs that the policy refused.
-fn skipped(counts: &Counts, metrics: &Metrics) -> BTreeMap<String, u64> {
+/// Returns the counts of lines without a job and of rejected jobs.
+fn skipped(counts: &LineCounts, metrics: &Metrics) -> BTreeMap<String, u64> {
     let refused =
         metrics.refused_jobs().iter().map(|(why, jobs)| (format!("refused_{}", why.as_str()), *jobs));
     let mut skipped: BTreeMap<String, u64> = counts.skipped.clone().into_iter().chain(refused).collect();
@@ -366,23 +376,23 @@ fn skipped(counts: &Counts, metrics: &Metrics) -> BTreeMap<String, u64> {
 }
 
 impl MetricsDoc {
-    /// The figures of each measure.
-    pub fn of(measures: &mut Measures) -> MetricsDoc {
+    /// Summarises each measure.
+    pub fn new(measures: &mut Measures) -> MetricsDoc {
         MetricsDoc {
-            wait: Measure::of(&mut measures.wait),
-            response: Measure::of(&mut measures.response),
-            slowdown: Measure::of(&mut measures.slowdown),
-            bounded_slowdown: Measure::of(&mut measures.bounded_slowdown),
-            bounded_slowdown_standard: Measure::of(&mut measures.bounded_slowdown_standard),
-            width_slowdown: Measure::of(&mut measures.width_slowdown),
+            wait: MeasureDoc::new(&mut measures.wait),
+            response: MeasureDoc::new(&mut measures.response),
+            slowdown: MeasureDoc::new(&mut measures.slowdown),
+            bounded_slowdown: MeasureDoc::new(&mut measures.bounded_slowdown),
+            bounded_slowdown_standard: MeasureDoc::new(&mut measures.bounded_slowdown_standard),
+            width_slowdown: MeasureDoc::new(&mut measures.width_slowdown),
         }
     }
 }
 
-impl Measure {
-    /// The figures of one.
-    pub(super) fn of(measured: &mut Distribution) -> Measure {
+impl MeasureDoc {
+    /// Summarises one measure.
+    pub(super) fn new(measured: &mut Distribution) -> MeasureDoc {
         let miserly_sim::Summary { mean, median, p95, p99, max } = measured.summary();
-        Measure { count: measured.count(), mean, median, p95, p99, max }
+        MeasureDoc { count: measured.count(), mean, median, p95, p99, max }
     }
 }

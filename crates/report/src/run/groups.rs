@@ -1,4 +1,4 @@
-//! The breakdowns of a run: the measures of each group of its jobs.
+//! Breakdowns of a run: the measures of groups of jobs.
 
 use std::collections::BTreeMap;
 
@@ -7,45 +7,47 @@ use serde::Serialize;
 
 use super::document::MetricsDoc;
 
-/// The measures of some of the jobs.
+/// The measures of a group of jobs.
 #[derive(Clone, Debug, Serialize)]
-pub struct Group {
-    /// Which jobs: a category, a user's or a queue's number (or `unknown`), a range of runtimes, a
-    /// class of requests.
+pub struct GroupDoc {
+    /// Name of the group.
+    ///
+    /// A category, the number of a user or queue (or `unknown`), a range of runtimes, or a request
+    /// class.
     pub group: String,
-    /// The least actual runtime of a range, seconds.
+    /// Least actual runtime of the range, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
-    /// The runtimes of a range are below this, seconds.
+    /// Upper bound of the range, excluded, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<u64>,
-    /// Measured jobs among them.
+    /// Measured jobs in the group.
     pub jobs: u64,
-    /// Their processor-seconds.
+    /// Work of these jobs in processor-seconds.
     pub work: f64,
-    /// Their measures.
+    /// Measures of these jobs.
     pub metrics: MetricsDoc,
 }
 
-/// The groups of each grouping that was asked for, by its word.
-pub(super) fn breakdowns(metrics: &mut Metrics) -> BTreeMap<String, Vec<Group>> {
-    metrics.groups.values_mut().map(|groups| (groups.by().to_string(), Group::all(groups))).collect()
+/// Returns the groups of each requested grouping, by its keyword.
+pub(super) fn breakdowns(metrics: &mut Metrics) -> BTreeMap<String, Vec<GroupDoc>> {
+    metrics.groups.values_mut().map(|groups| (groups.by().to_string(), GroupDoc::all(groups))).collect()
 }
 
-impl Group {
-    fn all(groups: &mut Groups) -> Vec<Group> {
-        groups.iter_mut().map(|(key, group)| Group::of(key, group)).collect()
+impl GroupDoc {
+    fn all(groups: &mut Groups) -> Vec<GroupDoc> {
+        groups.iter_mut().map(|(key, group)| GroupDoc::new(key, group)).collect()
     }
 
-    fn of(key: GroupKey, group: &mut miserly_sim::Group) -> Group {
+    fn new(key: GroupKey, group: &mut miserly_sim::Group) -> GroupDoc {
         let (from, to) = key.runtimes().unzip();
-        Group {
+        GroupDoc {
             group: key.to_string(),
             from,
             to,
             jobs: group.jobs(),
             work: group.work(),
-            metrics: MetricsDoc::of(&mut group.measures),
+            metrics: MetricsDoc::new(&mut group.measures),
         }
     }
 }

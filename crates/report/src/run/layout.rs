@@ -1,25 +1,26 @@
-//! How a table stands in a terminal.
+//! Layout of tables on a terminal.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
-/// Columns of text: a header, which may have several lines, and rows as long as it is.
-pub(super) struct Columns {
+/// A text table: a header, whose cells may have several lines, and rows of the same length.
+pub(super) struct TextTable {
     pub(super) header: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
-impl Columns {
-    /// A table without lines, the first column to the left and the others to the right.
+impl TextTable {
+    /// Formats the table without rules, the first column left-aligned and the others right-aligned.
     ///
-    /// Beyond `width` characters it is folded: further columns stand in a table below, beside the first column again.
+    /// A table wider than `width` characters is folded: further columns follow below, beside the
+    /// first column.
     pub(super) fn table(&self, width: Option<usize>) -> String {
         let parts = self.fold(width.unwrap_or(usize::MAX));
         let tables: Vec<String> = parts.into_iter().map(|part| self.part(part)).collect();
         tables.join("\n\n")
     }
 
-    /// The ranges of columns that stand beside each other: as many as there is room for, and at least one.
+    /// Returns the column ranges of the folded parts, each with at least one column.
     fn fold(&self, width: usize) -> Vec<std::ops::Range<usize>> {
         let widths: Vec<usize> = (0..self.header.len()).map(|at| self.width(at)).collect();
         let first = widths.first().copied().unwrap_or_default();
@@ -35,7 +36,7 @@ impl Columns {
         parts
     }
 
-    /// How wide a column is with the blanks beside it.
+    /// Returns the width of a column including padding.
     fn width(&self, column: usize) -> usize {
         let lines = self.header[column].lines().chain(self.rows.iter().map(|row| row[column].as_str()));
         lines.map(|line| line.chars().count()).max().unwrap_or_default() + if column == 0 { 1 } else { 2 }
@@ -54,7 +55,7 @@ impl Columns {
     }
 }
 
-/// Names to the left, flush with the text above and below; numbers to the right.
+/// Aligns names to the left without padding and numbers to the right.
 fn align(table: &mut Table) {
     for (index, column) in table.column_iter_mut().enumerate() {
         if index == 0 {
@@ -65,7 +66,7 @@ fn align(table: &mut Table) {
     }
 }
 
-/// The table's text without blanks at the ends of its lines.
+/// Returns the table's text without trailing blanks.
 fn trimmed(table: &Table) -> String {
     table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
@@ -74,9 +75,9 @@ fn trimmed(table: &Table) -> String {
 mod tests {
     use super::*;
 
-    fn columns() -> Columns {
+    fn columns() -> TextTable {
         let text = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
-        Columns {
+        TextTable {
             header: text(["", "easy", "longer\nname", "c"]),
             rows: vec![text(["wait", "1", "22", "333"])],
         }
@@ -90,7 +91,7 @@ mod tests {
         for width in 0..40 {
             let table = columns.table(Some(width));
             let widest = table.lines().map(str::len).max().unwrap_or_default();
-            // The widest pair of the first column and another is 5 + 8.
+            // The widest pair of the first column and another one has 5 + 8 characters.
             assert!(widest <= width.max(13), "{width}:\n{table}");
             assert_eq!(
                 table.matches("wait").count(),

@@ -1,4 +1,4 @@
-//! The results of a run: one document for programs, tables for people.
+//! The results of a run: a document for programs and tables for users.
 
 mod details;
 
@@ -17,13 +17,14 @@ mod group_tables;
 mod layout;
 
 pub use details::{
-    Cdf, Cdfs, Details, Difference, GuaranteeRatio, Guarantees, PerMeasure, Series, Uncertainty, differences,
+    Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, GuaranteeRatio, GuaranteesDoc, PerMeasure, SeriesDoc,
+    UncertaintyDoc, differences,
 };
 pub use document::{
-    EarlyDoc, FillingDoc, Jobs, Measure, MetricsDoc, Outcome, PercentileDoc, Promises, QueueLength, Settings,
-    SuspendedDoc, Timing, TraceDoc,
+    IdleUseDoc, JobCountsDoc, MeasureDoc, MetricsDoc, OpportunisticDoc, PercentileDoc, PromisesDoc,
+    QueueLengthDoc, RunDoc, SettingsDoc, SuspensionDoc, TimingDoc, TraceDoc,
 };
-pub use groups::Group;
+pub use groups::GroupDoc;
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
-pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, RowsDoc, SlicedFigures, SlicingDoc};
+pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures, SlicingDoc, SlotsDoc};
 pub use tables::{compare_tables, simulate_table};

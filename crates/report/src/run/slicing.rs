@@ -1,44 +1,46 @@
-//! What the document of a run tells where processors are sliced in time, and of runs that are measured in batches by termination.
+//! Document parts of time-sliced runs and of runs measured in batches by termination.
 
 use miserly_core::Time;
 use miserly_sim::{BatchRule, Interval, MEASURES, Mark, Metrics, Window};
 use serde::Serialize;
 
 use super::details::KEYS;
-use super::document::Measure;
+use super::document::MeasureDoc;
 
-/// What the slicing of time came to.
+/// The results of time slicing.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SlicingDoc {
-    /// The rows in which each measured job ran, as a mean over its time on the machine. Jobs that were there for no time are left out.
-    pub slots: Measure,
-    /// The share of its time on the machine that each measured job ran, 0 to 1: its runtime over that time.
-    pub run_fraction: Measure,
-    /// The rows that were used.
-    pub rows: RowsDoc,
-    /// How often rows were united at terminations, over the whole run.
+    /// Slots in which each measured job ran, as a mean over its residence time.
+    ///
+    /// Jobs without residence time are excluded.
+    pub slots: MeasureDoc,
+    /// Runtime over residence time of each measured job, 0 to 1.
+    pub run_fraction: MeasureDoc,
+    /// Slots in use.
+    pub rows: SlotsDoc,
+    /// Slot unifications at terminations, over the whole run.
     pub unifications: u64,
-    /// That over the jobs that ended.
+    /// Slot unifications per ended job.
     pub unifications_per_termination: Option<f64>,
 }
 
-/// The rows that were used.
+/// The number of slots in use.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct RowsDoc {
-    /// On the average over the makespan.
+pub struct SlotsDoc {
+    /// Mean over the makespan.
     pub mean: Option<f64>,
-    /// At most.
+    /// Maximum.
     pub max: usize,
 }
 
 impl SlicingDoc {
-    /// As it was measured, if a policy sliced time.
-    pub fn of(metrics: &mut Metrics) -> SlicingDoc {
+    /// Creates the document from the metrics of a time-sliced run.
+    pub fn new(metrics: &mut Metrics) -> SlicingDoc {
         let (ended, unifications) = (metrics.simulated(), metrics.sliced.unifications);
-        let rows = RowsDoc { mean: metrics.rows(), max: metrics.sliced.most_rows };
+        let rows = SlotsDoc { mean: metrics.rows(), max: metrics.sliced.most_rows };
         SlicingDoc {
-            slots: Measure::of(&mut metrics.sliced.slots),
-            run_fraction: Measure::of(&mut metrics.sliced.run_fraction),
+            slots: MeasureDoc::new(&mut metrics.sliced.slots),
+            run_fraction: MeasureDoc::new(&mut metrics.sliced.run_fraction),
             rows,
             unifications,
             unifications_per_termination: (ended > 0).then(|| unifications as f64 / ended as f64),
@@ -46,14 +48,14 @@ impl SlicingDoc {
     }
 }
 
-/// Which terminations of a run are measured.
+/// The choice of measured terminations.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct BatchSettings {
-    /// Terminations in a batch.
+    /// Terminations per batch.
     pub jobs: u64,
-    /// Batches that are measured.
+    /// Measured batches.
     pub count: u64,
-    /// Batches before them that are not.
+    /// Discarded batches before them.
     pub discard: u64,
 }
 
@@ -63,70 +65,76 @@ impl From<BatchRule> for BatchSettings {
     }
 }
 
-/// A run that is measured in batches by termination, from the begin of the first one to the end of the last.
+/// A run measured in batches by termination, from the begin of the first batch to the end of the
+/// last.
 #[derive(Clone, Debug, Serialize)]
 pub struct BatchesDoc {
-    /// Where the first batch begins, seconds of the log.
+    /// Begin of the first batch in seconds of the log.
     pub from: f64,
-    /// Where the last one ends.
+    /// End of the last batch in seconds of the log.
     pub to: f64,
-    /// The work of the jobs that were submitted between these, as a share of what the machine could do, 0 or more.
+    /// Work submitted in this interval as a share of the machine's capacity, 0 or more.
     pub offered: Option<f64>,
-    /// The work that was done, likewise, 0 to 1.
+    /// Work done in this interval as a share of the machine's capacity, 0 to 1.
     pub utilization: Option<f64>,
     /// Jobs in the system at the begin.
     pub jobs_at_begin: usize,
-    /// And at the end: where they are ever more, the means are those of a queue that grows.
+    /// Jobs in the system at the end. Steady growth means that the queue is unstable.
     pub jobs_at_end: usize,
-    /// The rows that were used, over that time, where time is sliced.
+    /// Mean number of slots in use in this interval, with time slicing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<f64>,
-    /// Unifications per termination, where time is sliced.
+    /// Slot unifications per termination, with time slicing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unifications: Option<f64>,
-    /// Half the widths of the 95 % intervals of these two and of the slots; null where an interval could not be trusted.
+    /// Half widths of the 95 % intervals of these figures; null if an interval is unreliable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub half_width: Option<SlicedFigures<Option<f64>>>,
-    /// Whether nobody came any more when the last batch ended: then the last batches are those of a system that empties.
+    /// Whether no job arrived any more before the end. The last batches are then those of a
+    /// draining system.
     pub log_at_its_end: bool,
-    /// The mean of each batch, by measure.
+    /// Mean of each batch, by measure.
     pub means: MeansDoc,
 }
 
-/// A figure for each thing that is told where time is sliced.
+/// A value for each figure of time slicing.
 #[derive(Clone, Debug, Serialize)]
 pub struct SlicedFigures<T> {
-    /// The slots of jobs.
+    /// Slots per job.
     pub slots: T,
-    /// The rows that are used.
+    /// Slots in use.
     pub rows: T,
-    /// Unifications per termination.
+    /// Slot unifications per termination.
     pub unifications: T,
 }
 
-/// The figures of each batch, in order.
+/// The figures of each batch in order.
 pub type EachBatch = SlicedFigures<Vec<Option<f64>>>;
 
-/// The mean of each batch, in order; null where no job of it has the measure.
+/// The mean of each batch in order; null if no job of the batch has the measure.
 #[derive(Clone, Debug, Serialize)]
 pub struct MeansDoc {
-    /// By the measures that there are of every run.
+    /// Measures of every run.
     #[serde(flatten)]
     pub measures: std::collections::BTreeMap<&'static str, Vec<Option<f64>>>,
-    /// And by those that there are where time is sliced.
+    /// Measures of time-sliced runs.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub sliced: Option<EachBatch>,
 }
 
 impl BatchesDoc {
-    /// As it was measured, on so many processors; `None` if the run is not in batches, or not all of them are full.
-    pub fn of(metrics: &Metrics, procs: u32, slices: bool, log_at_its_end: bool) -> Option<BatchesDoc> {
+    /// Creates the document for a machine of `procs` processors.
+    ///
+    /// Returns `None` for a run without batches or with an incomplete batch.
+    pub fn new(metrics: &Metrics, procs: u32, slices: bool, log_at_its_end: bool) -> Option<BatchesDoc> {
         let window = metrics.window.as_ref()?;
         let (begin, end) = window.ends()?;
         let capacity = (end.at - begin.at).ticks() as f64 * f64::from(procs);
-        let share = |of: fn(&Mark) -> u128| (capacity > 0.0).then(|| (of(end) - of(begin)) as f64 / capacity);
+        let share =
+            |work: fn(&Mark) -> u128| (capacity > 0.0).then(|| (work(end) - work(begin)) as f64 / capacity);
         let figures = slices.then(|| figures(window));
-        let mean = |of: fn(&EachBatch) -> &[Option<f64>]| interval(window, of(figures.as_ref()?)).mean;
+        let mean =
+            |values: fn(&EachBatch) -> &[Option<f64>]| interval(window, values(figures.as_ref()?)).mean;
         Some(BatchesDoc {
             from: (begin.at - Time::ZERO).as_secs_f64(),
             to: (end.at - Time::ZERO).as_secs_f64(),
@@ -157,11 +165,11 @@ fn figures(window: &Window) -> EachBatch {
 }
 
 fn half_widths(window: &Window, figures: &EachBatch) -> SlicedFigures<Option<f64>> {
-    let of = |figures| interval(window, figures).half_width;
+    let half_width = |figures| interval(window, figures).half_width;
     SlicedFigures {
-        slots: of(&figures.slots),
-        rows: of(&figures.rows),
-        unifications: of(&figures.unifications),
+        slots: half_width(&figures.slots),
+        rows: half_width(&figures.rows),
+        unifications: half_width(&figures.unifications),
     }
 }
 

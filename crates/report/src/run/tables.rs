@@ -1,19 +1,19 @@
-//! The tables that people read.
+//! Tables of runs and comparisons.
 
 use miserly_core::Span;
 use miserly_units::{duration, duration_rounded, span_of_seconds};
 
-use super::details::Difference;
-use super::document::{EarlyDoc, Measure, Outcome, Settings, SuspendedDoc};
+use super::details::DifferenceDoc;
+use super::document::{MeasureDoc, OpportunisticDoc, RunDoc, SettingsDoc, SuspensionDoc};
 use super::group_tables;
-use super::layout::Columns;
+use super::layout::TextTable;
 use super::slicing::{BatchSettings, SlicingDoc};
 use crate::numbers::{count, figure, percent};
 
-/// One run as a table, with what it was above it, and its breakdowns below.
+/// Formats one run as a table, below its settings and above its breakdowns.
 ///
-/// Tables wider than `width` characters are folded; without it, none is.
-pub fn simulate_table(outcome: &Outcome, width: Option<usize>) -> String {
+/// Tables wider than `width` characters are folded; `None` is unlimited.
+pub fn simulate_table(outcome: &RunDoc, width: Option<usize>) -> String {
     let mut text = heading(outcome);
     text.push_str(&format!("\n{}\n\n", measure_table(outcome).table(width)));
     for (name, value) in facts(outcome) {
@@ -26,23 +26,23 @@ pub fn simulate_table(outcome: &Outcome, width: Option<usize>) -> String {
         timing.seconds,
         whole(Some(timing.jobs_per_second.round()))
     ));
-    text + &group_tables::of_run(outcome, width)
+    text + &group_tables::run_tables(outcome, width)
 }
 
-fn measure_table(outcome: &Outcome) -> Columns {
-    let sure = outcome.uncertainty.half_width.any();
+fn measure_table(outcome: &RunDoc) -> TextTable {
+    let sure = outcome.uncertainty.half_width.has_any();
     let header = ["", "mean", "± 95 %", "median", "p95", "p99", "max"];
     let header = header.into_iter().filter(|name| sure || !name.starts_with('±')).map(str::to_owned);
-    let row = |(name, measure, half_width): (&str, &Measure, Option<f64>)| {
+    let row = |(name, measure, half_width): (&str, &MeasureDoc, Option<f64>)| {
         let figures = [measure.median, measure.p95, measure.p99, measure.max].map(figure);
         let mean = std::iter::once(figure(measure.mean)).chain(sure.then(|| figure(half_width)));
         std::iter::once(name.to_owned()).chain(mean).chain(figures).collect()
     };
-    Columns { header: header.collect(), rows: measures(outcome).map(row).into() }
+    TextTable { header: header.collect(), rows: measures(outcome).map(row).into() }
 }
 
-/// What is told of a run below its measures.
-fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
+/// Returns the figures below the table of measures.
+fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
     let queue = &outcome.queue_length;
     let mut facts = vec![
         ("utilization", percent(outcome.utilization)),
@@ -53,11 +53,12 @@ fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
         ("started at once", percent(outcome.guarantees.started_at_once)),
         ("placed at once", placed_at_once(outcome)),
     ];
-    facts.extend(outcome.early.as_ref().map(|early| ("early work", early_work(early))));
+    facts.extend(outcome.early.as_ref().map(|early| ("opportunistic work", opportunistic_work(early))));
     facts.extend(nonzero("kept idle for a job", outcome.kept_idle));
     facts.extend(nonzero("work lost", outcome.lost_work));
-    facts.extend(outcome.suspended.as_ref().map(|of| ("suspensions", suspensions(outcome.suspensions, of))));
-    facts.extend(nonzero("written and read", outcome.suspended.as_ref().and_then(|of| of.share)));
+    facts
+        .extend(outcome.suspended.as_ref().map(|doc| ("suspensions", suspensions(outcome.suspensions, doc))));
+    facts.extend(nonzero("swapping", outcome.suspended.as_ref().and_then(|doc| doc.share)));
     facts.extend(outcome.slicing.as_ref().into_iter().flat_map(sliced));
     facts.extend(promised_to_waited(outcome).map(|text| ("promised / waited", text)));
     if outcome.metrics.slowdown.count != outcome.jobs.measured {
@@ -69,48 +70,53 @@ fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Runs of one log side by side, and their breakdowns; the best value of a row is marked with a star.
+/// Formats runs of one log side by side with their breakdowns. A star marks the best value of a
+/// row.
 ///
-/// Tables wider than `width` characters are folded; without it, none is.
-pub fn compare_tables(outcomes: &[&Outcome], width: Option<usize>) -> String {
+/// Tables wider than `width` characters are folded; `None` is unlimited.
+pub fn compare_tables(outcomes: &[&RunDoc], width: Option<usize>) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
-    let policies = outcomes.iter().map(|outcome| headed(&outcome.policy));
+    let policies = outcomes.iter().map(|outcome| folded_policy(&outcome.policy));
     let header = std::iter::once(String::new()).chain(policies).collect();
     let kept = outcomes.iter().map(|outcome| promises_kept(outcome));
-    let rows = ROWS.iter().chain(SOMETIMES.iter().filter(|row| row.tells(outcomes)));
+    let rows = ROWS.iter().chain(OPTIONAL_ROWS.iter().filter(|row| row.is_shown(outcomes)));
     let rows = rows.map(|row| row.cells(outcomes));
     let rows: Vec<Vec<String>> =
         rows.chain([std::iter::once("promises kept".to_owned()).chain(kept).collect()]).collect();
     let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
-    let legend = legend(marked(BEST), marked(ALIKE), marked(UNJUDGED));
-    let table = Columns { header, rows }.table(width);
+    let legend = legend(marked(BEST), marked(INSIGNIFICANT), marked(UNKNOWN));
+    let table = TextTable { header, rows }.table(width);
     format!(
         "{}\n{table}\n{legend}{}",
         log_heading(first, outcomes),
-        group_tables::of_comparison(outcomes, width)
+        group_tables::comparison_tables(outcomes, width)
     )
 }
 
-/// What stands behind the best value of a row.
+/// Mark of the best value of a row.
 const BEST: char = '*';
 
-/// What stands behind a value that is not told apart from it.
-const ALIKE: char = '~';
+/// Mark of a value that does not differ significantly from the best.
+const INSIGNIFICANT: char = '~';
 
-/// What stands behind a value whose difference from it cannot be judged.
-const UNJUDGED: char = '?';
+/// Mark of a value whose difference from the best has unknown significance.
+const UNKNOWN: char = '?';
 
-fn legend(starred: bool, alike: bool, unjudged: bool) -> String {
-    if !starred {
+fn legend(has_best: bool, has_insignificant: bool, has_unknown: bool) -> String {
+    if !has_best {
         return String::new();
     }
-    let alike = alike.then_some("~ not told apart from it by paired batch means (95 %)");
-    let unjudged = unjudged.then_some("? not to be judged: neighbouring batches are alike, or too short");
-    let marks: Vec<&str> = [Some("* best of the row"), alike, unjudged].into_iter().flatten().collect();
-    format!("\n{}\n", marks.join("; "))
+    let mut text = "\n* best of the row".to_owned();
+    if has_insignificant {
+        text.push_str("; ~ not significantly different from it (paired batch means, 95 %)");
+    }
+    if has_unknown {
+        text.push_str("; ? significance unknown: batches are correlated or too short");
+    }
+    text + "\n"
 }
 
-fn promises_kept(outcome: &Outcome) -> String {
+fn promises_kept(outcome: &RunDoc) -> String {
     let promises = &outcome.promises;
     match promises.made {
         0 => "none made ".into(),
@@ -119,30 +125,30 @@ fn promises_kept(outcome: &Outcome) -> String {
 }
 
 /// A row of the comparison.
-struct Row {
+struct ComparisonRow {
     name: &'static str,
-    /// The measure whose mean it is, by its place in `Measures::all`.
+    /// Position in `Measures::all`, if the row is a mean.
     mean_of: Option<usize>,
-    value: fn(&Outcome) -> Option<f64>,
+    value: fn(&RunDoc) -> Option<f64>,
     show: fn(Option<f64>) -> String,
-    better: Option<Better>,
+    better: Option<Improvement>,
 }
 
-/// Which values of a row are better than others.
+/// The direction of improvement of a row.
 #[derive(Clone, Copy)]
-enum Better {
+enum Improvement {
     Lower,
     Higher,
 }
 
-impl Row {
-    /// Whether any run has some of it.
-    fn tells(&self, outcomes: &[&Outcome]) -> bool {
+impl ComparisonRow {
+    /// Returns whether any run has a positive value.
+    fn is_shown(&self, outcomes: &[&RunDoc]) -> bool {
         outcomes.iter().any(|outcome| (self.value)(outcome).is_some_and(|value| value > 0.0))
     }
 
-    /// Its name, and a cell for each run.
-    fn cells(&self, outcomes: &[&Outcome]) -> Vec<String> {
+    /// Returns the name and a cell for each run.
+    fn cells(&self, outcomes: &[&RunDoc]) -> Vec<String> {
         let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (self.value)(outcome)).collect();
         let best = self.better.and_then(|better| best(&values, better));
         let winner = values.iter().position(|&value| best.is_some() && value == best);
@@ -157,32 +163,33 @@ impl Row {
         std::iter::once(self.name.to_owned()).chain(cells).collect()
     }
 
-    /// What the batches tell of the difference from the best run: nothing of a row that is no mean.
-    fn mark(&self, outcome: &Outcome, best: &Outcome) -> char {
+    /// Returns the mark of the paired difference from the best run, or a blank for a row without a
+    /// mean.
+    fn mark(&self, outcome: &RunDoc, best: &RunDoc) -> char {
         let Some(measure) = self.mean_of else { return ' ' };
-        let difference = Difference::of(outcome, best, measure);
+        let difference = DifferenceDoc::new(outcome, best, measure);
         match difference.within_noise {
-            Some(true) => ALIKE,
-            // There were batches enough to ask.
-            None if difference.autocorrelation.is_some() => UNJUDGED,
+            Some(true) => INSIGNIFICANT,
+            // There were enough batches for a judgement.
+            None if difference.autocorrelation.is_some() => UNKNOWN,
             _ => ' ',
         }
     }
 }
 
-const fn row(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Row {
-    Row { name, mean_of: None, value, show: figure, better: Some(Better::Lower) }
+const fn row(name: &'static str, value: fn(&RunDoc) -> Option<f64>) -> ComparisonRow {
+    ComparisonRow { name, mean_of: None, value, show: figure, better: Some(Improvement::Lower) }
 }
 
-const fn neutral(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Row {
-    Row { better: None, ..row(name, value) }
+const fn neutral(name: &'static str, value: fn(&RunDoc) -> Option<f64>) -> ComparisonRow {
+    ComparisonRow { better: None, ..row(name, value) }
 }
 
-const fn mean(name: &'static str, measure: usize, value: fn(&Outcome) -> Option<f64>) -> Row {
-    Row { mean_of: Some(measure), ..row(name, value) }
+const fn mean(name: &'static str, measure: usize, value: fn(&RunDoc) -> Option<f64>) -> ComparisonRow {
+    ComparisonRow { mean_of: Some(measure), ..row(name, value) }
 }
 
-const ROWS: &[Row] = &[
+const ROWS: &[ComparisonRow] = &[
     mean("wait, mean (s)", 0, |run| run.metrics.wait.mean),
     row("wait, median (s)", |run| run.metrics.wait.median),
     row("wait, p95 (s)", |run| run.metrics.wait.p95),
@@ -193,35 +200,42 @@ const ROWS: &[Row] = &[
     row("bounded slowdown, p95", |run| run.metrics.bounded_slowdown.p95),
     row("bounded slowdown, max", |run| run.metrics.bounded_slowdown.max),
     row("queue length, mean", |run| run.queue_length.mean),
-    Row { show: percent, better: Some(Better::Higher), ..row("utilization", |run| run.utilization) },
+    ComparisonRow {
+        show: percent,
+        better: Some(Improvement::Higher),
+        ..row("utilization", |run| run.utilization)
+    },
 ];
 
-/// What is shown where some run has it: of jobs that were suspended, and of those that shared processors by turns.
-const SOMETIMES: &[Row] = &[
-    Row { show: whole, ..neutral("suspensions", |run| Some(run.suspensions as f64)) },
+/// Rows shown only if a run has a value: suspension and time slicing.
+const OPTIONAL_ROWS: &[ComparisonRow] = &[
+    ComparisonRow { show: whole, ..neutral("suspensions", |run| Some(run.suspensions as f64)) },
     neutral("slots per job, mean", |run| run.slicing.as_ref()?.slots.mean),
     neutral("slots used, mean", |run| run.slicing.as_ref()?.rows.mean),
-    Row { show: percent, ..neutral("run fraction, mean", |run| run.slicing.as_ref()?.run_fraction.mean) },
+    ComparisonRow {
+        show: percent,
+        ..neutral("run fraction, mean", |run| run.slicing.as_ref()?.run_fraction.mean)
+    },
 ];
 
-/// A figure, without decimals where it has none.
+/// Returns a figure without trailing zero decimals.
 fn whole(number: Option<f64>) -> String {
     figure(number).trim_end_matches(".00").to_owned()
 }
 
-/// The best value, unless there is nothing to choose: all alike, or none.
-fn best(values: &[Option<f64>], better: Better) -> Option<f64> {
+/// Returns the best value, or `None` if all are equal or undefined.
+fn best(values: &[Option<f64>], better: Improvement) -> Option<f64> {
     let known = || values.iter().flatten().copied();
     let (lowest, highest) = (known().min_by(f64::total_cmp)?, known().max_by(f64::total_cmp)?);
     let chosen = match better {
-        Better::Lower => lowest,
-        Better::Higher => highest,
+        Improvement::Lower => lowest,
+        Improvement::Higher => highest,
     };
     (lowest < highest).then_some(chosen)
 }
 
-/// A policy's written form on several lines, so that columns stay narrow; a formula in quotes stays whole.
-pub(super) fn headed(policy: &str) -> String {
+/// Breaks a policy's written form into lines to keep columns narrow. Quoted formulas stay whole.
+pub(super) fn folded_policy(policy: &str) -> String {
     let fold = |(position, part): (usize, &str)| match position % 2 {
         0 => part.replace('(', "\n(").replace(", ", ",\n"),
         _ => format!("'{part}'"),
@@ -229,37 +243,37 @@ pub(super) fn headed(policy: &str) -> String {
     policy.split('\'').enumerate().map(fold).collect()
 }
 
-fn heading(outcome: &Outcome) -> String {
+fn heading(outcome: &RunDoc) -> String {
     format!("{}{:<24}{}\n", log_heading(outcome, &[outcome]), "policy", outcome.policy)
 }
 
-/// What log was run and how; `outcomes` are all that the heading stands over.
-fn log_heading(outcome: &Outcome, outcomes: &[&Outcome]) -> String {
+/// Returns the log and the settings of a run. `outcomes` are all runs below this heading.
+fn log_heading(outcome: &RunDoc, outcomes: &[&RunDoc]) -> String {
     let (settings, jobs) = (&outcome.settings, &outcome.jobs);
     let mut text =
         format!("{:<24}{}, {} processors\n", "log", outcome.trace.name, count(settings.procs.into()));
     if !settings.machine.is_plain() {
-        text.push_str(&format!("{:<24}{}\n", "machine", settings.machine.told()));
+        text.push_str(&format!("{:<24}{}\n", "machine", settings.machine.summary()));
     }
-    let mut said = format!("{} read, {} simulated", count(jobs.read), count(jobs.simulated));
+    let mut counts = format!("{} read, {} simulated", count(jobs.read), count(jobs.simulated));
     if jobs.measured != jobs.simulated {
-        said.push_str(&format!(", {} measured", count(jobs.measured)));
+        counts.push_str(&format!(", {} measured", count(jobs.measured)));
     }
     for (reason, number) in &jobs.skipped {
-        said.push_str(&format!("; skipped {}: {reason}", count(*number)));
+        counts.push_str(&format!("; skipped {}: {reason}", count(*number)));
     }
     if jobs.out_of_order > 0 {
-        said.push_str(&format!("; {} out of order, sorted", count(jobs.out_of_order)));
+        counts.push_str(&format!("; {} out of order, sorted", count(jobs.out_of_order)));
     }
     if jobs.without_estimate > 0 {
         let number = count(jobs.without_estimate);
-        said.push_str(&format!("; {number} without an estimate, the runtime stands for it"));
+        counts.push_str(&format!("; {number} without an estimate, replaced by the runtime"));
     }
     if jobs.killed_at_estimate > 0 {
-        said.push_str(&format!("; {} killed at the log's estimate", count(jobs.killed_at_estimate)));
+        counts.push_str(&format!("; {} killed at the log's estimate", count(jobs.killed_at_estimate)));
     }
-    text.push_str(&format!("{:<24}{said}\n", "jobs"));
-    let random = |outcome: &&Outcome| outcome.policy.contains("random");
+    text.push_str(&format!("{:<24}{counts}\n", "jobs"));
+    let random = |outcome: &&RunDoc| outcome.policy.contains("random");
     let drawn = settings.estimates.starts_with("uniform") || outcomes.iter().any(random);
     let conventions = format!(
         "estimates {}, overrun {}, instants {}, size {}",
@@ -269,8 +283,8 @@ fn log_heading(outcome: &Outcome, outcomes: &[&Outcome]) -> String {
     text
 }
 
-/// The settings that are seldom other than they come.
-fn further(settings: &Settings, drawn: bool) -> String {
+/// Returns the settings that differ from their defaults.
+fn further(settings: &SettingsDoc, drawn: bool) -> String {
     let mut text = String::new();
     if drawn {
         text.push_str(&format!(", seed {}", settings.seed));
@@ -297,8 +311,10 @@ fn further(settings: &Settings, drawn: bool) -> String {
     }
     if let Some(filling) = &settings.filling {
         match (filling.early, filling.parking_lead) {
-            ("on", Some(lead)) => text.push_str(&format!(", early, parked {} ahead", secs_text(lead))),
-            ("off", _) => text.push_str(", nothing early"),
+            ("on", Some(lead)) => {
+                text.push_str(&format!(", opportunistic, preempt lead {}", secs_text(lead)))
+            }
+            ("off", _) => text.push_str(", not opportunistic"),
             _ => {}
         }
         if let Some(load) = &filling.interactive {
@@ -311,7 +327,7 @@ fn further(settings: &Settings, drawn: bool) -> String {
     text
 }
 
-fn placed_at_once(outcome: &Outcome) -> String {
+fn placed_at_once(outcome: &RunDoc) -> String {
     let (placed, measured) = (outcome.jobs.placed_at_once, outcome.jobs.measured);
     if measured == 0 {
         return "-".into();
@@ -320,31 +336,31 @@ fn placed_at_once(outcome: &Outcome) -> String {
     format!("{share}: {} of {} jobs", count(placed), count(measured))
 }
 
-/// `1 200, of 800 jobs, one of them 7 times`.
-fn suspensions(all: u64, of: &SuspendedDoc) -> String {
-    format!("{}, of {} jobs, one of them {} times", count(all), count(of.jobs), count(of.most))
+/// Returns `1 200, of 800 jobs, one of them 7 times`.
+fn suspensions(all: u64, doc: &SuspensionDoc) -> String {
+    format!("{}, of {} jobs, one of them {} times", count(all), count(doc.jobs), count(doc.most))
 }
 
-/// What the slicing of time came to.
+/// Returns the results of time slicing.
 fn sliced(slicing: &SlicingDoc) -> [(&'static str, String); 4] {
     let SlicingDoc { slots, run_fraction, rows, unifications, unifications_per_termination: share } = slicing;
     [
         ("slots per job", format!("{} on the average, {} at most", figure(slots.mean), figure(slots.max))),
         ("run fraction", format!("{} on the average", percent(run_fraction.mean))),
         ("slots used", format!("{} on the average, {} at most", figure(rows.mean), rows.max)),
-        ("slots united", format!("{}, {} of the terminations", count(*unifications), percent(*share))),
+        ("slot unifications", format!("{}, {} of the terminations", count(*unifications), percent(*share))),
     ]
 }
 
-/// A share, where it is more than nothing.
+/// Returns a share if it is positive.
 fn nonzero(name: &'static str, share: Option<f64>) -> Option<(&'static str, String)> {
     share.filter(|share| *share > 0.0).map(|share| (name, percent(Some(share))))
 }
 
-/// `12.30 %: jobs that ran ahead of their starts 40, done before 7`.
-fn early_work(early: &EarlyDoc) -> String {
+/// Returns `12.30 %: 40 jobs ran before their starts, 7 of them finished`.
+fn opportunistic_work(early: &OpportunisticDoc) -> String {
     let (jobs, done) = (count(early.jobs), count(early.done));
-    format!("{}: jobs that ran ahead of their starts {jobs}, done before {done}", percent(early.share))
+    format!("{}: {jobs} jobs ran before their starts, {done} of them finished", percent(early.share))
 }
 
 fn secs_text(secs: i64) -> String {
@@ -355,7 +371,7 @@ fn makespan(secs: f64) -> String {
     format!("{} s ({})", whole(Some(secs)), duration_rounded(span_of_seconds(secs)))
 }
 
-fn promises(outcome: &Outcome) -> String {
+fn promises(outcome: &RunDoc) -> String {
     let promises = &outcome.promises;
     match promises.made {
         0 => "none made".into(),
@@ -365,7 +381,7 @@ fn promises(outcome: &Outcome) -> String {
     }
 }
 
-fn promised_to_waited(outcome: &Outcome) -> Option<String> {
+fn promised_to_waited(outcome: &RunDoc) -> Option<String> {
     let ratio = &outcome.guarantees.ratio;
     let [median, p80, mean] = [ratio.median, ratio.p80, ratio.mean].map(figure);
     ratio
@@ -373,7 +389,7 @@ fn promised_to_waited(outcome: &Outcome) -> Option<String> {
         .map(|_| format!("{median} in the median, {p80} at the 80th percentile, {mean} on the average"))
 }
 
-fn measures(outcome: &Outcome) -> [(&'static str, &Measure, Option<f64>); 6] {
+fn measures(outcome: &RunDoc) -> [(&'static str, &MeasureDoc, Option<f64>); 6] {
     let (metrics, sure) = (&outcome.metrics, &outcome.uncertainty.half_width);
     [
         ("wait (s)", &metrics.wait, sure.wait),
@@ -393,9 +409,8 @@ mod tests {
     fn the_legend_explains_the_marks_that_there_are() {
         assert_eq!(legend(false, false, false), "");
         assert_eq!(legend(true, false, false), "\n* best of the row\n");
-        let unjudged =
-            "\n* best of the row; ? not to be judged: neighbouring batches are alike, or too short\n";
+        let unjudged = "\n* best of the row; ? significance unknown: batches are correlated or too short\n";
         assert_eq!(legend(true, false, true), unjudged);
-        assert!(legend(true, true, true).contains("; ~ not told apart"));
+        assert!(legend(true, true, true).contains("; ~ not significantly different"));
     }
 }

@@ -1,12 +1,13 @@
-//! What a check of a log found, for people.
+//! The findings of a log check as text.
 
 use miserly_workload::CheckReport;
 use miserly_workload::check::{Anomaly, Finding, Severity};
 
 use super::text::{INDENT, counted, with_commas, wrapped};
 
-/// The findings of a check as plain text of up to 96 columns, the severest first; of each kind the first
-/// `lines_shown` lines, or runs of lines one after the other.
+/// Formats the findings of a check as plain text of up to 96 columns, most severe first.
+///
+/// Each kind lists the first `lines_shown` lines or runs of consecutive lines.
 ///
 /// ```
 /// use miserly_workload::{ProcsField, Trace, check};
@@ -22,7 +23,7 @@ pub fn check_text(report: &CheckReport, lines_shown: usize) -> String {
     head(report) + &parts.concat()
 }
 
-/// The findings of a severity; nothing, if there are none.
+/// Formats the findings of a severity, or returns an empty text without findings.
 fn part(report: &CheckReport, severity: Severity, lines_shown: usize) -> String {
     let these = report.findings.iter().filter(|(kind, _)| kind.severity() == severity);
     let these: String = these.map(|(&kind, finding)| one(kind, finding, lines_shown)).collect();
@@ -32,7 +33,7 @@ fn part(report: &CheckReport, severity: Severity, lines_shown: usize) -> String 
 fn head(report: &CheckReport) -> String {
     let CheckReport { name, read, lines, left_out, .. } = report;
     let machine = report.procs.map_or_else(|| "unknown".to_owned(), |procs| format!("{procs} processors"));
-    let verdict = if report.is_clean() { "; nothing odd" } else { "" };
+    let verdict = if report.is_clean() { "; nothing unusual" } else { "" };
     format!(
         "{name}\n{read} jobs in {lines} lines; machine: {machine}; \
          {left_out} jobs that a simulation leaves out{verdict}\n"
@@ -50,13 +51,13 @@ fn title(severity: Severity) -> &'static str {
 fn one(kind: Anomaly, finding: &Finding, lines_shown: usize) -> String {
     let about = counted(kind.name(), finding.count, kind.about());
     let details = finding.details.iter().take(lines_shown);
-    let told = details.fold(about, |text, told| text + &format!("{:INDENT$}{told}\n", ""));
-    // What is told in words names its lines.
-    let all_told = finding.details.len() >= finding.lines.len();
-    if all_told || lines_shown == 0 { told } else { told + &places(&finding.lines, lines_shown) }
+    let text = details.fold(about, |text, detail| text + &format!("{:INDENT$}{detail}\n", ""));
+    // Details name their lines, which need not be listed again.
+    let has_all_lines = finding.details.len() >= finding.lines.len();
+    if has_all_lines || lines_shown == 0 { text } else { text + &places(&finding.lines, lines_shown) }
 }
 
-/// `lines 3, 5-9, 12, and 40 more`.
+/// Returns `lines 3, 5-9, 12, and 40 more`.
 fn places(lines: &[u64], most: usize) -> String {
     let runs: Vec<_> = lines.chunk_by(|line, next| line + 1 == *next).collect();
     let mut items: Vec<_> = runs.iter().take(most).map(|run| range(run)).collect();
@@ -96,7 +97,7 @@ mod tests {
         expect(
             &log,
             9,
-            "toy\n1 jobs in 2 lines; machine: 4 processors; 0 jobs that a simulation leaves out; nothing odd\n",
+            "toy\n1 jobs in 2 lines; machine: 4 processors; 0 jobs that a simulation leaves out; nothing unusual\n",
         );
     }
 
@@ -115,15 +116,15 @@ mod tests {
             9,
             "toy\n3 jobs in 4 lines; machine: 4 processors; 2 jobs that a simulation leaves out\n\
              \nErrors: these cannot be used\n\
-             \x20 malformed: 1 - no eighteen numbers; reading stops there, unless it is lenient\n\
+             \x20 malformed: 1 - not eighteen numbers; reading stops there unless --lenient is given\n\
              \x20   line 2: field 1 (job) is \"no\", which is not a whole number\n\
              \nSkipped: a simulation leaves these jobs out, and counts them\n\
              \x20 no_runtime: 1 - runtime unknown\n\
              \x20   line 4\n\
              \nOdd: these are used as they are\n\
-             \x20 zero_estimate: 1 - estimate 0; the runtime stands for it\n\
+             \x20 zero_estimate: 1 - estimate 0; the runtime replaces it\n\
              \x20   line 4\n\
-             \x20 size_not_plain: 1 - the header's machine size is no plain number; its leading number counts\n\
+             \x20 size_not_plain: 1 - the header's machine size is not a plain number; its leading number is used\n\
              \x20   MaxProcs is \"4 (or 5)\"; taken as 4\n",
         );
     }

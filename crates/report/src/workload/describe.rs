@@ -1,7 +1,7 @@
-//! A description of a log, for people.
+//! The description of a log as text.
 
 use miserly_workload::Description;
-use miserly_workload::describe::{Active, Clock, OfEstimate, Share, Spread};
+use miserly_workload::describe::{Active, LogClock, OfEstimate, Proportion, ValueSpread};
 use miserly_workload::swf::Field;
 
 use super::json::studied_or_common;
@@ -13,8 +13,10 @@ const BAR: u64 = 24;
 
 const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// A description of a log as plain text of up to 96 columns; `studied` are the estimates, in seconds, that are told
-/// apart, the three commonest where none is named.
+/// Formats a description of a log as plain text of up to 96 columns.
+///
+/// `studied` are the estimates in seconds whose jobs are studied separately; by default the three
+/// commonest.
 ///
 /// ```
 /// use miserly_workload::{ProcsField, Trace, describe};
@@ -70,10 +72,10 @@ fn spreads(log: &Description) -> String {
         cells.iter().fold(line, |line, cell| line + &format!(" {cell:>10}")) + "\n"
     };
     let unknown = || std::array::from_fn(|_| "-".to_owned());
-    let spread = |label: &str, spread: Option<Spread>, show: fn(f64) -> String| {
+    let spread = |label: &str, spread: Option<ValueSpread>, show: fn(f64) -> String| {
         let cells = spread.map_or_else(unknown, |spread| {
             let exact = |value: u64| show(value as f64);
-            let Spread { min, median, mean, p95, p99, max, .. } = spread;
+            let ValueSpread { min, median, mean, p95, p99, max, .. } = spread;
             [exact(min), exact(median), show(mean), exact(p95), exact(p99), exact(max)]
         });
         row(label, cells)
@@ -115,7 +117,7 @@ fn estimates(log: &Description, studied: &[u64]) -> String {
         format!("multiples of 5 min {}", percent(estimates.round)),
         format!("of 5 min to an hour, of 1 h above {}", percent(log.study.round)),
     ];
-    let of =
+    let lines_by_estimate =
         studied_or_common(log, studied).into_iter().map(|estimate| over_by(&log.study.of_estimate(estimate)));
     [
         known,
@@ -124,25 +126,25 @@ fn estimates(log: &Description, studied: &[u64]) -> String {
         labelled("  over by", &[format!("a factor of {median} (median), {p80} (80th percentile)")]),
         labelled("  values", &kinds),
         labelled("  commonest", &commons(&estimates.common, |value| duration(value as f64))),
-        of.map(|line| labelled("  over by", &[line])).collect(),
+        lines_by_estimate.map(|line| labelled("  over by", &[line])).collect(),
     ]
     .concat()
 }
 
-/// How far off one estimate is.
-fn over_by(of: &OfEstimate) -> String {
+/// Returns the factors by which an estimate exceeds the runtimes.
+fn over_by(study: &OfEstimate) -> String {
     let factor = |factor: Option<f64>| factor.map_or_else(|| "-".to_owned(), short);
-    let (estimate, jobs) = (duration(of.estimate as f64), of.jobs);
+    let (estimate, jobs) = (duration(study.estimate as f64), study.jobs);
     format!(
         "at {estimate} ({jobs} jobs) {} (median), {} (80th percentile)",
-        factor(of.median),
-        factor(of.p80)
+        factor(study.median),
+        factor(study.p80)
     )
 }
 
 fn people(log: &Description) -> String {
     let statuses = log.statuses.iter().map(|(&status, &count)| {
-        let share = Share { count, of: log.jobs };
+        let share = Proportion { count, of: log.jobs };
         format!("{} {count} ({})", status_name(status), percent(share))
     });
     let statuses: Vec<_> = statuses.collect();
@@ -189,11 +191,11 @@ fn status_name(status: i64) -> String {
 
 fn hours(log: &Description) -> String {
     let title = match &log.arrivals.clock {
-        Clock::Zone(name) => format!("Submissions by hour of the day ({name})"),
-        Clock::Offset(seconds) => {
+        LogClock::Zone(name) => format!("Submissions by hour of the day ({name})"),
+        LogClock::Offset(seconds) => {
             format!("Submissions by hour of the day (UTC {:+} h, no summer time)", *seconds as f64 / 3600.0)
         }
-        Clock::SinceStart => {
+        LogClock::SinceStart => {
             "Submissions by hour since the log's start, modulo 24 (its time of day is unknown)".to_owned()
         }
     };
@@ -205,7 +207,7 @@ fn hours(log: &Description) -> String {
 
 fn weekdays(log: &Description) -> String {
     let counts = &log.arrivals.by_weekday;
-    let known = log.arrivals.clock != Clock::SinceStart;
+    let known = log.arrivals.clock != LogClock::SinceStart;
     let title =
         if known { "Submissions by weekday" } else { "Submissions by day since the log's start, modulo 7" };
     let name = |day: usize| if known { WEEKDAYS[day].to_owned() } else { format!("day {}", day + 1) };
@@ -217,20 +219,20 @@ fn table(title: &str, rows: impl Iterator<Item = String>) -> String {
     rows.fold(format!("{title}\n"), |text, row| text + row.trim_end() + "\n")
 }
 
-/// A label, a share and its bar.
+/// Returns a label, a share and its bar.
 fn counted(label: &str, count: u64, counts: &[u64]) -> String {
     let (of, most) = (counts.iter().sum(), counts.iter().copied().max().unwrap_or(0));
-    format!("{label} {:>7} {}", percent(Share { count, of }), bar(count, most, BAR))
+    format!("{label} {:>7} {}", percent(Proportion { count, of }), bar(count, most, BAR))
 }
 
 fn missing(log: &Description) -> String {
     let unknown = log.missing.iter().filter(|(_, count)| *count > 0);
-    let told = |&(field, count): &(Field, u64)| {
-        let some = Share { count, of: log.jobs };
+    let item = |&(field, count): &(Field, u64)| {
+        let some = Proportion { count, of: log.jobs };
         let share = if count == log.jobs { "all".to_owned() } else { format!("{count}, {}", percent(some)) };
         format!("{} ({share})", field.name())
     };
-    let items: Vec<_> = unknown.map(told).collect();
+    let items: Vec<_> = unknown.map(item).collect();
     let items = if items.is_empty() { vec!["nothing".to_owned()] } else { items };
     labelled("Unknown (-1)", &items)
 }
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_says_little() {
+    fn a_log_with_few_fields() {
         let text = text("1 0 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1");
         for part in [
             "Machine       unknown size\n",
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_says_much() {
+    fn a_log_with_many_fields() {
         let text = text(
             "; MaxProcs: 10\n; Computer: Toy\n; UnixStartTime: 0\n; TimeZone: 3600\n\
              1 0 5 60 4 1 9 4 90 9 1 7 1 1 1 1 -1 -1\n2 50 5 120 8 1 9 8 90 9 0 7 1 1 1 1 -1 -1\n",

@@ -1,11 +1,11 @@
-//! What became of an imported log, as text and as JSON.
+//! The report of an import as text and as JSON.
 
-use miserly_import::{Remark, Report, Sort, Tally};
+use miserly_import::{Remark, RemarkCount, RemarkEffect, Report};
 use serde_json::{Value, json};
 
 use super::text::{INDENT, counted, with_commas, wrapped};
 
-/// The report of an import as plain text of up to 96 columns.
+/// Formats the report of an import as plain text of up to 96 columns.
 ///
 /// ```
 /// use miserly_import::{SlurmOptions, slurm};
@@ -18,13 +18,13 @@ use super::text::{INDENT, counted, with_commas, wrapped};
 /// # Ok::<(), miserly_import::ImportError>(())
 /// ```
 pub fn import_text(report: &Report) -> String {
-    let parts = Sort::ALL.map(|sort| part(report, sort));
+    let parts = RemarkEffect::ALL.map(|sort| part(report, sort));
     head(report) + &parts.concat() + &unused(report)
 }
 
-/// The report of an import as JSON.
+/// Returns the report of an import as JSON.
 pub fn import_json(report: &Report) -> Value {
-    let remarks = Sort::ALL.into_iter().flat_map(|sort| report.remarks.of(sort));
+    let remarks = RemarkEffect::ALL.into_iter().flat_map(|sort| report.remarks.with_effect(sort));
     let remarks: Vec<_> = remarks.map(|(remark, tally)| remark_json(remark, tally)).collect();
     json!({
         "name": report.name,
@@ -38,7 +38,7 @@ pub fn import_json(report: &Report) -> Value {
     })
 }
 
-fn remark_json(remark: Remark, tally: &Tally) -> Value {
+fn remark_json(remark: Remark, tally: &RemarkCount) -> Value {
     json!({
         "kind": remark.name(),
         "sort": remark.sort().name(),
@@ -52,7 +52,7 @@ fn head(report: &Report) -> String {
     let Report { name, format, read, written, .. } = report;
     let machine = match report.procs {
         Some(procs) => format!("{procs} processors"),
-        None => "unknown, so a simulation has to be told with --procs".to_owned(),
+        None => "unknown; give --procs to a simulation".to_owned(),
     };
     let busiest = match report.busiest {
         Some(busiest) => format!("; {busiest} processors in use at the busiest instant"),
@@ -61,29 +61,29 @@ fn head(report: &Report) -> String {
     format!("{name}: {format}\n{written} jobs written of {read} read{busiest}\nmachine: {machine}\n")
 }
 
-/// The remarks of a sort; nothing, if there are none.
-fn part(report: &Report, sort: Sort) -> String {
-    let these: String = report.remarks.of(sort).map(|(remark, tally)| one(remark, tally)).collect();
+/// Formats the remarks of a sort, or returns an empty text without remarks.
+fn part(report: &Report, sort: RemarkEffect) -> String {
+    let these: String = report.remarks.with_effect(sort).map(|(remark, tally)| one(remark, tally)).collect();
     let title = match sort {
-        Sort::LeftOut => "Left out: these are not in the log",
-        Sort::Changed => "Not carried over: these are in the log, without something that they had",
+        RemarkEffect::LeftOut => "Left out: these are not in the log",
+        RemarkEffect::Changed => "Not carried over: these are in the log, with changes",
     };
     if these.is_empty() { these } else { format!("\n{title}\n{these}") }
 }
 
-fn one(remark: Remark, tally: &Tally) -> String {
+fn one(remark: Remark, tally: &RemarkCount) -> String {
     let more = tally.count - tally.examples.len() as u64;
     let more = (more > 0).then(|| format!("and {more} more"));
-    let told: Vec<_> = tally.examples.iter().cloned().chain(more).collect();
+    let examples: Vec<_> = tally.examples.iter().cloned().chain(more).collect();
     counted(remark.name(), tally.count, remark.about())
-        + &wrapped(&format!("{:INDENT$}", ""), &with_commas(&told), INDENT)
+        + &wrapped(&format!("{:INDENT$}", ""), &with_commas(&examples), INDENT)
 }
 
 fn unused(report: &Report) -> String {
     if report.unused.is_empty() {
         return String::new();
     }
-    format!("\n{}", wrapped("Fields that nothing was made of: ", &with_commas(&report.unused), INDENT))
+    format!("\n{}", wrapped("Unused fields: ", &with_commas(&report.unused), INDENT))
 }
 
 #[cfg(test)]
@@ -110,20 +110,20 @@ mod tests {
             import_text(&report()),
             "toy: Slurm accounting\n\
              3 jobs written of 5 read; 10 processors in use at the busiest instant\n\
-             machine: unknown, so a simulation has to be told with --procs\n\
+             machine: unknown; give --procs to a simulation\n\
              \nLeft out: these are not in the log\n\
              \x20 step: 1 - a step of a job, not a job; sacct -X does not print them\n\
              \x20   line 4\n\
              \x20 unfinished: 1 - pending, running or suspended when the accounting was read\n\
              \x20   line 3\n\
-             \nNot carried over: these are in the log, without something that they had\n\
+             \nNot carried over: these are in the log, with changes\n\
              \x20 never_started: 1 - ended before it started: written without a runtime, with the wait until its\n\
              \x20   end; a simulation leaves it out\n\
              \x20   line 6\n\
              \x20 run_again: 1 - a further run of the same job, requeued or resized; each run is a job,\n\
              \x20   submitted when Slurm put it back\n\
              \x20   job 9\n\
-             \nFields that nothing was made of: Account\n",
+             \nUnused fields: Account\n",
         );
     }
 

@@ -1,15 +1,20 @@
-//! Descriptions and checks for programs. Times are seconds, shares are between 0 and 1, what is unknown is null.
+//! Descriptions and checks as JSON. Times are in seconds, shares between 0 and 1; unknown values
+//! are null.
 
 use miserly_workload::check::{Anomaly, Finding};
-use miserly_workload::describe::{Active, Arrivals, Clock, Common, EstimateQuality, Share, Spread};
+use miserly_workload::describe::{
+    Active, ArrivalTimes, Common, EstimateQuality, LogClock, Proportion, ValueSpread,
+};
 use miserly_workload::{CheckReport, Description};
 use serde_json::{Map, Value, json};
 
 use super::month::month_json;
 use super::sizes::{buckets_json, histogram_json, interesting_json, run_lengths_json, runtimes_json};
 
-/// A description of a log as JSON; `studied` are the estimates, in seconds, whose jobs are told apart, the three
-/// commonest where none is named.
+/// Returns a description of a log as JSON.
+///
+/// `studied` are the estimates in seconds whose jobs are studied separately; by default the three
+/// commonest.
 pub fn describe_json(log: &Description, studied: &[u64]) -> Value {
     let missing = log.missing.iter().map(|(field, count)| (field.name().to_owned(), json!(count)));
     let statuses = log.statuses.iter().map(|(status, count)| (status.to_string(), json!(count)));
@@ -55,7 +60,7 @@ pub fn describe_json(log: &Description, studied: &[u64]) -> Value {
     })
 }
 
-/// What a check of a log found as JSON: kinds of which nothing was found are not there; all lines are.
+/// Returns the findings of a log check as JSON, with all lines. Kinds without findings are omitted.
 pub fn check_json(report: &CheckReport) -> Value {
     let findings: Vec<_> = report.findings.iter().map(|(&kind, finding)| one(kind, finding)).collect();
     json!({
@@ -68,7 +73,7 @@ pub fn check_json(report: &CheckReport) -> Value {
     })
 }
 
-/// A whole number, unless it is larger than JSON's readers take.
+/// Returns a whole number, or a float beyond the range of JSON readers.
 fn work(work: u128) -> Value {
     u64::try_from(work).map_or_else(|_| json!(work as f64), |work| json!(work))
 }
@@ -115,7 +120,7 @@ fn study(log: &Description, studied: &[u64]) -> Value {
     })
 }
 
-/// The estimates to tell apart: those named, else the three commonest.
+/// Returns the estimates to study: the given ones, else the three commonest.
 pub(super) fn studied_or_common(log: &Description, studied: &[u64]) -> Vec<u64> {
     if studied.is_empty() {
         return log.study.estimates.iter().take(3).map(|common| common.value).collect();
@@ -124,20 +129,20 @@ pub(super) fn studied_or_common(log: &Description, studied: &[u64]) -> Vec<u64> 
 }
 
 fn of_estimate(log: &Description, estimate: u64) -> Value {
-    let of = log.study.of_estimate(estimate);
+    let study = log.study.of_estimate(estimate);
     json!({
-        "estimate": of.estimate,
-        "jobs": of.jobs,
-        "overestimation": { "median": of.median, "p80": of.p80, "max": of.max },
-        "runtime_cdf": of.runtimes,
+        "estimate": study.estimate,
+        "jobs": study.jobs,
+        "overestimation": { "median": study.median, "p80": study.p80, "max": study.max },
+        "runtime_cdf": study.runtimes,
     })
 }
 
-fn arrivals(arrivals: &Arrivals) -> Value {
+fn arrivals(arrivals: &ArrivalTimes) -> Value {
     let (clock, zone, offset) = match &arrivals.clock {
-        Clock::Zone(name) => ("zone", Some(name), None),
-        Clock::Offset(seconds) => ("offset", None, Some(seconds)),
-        Clock::SinceStart => ("since_start", None, None),
+        LogClock::Zone(name) => ("zone", Some(name), None),
+        LogClock::Offset(seconds) => ("offset", None, Some(seconds)),
+        LogClock::SinceStart => ("since_start", None, None),
     };
     json!({
         "clock": clock,
@@ -148,16 +153,16 @@ fn arrivals(arrivals: &Arrivals) -> Value {
     })
 }
 
-fn spread(spread: Option<Spread>) -> Value {
+fn spread(spread: Option<ValueSpread>) -> Value {
     spread.map_or(Value::Null, |spread| {
-        let Spread { count, min, median, mean, p95, p99, max } = spread;
+        let ValueSpread { count, min, median, mean, p95, p99, max } = spread;
         json!({
             "count": count, "min": min, "median": median, "mean": mean, "p95": p95, "p99": p99, "max": max,
         })
     })
 }
 
-pub(super) fn share(share: Share) -> Value {
+pub(super) fn share(share: Proportion) -> Value {
     json!({ "count": share.count, "of": share.of, "share": share.fraction() })
 }
 

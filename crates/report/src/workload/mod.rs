@@ -1,4 +1,4 @@
-//! What is known of a job log, as text and as JSON.
+//! Descriptions, checks and imports of job logs, as text and as JSON.
 
 mod describe;
 

@@ -1,13 +1,14 @@
-//! A month of the NCSA Origin 2000 beside the paper, as text and as JSON.
+//! A month of the NCSA Origin 2000 compared with the paper, as text and as JSON.
 
 use miserly_workload::describe::{ClassRow, Demand, MonthStudy, Statement, Unit};
-use miserly_workload::o2k::Cell;
+use miserly_workload::o2k::DemandCell;
 use serde_json::{Value, json};
 
 use super::json::share as share_json;
 use super::text::{percent, short};
 
-/// Table 4, the classes at weekday peak, and the statements of section 3: what the log has, what the paper has.
+/// Formats Table 4, the classes at weekday peak, and the statements of section 3, for the log and
+/// the paper.
 pub(super) fn month_text(study: &MonthStudy) -> String {
     let title = format!(
         "{} beside the paper (Chiang, Vernon 2001): the month's jobs, without the week of warm-up\n",
@@ -34,9 +35,9 @@ fn table_4(study: &MonthStudy) -> String {
     text
 }
 
-fn table_4_row(name: &str, ours: Demand, paper: Cell) -> String {
+fn table_4_row(name: &str, ours: Demand, paper: DemandCell) -> String {
     let demand = |ours: f64, paper: u32| {
-        // Rounded first, and no negative zero.
+        // Rounded first, without a negative zero.
         let more = ((ours - f64::from(paper)) * 100.0).round() / 100.0 + 0.0;
         format!("{ours:>10.2}{paper:>6}{more:>+8.2}")
     };
@@ -78,15 +79,17 @@ fn statements(study: &MonthStudy) -> String {
 fn figure(statement: &Statement) -> String {
     let Some(ours) = statement.ours else { return "-".to_owned() };
     match statement.unit {
-        Unit::Share => format!("{:.1} %", ours * 100.0),
+        Unit::Proportion => format!("{:.1} %", ours * 100.0),
         Unit::PerHour => format!("{} / h", short(ours)),
         Unit::Correlation => format!("{ours:+.2}"),
         Unit::Ratio => short(ours),
     }
 }
 
-/// The same for programs. Demands are shares of what the machine can give during the month, as all shares here;
-/// the paper's are printed in whole percents.
+/// Returns the study as JSON.
+///
+/// Demands are shares of the machine's capacity during the month, as are all shares here. The paper
+/// prints them in whole percents.
 pub(super) fn month_json(study: &MonthStudy) -> Value {
     let class = |row: &ClassRow| {
         json!({
@@ -117,12 +120,12 @@ fn demand(demand: Demand) -> Value {
     json!({ "jobs": demand.jobs, "procs": demand.procs / 100.0, "memory": demand.memory / 100.0 })
 }
 
-fn cell(cell: Cell) -> Value {
+fn cell(cell: DemandCell) -> Value {
     let share = |percent: u32| f64::from(percent) / 100.0;
     json!({ "jobs": cell.jobs, "procs": share(cell.procs), "memory": share(cell.memory) })
 }
 
-/// An end of the range that is open is null.
+/// Returns a statement as JSON. An open end of its range is null.
 fn statement(statement: &Statement) -> Value {
     let end = |end: f64| if end.is_finite() { json!(end) } else { Value::Null };
     json!({
@@ -155,7 +158,7 @@ mod tests {
         let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let jobs: Vec<_> =
             rows.filter(|row| row.first() == Some(&"vst-sj")).map(|row| row[1].to_owned()).collect();
-        // Table 4 has the month's jobs, of which fewer came at weekday peak.
+        // Table 4 covers the month's jobs, of which fewer were submitted at weekday peak.
         assert!(jobs.len() == 2 && jobs[0] == "3252" && jobs[1].parse::<u32>().unwrap() < 3252, "{text}");
         for part in ["2000-02 beside the paper", "Table 4   ", "  all     ", "  holds     12 to 33 %\n"] {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");
@@ -166,7 +169,7 @@ mod tests {
     #[test]
     fn differences_have_a_sign() {
         let ours = Demand { jobs: 20, procs: 5.25, memory: 14.5 };
-        let paper = Cell { jobs: 20, procs: 5, memory: 15 };
+        let paper = DemandCell { jobs: 20, procs: 5, memory: 15 };
         let row = table_4_row("lt-lj", ours, paper);
         let cells: Vec<_> = row.split_whitespace().collect();
         assert_eq!(cells, ["lt-lj", "20", "20", "+0", "5.25", "5", "+0.25", "14.50", "15", "-0.50"]);

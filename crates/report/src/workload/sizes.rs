@@ -1,32 +1,36 @@
-//! Sizes, runtimes against sizes, and runs of repeated jobs, as text and as JSON (Feitelson 1996, §3).
+//! Sizes, runtimes by size, and runs of repeated jobs, as text and as JSON (Feitelson 1996, §3).
 
 use miserly_workload::Description;
 use miserly_workload::describe::{
-    Bucket, FEW_RUNS, Interest, Interesting, OfSize, Popularity, RunLengths, Runs, Verdict,
+    FEW_RUNS, Interest, Interesting, OfSize, Popularity, RunLengths, Runs, SizeBucket, Verdict,
 };
 use serde_json::{Map, Value, json};
 
 use super::text::{duration, labelled, percent, short};
 
-/// The limits under which documents have the order of the run lengths, to show how much hangs on the choice.
+/// Minimum run lengths for which documents print the order, to show its sensitivity to the choice.
 const LEASTS: [u64; 5] = [1, 2, 5, 10, 20];
 
-/// Which sizes are popular, how runtimes go with sizes, how often jobs are repeated.
+/// Formats the popularity of sizes, the relation of runtimes to sizes, and the repetition of jobs.
 pub(super) fn sizes_text(log: &Description) -> String {
     [popular(&log.sizes.interesting), by_size(&log.runtimes.buckets), run_lengths(&log.run_lengths)].concat()
 }
 
 fn popular(kinds: &[Interesting]) -> String {
-    if kinds.iter().all(|of| of.all.jobs.of == 0) {
+    if kinds.iter().all(|entry| entry.all.jobs.of == 0) {
         return String::new();
     }
-    let line = |name: &str, [jobs, work, times, told]: [&str; 4]| {
-        format!("{name:28}{jobs:>8}{work:>10}{times:>21}  {told}").trim_end().to_owned() + "\n"
+    let line = |name: &str, [jobs, work, times, verdict]: [&str; 4]| {
+        format!("{name:28}{jobs:>8}{work:>10}{times:>21}  {verdict}").trim_end().to_owned() + "\n"
     };
-    let row = |of: &Interesting| {
-        let work = of.all.work.map_or_else(|| "-".to_owned(), |work| format!("{:.1} %", 100.0 * work));
-        let times = of.all.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{} times", short(ratio)));
-        line(&format!("  {}", plain(of.interest)), [&percent(of.all.jobs), &work, &times, &told(of)])
+    let row = |entry: &Interesting| {
+        let work = entry.all.work.map_or_else(|| "-".to_owned(), |work| format!("{:.1} %", 100.0 * work));
+        let times =
+            entry.all.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{} times", short(ratio)));
+        line(
+            &format!("  {}", plain(entry.interest)),
+            [&percent(entry.all.jobs), &work, &times, &table_2_verdict(entry)],
+        )
     };
     let head = line("Sizes of the parallel jobs", ["jobs", "work", "against neighbours", "popular"]);
     head + &kinds.iter().map(row).collect::<String>()
@@ -36,10 +40,10 @@ fn plain(interest: Interest) -> String {
     interest.name().replace('_', " ")
 }
 
-/// The verdict as Table 2 writes it.
-fn told(of: &Interesting) -> String {
-    let word = word(of.verdict());
-    if of.stands_alone() { word.to_owned() } else { format!("({word})") }
+/// Returns the verdict in the notation of Table 2.
+fn table_2_verdict(entry: &Interesting) -> String {
+    let word = word(entry.verdict());
+    if entry.stands_alone() { word.to_owned() } else { format!("({word})") }
 }
 
 fn word(verdict: Verdict) -> &'static str {
@@ -50,11 +54,12 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-fn by_size(buckets: &[Bucket]) -> String {
+fn by_size(buckets: &[SizeBucket]) -> String {
     if buckets.is_empty() {
         return String::new();
     }
-    let item = |of: &Bucket| format!("{} on {}", duration(of.mean_runtime), short(of.mean_procs));
+    let item =
+        |entry: &SizeBucket| format!("{} on {}", duration(entry.mean_runtime), short(entry.mean_procs));
     let items: Vec<_> = buckets.iter().map(item).collect();
     format!("Mean runtime and size of each tenth of the parallel jobs, by size\n{}", labelled("", &items))
 }
@@ -72,41 +77,44 @@ fn run_lengths(lengths: &RunLengths) -> String {
     labelled("Repetitions", &items)
 }
 
-/// How many jobs have each size, as bins one processor wide.
+/// Returns the number of jobs of each size, as bins of width one.
 pub(super) fn histogram_json(sizes: &[OfSize]) -> Vec<Value> {
-    sizes.iter().map(|of| json!({ "from": of.procs, "to": of.procs + 1, "jobs": of.jobs })).collect()
+    sizes
+        .iter()
+        .map(|entry| json!({ "from": entry.procs, "to": entry.procs + 1, "jobs": entry.jobs }))
+        .collect()
 }
 
 pub(super) fn interesting_json(kinds: &[Interesting]) -> Value {
-    let one = |of: &Interesting| {
-        let mut value = popularity(&of.all);
-        value["alone"] = popularity(&of.alone);
-        value["verdict"] = json!(told(of));
-        (of.interest.name().to_owned(), value)
+    let one = |entry: &Interesting| {
+        let mut value = popularity(&entry.all);
+        value["alone"] = popularity(&entry.alone);
+        value["verdict"] = json!(table_2_verdict(entry));
+        (entry.interest.name().to_owned(), value)
     };
     Value::Object(kinds.iter().map(one).collect::<Map<_, _>>())
 }
 
-fn popularity(of: &Popularity) -> Value {
+fn popularity(entry: &Popularity) -> Value {
     json!({
-        "jobs": of.jobs.count,
-        "share": of.jobs.fraction(),
-        "work_share": of.work,
-        "expected": of.expected,
-        "expected_share": (of.jobs.of > 0).then(|| of.expected / of.jobs.of as f64),
-        "ratio": of.ratio(),
-        "verdict": word(of.verdict()),
+        "jobs": entry.jobs.count,
+        "share": entry.jobs.fraction(),
+        "work_share": entry.work,
+        "expected": entry.expected,
+        "expected_share": (entry.jobs.of > 0).then(|| entry.expected / entry.jobs.of as f64),
+        "ratio": entry.ratio(),
+        "verdict": word(entry.verdict()),
     })
 }
 
-/// Each size with the mean runtime of its jobs.
+/// Returns each size with the mean runtime of its jobs.
 pub(super) fn runtimes_json(sizes: &[OfSize]) -> Vec<(u64, f64)> {
-    sizes.iter().filter_map(|of| Some((of.procs, of.mean_runtime()?))).collect()
+    sizes.iter().filter_map(|entry| Some((entry.procs, entry.mean_runtime()?))).collect()
 }
 
-/// The mean size of each bucket with its mean runtime.
-pub(super) fn buckets_json(buckets: &[Bucket]) -> Vec<(f64, f64)> {
-    buckets.iter().map(|of| (of.mean_procs, of.mean_runtime)).collect()
+/// Returns the mean size of each bucket with its mean runtime.
+pub(super) fn buckets_json(buckets: &[SizeBucket]) -> Vec<(f64, f64)> {
+    buckets.iter().map(|entry| (entry.mean_procs, entry.mean_runtime)).collect()
 }
 
 pub(super) fn run_lengths_json(lengths: &RunLengths) -> Value {
@@ -136,7 +144,7 @@ mod tests {
     use super::super::text::WIDTH;
     use super::*;
 
-    /// A machine of 16 processors; a user who repeats a job, another between.
+    /// Describes a log on 16 processors with a user who repeats a job and another user in between.
     fn described(executable: i64) -> Description {
         let job = |(number, (user, size, runtime)): (usize, &(u32, u32, u32))| {
             format!(

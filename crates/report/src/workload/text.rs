@@ -1,15 +1,15 @@
-//! The small parts that the texts are made of: durations, shares, bars, wrapped lists.
+//! Building blocks of the texts: durations, shares, bars, wrapped lists.
 
 use miserly_units::{duration_rounded, span_of_seconds};
-use miserly_workload::describe::{Common, Share};
+use miserly_workload::describe::{Common, Proportion};
 
-/// No line of the texts is longer, unless a name in it is.
+/// Maximum line length, except for a long name.
 pub(super) const WIDTH: usize = 96;
 
-/// Where what is said of a finding begins.
+/// Indent of the text below a finding.
 pub(super) const INDENT: usize = 4;
 
-/// Where the text of a labelled line begins.
+/// Column of the text after a label.
 pub(super) const LABEL: usize = 13;
 
 /// Returns a number of seconds as a rounded duration.
@@ -17,7 +17,7 @@ pub(super) fn duration(seconds: f64) -> String {
     duration_rounded(span_of_seconds(seconds))
 }
 
-/// A number to three digits or to the last whole one, without zeros at its end.
+/// Formats a number with three digits, or all digits before the point, without trailing zeros.
 pub(super) fn short(value: f64) -> String {
     let decimals = match value.abs() {
         ..10.0 => 2,
@@ -28,32 +28,32 @@ pub(super) fn short(value: f64) -> String {
     if decimals == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
-/// `9.3 %`; a dash of nothing.
-pub(super) fn percent(share: Share) -> String {
+/// Returns `9.3 %`, or a dash for an empty share.
+pub(super) fn percent(share: Proportion) -> String {
     share.fraction().map_or_else(|| "-".to_owned(), |fraction| format!("{:.1} %", fraction * 100.0))
 }
 
-/// `7174 of 77216 (9.3 %)`.
-pub(super) fn share(share: Share) -> String {
+/// Returns `7174 of 77216 (9.3 %)`.
+pub(super) fn share(share: Proportion) -> String {
     match share {
-        Share { of: 0, .. } => "none known".to_owned(),
-        Share { count, of } if count == of => format!("all {of}"),
-        Share { count, of } => format!("{count} of {of} ({})", percent(share)),
+        Proportion { of: 0, .. } => "none known".to_owned(),
+        Proportion { count, of } if count == of => format!("all {of}"),
+        Proportion { count, of } => format!("{count} of {of} ({})", percent(share)),
     }
 }
 
-/// Values with their shares: `1 (34.2 %)`.
+/// Returns values with their shares: `1 (34.2 %)`.
 pub(super) fn commons(common: &[Common], show: impl Fn(u64) -> String) -> Vec<String> {
     common.iter().map(|common| format!("{} ({})", show(common.value), percent(common.share))).collect()
 }
 
-/// A bar of up to `width` signs, for a count among which the greatest is `most`.
+/// Returns a bar of up to `width` characters for `count` out of a maximum of `most`.
 pub(super) fn bar(count: u64, most: u64, width: u64) -> String {
     let signs = (u128::from(count) * u128::from(width)).div_ceil(u128::from(most.max(1)));
     "#".repeat(usize::try_from(signs).unwrap_or(0))
 }
 
-/// Items with spaces between, broken into lines that begin after an indent. The first line starts with `start`.
+/// Joins items with spaces and wraps lines with an indent. The first line begins with `start`.
 pub(super) fn wrapped(start: &str, items: &[String], indent: usize) -> String {
     let mut text = start.to_owned();
     let mut column = start.chars().count();
@@ -73,13 +73,13 @@ pub(super) fn wrapped(start: &str, items: &[String], indent: usize) -> String {
     text + "\n"
 }
 
-/// A kind of finding, how often it was met, and what it is about.
+/// Returns the kind, count and description of a finding.
 pub(super) fn counted(name: &str, count: u64, about: &str) -> String {
     let about: Vec<_> = about.split(' ').map(str::to_owned).collect();
     wrapped(&format!("  {name}: {count} - "), &about, INDENT)
 }
 
-/// Items with a comma after each but the last.
+/// Appends a comma to each item except the last.
 pub(super) fn with_commas(items: &[String]) -> Vec<String> {
     let last = items.len().saturating_sub(1);
     let comma =
@@ -87,7 +87,7 @@ pub(super) fn with_commas(items: &[String]) -> Vec<String> {
     items.iter().enumerate().map(comma).collect()
 }
 
-/// A line with a label in its own column; long lists go on below.
+/// Returns a labelled line; long lists continue below it.
 pub(super) fn labelled(label: &str, items: &[String]) -> String {
     wrapped(&format!("{label:LABEL$} "), &with_commas(items), LABEL + 1)
 }
@@ -98,9 +98,9 @@ mod tests {
 
     #[test]
     fn shares() {
-        assert_eq!(share(Share { count: 7174, of: 77_216 }), "7174 of 77216 (9.3 %)");
-        assert_eq!(share(Share { count: 3, of: 3 }), "all 3");
-        assert_eq!(share(Share::default()), "none known");
+        assert_eq!(share(Proportion { count: 7174, of: 77_216 }), "7174 of 77216 (9.3 %)");
+        assert_eq!(share(Proportion { count: 3, of: 3 }), "all 3");
+        assert_eq!(share(Proportion::default()), "none known");
     }
 
     #[test]

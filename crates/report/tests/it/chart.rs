@@ -1,4 +1,5 @@
-//! From a few jobs to the picture of their schedule, by way of a log, so that the log's rules are the real ones.
+//! From a few jobs to the picture of their schedule, by way of a log, so that the rules of logs
+//! apply.
 
 use std::convert::Infallible;
 use std::io;
@@ -65,7 +66,7 @@ pub(crate) struct Asks {
     pub(crate) procs: u64,
     pub(crate) estimate: i64,
     pub(crate) memory: u64,
-    /// What it really uses of that.
+    /// Memory that it really uses.
     pub(crate) used: u64,
 }
 
@@ -75,7 +76,7 @@ pub(crate) fn asks((submit, runtime, procs, estimate): Quad) -> Asks {
 }
 
 impl Asks {
-    /// The same job with so much memory, all of it used.
+    /// Requests `memory` and uses all of it.
     pub(crate) fn memory(self, memory: u64) -> Asks {
         Asks { memory, used: memory, ..self }
     }
@@ -88,7 +89,7 @@ impl Asks {
     }
 }
 
-/// Hosts of so many processors and so much memory each, named a, b, c...
+/// Returns hosts with these processors and memory, named a, b, c...
 pub(crate) fn hosts(each: &[(u64, u64)]) -> Machine {
     let host = |(name, &(cpus, memory)): (char, &(u64, u64))| Host {
         name: name.into(),
@@ -97,14 +98,15 @@ pub(crate) fn hosts(each: &[(u64, u64)]) -> Machine {
     Machine::of(('a'..).zip(each).map(host).collect())
 }
 
-/// The schedule of the jobs, numbered from 1, on such a machine, with `unit` seconds a column. The hosts' processors
-/// stand one above the other, the first host's below.
+/// Draws the schedule of the jobs, numbered from 1, with `unit` seconds a column.
+///
+/// The hosts' processors are stacked, the first host's at the bottom.
 #[track_caller]
 pub(crate) fn chart_on(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64) -> String {
     chart_on_as(machine, jobs, policy, unit, Instants::Batch)
 }
 
-/// The same with a second a column, which has to be one picture under both conventions of an instant.
+/// Draws with a second a column. The picture must be equal under both event orders.
 #[track_caller]
 pub(crate) fn chart_on_both(machine: &Machine, jobs: &[Asks], policy: &str) -> String {
     let chart = chart_on(machine, jobs, policy, 1);
@@ -125,9 +127,10 @@ fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instan
     gantt(procs, &schedule.0, 0, unit)
 }
 
-/// The schedule of the jobs under `miser` in a pool of a machine that has more, where jobs run ahead of their starts and are
-/// parked a second before; interactive work uses so many processors from each second on. One picture under both
-/// conventions of an instant.
+/// Draws the schedule under `miser` in a pool of a larger machine.
+///
+/// Jobs run opportunistically and are parked a second before their starts. Interactive work uses
+/// the processors of `load` from each second on. The picture must be equal under both event orders.
 #[track_caller]
 pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)], jobs: &[Asks]) -> String {
     let charts = [Instants::Batch, Instants::Sequential].map(|instants| {

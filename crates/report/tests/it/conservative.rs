@@ -1,4 +1,5 @@
-//! Conservative backfilling (spec: Zotkin et al. §2): a reservation for every job, never moved later.
+//! Conservative backfilling (spec: Zotkin et al. §2): a reservation for every job, never moved
+//! later.
 
 use insta::assert_snapshot;
 
@@ -6,8 +7,8 @@ use crate::chart::{Quad, chart};
 
 #[test]
 fn every_waiting_job_is_protected() {
-    // As EASY's `only_the_head_is_protected`: here job 3 has its reservation at 20 and job 4 would run into it;
-    // its first hole of 20 s is at 25. Each starts when promised.
+    // As EASY's `only_the_head_is_protected`: here job 3 has its reservation at 20 and job 4 would
+    // run into it; its first hole of 20 s is at 25. Each starts when promised.
     let jobs = [(0, 10, 3, 10), (1, 10, 2, 10), (2, 5, 4, 5), (3, 20, 1, 20)];
     assert_snapshot!(chart(4, &jobs, "conservative"), @"
        3 |....................33333....................
@@ -45,7 +46,8 @@ fn a_hole_is_filled_where_it_fits_exactly() {
 
 #[test]
 fn compression_after_an_early_end() {
-    // Job 1 said 10 and ends at 5: job 2 moves from 10 to 5, and job 3 from 15 to 10, where job 2 now ends.
+    // Job 1 has an estimate of 10 and ends at 5: job 2 moves from 10 to 5, and job 3 from 15 to 10,
+    // where job 2 now ends.
     let jobs = [(0, 5, 4, 10), (1, 5, 2, 5), (2, 5, 4, 5)];
     assert_snapshot!(chart(4, &jobs, "conservative"), @"
        3 |11111.....33333
@@ -61,7 +63,8 @@ fn compression_after_an_early_end() {
     ");
 }
 
-/// Job 1 said 10 and ends at 5, when jobs 2 (from 10 to 16) and 3 (from 16 to 20) are reserved.
+/// Job 1 has an estimate of 10 and ends at 5, when jobs 2 (from 10 to 16) and 3 (from 16 to 20)
+/// have reservations.
 const TO_COMPRESS: [Quad; 3] = [(0, 5, 4, 10), (1, 6, 3, 6), (2, 4, 3, 4)];
 
 #[test]
@@ -83,8 +86,9 @@ fn compression_in_arrival_order() {
 
 #[test]
 fn compression_shortest_first() {
-    // Job 3 (4 s) is lifted first: it fits from 5 to 9, before job 2's place at 10. Then job 2 moves to 9: the
-    // order says who gets the room, and still nobody starts later than promised.
+    // Job 3 (4 s) is lifted first: it fits from 5 to 9, before job 2's reservation at 10. Then job
+    // 2 moves to 9. The order decides about the free processors, and no job starts later than
+    // promised.
     assert_snapshot!(chart(4, &TO_COMPRESS, "conservative(order=shortest)"), @"
        3 |11111..........
        2 |111113333222222
@@ -101,8 +105,9 @@ fn compression_shortest_first() {
 
 #[test]
 fn compression_does_not_undo_a_promise() {
-    // Job 3 (6 s) is lifted first, but does not fit before job 2's place at 10, so it stays at 17; job 2 moves to 5.
-    // When that ends, at 12, the next compression takes job 3 down: after terminations on time there is one too.
+    // Job 3 (6 s) is lifted first, but does not fit before job 2's place at 10, so it stays at 17;
+    // job 2 moves to 5. When that ends, at 12, the next compression takes job 3 down: after
+    // terminations on time there is one too.
     let jobs = [(0, 5, 4, 10), (1, 7, 3, 7), (2, 6, 3, 6)];
     assert_snapshot!(chart(4, &jobs, "conservative(order=shortest)"), @"
        3 |11111.............
@@ -120,8 +125,8 @@ fn compression_does_not_undo_a_promise() {
 
 #[test]
 fn a_job_due_now_is_left_alone() {
-    // At 10 job 1 ends on time and job 2 early. Widest first, job 4 (4 wide) is looked at before job 3, whose
-    // reserved start is now: job 3 stays, and job 4 comes down from 20 to its end, 15.
+    // At 10 job 1 ends on time and job 2 early. Widest first, job 4 (4 wide) is looked at before
+    // job 3, whose reserved start is now: job 3 stays, and job 4 comes down from 20 to its end, 15.
     let jobs = [(0, 10, 2, 10), (0, 10, 2, 20), (1, 5, 2, 5), (2, 5, 4, 5)];
     assert_snapshot!(chart(4, &jobs, "conservative(order=widest)"), @"
        3 |2222222222.....44444
@@ -140,7 +145,8 @@ fn a_job_due_now_is_left_alone() {
 
 #[test]
 fn a_job_as_wide_as_the_machine() {
-    // Jobs 3 and 4 stand in the holes before and behind job 2, which has the whole machine from 5 to 10.
+    // Jobs 3 and 4 stand in the holes before and behind job 2, which has the whole machine from 5
+    // to 10.
     let jobs = [(0, 5, 2, 5), (1, 5, 4, 5), (2, 4, 1, 4), (2, 3, 1, 3)];
     assert_snapshot!(chart(4, &jobs, "conservative"), @"
        3 |.....22222....

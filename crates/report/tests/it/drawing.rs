@@ -1,6 +1,6 @@
 //! A chart's drawing as a reader has it: an outline of its elements, and positions by the labels of its axes.
 
-use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, Series, svg};
+use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, GanttJob, svg};
 use roxmltree::{Document, Node};
 
 use crate::svg::path;
@@ -104,7 +104,7 @@ fn itself(value: f64) -> f64 {
 fn points_are_where_the_labels_of_their_axes_say() {
     let points = vec![(1.0, 12.0), (3.0, 700.0), (4.0, 85.0), (9.5, 10.0)];
     for (y, of_y) in [(Axis::linear("y"), itself as fn(f64) -> f64), (Axis::log("y"), log10)] {
-        let body = Body::Lines { series: vec![Series::points("jobs", points.clone())] };
+        let body = Body::Lines { series: vec![DataSeries::points("jobs", points.clone())] };
         let svg = chart(Axis::linear("x"), y, body);
         let document = Document::parse(&svg).unwrap();
         let [across, up] = [Scale::read(&document, "x", itself), Scale::read(&document, "y", of_y)];
@@ -159,7 +159,7 @@ fn jobs_are_where_their_processors_and_their_time_are() {
 
 #[test]
 fn bars_reach_from_the_axis_to_their_values() {
-    let bins = [(0.0, 10.0, 1_000.0), (10.0, 20.0, 30.0)].map(|(from, to, value)| Bin { from, to, value });
+    let bins = [(0.0, 10.0, 1_000.0), (10.0, 20.0, 30.0)].map(|(from, to, value)| Bar { from, to, value });
     let svg = chart(Axis::linear("x"), Axis::log("y"), Body::Bars { bins: bins.to_vec() });
     let document = Document::parse(&svg).unwrap();
     let [across, up] = [Scale::read(&document, "x", itself), Scale::read(&document, "y", log10)];

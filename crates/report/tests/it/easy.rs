@@ -1,4 +1,5 @@
-//! EASY backfilling (spec: Zotkin et al. §2): the head's shadow time and extra nodes, and who may pass it.
+//! EASY backfilling (spec: Zotkin et al. §2): the head's shadow time and extra nodes, and the jobs
+//! that may pass it.
 
 use insta::assert_snapshot;
 
@@ -11,7 +12,8 @@ const HEAD: Quad = (1, 5, 5, 5);
 
 #[test]
 fn the_shadow_time_of_the_head() {
-    // Job 2 needs 5 and 2 are free; all 6 are when job 1 ends, so the shadow time is 10, and there it starts.
+    // Job 2 needs 5 and 2 are free; all 6 are when job 1 ends, so the shadow time is 10, and there
+    // it starts.
     assert_snapshot!(chart(6, &[RUNS, HEAD], "easy"), @"
        5 |...............
        4 |..........22222
@@ -29,7 +31,8 @@ fn the_shadow_time_of_the_head() {
 
 #[test]
 fn a_backfill_that_ends_at_the_shadow_time() {
-    // Job 3 takes the 2 free processors, of which only 1 is extra, but it ends at 10, when the head needs them.
+    // Job 3 takes the 2 free processors, of which only 1 is extra, but it ends at 10, when the head
+    // needs them.
     assert_snapshot!(chart(6, &[RUNS, HEAD, (2, 8, 2, 8)], "easy"), @"
        5 |..33333333.....
        4 |..3333333322222
@@ -67,7 +70,8 @@ fn a_backfill_on_an_extra_node() {
 
 #[test]
 fn refused_because_it_does_not_fit_now() {
-    // Job 3 would end long before 10, but needs 3 where 2 are free; after the head it is the head itself.
+    // Job 3 would end long before 10, but needs 3 where 2 are free; after the head it is the head
+    // itself.
     assert_snapshot!(chart(6, &[RUNS, HEAD, (2, 1, 3, 1)], "easy"), @"
        5 |................
        4 |..........22222.
@@ -86,7 +90,8 @@ fn refused_because_it_does_not_fit_now() {
 
 #[test]
 fn refused_because_it_is_too_long_and_too_wide_for_the_extra_nodes() {
-    // Job 3 fits now, but would end at 11, a second after the shadow time, and takes 2 where 1 is extra.
+    // Job 3 fits now, but would end at 11, a second after the shadow time, and takes 2 where 1 is
+    // extra.
     assert_snapshot!(chart(6, &[RUNS, HEAD, (2, 9, 2, 9)], "easy"), @"
        5 |........................
        4 |..........22222.........
@@ -105,8 +110,9 @@ fn refused_because_it_is_too_long_and_too_wide_for_the_extra_nodes() {
 
 #[test]
 fn the_first_backfill_consumes_the_extra_nodes() {
-    // 3 are free, 1 is extra: job 3 takes it. Job 4 is the same but finds none left, and waits until the head
-    // is done; job 5 ends by the shadow time and needs none. At 10 the head starts on time beside job 3.
+    // 3 are free, 1 is extra: job 3 takes it. Job 4 is the same but finds none left, and waits
+    // until the head is done; job 5 ends by the shadow time and needs none. At 10 the head starts
+    // on time beside job 3.
     let jobs = [(0, 10, 3, 10), HEAD, (2, 15, 1, 15), (2, 15, 1, 15), (2, 8, 1, 8)];
     assert_snapshot!(chart(6, &jobs, "easy"), @"
        5 |..........22222...............
@@ -128,7 +134,8 @@ fn the_first_backfill_consumes_the_extra_nodes() {
 
 #[test]
 fn a_backfill_that_ends_early_gives_its_extra_node_back() {
-    // Job 3 takes the extra node and ends at 4 instead of 17; the next pass counts anew, so job 4 has it then.
+    // Job 3 takes the extra node and ends at 4 instead of 17; the next pass counts anew, so job 4
+    // has it then.
     let jobs = [(0, 10, 3, 10), HEAD, (2, 2, 1, 15), (2, 9, 1, 9)];
     assert_snapshot!(chart(6, &jobs, "easy"), @"
        5 |..........22222
@@ -149,7 +156,8 @@ fn a_backfill_that_ends_early_gives_its_extra_node_back() {
 
 #[test]
 fn the_head_starts_before_its_shadow_time_after_an_early_end() {
-    // Job 1 said 10 and ends at 6, and job 3 said 10 too: the head was promised 10, and starts at 6.
+    // Job 1 has an estimate of 10 and ends at 6, as has job 3. The head was promised 10 and starts
+    // at 6.
     assert_snapshot!(chart(6, &[(0, 6, 4, 10), HEAD, (2, 4, 2, 8)], "easy"), @"
        5 |..3333.....
        4 |..333322222
@@ -168,8 +176,8 @@ fn the_head_starts_before_its_shadow_time_after_an_early_end() {
 
 #[test]
 fn a_job_as_wide_as_the_machine() {
-    // Job 2 leaves nothing over: job 3 (to 6) would run past the shadow time 5 and there is no extra node;
-    // job 4 (to 5) fits before it. Then job 2 has the whole machine.
+    // Job 2 leaves nothing over: job 3 (to 6) would run past the shadow time 5 and there is no
+    // extra node; job 4 (to 5) fits before it. Then job 2 has the whole machine.
     let jobs = [(0, 5, 2, 5), (1, 5, 4, 5), (2, 4, 1, 4), (2, 3, 1, 3)];
     assert_snapshot!(chart(4, &jobs, "easy"), @"
        3 |.....22222....
@@ -188,8 +196,8 @@ fn a_job_as_wide_as_the_machine() {
 
 #[test]
 fn only_the_head_is_protected() {
-    // Job 3 (the whole machine) could have started at 20; EASY lets job 4 pass on an extra node, and job 3
-    // pays: it waits until 23. It had no promise before it became the head at 10.
+    // Job 3 (the whole machine) could have started at 20; EASY lets job 4 pass on an extra node,
+    // and job 3 pays: it waits until 23. It had no promise before it became the head at 10.
     let jobs = [(0, 10, 3, 10), (1, 10, 2, 10), (2, 5, 4, 5), (3, 20, 1, 20)];
     assert_snapshot!(chart(4, &jobs, "easy"), @"
        3 |...4444444444444444444433333
@@ -211,7 +219,8 @@ const FOR_SJBF: [Quad; 5] = [(0, 10, 2, 10), (1, 5, 4, 5), (2, 8, 2, 8), (2, 3, 
 
 #[test]
 fn backfill_in_arrival_order() {
-    // Job 3 comes first among the candidates and fills the hole until 10; jobs 4 and 5 follow the head.
+    // Job 3 comes first among the candidates and fills the hole until 10; jobs 4 and 5 follow the
+    // head.
     assert_snapshot!(chart(4, &FOR_SJBF, "easy"), @"
        3 |..333333332222255555
        2 |..333333332222255555
@@ -230,7 +239,8 @@ fn backfill_in_arrival_order() {
 
 #[test]
 fn backfill_shortest_first() {
-    // EASY-SJBF: job 4 (3 s) goes before job 3 (8 s), and then job 5 fits; job 3 would end at 13 and waits.
+    // EASY-SJBF: job 4 (3 s) goes before job 3 (8 s), and then job 5 fits; job 3 would end at 13
+    // and waits.
     assert_snapshot!(chart(4, &FOR_SJBF, "easy(backfill=shortest)"), @"
        3 |..4445555522222........
        2 |..4445555522222........
@@ -249,8 +259,9 @@ fn backfill_shortest_first() {
 
 #[test]
 fn the_queue_itself_shortest_first() {
-    // Job 4 sorts ahead of job 2 and starts at 2 as the head. Jobs 2 and 5 are as long: job 2 came first and is the
-    // head at 5, job 5 passes it. Nothing is promised: a shorter job could always come in before.
+    // Job 4 sorts before job 2 and starts at 2 as the head. Jobs 2 and 5 have equal lengths: job 2
+    // arrived first and is the head at 5; job 5 passes it. There are no promises, because a shorter
+    // job could always precede.
     assert_snapshot!(chart(4, &FOR_SJBF, "easy(order=shortest)"), @"
        3 |..4445555522222........
        2 |..4445555522222........

@@ -28,7 +28,8 @@ fn arrival() {
 
 #[test]
 fn shortest() {
-    // 3 (2 s) at 4 leaves one processor, and 5 (3 s) stops the queue although 2 would fit; then 4 and 2.
+    // 3 (2 s) at 4 leaves one processor, and 5 (3 s) stops the queue although 2 would fit; then 4
+    // and 2.
     assert_snapshot!(chart(4, &JOBS, "fcfs(order=shortest)"), @"
        3 |1111..555......
        2 |111133555222222
@@ -66,7 +67,8 @@ fn longest() {
 
 #[test]
 fn narrowest() {
-    // 2 (1) and 4 (2) at 4; one processor is left, 3 needs three and has them at 8; 5 needs all, at 10.
+    // 2 (1) and 4 (2) at 4; one processor is left, 3 needs three and has them at 8; 5 needs all, at
+    // 10.
     assert_snapshot!(chart(4, &JOBS, "fcfs(order=narrowest)"), @"
        3 |1111....33555
        2 |1111444433555
@@ -104,7 +106,8 @@ fn widest() {
 
 #[test]
 fn ties_go_by_submission_then_number() {
-    // All are as long, and one fills the machine: jobs 2 and 3, both of second 1, go by number, before job 4.
+    // All are as long, and one fills the machine: jobs 2 and 3, both of second 1, go by number,
+    // before job 4.
     let jobs = [(0, 2, 2, 2), (1, 2, 2, 2), (1, 2, 2, 2), (2, 2, 2, 2)];
     assert_snapshot!(chart(2, &jobs, "fcfs(order=shortest)"), @"
        1 |11223344
@@ -121,7 +124,7 @@ fn ties_go_by_submission_then_number() {
 
 #[test]
 fn a_job_that_would_fit_is_not_let_past() {
-    // Job 3 fits beside job 1 and would disturb nobody; without backfilling it waits behind job 2.
+    // Job 3 fits beside job 1 without delaying any job; without backfilling it waits behind job 2.
     assert_snapshot!(chart(4, &[(0, 5, 3, 5), (1, 5, 4, 5), (2, 2, 1, 2)], "fcfs"), @"
        3 |.....22222..
        2 |1111122222..

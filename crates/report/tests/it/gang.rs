@@ -1,4 +1,4 @@
-//! Jobs that share processors by turns. A processor has a line for each of the jobs that have it at a time.
+//! Jobs that share processors in time slices. A processor has a line for each concurrent job.
 
 use insta::assert_snapshot;
 use miserly_core::Machine;

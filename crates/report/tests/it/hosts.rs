@@ -1,5 +1,7 @@
-//! The backfill family on hosts with processors and memory, by hand: where a job goes, and who waits for memory. The hosts'
-//! processors stand one above the other, host a's below.
+//! Backfilling on hosts with processors and memory, by hand: the choice of hosts, and waiting for
+//! memory.
+//!
+//! The hosts' processors are stacked, host a's at the bottom.
 
 use insta::assert_snapshot;
 use miserly_core::{Sharing, Spread};
@@ -10,9 +12,10 @@ const EASY: &str = "fcfs-backfill";
 
 #[test]
 fn the_fewest_processors_then_the_least_memory_then_the_first() {
-    // Processors 0 to 3 are a's, 4 to 6 b's, 7 to 9 c's, 10 to 12 d's. Job 1: b, c and d have the fewest processors, c
-    // and d of these the least memory, and c is the first. Job 2: c has exactly two left. Job 3: of the hosts with three
-    // only b has its 60 kB. Job 4: d has three, a four. Job 5: d's 40 kB are too few, so a.
+    // Processors 0 to 3 are a's, 4 to 6 b's, 7 to 9 c's, 10 to 12 d's. Job 1: b, c and d have the
+    // fewest processors, c and d of these the least memory, and c is the first. Job 2: c has
+    // exactly two left. Job 3: of the hosts with three only b has its 60 kB. Job 4: d has three, a
+    // four. Job 5: d's 40 kB are too few, so a.
     let machine = hosts(&[(4, 100), (3, 100), (3, 50), (3, 50)]);
     let jobs = [
         asks((0, 8, 1, 8)).memory(10),
@@ -54,7 +57,8 @@ fn the_fewest_processors_then_the_least_memory_then_the_first() {
 
 #[test]
 fn at_a_later_time_too() {
-    // Host a has processors 0 to 3. At 10 both hosts are idle: job 3 takes b, which it fills, and leaves a to job 4.
+    // Host a has processors 0 to 3. At 10 both hosts are idle: job 3 takes b, which it fills, and
+    // leaves a to job 4.
     let jobs = [asks((0, 10, 4, 10)), asks((0, 10, 3, 10)), asks((1, 5, 3, 5)), asks((2, 5, 4, 5))];
     assert_snapshot!(chart_on_both(&hosts(&[(4, 100), (3, 100)]), &jobs, "fcfs-backfill(depth=all)"), @"
        6 |222222222233333
@@ -76,8 +80,8 @@ fn at_a_later_time_too() {
 
 #[test]
 fn the_head_waits_for_memory() {
-    // Four of six processors are free, but 20 kB only, and job 2 asks for 50: its shadow time is 10. Job 3 asks for the
-    // 20 and is gone by 10.
+    // Four of six processors are free, but 20 kB only, and job 2 asks for 50: its shadow time is
+    // 10. Job 3 asks for the 20 and is gone by 10.
     let jobs =
         [asks((0, 10, 2, 10)).memory(80), asks((1, 5, 2, 5)).memory(50), asks((2, 6, 2, 6)).memory(20)];
     let chart = chart_on_both(&hosts(&[(6, 100)]), &jobs, EASY);
@@ -100,9 +104,9 @@ fn the_head_waits_for_memory() {
 
 #[test]
 fn refused_for_the_memory_at_the_shadow_time() {
-    // At 10 the head has 90 kB, and 10 are extra. Job 3 fits now and would still be there with 20; processors are free all
-    // the time. Job 4 asks for the extra 10, and job 5, for the last 10 that are free now, is gone by 10. Job 3 is the
-    // head then, and waits for job 2's memory.
+    // At 10 the head has 90 kB, and 10 are extra. Job 3 fits now and would still be there with 20;
+    // processors are free all the time. Job 4 asks for the extra 10, and job 5, for the last 10
+    // that are free now, is gone by 10. Job 3 is the head then, and waits for job 2's memory.
     let jobs = [
         asks((0, 10, 2, 10)).memory(80),
         asks((1, 5, 2, 5)).memory(90),
@@ -130,8 +134,9 @@ fn refused_for_the_memory_at_the_shadow_time() {
 
 #[test]
 fn a_host_that_is_not_the_heads_is_free_for_anybody() {
-    // Only a, processors 0 to 3, is wide enough for job 2, at 10. On b job 3 may stay for as long as it likes. On a's last
-    // processor job 4 would stay until 11, a second too long, and job 5 is gone by 10.
+    // Only a, processors 0 to 3, is wide enough for job 2, at 10. On b job 3 may stay for as long
+    // as it likes. On a's last processor job 4 would stay until 11, a second too long, and job 5 is
+    // gone by 10.
     let jobs = [
         asks((0, 10, 3, 10)),
         asks((1, 5, 4, 5)),
@@ -159,8 +164,9 @@ fn a_host_that_is_not_the_heads_is_free_for_anybody() {
 
 #[test]
 fn a_job_over_several_hosts() {
-    // Two processors each, a's below. Job 1 takes one of a's. Job 2 needs five: four on the emptiest hosts, d and c, of
-    // which the later ones come first here, and the last one where it fits best, on a. That leaves b to job 3.
+    // Two processors each, a's below. Job 1 takes one of a's. Job 2 needs five: four on the
+    // emptiest hosts, d and c, of which the later ones come first here, and the last one where it
+    // fits best, on a. That leaves b to job 3.
     let machine = hosts(&[(2, 100); 4]).spreading(Spread::Any);
     let jobs = [asks((0, 6, 1, 6)), asks((1, 5, 5, 5)), asks((2, 4, 2, 4))];
     assert_snapshot!(chart_on_both(&machine, &jobs, EASY), @"
@@ -183,9 +189,9 @@ fn a_job_over_several_hosts() {
 
 #[test]
 fn memory_decides_how_many_processors_of_a_job_a_host_has() {
-    // Either host has four processors, but job 1 asks for 30 kB with each: three on a, with 100 kB, and one on b, with 40.
-    // That leaves 10 kB on each: too few for job 2, until 5, and it takes b then, which it fits better. Job 3 asks for no
-    // memory and has the processors that job 1 left.
+    // Either host has four processors, but job 1 asks for 30 kB with each: three on a, with 100 kB,
+    // and one on b, with 40. That leaves 10 kB on each: too few for job 2, until 5, and it takes b
+    // then, which it fits better. Job 3 asks for no memory and has the processors that job 1 left.
     let machine = hosts(&[(4, 100), (4, 40)]).spreading(Spread::Any);
     let jobs = [asks((0, 5, 4, 5)).memory(120), asks((1, 4, 1, 4)).memory(20), asks((1, 3, 4, 3))];
     assert_snapshot!(chart_on_both(&machine, &jobs, EASY), @"
@@ -208,7 +214,8 @@ fn memory_decides_how_many_processors_of_a_job_a_host_has() {
 
 #[test]
 fn a_host_for_each_job() {
-    // Each job has its host to itself: job 1 the smaller one, b (processors 4 and 5), job 2 then a, and jobs 3 and 4 wait for
+    // Each job has its host to itself: job 1 the smaller one, b (processors 4 and 5), job 2 then a,
+    // and jobs 3 and 4 wait for
     // 5. Job 3 goes to b then, which leaves a to job 4, whose three processors no other host has.
     let machine = hosts(&[(4, 100), (2, 100)]).sharing(Sharing::Whole);
     let jobs = [asks((0, 5, 1, 5)), asks((1, 4, 1, 4)), asks((2, 3, 1, 3)), asks((3, 2, 3, 2))];
@@ -231,8 +238,8 @@ fn a_host_for_each_job() {
 
 #[test]
 fn whole_hosts_for_a_wide_job() {
-    // Job 1, of three processors, has two hosts of two: c, and for the last processor a, the first of those that fit alike.
-    // Job 2 has b to itself, and job 3 waits for a host.
+    // Job 1, of three processors, has two hosts of two: c, and for the last processor a, the first
+    // of those that fit alike. Job 2 has b to itself, and job 3 waits for a host.
     let machine = hosts(&[(2, 100); 3]).sharing(Sharing::Whole).spreading(Spread::Any);
     let jobs = [asks((0, 4, 3, 4)), asks((1, 3, 1, 3)), asks((2, 2, 1, 2))];
     assert_snapshot!(chart_on_both(&machine, &jobs, EASY), @"

@@ -1,4 +1,4 @@
-//! What happens at one instant: both conventions, and jobs of no length.
+//! Simultaneous events: both event orders, and jobs of zero length.
 
 use insta::assert_snapshot;
 use miserly_core::Instants::{self, Batch, Sequential};
@@ -11,7 +11,7 @@ fn chart(procs: u32, jobs: &[Quad], policy: &str, instants: Instants) -> String 
     chart_as(procs, jobs, policy, instants, Overrun::Kill)
 }
 
-/// Job 1 said 10 and ends at 5; jobs 2 and 3 come at 5.
+/// Job 1 has an estimate of 10 and ends at 5; jobs 2 and 3 arrive at 5.
 const EARLY_END: [Quad; 3] = [(0, 5, 3, 10), (5, 5, 4, 5), (5, 5, 1, 5)];
 
 #[test]
@@ -33,8 +33,8 @@ fn an_early_end_and_two_submissions_batch() {
 
 #[test]
 fn an_early_end_and_two_submissions_sequential() {
-    // Submissions first, each with its pass: job 1 seems to run until 10, so job 2 waits for 10 and job 3 passes
-    // it. The early end comes last, and job 2 no longer fits.
+    // Submissions first, each with its pass: job 1 seems to run until 10, so job 2 waits for 10 and
+    // job 3 passes it. The early end comes last, and job 2 no longer fits.
     assert_snapshot!(chart(4, &EARLY_END, "easy", Sequential), @"
        3 |..........22222
        2 |11111.....22222
@@ -49,7 +49,7 @@ fn an_early_end_and_two_submissions_sequential() {
     ");
 }
 
-/// Job 1 ends at 5 as it said; the same two jobs come at 5.
+/// Job 1 ends at 5 as estimated; the same two jobs arrive at 5.
 const END_ON_TIME: [Quad; 3] = [(0, 5, 3, 5), (5, 5, 4, 5), (5, 5, 1, 5)];
 
 #[test]
@@ -102,12 +102,14 @@ fn two_submissions_in_another_order_sequential() {
     ");
 }
 
-/// Jobs 1 and 2 run for no time at all, though job 1 asked for 5 s; all three come at 0 and need the machine.
+/// Jobs 1 and 2 run for no time, although job 1 requests 5 s. All three arrive at 0 and need the
+/// machine.
 const NO_LENGTH: [Quad; 3] = [(0, 0, 2, 5), (0, 0, 2, 0), (0, 3, 2, 3)];
 
 #[test]
 fn zero_runtimes_easy() {
-    // Three rounds at 0: each job ends in the one after its start, and its end lets the next one start.
+    // Three rounds at 0: each job ends in the one after its start, and its end lets the next one
+    // start.
     assert_snapshot!(chart(2, &NO_LENGTH, "easy", Batch), @"
        1 |333
        0 |333
@@ -122,8 +124,8 @@ fn zero_runtimes_easy() {
 
 #[test]
 fn zero_runtimes_conservative() {
-    // The plan keeps 5 s for job 1, and a tick for job 2, whose estimate is 0: job 3 is promised 5 s and a tick.
-    // Each end compresses the plan, at 0 again.
+    // The plan keeps 5 s for job 1, and a tick for job 2, whose estimate is 0: job 3 is promised 5
+    // s and a tick. Each end compresses the plan, at 0 again.
     let batch = chart(2, &NO_LENGTH, "conservative", Batch);
     assert_eq!(batch, chart(2, &NO_LENGTH, "conservative", Sequential));
     assert_snapshot!(batch, @"

@@ -1,4 +1,4 @@
-//! LSF on hosts with memory. A column is an hour, where a test does not say otherwise; the list is in seconds.
+//! LSF on hosts with memory. A column is an hour unless a test sets it; the list is in seconds.
 
 use insta::assert_snapshot;
 use miserly_core::{Host, Kind, Machine, Resources};
@@ -20,7 +20,7 @@ fn job(submit: i64, runtime: i64, procs: u32, estimate: i64, memory: u64) -> Ask
     asks((submit * HOUR, runtime * HOUR, procs, estimate * HOUR)).memory(memory)
 }
 
-/// Hosts of Table 2, with so many processors each.
+/// Hosts of Table 2, each with `cpus` processors.
 fn named(each: &[(&str, u64)]) -> Machine {
     let host = |&(name, procs): &(&str, u64)| Host {
         name: name.into(),
@@ -36,8 +36,8 @@ fn chart(machine: &Machine, jobs: &[Asks], policy: &str) -> String {
 
 #[test]
 fn large_before_medium_before_small_and_very_short_before_short() {
-    // All but job 1 come at 1, in the opposite order, and each takes the whole host for an hour: vst-lj (7), st-lj (6),
-    // vst-mj (5), st-mj (4), vst-sj (3), st-sj (2).
+    // All but job 1 come at 1, in the opposite order, and each takes the whole host for an hour:
+    // vst-lj (7), st-lj (6), vst-mj (5), st-mj (4), vst-sj (3), st-sj (2).
     let waiting = [(10, SJ), (1, SJ), (10, MJ), (1, MJ), (10, LJ), (1, LJ)];
     let mut jobs = vec![job(0, 2, 2, 2, SJ)];
     jobs.extend(waiting.map(|(estimate, memory)| job(1, 1, 2, estimate, memory)));
@@ -78,8 +78,8 @@ fn all_but_the_very_short_are_in_one_line() {
 
 #[test]
 fn a_job_passes_those_of_its_size_that_are_too_big() {
-    // One processor is free beside job 1. Job 2, vst-sj, needs two; job 3, st-sj, fits. Job 4, vst-sj, has to wait: the
-    // processor is taken.
+    // One processor is free beside job 1. Job 2, vst-sj, needs two; job 3, st-sj, fits. Job 4,
+    // vst-sj, has to wait: the processor is taken.
     let jobs = [job(0, 4, 3, 4, SJ), job(1, 2, 2, 2, SJ), job(2, 3, 1, 10, SJ), job(3, 1, 1, 1, SJ)];
     assert_snapshot!(chart(&named(&[("eir", 4)]), &jobs, "lsf"), @"
        3 |..333.
@@ -98,7 +98,8 @@ fn a_job_passes_those_of_its_size_that_are_too_big() {
 
 #[test]
 fn a_job_does_not_pass_those_of_a_larger_size() {
-    // As before, but job 2 is an lj one, and eir runs up to three of them: job 3 waits for it, on an idle processor.
+    // As before, but job 2 is an lj one, and eir runs up to three of them: job 3 waits for it, on
+    // an idle processor.
     let jobs = [job(0, 4, 3, 4, SJ), job(1, 2, 2, 2, LJ), job(2, 3, 1, 10, SJ)];
     assert_snapshot!(chart(&named(&[("eir", 4)]), &jobs, "lsf"), @"
        3 |.......
@@ -116,8 +117,8 @@ fn a_job_does_not_pass_those_of_a_larger_size() {
 
 #[test]
 fn until_the_limit_of_the_larger_size_is_reached() {
-    // Jobs 1 to 3 are the three lj jobs that eir runs at a time. Job 4 is the fourth and has to wait for an end, at 4;
-    // so it is not in the way of job 5.
+    // Jobs 1 to 3 are the three lj jobs that eir runs at a time. Job 4 is the fourth and has to
+    // wait for an end, at 4; so it is not in the way of job 5.
     let jobs = [4, 6, 6].map(|runtime| job(0, runtime, 1, 10, LJ));
     let jobs = [&jobs[..], &[job(1, 2, 1, 2, LJ), job(2, 3, 1, 3, SJ)]].concat();
     assert_snapshot!(chart(&named(&[("eir", 5)]), &jobs, "lsf"), @"
@@ -139,8 +140,8 @@ fn until_the_limit_of_the_larger_size_is_reached() {
 
 #[test]
 fn hosts_for_one_size() {
-    // Processors 0 and 1 are mimir's, which runs sj jobs only; 2 and 3 are modi2's, which runs mj jobs only. Job 2 waits
-    // for mimir while modi2 is idle.
+    // Processors 0 and 1 are mimir's, which runs sj jobs only; 2 and 3 are modi2's, which runs mj
+    // jobs only. Job 2 waits for mimir while modi2 is idle.
     let jobs = [job(0, 3, 2, 3, SJ), job(1, 2, 2, 2, SJ), job(2, 2, 2, 2, MJ)];
     assert_snapshot!(chart(&named(&[("mimir", 2), ("modi2", 2)]), &jobs, "lsf"), @"
        3 |..33.
@@ -169,8 +170,9 @@ fn passed() -> [Asks; 5] {
 
 #[test]
 fn a_host_is_kept_idle_for_who_has_waited_too_long() {
-    // At 10 job 3 ends, job 2 has waited for 9 hours, and job 4 passes it. At 13 job 1 ends, and job 2 has waited for 12:
-    // the host is kept for it. Job 5 would fit and waits, until jobs 4 and 2 have gone.
+    // At 10 job 3 ends, job 2 has waited for 9 hours, and job 4 passes it. At 13 job 1 ends, and
+    // job 2 has waited for 12: the host is kept for it. Job 5 would fit and waits, until jobs 4 and
+    // 2 have gone.
     assert_snapshot!(chart(&hosts(&[(4, MUCH)]), &passed(), "lsf"), @"
        3 |..3333333344444422....
        2 |..3333333344444422....
@@ -208,8 +210,9 @@ fn a_host_is_not_kept_if_that_is_not_wanted() {
 
 #[test]
 fn a_job_waits_for_the_host_that_is_kept_for_it() {
-    // Host a has processors 0 to 3, host b the others. At 14 job 1 ends on a, which is then kept for job 4. So job 5 does
-    // not start there at 15; at 16 host b has room for either, and it is job 5 that starts. Job 4 starts at 20, on a.
+    // Host a has processors 0 to 3, host b the others. At 14 job 1 ends on a, which is then kept
+    // for job 4, so job 5 does not start there at 15. At 16 either job fits on host b, and job 5
+    // starts. Job 4 starts at 20, on a.
     let jobs = [
         job(0, 14, 2, 14, SJ),
         job(0, 20, 2, 20, SJ),
@@ -239,7 +242,8 @@ fn a_job_waits_for_the_host_that_is_kept_for_it() {
 
 #[test]
 fn who_has_waited_too_long_starts_whoever_else_waits() {
-    // A column is five hours. At 50 job 2, st-sj, has waited for more than 45 hours and starts, before job 3, vst-lj.
+    // A column is five hours. At 50 job 2, st-sj, has waited for more than 45 hours and starts,
+    // before job 3, vst-lj.
     let jobs = [job(0, 50, 2, 50, LJ), job(5, 5, 2, 10, SJ), job(45, 5, 2, 5, LJ)];
     assert_snapshot!(chart_on(&named(&[("eir", 2)]), &jobs, "lsf", 5 * HOUR), @"
        1 |111111111123
@@ -255,7 +259,8 @@ fn who_has_waited_too_long_starts_whoever_else_waits() {
 
 #[test]
 fn who_is_barred_on_all_hosts_is_in_nobodys_way() {
-    // One mt job at a time: job 2, mt-lj, can start nowhere until job 1 ends at 4, so job 3, vst-sj, does not wait for it.
+    // One mt job at a time: job 2, mt-lj, can start nowhere until job 1 ends at 4, so job 3,
+    // vst-sj, does not wait for it.
     let jobs = [job(0, 4, 1, 100, LJ), job(1, 3, 1, 100, LJ), job(2, 4, 1, 4, SJ)];
     assert_snapshot!(chart(&hosts(&[(3, MUCH)]), &jobs, "lsf(mt_limit=1)"), @"
        2 |.......
@@ -272,8 +277,8 @@ fn who_is_barred_on_all_hosts_is_in_nobodys_way() {
 
 #[test]
 fn the_host_with_the_fewest_processors_free() {
-    // Processors 0 to 3 are a's, 4 to 6 b's, 7 to 9 c's. Job 1 goes to b, the first of the two with 3 free; job 2 to c, since
-    // b has one left; job 3 takes that one, and job 4 has only a left.
+    // Processors 0 to 3 are a's, 4 to 6 b's, 7 to 9 c's. Job 1 goes to b, the first of the two with
+    // 3 free; job 2 to c, since b has one left; job 3 takes that one, and job 4 has only a left.
     let jobs = [job(0, 8, 2, 8, SJ), job(1, 7, 2, 7, SJ), job(2, 6, 1, 6, SJ), job(3, 5, 2, 5, SJ)];
     assert_snapshot!(chart(&hosts(&[(4, MUCH), (3, MUCH), (3, MUCH)]), &jobs, "lsf"), @"
        9 |........

@@ -1,4 +1,5 @@
-//! Small schedules, drawn: each rule of the policies as a picture that a reader can check. And how charts and pages look.
+//! Drawn schedules of a few jobs, which show each rule of the policies, and the appearance of
+//! charts and pages.
 
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 

@@ -1,13 +1,15 @@
-//! Miser's Figures 3 and 4 by hand: how processors and memory go from interactive work to batch and back.
+//! Miser's Figures 3 and 4 by hand: processors and memory move between interactive work and batch.
 
 use insta::assert_snapshot;
 use miserly_core::{Kind, Resources};
 
 use crate::chart::{asks, chart_ahead, hosts};
 
-/// Figure 3. Two of four processors are batch's. Interactive work has all that is left until 2, then one: job 2, promised
-/// 5, runs on what is idle then, and is parked at 4 for its own start. From 5 on its two processors are its own, though
-/// interactive work wants all four from 6 on.
+/// Figure 3.
+///
+/// Batch has two of four processors. Interactive work uses the rest until 2, then one processor.
+/// Job 2, promised 5, runs opportunistically and is parked at 4 for its own start. From 5 on it has
+/// its two processors, although interactive work requests all four from 6 on.
 #[test]
 fn processors_go_from_interactive_work_to_batch_and_back() {
     let pool = hosts(&[(2, 0)]);
@@ -26,8 +28,10 @@ fn processors_go_from_interactive_work_to_batch_and_back() {
     ");
 }
 
-/// What ends ahead of its start leaves its window to the next: job 2 is done at 4, so job 3, which was promised 20, starts at
-/// 10; and from 4 to 9 it runs where job 2 was.
+/// A job that ends before its promised start frees its window.
+///
+/// Job 2 is done at 4, so job 3, promised 20, starts at 10. From 4 to 9 job 3 runs
+/// opportunistically on the processors of job 2.
 #[test]
 fn a_window_that_is_not_needed_is_the_next_ones() {
     let pool = hosts(&[(2, 0)]);
@@ -47,8 +51,11 @@ fn a_window_that_is_not_needed_is_the_next_ones() {
     ");
 }
 
-/// Figure 4. The machine has 150 of memory, and batch 100 of them, which job 1 holds. Job 2 needs 100 and finds 50: it
-/// waits for its start, though processors are idle. Job 3 needs no more than there is, and runs ahead of both starts.
+/// Figure 4.
+///
+/// The machine has 150 of memory, and batch 100, which job 1 holds. Job 2 requests 100 but 50 are
+/// free: it waits for its start although processors are idle. Job 3 fits and runs before both
+/// starts.
 #[test]
 fn who_finds_too_little_memory_waits_for_its_start() {
     let pool = hosts(&[(2, 100)]);

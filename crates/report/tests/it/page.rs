@@ -1,7 +1,7 @@
-//! Pages: what stands in them, and what does not.
+//! Contents of pages and escaping.
 
-use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, MatrixJob, MatrixPlace, Ramp, Series};
-use miserly_report::page::{Block, Cell, Claim, Page, Section, TableData, Verdict, html};
+use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp};
+use miserly_report::page::{Block, Claim, ClaimVerdict, Page, Section, TableCell, TableData, html};
 
 use crate::sample;
 
@@ -50,9 +50,10 @@ fn a_small_page() {
     let table = TableData {
         caption: Some("Waits".into()),
         header: vec![vec!["policy".into(), "wait".into()]],
-        rows: vec![vec![Cell::text("easy"), Cell::number("3 102 s")]],
+        rows: vec![vec![TableCell::text("easy"), TableCell::number("3 102 s")]],
     };
-    let claim = Claim { text: "It waits less.".into(), verdict: Verdict::Holds, figures: "3 102 s".into() };
+    let claim =
+        Claim { text: "It waits less.".into(), verdict: ClaimVerdict::Holds, figures: "3 102 s".into() };
     let blocks =
         vec![Block::Text("One.\n\nTwo & three.".into()), Block::Table(table), Block::Claims(vec![claim])];
     let page = Page {
@@ -85,7 +86,7 @@ fn charts_of_the_same_name_have_names_of_their_own() {
     assert!(page.contains("id=\"chart-slowdown\"") && page.contains("id=\"chart-slowdown-2\""));
 }
 
-/// A page whose every text tries to get out of its place.
+/// Returns a page in which every text contains markup.
 pub(crate) fn hostile() -> Page {
     let evil = || {
         "</title></style></script>--><script>window.harm=1</script><img src=x onerror=window.harm=1>\"'<b>&"
@@ -93,7 +94,7 @@ pub(crate) fn hostile() -> Page {
     };
     let axis = || Axis::linear(evil());
     let names = || Axis::category(evil(), vec![evil(), evil()]);
-    let line = |_| Series::line(evil(), vec![(0.0, 1.0), (1.0, 2.0)]);
+    let line = |_| DataSeries::line(evil(), vec![(0.0, 1.0), (1.0, 2.0)]);
     let job = GanttJob {
         number: 1,
         pes: vec![(0, 1)],
@@ -109,7 +110,7 @@ pub(crate) fn hostile() -> Page {
     let in_matrix = vec![MatrixJob { number: 1, submit: 0.0, user: Some(evil()) }];
     let bodies = [
         (axis(), axis(), Body::Lines { series: (0..3).map(line).collect() }),
-        (names(), axis(), Body::Bars { bins: vec![Bin { from: -0.4, to: 0.4, value: 3.0 }] }),
+        (names(), axis(), Body::Bars { bins: vec![Bar { from: -0.4, to: 0.4, value: 3.0 }] }),
         (
             names(),
             names(),
@@ -131,9 +132,9 @@ pub(crate) fn hostile() -> Page {
     let table = TableData {
         caption: Some(evil()),
         header: vec![vec![evil(), String::new()], vec![evil(), evil()]],
-        rows: vec![vec![Cell::text(evil()), Cell::number(evil())]],
+        rows: vec![vec![TableCell::text(evil()), TableCell::number(evil())]],
     };
-    let claim = Claim { text: evil(), verdict: Verdict::Unknown, figures: evil() };
+    let claim = Claim { text: evil(), verdict: ClaimVerdict::Unknown, figures: evil() };
     let blocks = [Block::Text(evil()), Block::Table(table), Block::Claims(vec![claim])];
     let blocks = blocks.into_iter().chain(charts.map(Block::Chart)).collect();
     Page {

@@ -1,4 +1,4 @@
-//! Reservations on hosts, by hand: how many there are, who keeps them, and on which host.
+//! Reservations on hosts, by hand: their number, their holders and their hosts.
 
 use insta::assert_snapshot;
 
@@ -15,8 +15,8 @@ fn second_in_the_queue() -> [Asks; 4] {
 
 #[test]
 fn one_reservation_does_not_protect_the_second() {
-    // Beside job 1, and job 2 from 4 to 8, there is a processor for job 4 until 9. Job 3, the whole host, could have started
-    // at 8.
+    // Beside job 1, and job 2 from 4 to 8, there is a processor for job 4 until 9. Job 3, the whole
+    // host, could have started at 8.
     assert_snapshot!(chart_on_both(&hosts(&[(4, 100)]), &second_in_the_queue(), DEPTH_1), @"
        3 |.4444444433
        2 |1111.....33
@@ -34,8 +34,8 @@ fn one_reservation_does_not_protect_the_second() {
 
 #[test]
 fn two_reservations_protect_the_second() {
-    // Job 3's reservation, from 8 to 10, is in the way of job 4, which would run until 9. The promises are the head's: job 3
-    // is told 8 when it is the head, at 4, and job 4 is told 10 at 8.
+    // Job 3's reservation, from 8 to 10, blocks job 4, which would run until 9. Only the head has a
+    // promise: job 3 is promised 8 as the head at 4, and job 4 is promised 10 at 8.
     assert_snapshot!(chart_on_both(&hosts(&[(4, 100)]), &second_in_the_queue(), DEPTH_2), @"
        3 |........33........
        2 |1111....33........
@@ -51,14 +51,16 @@ fn two_reservations_protect_the_second() {
     ");
 }
 
-/// Job 4 is the third in the queue and has its place from 4 to 7, beside job 2 and before job 3; job 5 fits there too.
+/// Job 4 is third in the queue with a reservation from 4 to 7, beside job 2 and before job 3. Job 5
+/// fits there too.
 fn third_in_the_queue() -> [Asks; 5] {
     [asks((0, 4, 3, 4)), asks((1, 4, 2, 4)), asks((1, 2, 4, 2)), asks((1, 3, 2, 3)), asks((1, 6, 1, 6))]
 }
 
 #[test]
 fn two_reservations_do_not_protect_the_third() {
-    // Job 5 is gone at 7, before job 3 starts. At 4 one processor is left for job 4, at 7 two, but until 8 only.
+    // Job 5 is gone at 7, before job 3 starts. At 4 one processor is left for job 4, at 7 two, but
+    // until 8 only.
     assert_snapshot!(chart_on_both(&hosts(&[(4, 100)]), &third_in_the_queue(), DEPTH_2), @"
        3 |.555555.33...
        2 |1111....33...
@@ -77,8 +79,9 @@ fn two_reservations_do_not_protect_the_third() {
 
 #[test]
 fn a_reservation_for_every_job_protects_the_third() {
-    // With job 4's reservation nothing is left for job 5 between 4 and 7. At 7 two processors are, until 8: it waits for
-    // job 3. Nothing is promised: all is planned anew at each pass.
+    // Job 4's reservation leaves nothing for job 5 between 4 and 7. At 7 two processors are free,
+    // but only until 8, so job 5 waits for job 3. There are no promises, because each pass
+    // recomputes all reservations.
     assert_snapshot!(chart_on_both(&hosts(&[(4, 100)]), &third_in_the_queue(), DEPTH_ALL), @"
        3 |....444.33......
        2 |1111444.33......
@@ -102,7 +105,8 @@ fn a_shorter_one() -> [Asks; 4] {
 
 #[test]
 fn shortest_first_with_a_held_head() {
-    // Job 2 has a scheduled start, at 10, when job 3 comes, and keeps it. When job 2 starts, job 3 is the head.
+    // Job 2 has a scheduled start, at 10, when job 3 comes, and keeps it. When job 2 starts, job 3
+    // is the head.
     assert_snapshot!(chart_on_both(&hosts(&[(4, 100)]), &a_shorter_one(), "sjf-backfill"), @"
        3 |...44444..2222222233
        2 |11111111112222222233
@@ -138,8 +142,9 @@ fn shortest_first_without_holding_the_head() {
 
 #[test]
 fn a_reservation_moves_to_another_host() {
-    // Job 3 is promised 7, on b (processors 4 to 7), where job 2 ends then; job 4 is promised 10, on a, where job 1 should
-    // end then. Job 1 ends at 5: job 3 moves to a, and so job 4 can have b at 7.
+    // Job 3 is promised 7, on b (processors 4 to 7), where job 2 ends then; job 4 is promised 10,
+    // on a, where job 1 should end then. Job 1 ends at 5: job 3 moves to a, and so job 4 can have b
+    // at 7.
     let jobs = [asks((0, 5, 4, 10)), asks((0, 7, 3, 7)), asks((1, 5, 3, 5)), asks((2, 4, 4, 4))];
     let machine = hosts(&[(4, 100), (4, 100)]);
     let chart = chart_on_both(&machine, &jobs, "conservative");

@@ -1,7 +1,7 @@
 //! A page with every kind of chart and block, of made-up but lifelike figures.
 
-use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, MatrixJob, MatrixPlace, Ramp, Series};
-use miserly_report::page::{Block, Cell, Claim, Emphasis, Page, Section, TableData, Verdict};
+use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp};
+use miserly_report::page::{Block, Claim, ClaimVerdict, Emphasis, Page, Section, TableCell, TableData};
 use miserly_test_support::Draws;
 
 pub(crate) fn page() -> Page {
@@ -21,8 +21,10 @@ fn summary() -> Section {
     let header = [["", "mean wait", "", "slowdown", ""], ["policy", "R = 1", "R = 2", "R = 1", "R = 2"]];
     let row = |name: &str, figures: [&str; 4], best: usize| {
         let cell =
-            |(n, text)| Cell::number(text).with(if n == best { Emphasis::Good } else { Emphasis::None });
-        std::iter::once(Cell::text(name)).chain(figures.into_iter().enumerate().map(cell)).collect::<Vec<_>>()
+            |(n, text)| TableCell::number(text).with(if n == best { Emphasis::Good } else { Emphasis::None });
+        std::iter::once(TableCell::text(name))
+            .chain(figures.into_iter().enumerate().map(cell))
+            .collect::<Vec<_>>()
     };
     let table = TableData {
         caption: Some("Means over all jobs; the least of a column stands out.".into()),
@@ -46,15 +48,15 @@ fn summary() -> Section {
             Block::Claims(vec![
                 claim(
                     "Doubling the estimates lowers the mean slowdown of EASY.",
-                    Verdict::Holds,
+                    ClaimVerdict::Holds,
                     "31.72 ± 1.1 against 40.17 ± 1.4",
                 ),
                 claim(
                     "Conservative backfilling keeps every promise with exact estimates.",
-                    Verdict::DoesNotHold,
+                    ClaimVerdict::DoesNotHold,
                     "3 of 28 489 promises broken",
                 ),
-                claim("The gain is the same on other logs.", Verdict::Unknown, ""),
+                claim("The gain is the same on other logs.", ClaimVerdict::Unknown, ""),
             ]),
         ],
     }
@@ -73,7 +75,7 @@ pub(crate) fn slowdown() -> Chart {
     let factors = [1.0, 2.0, 4.0, 6.0, 8.0, 10.0];
     let series = |name: &str, figures: [f64; 6]| {
         let band = factors.iter().zip(figures).map(|(&x, y)| (x, y * 0.94, y * 1.06)).collect();
-        Series::line(name, factors.into_iter().zip(figures).collect()).with_band(band)
+        DataSeries::line(name, factors.into_iter().zip(figures).collect()).with_band(band)
     };
     let series = vec![
         series("EASY", [40.2, 31.7, 29.9, 30.4, 31.6, 33.0]),
@@ -94,9 +96,9 @@ fn cdf() -> Chart {
     let waits =
         |scale: f64| -> Vec<f64> { draws(3_000).map(|u| scale * (1.0 / (1.0 - u)).powf(0.9)).collect() };
     let series = vec![
-        Series::cdf("EASY", &waits(20.0)),
-        Series::cdf("conservative", &waits(60.0)),
-        Series::cdf("FCFS", &waits(700.0)),
+        DataSeries::cdf("EASY", &waits(20.0)),
+        DataSeries::cdf("conservative", &waits(60.0)),
+        DataSeries::cdf("FCFS", &waits(700.0)),
     ];
     chart(
         "wait-cdf",
@@ -111,7 +113,7 @@ fn scatter() -> Chart {
     let point =
         |(u, v): (f64, f64)| ((u * 11.0).exp(), if v < 0.1 { 0.0 } else { (v * 9.0 + u * 2.0).exp() });
     let points = draws(20_000).step_by(2).zip(draws(20_000).skip(1).step_by(2)).map(point).collect();
-    let series = vec![Series::points("jobs", points)];
+    let series = vec![DataSeries::points("jobs", points)];
     chart(
         "wait-runtime",
         "Wait against runtime",
@@ -125,7 +127,7 @@ fn queue() -> Chart {
     let hour = |n: u32| f64::from(n) * 3_600.0;
     let load = |n: u32, u: f64| (0.72 + 0.2 * (f64::from(n) / 3.8).sin() + 0.08 * u).clamp(0.0, 1.0);
     let points = (0..24 * 14).zip(draws(24 * 14)).map(|(n, u)| (hour(n), 100.0 * load(n, u))).collect();
-    let series = vec![Series::steps("utilisation", points)];
+    let series = vec![DataSeries::steps("utilisation", points)];
     chart(
         "utilisation",
         "Utilisation over time",
@@ -138,7 +140,7 @@ fn queue() -> Chart {
 fn histogram() -> Chart {
     let height = |n: i32| (9_000.0 * (-0.35 * f64::from(n)).exp()).floor();
     let bins = (0..25)
-        .map(|n| Bin { from: f64::from(n) * 4.0, to: f64::from(n + 1) * 4.0, value: height(n) })
+        .map(|n| Bar { from: f64::from(n) * 4.0, to: f64::from(n + 1) * 4.0, value: height(n) })
         .collect();
     chart(
         "accuracy",
@@ -192,7 +194,8 @@ fn gantt() -> Chart {
     )
 }
 
-/// A day of a gang scheduler. Job n is in slot n modulo 12, in one half of it, and as long as the job before it runs, in that one's slot too.
+/// Returns a day of a gang scheduler. Job n is in one half of slot n modulo 12, and in the slot of
+/// job n - 1 while that runs.
 pub(crate) fn matrix() -> Chart {
     let (jobs, places) = places();
     let body = Body::Matrix { procs: 64, from: 0.0, to: 86_400.0, jobs, places };
@@ -207,7 +210,7 @@ fn slots() -> Chart {
     chart("slots", "Slots over time", Axis::seconds("time"), Axis::linear("processor"), body)
 }
 
-/// Places in the slots of a machine of so many processors as bars of a Gantt chart, slot above slot.
+/// Returns the placements on `procs` processors as bars of a Gantt chart, slot above slot.
 pub(crate) fn over_time(jobs: &[MatrixJob], places: &[MatrixPlace], procs: u32) -> Vec<GanttJob> {
     let bar = |place: &MatrixPlace| GanttJob {
         number: jobs[place.job].number,

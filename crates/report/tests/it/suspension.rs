@@ -1,5 +1,7 @@
-//! Suspension by hand. A job's gap in the picture is the time in which it was suspended; a tilde is a processor that is held while a job
-//! is written out or read back.
+//! Suspension by hand.
+//!
+//! A gap of a job in the picture is the time in which it was suspended. A tilde is a processor held
+//! during swapping.
 
 use insta::assert_snapshot;
 use miserly_core::Machine;
@@ -48,7 +50,8 @@ fn no_job_suspends_one_that_is_wider_still() {
 
 #[test]
 fn whoever_comes_back_needs_its_own_processors() {
-    // Job 3 suspends job 1 and runs past its estimate. Job 1 waits for 0 and 1, although 2 and 3 are free from 5 on.
+    // Job 3 suspends job 1 and runs past its estimate. Job 1 waits for 0 and 1, although 2 and 3
+    // are free from 5 on.
     let jobs = [asks((0, 8, 2, 8)), asks((0, 5, 2, 20)), asks((2, 6, 2, 2))];
     assert_snapshot!(draw(&jobs, "ss(sf=1.5, period=1s)"), @"
        3 |22222.........
@@ -176,7 +179,8 @@ fn memory_is_read_back_before_a_job_runs_on() {
 
 #[test]
 fn immediate_service_spares_who_is_in_its_slice() {
-    // At 5 jobs 1 and 2 have had their slices, and waited for nothing: the first that came goes. At 6 job 3 is in its slice.
+    // At 5 jobs 1 and 2 have had their slices and no waiting time: the first arrival is suspended.
+    // At 6 job 3 is in its slice.
     let jobs = [asks((0, 9, 2, 9)), asks((2, 7, 2, 7)), asks((5, 6, 2, 6)), asks((6, 1, 2, 1))];
     assert_snapshot!(draw(&jobs, "is(slice=3s)"), @"
        3 |..22224222.....

@@ -1,6 +1,8 @@
-//! Charts as SVG: what they look like, and that whatever the data are, they are drawings.
+//! Charts as SVG: appearance, and validity for any data.
 
-use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, MatrixJob, MatrixPlace, Ramp, Series, svg};
+use miserly_report::chart::{
+    Axis, Bar, Body, Chart, DataSeries, GanttJob, MatrixJob, MatrixPlace, Ramp, svg,
+};
 use proptest::prelude::*;
 
 use crate::drawing::outline;
@@ -21,9 +23,9 @@ fn drawing(chart: &Chart) -> String {
 #[test]
 fn a_curve_with_a_band() {
     let series = vec![
-        Series::line("easy", vec![(1.0, 40.0), (2.0, 30.0)])
+        DataSeries::line("easy", vec![(1.0, 40.0), (2.0, 30.0)])
             .with_band(vec![(1.0, 38.0, 42.0), (2.0, 29.0, 31.0)]),
-        Series::steps("fcfs", vec![(1.0, 10.0), (1.5, 20.0), (2.0, 20.0)]),
+        DataSeries::steps("fcfs", vec![(1.0, 10.0), (1.5, 20.0), (2.0, 20.0)]),
     ];
     insta::assert_snapshot!(outline(&chart(
         Axis::linear("R"),
@@ -110,7 +112,7 @@ fn slots_over_time() {
 #[test]
 fn bars_on_a_logarithmic_axis() {
     let bins = [(0.0, 10.0, 1_000.0), (10.0, 20.0, 30.0), (20.0, 30.0, 0.0)];
-    let bins = bins.map(|(from, to, value)| Bin { from, to, value }).to_vec();
+    let bins = bins.map(|(from, to, value)| Bar { from, to, value }).to_vec();
     insta::assert_snapshot!(outline(&chart(Axis::linear("minutes"), Axis::log("jobs"), Body::Bars { bins })));
 }
 
@@ -118,7 +120,7 @@ fn bars_on_a_logarithmic_axis() {
 fn without_data_there_is_an_empty_frame() {
     let nothing = [
         Body::Lines { series: Vec::new() },
-        Body::Lines { series: vec![Series::line("none", vec![(f64::NAN, 1.0)])] },
+        Body::Lines { series: vec![DataSeries::line("none", vec![(f64::NAN, 1.0)])] },
         Body::Bars { bins: Vec::new() },
         Body::Heat { cells: Vec::new(), ramp: Ramp::Linear, decimals: 0 },
         Body::Gantt { procs: 0, hosts: vec![], slots: 1, from: 0.0, to: 0.0, jobs: Vec::new() },
@@ -143,14 +145,14 @@ fn without_data_there_is_an_empty_frame() {
 #[test]
 fn more_series_than_can_be_told_apart_are_not_drawn_in_silence() {
     let series =
-        (0..13).map(|n| Series::line(n.to_string(), vec![(0.0, 0.0), (1.0, f64::from(n))])).collect();
+        (0..13).map(|n| DataSeries::line(n.to_string(), vec![(0.0, 0.0), (1.0, f64::from(n))])).collect();
     let svg = svg(&chart(Axis::linear("x"), Axis::linear("y"), Body::Lines { series }));
     assert!(svg.contains("3 more series are not drawn"));
 }
 
 #[test]
 fn what_has_no_place_on_a_logarithmic_axis_is_counted() {
-    let series = vec![Series::points("jobs", vec![(1.0, 1.0), (1.0, 0.0), (0.0, 1.0), (10.0, 10.0)])];
+    let series = vec![DataSeries::points("jobs", vec![(1.0, 1.0), (1.0, 0.0), (0.0, 1.0), (10.0, 10.0)])];
     let svg = svg(&chart(Axis::log("x"), Axis::log("y"), Body::Lines { series }));
     assert!(svg.contains("2 points have no place on these axes"));
 }
@@ -175,7 +177,7 @@ fn check(chart: &Chart) {
     let root = document.root_element();
     let [wide, tall] = ["width", "height"].map(|name| root.attribute(name).unwrap().parse::<f64>().unwrap());
     for node in root.descendants().filter(roxmltree::Node::is_element) {
-        // What is within a moved group has places of its own.
+        // Places within a transformed group are relative.
         let moved = node.ancestors().any(|node| node.attribute("transform").is_some());
         for attribute in node.attributes() {
             let on_paper = |value: f64, limit: f64| {
@@ -261,14 +263,14 @@ fn axis() -> impl Strategy<Value = Axis> {
     )
 }
 
-fn series() -> impl Strategy<Value = Series> {
+fn series() -> impl Strategy<Value = DataSeries> {
     let points = prop::collection::vec((value(), value()), 0..50);
     let band = prop::collection::vec((value(), value(), value()), 0..5);
     (text(), 0..3, points, band).prop_map(|(name, kind, points, band)| {
         let series = match kind {
-            0 => Series::line(name, points),
-            1 => Series::steps(name, points),
-            _ => Series::points(name, points),
+            0 => DataSeries::line(name, points),
+            1 => DataSeries::steps(name, points),
+            _ => DataSeries::points(name, points),
         };
         series.with_band(band)
     })
@@ -302,7 +304,7 @@ fn place() -> impl Strategy<Value = MatrixPlace> {
 
 fn body() -> impl Strategy<Value = Body> {
     let bins = prop::collection::vec(
-        (value(), value(), value()).prop_map(|(from, to, value)| Bin { from, to, value }),
+        (value(), value(), value()).prop_map(|(from, to, value)| Bar { from, to, value }),
         0..20,
     );
     let cells = prop::collection::vec(prop::collection::vec(prop::option::of(value()), 0..6), 0..6);

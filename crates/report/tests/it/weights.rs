@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::chart::{Asks, asks, chart_on_both, hosts};
 
-/// What processor 0 does under priority-backfill with these weights.
+/// Returns the row of processor 0 under priority-backfill with these weights.
 #[track_caller]
 fn lowest_row(jobs: &[Asks], weights: &str) -> String {
     let chart = chart_on_both(&hosts(&[(3, 4 << 20)]), jobs, &format!("priority-backfill({weights})"));
@@ -13,9 +13,11 @@ fn lowest_row(jobs: &[Asks], weights: &str) -> String {
 
 #[test]
 fn each_weight_puts_another_job_first() {
-    // One job at a time fits. At 6 job 2 has waited longest; job 3, of a second, has the largest expansion factor, 5; job 4
-    // is the widest, with 3; job 5 asks for the memory of 5 processors. Then the same weight goes on: by expansion, job 2 has
-    // 9/3 at 7, job 4 8/3, job 5 7/3; by memory all others are alike, by size jobs 2, 3 and 5, and they come as they arrived.
+    // One job at a time fits. At 6 job 2 has waited longest. Job 3, of one second, has the largest
+    // expansion factor, 5. Job 4 is the widest, with 3. Job 5 requests the memory of 5 processors.
+    // Then the same weight continues. By expansion factor, job 2 has 9/3 at 7, job 4 8/3, job 5
+    // 7/3. By memory all others are equal, by size jobs 2, 3 and 5, and these start in order of
+    // arrival.
     let jobs = [
         asks((0, 6, 3, 6)),
         asks((1, 3, 2, 3)),
@@ -35,8 +37,9 @@ const BYPASS: &str = "priority-backfill(w_w=0, w_x=0, w_p=1, w_bypass=1.5)";
 
 #[test]
 fn who_was_passed_often_enough_is_first() {
-    // A job's priority is its width, and 1.5 for each that passed it. Job 2, of 2, does not fit beside job 1; jobs 3 and 4,
-    // of 1, pass it at 2 and at 4. That makes 5 for job 2: more than the 4 of job 5, which came when nobody passed any more.
+    // A job's priority is its width, and 1.5 for each job that passed it. Job 2, of 2, does not fit
+    // beside job 1; jobs 3 and 4, of 1, pass it at 2 and at 4. That makes 5 for job 2: more than
+    // the 4 of job 5, which arrived after the last pass.
     let machine = hosts(&[(4, 100)]);
     let jobs = [
         asks((0, 10, 3, 10)),
@@ -82,9 +85,10 @@ fn who_was_passed_less_often_is_not() {
 
 #[test]
 fn the_head_changes_while_they_wait() {
-    // By expansion factor job 3 is the head at 4: 1 + 3/8, and 1 for jobs 4 and 5, which have just come. It is to have
-    // the whole host at 12, so the idle processor is not for job 5, until 14. At 6, when job 2 ends, it is job 4: 1 + 2/2, and
-    // 1 + 5/8 for job 3. It needs three at 12, and job 5 may have the fourth.
+    // By expansion factor job 3 is the head at 4: 1 + 3/8, and 1 for jobs 4 and 5, which have just
+    // come. It is to have the whole host at 12, so the idle processor is not for job 5, until 14.
+    // At 6, when job 2 ends, it is job 4: 1 + 2/2, and 1 + 5/8 for job 3. It needs three at 12, and
+    // job 5 may have the fourth.
     let jobs = [
         asks((0, 12, 2, 12)),
         asks((0, 6, 1, 6)),

@@ -39,8 +39,8 @@ pub(crate) fn run(
     policy: &str,
 ) -> Metrics {
     let machine = Machine::plain(u64::from(procs));
-    let spec: PolicySpec = policy.parse().expect("a policy");
-    let policy = spec.build(&machine, 1).expect("one that runs on a plain machine");
+    let chosen: PolicySpec = policy.parse().expect("a policy");
+    let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
     let mut metrics = Metrics::new(procs.into(), Span::ZERO);
     let mut simulation = Simulation::new(machine, policy, Instants::Batch);
     simulation.run(jobs, &mut [&mut metrics]).expect("the run ends well");

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use miserly_core::lsf::{Class, Length, Size};
+use miserly_classes::lsf::{Class, Length, Size};
 use miserly_core::{Host, Instants, Kind, Machine, Request, Resources, Sharing, Span, Time};
 use miserly_oracle::{NaiveJob, NaiveLsf, lsf_schedule};
 use miserly_sim::{Finished, Job};

@@ -199,8 +199,8 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
         let expect = [(Some(0), vec![0]), (None, vec![10]), (Some(10), vec![20, 10])];
         assert_eq!(starts.collect::<Vec<_>>(), expect);
         let effect = |at, procs: u64| {
-            let filled = Effect::Filled { job: JobId(2), procs: Procs::from(procs) };
-            (Time::from_ticks(at), format!("{filled:?}"))
+            let change = Effect::Filled { job: JobId(2), procs: Procs::from(procs) };
+            (Time::from_ticks(at), format!("{change:?}"))
         };
         assert!([effect(4, 4), effect(9, 0)].iter().all(|told| fates[2].effects.contains(told)));
     }

@@ -1,26 +1,26 @@
-//! What shows only across lines: order, numbers, dependences, capacity.
+//! Checks across lines: order, numbers, dependencies, capacity.
 
 use super::{Anomaly, Findings};
 use crate::jobs::ProcsField;
 use crate::swf::{Field, Record};
 
-/// What is remembered of the lines above, and of all of them for the end.
+/// The state of the checks across lines.
 #[derive(Default)]
 pub(super) struct Across {
     latest_submit: i64,
     last_number: i64,
     /// Job numbers and their lines.
     numbers: Vec<(i64, u64)>,
-    /// Lines and the job numbers that precede theirs.
+    /// Lines and the numbers of their preceding jobs.
     preceding: Vec<(u64, i64)>,
-    changes: Vec<Change>,
+    changes: Vec<UsageChange>,
 }
 
 /// A start or an end, by the recorded waits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Change {
+struct UsageChange {
     at: i64,
-    /// Ends sort before starts: what ends at an instant makes room for what starts at it.
+    /// Ends sort before starts, because processors freed at an instant are available at it.
     starts: bool,
     line: u64,
     procs: u64,
@@ -53,8 +53,9 @@ impl Across {
         }
     }
 
-    /// Notes when the job ran, if the log tells. Partial executions are left out: a line for the whole job
-    /// stands for them.
+    /// Records the execution of a job, if the log has its times.
+    ///
+    /// Partial executions are excluded: a line for the whole job represents them.
     fn add_run(&mut self, record: &Record, field: ProcsField, line: u64) {
         let (submit, wait) = (record.get(Field::Submit), record.get(Field::Wait));
         let runtime = record.get(Field::Runtime);
@@ -63,8 +64,8 @@ impl Across {
             return;
         }
         let at = submit + wait;
-        self.changes.push(Change { at, starts: true, line, procs });
-        self.changes.push(Change { at: at + runtime, starts: false, line, procs });
+        self.changes.push(UsageChange { at, starts: true, line, procs });
+        self.changes.push(UsageChange { at: at + runtime, starts: false, line, procs });
     }
 
     pub(super) fn finish(mut self, procs: Option<u32>, findings: &mut Findings) {
@@ -99,10 +100,11 @@ impl Across {
         }
     }
 
-    /// Sweeps over the starts and ends; a job is at fault if the machine is over-full once it has started.
+    /// Sweeps over the starts and ends. A job is reported if its start exceeds the machine's
+    /// capacity.
     fn capacity(&mut self, procs: u64, findings: &mut Findings) {
         self.changes.sort_unstable();
-        let (mut running, mut peak, mut lines) = (0, None::<(u64, Change)>, Vec::new());
+        let (mut running, mut peak, mut lines) = (0, None::<(u64, UsageChange)>, Vec::new());
         for change in &self.changes {
             if !change.starts {
                 running -= change.procs;
@@ -120,8 +122,8 @@ impl Across {
         for line in lines {
             findings.add(Anomaly::OverCapacity, line);
         }
-        if let Some((running, Change { at, line, .. })) = peak {
-            findings.tell(Anomaly::OverCapacity, || {
+        if let Some((running, UsageChange { at, line, .. })) = peak {
+            findings.add_detail(Anomaly::OverCapacity, || {
                 format!("at most {running} of {procs} processors, at second {at} (line {line})")
             });
         }

@@ -1,21 +1,21 @@
-//! The kinds of anomaly: their names, what they mean, how severe they are.
+//! Kinds of anomaly with their names, descriptions and severities.
 
-/// How much an anomaly matters.
+/// The severity of an anomaly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The line, or the log, cannot be used as it is.
+    /// The line or the log is unusable.
     Error,
-    /// A simulation leaves the job out, and counts it.
+    /// A simulation skips and counts the job.
     Skipped,
-    /// Used as it is.
+    /// The line is used unchanged.
     Odd,
 }
 
 impl Severity {
-    /// Every severity, the worst first.
+    /// All variants, most severe first.
     pub const ALL: [Severity; 3] = [Severity::Error, Severity::Skipped, Severity::Odd];
 
-    /// The name in output.
+    /// Returns the name in output.
     pub const fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -27,7 +27,7 @@ impl Severity {
 
 macro_rules! anomalies {
     ($($variant:ident $name:literal $severity:ident $about:literal,)*) => {
-        /// A kind of anomaly, the severest first.
+        /// A kind of anomaly, most severe first.
         #[expect(clippy::doc_markdown, reason = "the same words are shown to users, without backticks")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Anomaly {
@@ -35,20 +35,20 @@ macro_rules! anomalies {
         }
 
         impl Anomaly {
-            /// Every kind.
+            /// All variants.
             pub const ALL: &[Anomaly] = &[$(Anomaly::$variant),*];
 
-            /// The name in output, and for scripts.
+            /// Returns the name in output and for scripts.
             pub const fn name(self) -> &'static str {
                 match self { $(Anomaly::$variant => $name,)* }
             }
 
-            /// One line on what it is and what becomes of it.
+            /// Returns a line with the meaning and the consequence.
             pub const fn about(self) -> &'static str {
                 match self { $(Anomaly::$variant => $about,)* }
             }
 
-            /// How much it matters.
+            /// Returns the severity.
             pub const fn severity(self) -> Severity {
                 match self { $(Anomaly::$variant => Severity::$severity,)* }
             }
@@ -58,11 +58,11 @@ macro_rules! anomalies {
 
 anomalies! {
     Malformed "malformed" Error
-        "no eighteen numbers; reading stops there, unless it is lenient",
+        "not eighteen numbers; reading stops there unless --lenient is given",
     NoJobs "no_jobs" Error
-        "the log holds no job that can be read",
+        "the log has no readable job",
     NoMachineSize "no_machine_size" Error
-        "the header gives neither MaxProcs nor MaxNodes; a simulation has to be told the machine",
+        "the header has neither MaxProcs nor MaxNodes; give --procs to a simulation",
     NoSubmitTime "no_submit_time" Skipped
         "submit time unknown",
     NoProcessors "no_processors" Skipped
@@ -76,13 +76,13 @@ anomalies! {
     ZeroRuntime "zero_runtime" Odd
         "runtime 0",
     NoEstimate "no_estimate" Odd
-        "estimate unknown; the runtime stands for it",
+        "estimate unknown; the runtime replaces it",
     ZeroEstimate "zero_estimate" Odd
-        "estimate 0; the runtime stands for it",
+        "estimate 0; the runtime replaces it",
     RanPastEstimate "ran_past_estimate" Odd
-        "ran longer than its estimate; killed there, unless told otherwise",
+        "ran longer than its estimate; killed there by default",
     SizesDiffer "sizes_differ" Odd
-        "allocated and requested processors differ; allocated counts, unless told otherwise",
+        "allocated and requested processors differ; allocated is used by default",
     NoJobNumber "no_job_number" Odd
         "job number below 1",
     DuplicateJobNumber "duplicate_job_number" Odd
@@ -100,19 +100,19 @@ anomalies! {
     PrecedingUnknown "preceding_unknown" Odd
         "the preceding job is not in the log",
     PrecedingLater "preceding_later" Odd
-        "the preceding job does not stand above it",
+        "the preceding job is not above it",
     OverCapacity "over_capacity" Odd
         "by the recorded waits, more ran than the machine holds: clock skew, shared nodes; the waits are not used",
     SizeFromMaxNodes "size_from_max_nodes" Odd
         "the header gives no usable MaxProcs; MaxNodes is the machine's size",
     SizeNotPlain "size_not_plain" Odd
-        "the header's machine size is no plain number; its leading number counts",
+        "the header's machine size is not a plain number; its leading number is used",
     CountDiffers "count_differs" Odd
-        "the header claims another number of jobs",
+        "the header has another number of jobs",
     ZonesDiffer "zones_differ" Odd
-        "TimeZone is no offset that TimeZoneString ever has; the latter counts",
+        "TimeZone is not an offset of TimeZoneString, which is used",
     UnknownZone "unknown_zone" Odd
-        "TimeZoneString is no known zone; TimeZone counts, if it is there",
+        "TimeZoneString is not a known zone; TimeZone is used if present",
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! What one line shows by itself.
+//! Checks of a single line.
 
 use super::Anomaly;
 use crate::jobs::ProcsField;
 use crate::swf::{Field, Record};
 
-/// Cpu time may be over the runtime by this many seconds, as one of them is rounded.
+/// Tolerance of CPU time over runtime in seconds, because one of them is rounded.
 const CPU_SLACK: i64 = 1;
 
-/// The anomalies of one job.
+/// Returns the anomalies of one job.
 pub(super) fn anomalies(
     record: &Record,
     field: ProcsField,

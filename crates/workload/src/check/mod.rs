@@ -1,9 +1,9 @@
-//! What is wrong or odd in a log, line by line.
+//! Detection of errors and anomalies in a log.
 
 use std::collections::BTreeMap;
 
 use crate::jobs::ProcsField;
-use crate::swf::{Header, Line, ReadError, Record};
+use crate::swf::{Header, LogLine, ReadError, Record};
 use crate::trace::{Trace, TraceError};
 
 mod anomaly;
@@ -18,51 +18,52 @@ pub use anomaly::{Anomaly, Severity};
 
 use across::Across;
 
-/// How many findings of a kind are told in words; of the others only the lines are kept.
+/// Maximum number of findings per kind with details. Further ones have only line numbers.
 const DETAILS: usize = 20;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct CheckReport {
-    /// The log's name.
+    /// Name of the log.
     pub name: String,
-    /// The machine's processors: as given, else as the header says.
+    /// Processors of the machine: as given, else from the header.
     pub procs: Option<u32>,
     /// All lines.
     pub lines: u64,
     /// Lines that are neither comments nor blank.
     pub read: u64,
-    /// Of those, the ones that a simulation leaves out: malformed, or with a finding of [`Severity::Skipped`].
+    /// Lines among them that a simulation skips: malformed, or with a finding of
+    /// [`Severity::Skipped`].
     pub left_out: u64,
-    /// What was found, by kind; kinds of which nothing was found are not there.
+    /// Findings by kind, without empty kinds.
     pub findings: BTreeMap<Anomaly, Finding>,
 }
 
-/// All that was found of one kind.
+/// All findings of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finding {
-    /// How often.
+    /// Number of findings.
     pub count: u64,
-    /// Where, from 1, ascending. Fewer than `count` where something is missing from the log as a whole.
+    /// Line numbers from 1, ascending. Fewer than `count` for findings on the log as a whole.
     pub lines: Vec<u64>,
-    /// The first of them in words, where there is more to say than the kind.
+    /// Details of the first findings, if the kind has any.
     pub details: Vec<String>,
 }
 
 impl CheckReport {
-    /// Whether nothing at all was found.
+    /// Returns whether there are no findings.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// How many findings are this severe.
+    /// Returns the number of findings of a severity.
     pub fn count(&self, severity: Severity) -> u64 {
         let these = self.findings.iter().filter(|(anomaly, _)| anomaly.severity() == severity);
         these.map(|(_, finding)| finding.count).sum()
     }
 }
 
-/// Where the parts of the check put what they find.
+/// The findings collected so far.
 #[derive(Default)]
 struct Findings(BTreeMap<Anomaly, Finding>);
 
@@ -73,20 +74,22 @@ impl Findings {
         finding.lines.extend(line.into());
     }
 
-    /// Says more of a kind, unless enough has been said.
-    fn tell(&mut self, anomaly: Anomaly, told: impl FnOnce() -> String) {
+    /// Adds a detail to a kind, up to the limit.
+    fn add_detail(&mut self, anomaly: Anomaly, detail: impl FnOnce() -> String) {
         let details = &mut self.0.entry(anomaly).or_default().details;
         if details.len() < DETAILS {
-            details.push(told());
+            details.push(detail());
         }
     }
 }
 
-/// Checks a log. `procs` overrides the header's machine size; `field` says which field is a job's size where
-/// both are known. Memory grows with the log: a few dozen bytes per job.
+/// Checks a log.
+///
+/// `procs` overrides the header's machine size. `field` is the preferred field for a job's size.
+/// Memory grows with the log: a few dozen bytes per job.
 ///
 /// # Errors
-/// If the log cannot be read; what can be read and is wrong is a finding.
+/// The log cannot be read. Readable but wrong content is a finding.
 pub fn check(trace: &Trace, procs: Option<u32>, field: ProcsField) -> Result<CheckReport, TraceError> {
     let survey = trace.survey()?;
     let procs = procs.or_else(|| survey.header.procs());
@@ -96,14 +99,14 @@ pub fn check(trace: &Trace, procs: Option<u32>, field: ProcsField) -> Result<Che
         let line = reader.line() + 1;
         match reader.next_line() {
             Ok(None) => break,
-            Ok(Some(Line::Blank)) => {}
-            Ok(Some(Line::Comment(comment))) => header::note(comment, line, &mut pass.header_lines),
-            Ok(Some(Line::Job(record))) => pass.job(record, line),
+            Ok(Some(LogLine::Blank)) => {}
+            Ok(Some(LogLine::Comment(comment))) => header::note(comment, line, &mut pass.header_lines),
+            Ok(Some(LogLine::Job(record))) => pass.job(record, line),
             Err(ReadError::Malformed { error, .. }) => {
                 pass.read += 1;
                 pass.left_out += 1;
                 pass.findings.add(Anomaly::Malformed, line);
-                pass.findings.tell(Anomaly::Malformed, || format!("line {line}: {error}"));
+                pass.findings.add_detail(Anomaly::Malformed, || format!("line {line}: {error}"));
             }
             Err(error) => return Err(trace.read_error(error)),
         }
@@ -111,7 +114,7 @@ pub fn check(trace: &Trace, procs: Option<u32>, field: ProcsField) -> Result<Che
     Ok(pass.finish(trace.name(), &survey.header, reader.line()))
 }
 
-/// The one pass over the lines.
+/// The pass over the lines.
 #[derive(Default)]
 struct Pass {
     procs: Option<u32>,
@@ -119,7 +122,7 @@ struct Pass {
     read: u64,
     left_out: u64,
     across: Across,
-    header_lines: header::Lines,
+    header_lines: header::HeaderLines,
     findings: Findings,
 }
 

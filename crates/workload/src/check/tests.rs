@@ -1,6 +1,6 @@
 use super::*;
 
-/// The findings of a log on four processors, as `name: lines`.
+/// Compares the findings of a log on four processors, as `name: lines`.
 #[track_caller]
 fn expect(log: &str, expected: &[(Anomaly, &[u64])]) {
     let trace = Trace::memory("toy", format!("; MaxProcs: 4\n{log}").into());
@@ -13,7 +13,7 @@ fn expect(log: &str, expected: &[(Anomaly, &[u64])]) {
     }
 }
 
-/// One job on line 2 that is odd in one way.
+/// Compares the findings of a job on line 2 with a single anomaly.
 #[track_caller]
 fn expect_one(job: &str, anomaly: Anomaly) {
     expect(job, &[(anomaly, &[2])]);

@@ -1,52 +1,52 @@
-//! The jobs of each size: how many there are, and how long they run (Feitelson 1996, §3.1 and §3.2).
+//! The number of jobs and the runtimes of each size (Feitelson 1996, §3.1 and §3.2).
 
 use std::collections::BTreeMap;
 
-/// Into how many buckets the parallel jobs are parted (§3.2).
+/// Number of buckets of the parallel jobs (§3.2).
 pub const BUCKETS: u64 = 10;
 
 /// The jobs of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfSize {
-    /// The processors of each.
+    /// Processors per job.
     pub procs: u64,
-    /// How many jobs there are.
+    /// Number of jobs.
     pub jobs: u64,
-    /// How many of them have a known runtime.
+    /// Jobs with a known runtime.
     pub timed: u64,
-    /// The sum of the known runtimes, in seconds.
+    /// Sum of the known runtimes in seconds.
     pub seconds: u128,
 }
 
 impl OfSize {
-    /// The mean of the known runtimes, in seconds; `None` if none is known.
+    /// Returns the mean known runtime in seconds, or `None` if none is known.
     pub fn mean_runtime(&self) -> Option<f64> {
         (self.timed > 0).then(|| self.seconds as f64 / self.timed as f64)
     }
 
-    /// The processor-seconds of the jobs whose runtime is known.
+    /// Returns the processor-seconds of jobs with a known runtime.
     pub fn work(&self) -> u128 {
         u128::from(self.procs) * self.seconds
     }
 
-    /// Whether the jobs have more than one processor.
+    /// Returns whether the jobs have more than one processor.
     pub fn is_parallel(&self) -> bool {
         self.procs > 1
     }
 }
 
-/// A tenth of the parallel jobs, in order of their sizes.
+/// A tenth of the parallel jobs in order of size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bucket {
-    /// How many jobs.
+pub struct SizeBucket {
+    /// Number of jobs.
     pub jobs: u64,
-    /// Their mean size, in processors.
+    /// Mean size in processors.
     pub mean_procs: f64,
-    /// Their mean runtime, in seconds.
+    /// Mean runtime in seconds.
     pub mean_runtime: f64,
 }
 
-/// Counts the jobs of each size as they come.
+/// A counter of jobs by size.
 #[derive(Default)]
 pub(super) struct SizeCounter(BTreeMap<u64, OfSize>);
 
@@ -58,20 +58,21 @@ impl SizeCounter {
         of.seconds += u128::from(runtime.unwrap_or(0));
     }
 
-    /// The sizes that occur, ascending.
+    /// Returns the sizes that occur, ascending.
     pub(super) fn finish(self) -> Vec<OfSize> {
         self.0.into_values().collect()
     }
 }
 
-/// The parallel jobs of known runtime in order of size, in [`BUCKETS`] buckets of equally many, to within one job.
+/// Divides the parallel jobs of known runtime, sorted by size, into [`BUCKETS`] equal buckets, to
+/// within one job.
 ///
-/// Jobs of one size have no order among themselves. Where they lie in two buckets, each bucket has its part of them at
-/// the mean runtime of them all, as it would be in the mean over all orders. So only sums for each size are needed.
+/// Jobs of equal size have no order. If they span two buckets, each bucket has its part at the mean
+/// runtime of all of them. That equals the mean over all orders, so only sums per size are needed.
 ///
 /// # Source
 /// Feitelson 1996, §3.2 and Figure 5.
-pub(super) fn buckets(sizes: &[OfSize]) -> Vec<Bucket> {
+pub(super) fn buckets(sizes: &[OfSize]) -> Vec<SizeBucket> {
     let parallel: Vec<_> = sizes.iter().filter(|of| of.is_parallel() && of.timed > 0).collect();
     let jobs: u64 = parallel.iter().map(|of| of.timed).sum();
     let rank = |bucket: u64| u128::from(jobs) * u128::from(bucket) / u128::from(BUCKETS);
@@ -79,8 +80,8 @@ pub(super) fn buckets(sizes: &[OfSize]) -> Vec<Bucket> {
     ranks.filter(|(from, to)| from < to).map(|ranks| bucket(&parallel, ranks)).collect()
 }
 
-/// The jobs from one rank to below another, of sizes that ascend.
-fn bucket(sizes: &[&OfSize], (from, to): (u128, u128)) -> Bucket {
+/// Returns the bucket from one rank to below another, given ascending sizes.
+fn bucket(sizes: &[&OfSize], (from, to): (u128, u128)) -> SizeBucket {
     let (mut below, mut procs, mut runtimes) = (0, 0, 0.0);
     for of in sizes {
         let end = below + u128::from(of.timed);
@@ -90,7 +91,7 @@ fn bucket(sizes: &[&OfSize], (from, to): (u128, u128)) -> Bucket {
         below = end;
     }
     let jobs = to - from;
-    Bucket {
+    SizeBucket {
         jobs: u64::try_from(jobs).unwrap_or(u64::MAX),
         mean_procs: procs as f64 / jobs as f64,
         mean_runtime: runtimes / jobs as f64,
@@ -111,8 +112,8 @@ mod tests {
         counter.finish()
     }
 
-    /// The obvious slow version: every job by itself, in order, ten lists.
-    fn naive(jobs: &[(u64, Option<u64>)]) -> Vec<Bucket> {
+    /// Computes the same from a sorted list of single jobs, cut into ten lists.
+    fn naive(jobs: &[(u64, Option<u64>)]) -> Vec<SizeBucket> {
         let mean_of = |size: u64| {
             let alike: Vec<u64> = jobs.iter().filter(|job| job.0 == size).filter_map(|job| job.1).collect();
             alike.iter().sum::<u64>() as f64 / alike.len() as f64
@@ -122,7 +123,7 @@ mod tests {
         sizes.sort_unstable();
         let cut = |tenth: usize| sizes.len() * tenth / 10;
         let parts = (0..10).map(|tenth| &sizes[cut(tenth)..cut(tenth + 1)]);
-        let bucket = |part: &[u64]| Bucket {
+        let bucket = |part: &[u64]| SizeBucket {
             jobs: part.len() as u64,
             mean_procs: part.iter().sum::<u64>() as f64 / part.len() as f64,
             mean_runtime: part.iter().map(|&size| mean_of(size)).sum::<f64>() / part.len() as f64,
@@ -150,16 +151,18 @@ mod tests {
         let jobs: Vec<_> = (1..=11).map(|size| (size, Some(100 * size))).collect();
         let made = buckets(&counted(&jobs));
         assert_eq!(made.len(), 10);
-        assert_eq!(made[0], Bucket { jobs: 1, mean_procs: 2.0, mean_runtime: 200.0 });
-        assert_eq!(made[9], Bucket { jobs: 1, mean_procs: 11.0, mean_runtime: 1100.0 });
+        assert_eq!(made[0], SizeBucket { jobs: 1, mean_procs: 2.0, mean_runtime: 200.0 });
+        assert_eq!(made[9], SizeBucket { jobs: 1, mean_procs: 11.0, mean_runtime: 1100.0 });
         assert!(buckets(&counted(&[(1, Some(5)), (4, None)])).is_empty());
     }
 
     #[test]
     fn a_size_in_two_buckets_is_in_both_at_its_mean() {
-        // Twenty jobs of one size, of two runtimes: wherever they are cut, each part is alike.
+        // Twenty jobs of one size and two runtimes: all parts are equal, wherever they are cut.
         let jobs: Vec<_> = (0..20).map(|at| (4, Some(if at < 10 { 0 } else { 60 }))).collect();
         let made = buckets(&counted(&jobs));
-        assert!(made.iter().all(|bucket| *bucket == Bucket { jobs: 2, mean_procs: 4.0, mean_runtime: 30.0 }));
+        assert!(
+            made.iter().all(|bucket| *bucket == SizeBucket { jobs: 2, mean_procs: 4.0, mean_runtime: 30.0 })
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The one pass over the jobs that a description is made from.
+//! The pass over the jobs for a description.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use super::estimates::EstimateCounter;
 use super::interest::interesting;
 use super::o2k::MonthCollector;
 use super::run_lengths::RunLengthCounter;
-use super::spread::{Share, Tally};
-use super::{Active, COMMONEST, Description, LogSpan, OfSize, Runtimes, Sizes};
+use super::spread::{Proportion, ValueCounts};
+use super::{Active, COMMONEST, Description, LogSpan, OfSize, RuntimeStats, SizeStats};
 use crate::jobs::ProcsField;
 use crate::local_time::LocalTime;
 use crate::swf::{Field, Header, Record};
 
-/// How many of the most active users, queues and partitions are kept.
+/// Number of most active users, queues and partitions.
 const TOP: usize = 5;
 
 pub(super) struct Collector {
@@ -23,18 +23,18 @@ pub(super) struct Collector {
     field: ProcsField,
     span: Option<LogSpan>,
     work: u128,
-    sizes: Tally,
+    sizes: ValueCounts,
     by_size: SizeCounter,
     run_lengths: RunLengthCounter,
-    runtimes: Tally,
-    waits: Tally,
-    users: Tally,
-    queues: Tally,
-    partitions: Tally,
+    runtimes: ValueCounts,
+    waits: ValueCounts,
+    users: ValueCounts,
+    queues: ValueCounts,
+    partitions: ValueCounts,
     estimates: EstimateCounter,
-    /// Made with the first job, when the header has been read.
+    /// Created with the first job, after the header.
     arrivals: Option<ArrivalCounter>,
-    /// Looked for with the first job.
+    /// Detected with the first job.
     month: Option<MonthCollector>,
     statuses: BTreeMap<i64, u64>,
     requested_memory: u64,
@@ -50,14 +50,14 @@ impl Collector {
             field,
             span: None,
             work: 0,
-            sizes: Tally::default(),
+            sizes: ValueCounts::default(),
             by_size: SizeCounter::default(),
             run_lengths: RunLengthCounter::default(),
-            runtimes: Tally::default(),
-            waits: Tally::default(),
-            users: Tally::default(),
-            queues: Tally::default(),
-            partitions: Tally::default(),
+            runtimes: ValueCounts::default(),
+            waits: ValueCounts::default(),
+            users: ValueCounts::default(),
+            queues: ValueCounts::default(),
+            partitions: ValueCounts::default(),
             estimates: EstimateCounter::default(),
             arrivals: None,
             month: None,
@@ -70,7 +70,7 @@ impl Collector {
 
     pub(super) fn add(&mut self, record: &Record, header: &Header) {
         if self.jobs == 0 {
-            self.month = MonthCollector::of(header, self.field);
+            self.month = MonthCollector::from_header(header, self.field);
         }
         self.jobs += 1;
         if let Some(month) = &mut self.month {
@@ -103,7 +103,7 @@ impl Collector {
         span.first_submit = span.first_submit.min(submit);
         span.last_submit = span.last_submit.max(submit);
         span.last_end = span.last_end.max(end);
-        self.arrivals.get_or_insert_with(|| ArrivalCounter::new(LocalTime::of(header))).add(submit);
+        self.arrivals.get_or_insert_with(|| ArrivalCounter::new(LocalTime::from_header(header))).add(submit);
     }
 
     fn add_size(&mut self, record: &Record) {
@@ -116,7 +116,7 @@ impl Collector {
     }
 
     pub(super) fn finish(self, name: &str, procs: Option<u32>, header: &Header) -> Description {
-        let share = |count| Share { count, of: self.jobs };
+        let share = |count| Proportion { count, of: self.jobs };
         let value = |name| header.value(name).map(str::to_owned);
         let (estimates, study) = self.estimates.finish(&self.runtimes);
         let by_size = self.by_size.finish();
@@ -129,7 +129,7 @@ impl Collector {
             malformed: self.malformed,
             span: self.span,
             work: self.work,
-            runtimes: Runtimes {
+            runtimes: RuntimeStats {
                 buckets: buckets(&by_size),
                 spread: self.runtimes.spread(),
                 under_a_minute: self.runtimes.share(|runtime| runtime < 60),
@@ -152,14 +152,14 @@ impl Collector {
     }
 }
 
-fn add_known(tally: &mut Tally, record: &Record, field: Field) {
+fn add_known(tally: &mut ValueCounts, record: &Record, field: Field) {
     if let Some(value) = record.known(field) {
         tally.add(value);
     }
 }
 
-fn sizes(sizes: &Tally, by_size: Vec<OfSize>, procs: Option<u32>) -> Sizes {
-    Sizes {
+fn sizes(sizes: &ValueCounts, by_size: Vec<OfSize>, procs: Option<u32>) -> SizeStats {
+    SizeStats {
         spread: sizes.spread(),
         serial: sizes.share(|size| size == 1),
         powers_of_two: sizes.share(u64::is_power_of_two),
@@ -170,6 +170,6 @@ fn sizes(sizes: &Tally, by_size: Vec<OfSize>, procs: Option<u32>) -> Sizes {
     }
 }
 
-fn active(tally: &Tally) -> Active {
+fn active(tally: &ValueCounts) -> Active {
     Active { distinct: tally.distinct(), top: tally.common(TOP) }
 }

@@ -1,41 +1,41 @@
-//! The users' estimates, and how good they were.
+//! The users' estimates and their accuracy.
 
 use super::COMMONEST;
-use super::spread::{Common, Share, Spread, Tally, nearest_rank};
+use super::spread::{Common, Proportion, ValueCounts, ValueSpread, nearest_rank};
 use super::study::Study;
 use crate::swf::{Field, Record};
 
-/// An estimate is round if it is a multiple of this, in seconds.
+/// Divisor of round estimates in seconds.
 pub const ROUND: u64 = 300;
 
-/// What is known of the users' estimates.
+/// The users' estimates and their accuracy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EstimateQuality {
-    /// Jobs with an estimate above 0, out of all.
-    pub known: Share,
-    /// The estimates, in seconds.
-    pub spread: Option<Spread>,
-    /// Jobs that ran longer than their estimate, out of those of which both are known.
-    pub ran_past: Share,
-    /// Jobs that ran exactly as long, out of those of which both are known.
-    pub exact: Share,
-    /// The median of estimate / max(runtime, 1 s).
+    /// Jobs with a positive estimate, out of all.
+    pub known: Proportion,
+    /// Estimates in seconds.
+    pub spread: Option<ValueSpread>,
+    /// Jobs that ran longer than their estimate, out of those with both values known.
+    pub ran_past: Proportion,
+    /// Jobs that ran exactly as long, out of those with both values known.
+    pub exact: Proportion,
+    /// Median of estimate / max(runtime, 1 s).
     pub median_factor: Option<f64>,
-    /// The 80th percentile of the same.
+    /// 80th percentile of the same ratio.
     pub p80_factor: Option<f64>,
-    /// Estimates that are multiples of five minutes, out of those known.
-    pub round: Share,
-    /// How many different estimates there are.
+    /// Multiples of five minutes, out of the known estimates.
+    pub round: Proportion,
+    /// Number of different estimates.
     pub distinct: u64,
-    /// The commonest estimates, in seconds.
+    /// Commonest estimates in seconds.
     pub common: Vec<Common>,
 }
 
-/// Counts estimates as they come.
+/// A counter of estimates.
 #[derive(Default)]
 pub(super) struct EstimateCounter {
     jobs: u64,
-    estimates: Tally,
+    estimates: ValueCounts,
     ran_past: u64,
     exact: u64,
     /// Estimates and runtimes.
@@ -53,14 +53,15 @@ impl EstimateCounter {
         self.pairs.push((estimate, runtime));
     }
 
-    /// What is known of the estimates, and the study of them together with the runtimes of all jobs.
-    pub(super) fn finish(self, runtimes: &Tally) -> (EstimateQuality, Study) {
+    /// Returns the accuracy of the estimates, and their study together with the runtimes of all
+    /// jobs.
+    pub(super) fn finish(self, runtimes: &ValueCounts) -> (EstimateQuality, Study) {
         let factor = |&(estimate, runtime): &(u64, u64)| estimate as f64 / runtime.max(1) as f64;
         let mut factors: Vec<f64> = self.pairs.iter().map(factor).collect();
         factors.sort_unstable_by(f64::total_cmp);
-        let share = |count| Share { count, of: factors.len() as u64 };
+        let share = |count| Proportion { count, of: factors.len() as u64 };
         let quality = EstimateQuality {
-            known: Share { count: self.estimates.count(), of: self.jobs },
+            known: Proportion { count: self.estimates.count(), of: self.jobs },
             spread: self.estimates.spread(),
             ran_past: share(self.ran_past),
             exact: share(self.exact),

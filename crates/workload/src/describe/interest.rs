@@ -1,15 +1,16 @@
-//! "Interesting" sizes: whether jobs have them more often than their neighbours (Feitelson 1996, §3.1 and Table 2).
+//! "Interesting" sizes: their frequency compared with neighbouring sizes (Feitelson 1996, §3.1 and
+//! Table 2).
 
 use super::by_size::OfSize;
-use super::spread::Share;
+use super::spread::Proportion;
 
-/// How many sizes of no kind count as the neighbours of a size, on either side.
+/// Number of neighbours without a kind on either side of a size.
 const NEIGHBOURS: usize = 2;
 
-/// Larger sizes are of no kind, so that a log that says something absurd costs no more than others.
+/// Limit of interesting sizes, which bounds the cost of logs with absurd sizes.
 const SIZE_MAX: u64 = 1 << 20;
 
-/// Why a size is interesting.
+/// A kind of interesting size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// A power of two, from 2.
@@ -20,12 +21,13 @@ pub enum Interest {
     MultipleOfTen,
     /// The machine's size.
     FullMachine,
-    /// One more than a power of two, a square or a multiple of ten, from 5: a master and its workers.
+    /// One more than a power of two, a square or a multiple of ten, from 5: a master and its
+    /// workers.
     PlusOne,
 }
 
 impl Interest {
-    /// Every one, in the order of Table 2.
+    /// All variants in the order of Table 2.
     pub const ALL: [Interest; 5] = [
         Interest::PowerOfTwo,
         Interest::Square,
@@ -34,7 +36,7 @@ impl Interest {
         Interest::PlusOne,
     ];
 
-    /// Its name in documents.
+    /// Returns the name in documents.
     pub const fn name(self) -> &'static str {
         match self {
             Interest::PowerOfTwo => "powers_of_two",
@@ -45,7 +47,7 @@ impl Interest {
         }
     }
 
-    /// Whether a size has it, on a machine of so many processors, if that is known.
+    /// Returns whether a size is of this kind, on a machine of this size if known.
     pub fn has(self, size: u64, machine: Option<u64>) -> bool {
         let round = |kind: Interest| kind.has(size - 1, machine);
         match self {
@@ -58,33 +60,35 @@ impl Interest {
     }
 }
 
-/// How popular the sizes of one kind are.
+/// The popularity of the sizes of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interesting {
-    /// Their kind.
+    /// Kind.
     pub interest: Interest,
     /// All sizes of the kind.
     pub all: Popularity,
-    /// The sizes that are of this kind and no other: what is seen of it that no other kind explains.
+    /// Sizes of this kind alone, which no other kind explains.
     pub alone: Popularity,
 }
 
-/// How popular some sizes are among the parallel jobs.
+/// The popularity of some sizes among the parallel jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Popularity {
     /// Jobs of these sizes, out of all parallel jobs.
-    pub jobs: Share,
-    /// How many there would be, were each of these sizes as common as its neighbours: the nearest two sizes on either
-    /// side that are of no kind at all, on the machine. The mean of these, for each of the sizes; their sum.
+    pub jobs: Proportion,
+    /// Expected number of jobs if each of these sizes were as common as its neighbours.
+    ///
+    /// The neighbours are the nearest two sizes without a kind on either side. The value is the sum
+    /// over the sizes of the mean of their neighbours.
     pub expected: f64,
-    /// The share of the parallel jobs' processor-seconds that these have; `None` where there are none.
+    /// Share of the parallel jobs' processor-seconds; `None` if there are none.
     pub work: Option<f64>,
 }
 
-/// Whether sizes are popular, as Table 2 tells it.
+/// The popularity of sizes in the notation of Table 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Less than twice as common as their neighbours.
+    /// Less than [`SOME`] times as common as the neighbours.
     No,
     /// At least [`SOME`] times as common.
     Some,
@@ -92,19 +96,19 @@ pub enum Verdict {
     Yes,
 }
 
-/// How many times as common as their neighbours sizes are for "some". The paper judges by eye; the limit is decided here.
+/// Ratio to the neighbours for "some". The paper judges by eye; the limit is decided here.
 pub const SOME: f64 = 2.0;
 
-/// How many times as common as their neighbours sizes are for "yes". Decided here.
+/// Ratio to the neighbours for "yes". Decided here.
 pub const YES: f64 = 4.0;
 
 impl Popularity {
-    /// How many times as many jobs there are as would be expected; `None` if none would be.
+    /// Returns the ratio of actual to expected jobs, or `None` if none are expected.
     pub fn ratio(&self) -> Option<f64> {
         (self.expected > 0.0).then(|| self.jobs.count as f64 / self.expected)
     }
 
-    /// Sizes that have jobs where no neighbour has any are popular.
+    /// Returns the verdict. Sizes with jobs are popular if no neighbour has any.
     pub fn verdict(&self) -> Verdict {
         match self.ratio() {
             Some(ratio) if ratio >= YES => Verdict::Yes,
@@ -116,22 +120,23 @@ impl Popularity {
 }
 
 impl Interesting {
-    /// How popular sizes of the kind are.
+    /// Returns the verdict on all sizes of the kind.
     pub fn verdict(&self) -> Verdict {
         self.all.verdict()
     }
 
-    /// Whether that is also what the sizes show that are of this kind alone. Where they do not, the kind may be popular
-    /// for what it shares with another: the squares 4, 16 and 64 of a machine that gives powers of two. Table 2 has such
-    /// verdicts in brackets.
+    /// Returns whether the sizes of this kind alone confirm the verdict.
+    ///
+    /// If they do not, the kind may be popular because of another one. The squares 4, 16 and 64 are
+    /// also powers of two. Table 2 has such verdicts in brackets.
     pub fn stands_alone(&self) -> bool {
         self.alone.verdict() >= self.verdict()
     }
 }
 
-/// The kinds, judged by the jobs of each size.
+/// Judges each kind by the jobs of each size.
 pub(super) fn interesting(sizes: &[OfSize], machine: Option<u32>) -> Vec<Interesting> {
-    let counts = Counts::new(sizes, machine.map(u64::from));
+    let counts = SizeCounts::new(sizes, machine.map(u64::from));
     let judged = |interest| Interesting {
         interest,
         all: counts.popularity(sizes, |size| counts.has(interest, size)),
@@ -142,16 +147,16 @@ pub(super) fn interesting(sizes: &[OfSize], machine: Option<u32>) -> Vec<Interes
 }
 
 /// The jobs of each size up to the machine's.
-struct Counts {
+struct SizeCounts {
     machine: Option<u64>,
-    /// By size, from 0.
+    /// Jobs by size, from 0.
     jobs: Vec<u64>,
-    /// Of how many kinds each size is.
+    /// Number of kinds of each size.
     kinds: Vec<usize>,
 }
 
-impl Counts {
-    fn new(sizes: &[OfSize], machine: Option<u64>) -> Counts {
+impl SizeCounts {
+    fn new(sizes: &[OfSize], machine: Option<u64>) -> SizeCounts {
         let largest = sizes.iter().map(|of| of.procs).max().unwrap_or(0);
         let most = machine.unwrap_or(largest).min(SIZE_MAX);
         let mut jobs = vec![0; usize::try_from(most).unwrap_or(0) + 1];
@@ -162,7 +167,7 @@ impl Counts {
         }
         let kinds = |size| Interest::ALL.iter().filter(|interest| interest.has(size, machine)).count();
         let kinds = (0..jobs.len() as u64).map(kinds).collect();
-        Counts { machine, jobs, kinds }
+        SizeCounts { machine, jobs, kinds }
     }
 
     fn sizes(&self) -> std::ops::Range<u64> {
@@ -181,7 +186,7 @@ impl Counts {
         usize::try_from(size).ok().and_then(|size| self.kinds.get(size)).copied().unwrap_or(0)
     }
 
-    /// The mean of the neighbours.
+    /// Returns the mean of the neighbours.
     fn expected(&self, size: u64) -> f64 {
         let plain = |size: &u64| self.kinds(*size) == 0;
         let below = (2..size).rev().filter(plain).take(NEIGHBOURS);
@@ -196,7 +201,10 @@ impl Counts {
         let these = || parallel().filter(|of| meets(of.procs));
         let work: u128 = parallel().map(OfSize::work).sum();
         Popularity {
-            jobs: Share { count: these().map(|of| of.jobs).sum(), of: parallel().map(|of| of.jobs).sum() },
+            jobs: Proportion {
+                count: these().map(|of| of.jobs).sum(),
+                of: parallel().map(|of| of.jobs).sum(),
+            },
             expected: self.sizes().filter(|&size| meets(size)).map(|size| self.expected(size)).sum(),
             work: (work > 0).then(|| these().map(OfSize::work).sum::<u128>() as f64 / work as f64),
         }

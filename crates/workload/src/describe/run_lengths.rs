@@ -1,62 +1,66 @@
-//! How often users submit the same job again, one time after the other (Feitelson 1996, §3.3).
+//! Repeated submissions of the same job by a user (Feitelson 1996, §3.3).
 
 use std::collections::BTreeMap;
 
-use super::spread::Tally;
+use super::spread::ValueCounts;
 use crate::swf::{Field, Record};
 
-/// Lengths of which there are fewer runs than this are left out of the regression, unless another limit is asked for.
+/// Default minimum number of runs of a length in the regression.
 ///
-/// The paper deletes "outliers that appear only a small number of times" and does not say how many that is. Five is
+/// The paper deletes "outliers that appear only a small number of times" without a number. Five is
 /// the usual least count in a cell of a test of frequencies (Cochran 1954).
 pub const FEW_RUNS: u64 = 5;
 
-/// The runs of a log: jobs of one user, one after the other, that are the same job on as many processors.
+/// The runs of a log: consecutive jobs of one user that repeat the same job on as many processors.
 ///
-/// Jobs are taken in the order of the log; those of other users between them do not end a run. Jobs of unknown user
-/// or size are in none.
+/// Jobs are in the order of the log, and jobs of other users do not end a run. Jobs of unknown user
+/// or size belong to no run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunLengths {
-    /// Whether the same job is the same executable (field 14). Where the log has none, it is whatever the user submits.
-    /// Where it has some, jobs without are in no run.
+    /// Whether the same job means the same executable (field 14).
+    ///
+    /// A log without executables counts any job of the user. In a log with executables, jobs
+    /// without one belong to no run.
     pub by_executable: bool,
-    /// The runs of all jobs, as the paper has them.
+    /// Runs of all jobs, as in the paper.
     pub all: Runs,
-    /// The runs of the parallel jobs; serial ones between them do not end a run.
+    /// Runs of the parallel jobs. Serial jobs do not end them.
     pub parallel: Runs,
 }
 
-/// Runs by their lengths.
+/// Runs by length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs {
-    /// Lengths, ascending, each with the number of runs that have it.
+    /// Lengths, ascending, with the number of runs.
     pub lengths: Vec<(u64, u64)>,
 }
 
 impl Runs {
-    /// How many runs there are.
+    /// Returns the number of runs.
     pub fn count(&self) -> u64 {
         self.lengths.iter().map(|&(_, runs)| runs).sum()
     }
 
-    /// How many jobs are in them.
+    /// Returns the number of jobs in them.
     pub fn jobs(&self) -> u64 {
         self.lengths.iter().map(|&(length, runs)| length * runs).sum()
     }
 
-    /// The mean length; `None` of no runs.
+    /// Returns the mean length, or `None` without runs.
     pub fn mean(&self) -> Option<f64> {
         (!self.lengths.is_empty()).then(|| self.jobs() as f64 / self.count() as f64)
     }
 
-    /// The longest run; `None` of no runs.
+    /// Returns the longest length, or `None` without runs.
     pub fn longest(&self) -> Option<u64> {
         self.lengths.last().map(|&(length, _)| length)
     }
 
-    /// The order of the generalised Zipf distribution that the lengths follow, p(n) ~ 1 / n^order: the slope, turned
-    /// positive, of the least-squares line through the logarithms of lengths and counts. Lengths of which there are
-    /// fewer than `least` runs are left out. `None` if fewer than two lengths are left.
+    /// Returns the order of the generalised Zipf distribution of the lengths, p(n) ~ 1 / n^order.
+    ///
+    /// It is the negated slope of the least-squares line through the logarithms of lengths and
+    /// counts. Lengths with fewer than `least` runs are excluded. `None` if fewer than two lengths
+    /// remain.
     ///
     /// # Source
     /// Feitelson 1996, §3.3: 2.2 on the iPSC/860 of NASA Ames and on the SP1 of Argonne.
@@ -71,28 +75,28 @@ impl Runs {
         let mean_y = points.iter().map(|point| point.1).sum::<f64>() / of;
         let along: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
         let both: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
-        // Counts that are alike have order 0, not -0.
+        // Equal counts have order 0, not -0.
         Some(0.0 - both / along)
     }
 }
 
-/// What must be the same for a job to go on a run.
+/// The properties that jobs of one run share.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Same {
+struct RepeatKey {
     executable: Option<u64>,
     size: u64,
 }
 
-/// Counts runs as jobs come. Memory follows the users.
+/// A counter of runs. Memory grows with the users.
 #[derive(Default)]
 struct RunCounter {
-    /// What each user submitted last, and how often.
-    last: BTreeMap<u64, (Same, u64)>,
-    lengths: Tally,
+    /// Last job of each user, and the number of its repetitions.
+    last: BTreeMap<u64, (RepeatKey, u64)>,
+    lengths: ValueCounts,
 }
 
 impl RunCounter {
-    fn add(&mut self, user: u64, same: Same) {
+    fn add(&mut self, user: u64, same: RepeatKey) {
         let (last, length) = self.last.entry(user).or_insert((same, 0));
         if *last != same {
             self.lengths.add(*length);
@@ -107,7 +111,7 @@ impl RunCounter {
     }
 }
 
-/// Counts runs of all jobs and of the parallel ones.
+/// A counter of runs of all jobs and of the parallel ones.
 #[derive(Default)]
 struct BothCounter {
     all: RunCounter,
@@ -115,7 +119,7 @@ struct BothCounter {
 }
 
 impl BothCounter {
-    fn add(&mut self, user: u64, same: Same) {
+    fn add(&mut self, user: u64, same: RepeatKey) {
         self.all.add(user, same);
         if same.size > 1 {
             self.parallel.add(user, same);
@@ -127,10 +131,11 @@ impl BothCounter {
     }
 }
 
-/// Counts runs both ways: whether the log has executables is known only at its end.
+/// A counter with and without executables, because only the end of the log shows whether it has
+/// any.
 #[derive(Default)]
 pub(super) struct RunLengthCounter {
-    /// `None` before the first job that has an executable.
+    /// `None` before the first job with an executable.
     by_executable: Option<BothCounter>,
     by_size: BothCounter,
 }
@@ -140,9 +145,9 @@ impl RunLengthCounter {
         let Some(user) = record.known(Field::User) else { return };
         let executable = record.known(Field::Executable);
         if executable.is_some() {
-            self.by_executable.get_or_insert_default().add(user, Same { executable, size });
+            self.by_executable.get_or_insert_default().add(user, RepeatKey { executable, size });
         }
-        self.by_size.add(user, Same { executable: None, size });
+        self.by_size.add(user, RepeatKey { executable: None, size });
     }
 
     pub(super) fn finish(self) -> RunLengths {
@@ -159,9 +164,9 @@ mod tests {
 
     use super::*;
 
-    type Job = (u64, Option<u64>, u64);
+    type TestJob = (u64, Option<u64>, u64);
 
-    fn counted(jobs: &[Job]) -> RunLengths {
+    fn counted(jobs: &[TestJob]) -> RunLengths {
         let mut counter = RunLengthCounter::default();
         for &(user, executable, size) in jobs {
             let mut record = Record::unknown();
@@ -172,10 +177,10 @@ mod tests {
         counter.finish()
     }
 
-    /// The obvious slow version: each user's jobs as a list, cut where neighbours differ.
-    fn naive(jobs: &[Job], least_size: u64) -> Vec<(u64, u64)> {
+    /// Computes the same from a list of jobs per user, cut where neighbours differ.
+    fn naive(jobs: &[TestJob], least_size: u64) -> Vec<(u64, u64)> {
         let by_executable = jobs.iter().any(|job| job.1.is_some());
-        let counts = |job: &&Job| job.2 >= least_size && (!by_executable || job.1.is_some());
+        let counts = |job: &&TestJob| job.2 >= least_size && (!by_executable || job.1.is_some());
         let mut lengths = Vec::new();
         for user in 0..10 {
             let own: Vec<_> = jobs.iter().filter(|job| job.0 == user).filter(counts).collect();
@@ -191,8 +196,8 @@ mod tests {
             executables: bool,
             jobs in prop::collection::vec((0..4_u64, prop::option::of(0..3_u64), 1..3_u64), 0..200),
         ) {
-            let strip = |&(user, executable, size): &Job| (user, executable.filter(|_| executables), size);
-            let jobs: Vec<Job> = jobs.iter().map(strip).collect();
+            let strip = |&(user, executable, size): &TestJob| (user, executable.filter(|_| executables), size);
+            let jobs: Vec<TestJob> = jobs.iter().map(strip).collect();
             let runs = counted(&jobs);
             prop_assert_eq!(runs.by_executable, jobs.iter().any(|job| job.1.is_some()));
             prop_assert_eq!(&runs.all.lengths, &naive(&jobs, 1));
@@ -205,7 +210,7 @@ mod tests {
         let runs =
             counted(&[(1, None, 4), (2, None, 4), (1, None, 4), (1, None, 8), (1, None, 1), (1, None, 8)]);
         assert_eq!(runs.all.lengths, [(1, 4), (2, 1)]);
-        // The serial job stands between two runs of all jobs, and in none of the parallel ones.
+        // The serial job lies between two runs of all jobs, and in no run of the parallel ones.
         assert_eq!(runs.parallel.lengths, [(1, 1), (2, 2)]);
         assert_eq!((runs.all.count(), runs.all.jobs(), runs.all.longest()), (5, 6, Some(2)));
         assert_eq!(runs.all.mean(), Some(1.2));
@@ -213,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_order_of_a_power_law_and_of_too_little() {
-        // 3600 / n^2, and a length of which there is one run, off the line.
+        // 3600 / n^2, and a length with a single run, off the line.
         let lengths = vec![(1, 3600), (2, 900), (3, 400), (6, 100), (60, 1), (402, 1)];
         let runs = Runs { lengths };
         assert!((runs.order(FEW_RUNS).unwrap() - 2.0).abs() < 1e-12);

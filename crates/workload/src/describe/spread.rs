@@ -1,64 +1,64 @@
-//! Counts of values, and what can be said of them: percentiles, commonest values, shares.
+//! Counts of values with percentiles, commonest values and shares.
 
 use std::collections::BTreeMap;
 
-/// Values below this are counted in an array: most runtimes, all sizes of most machines.
+/// Values below this are counted in an array: most runtimes, and all sizes of most machines.
 const DENSE: u64 = 1 << 17;
 
-/// Some of all.
+/// A part of a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
-    /// How many.
+pub struct Proportion {
+    /// Size of the part.
     pub count: u64,
-    /// Out of how many.
+    /// Size of the whole.
     pub of: u64,
 }
 
-impl Share {
-    /// Between 0 and 1; `None` of nothing.
+impl Proportion {
+    /// Returns the fraction between 0 and 1, or `None` of an empty whole.
     pub fn fraction(self) -> Option<f64> {
         (self.of > 0).then(|| self.count as f64 / self.of as f64)
     }
 }
 
-/// A value, and how often it occurs.
+/// A value with its frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Common {
-    /// The value.
+    /// Value.
     pub value: u64,
-    /// How many jobs have it, out of those that have any.
-    pub share: Share,
+    /// Jobs with this value, out of those with any.
+    pub share: Proportion,
 }
 
-/// How values spread. Percentiles are by nearest rank, and exact.
+/// The distribution of values. Percentiles are exact, by nearest rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// How many values there are.
+pub struct ValueSpread {
+    /// Number of values.
     pub count: u64,
-    /// The least.
+    /// Minimum.
     pub min: u64,
-    /// The 50th percentile.
+    /// 50th percentile.
     pub median: u64,
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// The 95th percentile.
+    /// 95th percentile.
     pub p95: u64,
-    /// The 99th percentile.
+    /// 99th percentile.
     pub p99: u64,
-    /// The greatest.
+    /// Maximum.
     pub max: u64,
 }
 
-/// How often each value occurs.
+/// The frequency of each value.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct ValueCounts {
     dense: Vec<u64>,
     sparse: BTreeMap<u64, u64>,
     count: u64,
     sum: u128,
 }
 
-impl Tally {
+impl ValueCounts {
     pub(crate) fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum += u128::from(value);
@@ -77,7 +77,7 @@ impl Tally {
         self.count
     }
 
-    /// The values with their counts, ascending.
+    /// Returns the values with their counts, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let dense = (0..).zip(self.dense.iter().copied()).filter(|&(_, count)| count > 0);
         dense.chain(self.sparse.iter().map(|(&value, &count)| (value, count)))
@@ -87,29 +87,29 @@ impl Tally {
         self.iter().fold(0, |distinct, _| distinct + 1)
     }
 
-    /// How many values meet a condition.
-    pub(crate) fn share(&self, meets: impl Fn(u64) -> bool) -> Share {
+    /// Returns the share of values that meet a condition.
+    pub(crate) fn share(&self, meets: impl Fn(u64) -> bool) -> Proportion {
         let count = self.iter().filter(|&(value, _)| meets(value)).map(|(_, count)| count).sum();
-        Share { count, of: self.count }
+        Proportion { count, of: self.count }
     }
 
-    /// The `most` commonest values; of equally common ones the lesser first.
+    /// Returns the `most` commonest values. Ties put the lesser value first.
     pub(crate) fn common(&self, most: usize) -> Vec<Common> {
         let mut all: Vec<_> = self.iter().collect();
         all.sort_by_key(|&(value, count)| (std::cmp::Reverse(count), value));
         all.truncate(most);
         let of = self.count;
-        all.into_iter().map(|(value, count)| Common { value, share: Share { count, of } }).collect()
+        all.into_iter().map(|(value, count)| Common { value, share: Proportion { count, of } }).collect()
     }
 
-    pub(crate) fn spread(&self) -> Option<Spread> {
+    pub(crate) fn spread(&self) -> Option<ValueSpread> {
         let (min, _) = self.iter().next()?;
         let [median, p95, p99, max] = self.percentiles([50, 95, 99, 100]);
         let mean = self.sum as f64 / self.count as f64;
-        Some(Spread { count: self.count, min, median, mean, p95, p99, max })
+        Some(ValueSpread { count: self.count, min, median, mean, p95, p99, max })
     }
 
-    /// Percentiles by nearest rank; `percents` ascending.
+    /// Returns percentiles by nearest rank; `percents` must ascend.
     fn percentiles<const N: usize>(&self, percents: [u64; N]) -> [u64; N] {
         let mut values = self.iter();
         let (mut value, mut below) = (0, 0);
@@ -125,7 +125,7 @@ impl Tally {
     }
 }
 
-/// The rank, from 1, of a percentile among `count` values.
+/// Returns the rank, from 1, of a percentile among `count` values.
 pub(crate) fn nearest_rank(count: u64, percent: u64) -> u64 {
     let rank = (u128::from(count) * u128::from(percent)).div_ceil(100).max(1);
     u64::try_from(rank).unwrap_or(u64::MAX)
@@ -139,7 +139,7 @@ mod tests {
     proptest! {
         #[test]
         fn as_a_sorted_list_has_it(mut values in prop::collection::vec(prop_oneof![0..50_u64, 0..300_000_u64], 1..200)) {
-            let mut tally = Tally::default();
+            let mut tally = ValueCounts::default();
             for &value in &values {
                 tally.add(value);
             }
@@ -157,14 +157,14 @@ mod tests {
 
     #[test]
     fn commonest_first() {
-        let mut tally = Tally::default();
+        let mut tally = ValueCounts::default();
         for value in [5, 1, 5, 1, 7, 200_000, 200_000, 200_000] {
             tally.add(value);
         }
         let common: Vec<_> =
             tally.common(3).iter().map(|common| (common.value, common.share.count)).collect();
         assert_eq!(common, [(200_000, 3), (1, 2), (5, 2)]);
-        assert_eq!(tally.share(|value| value == 7), Share { count: 1, of: 8 });
-        assert!(Tally::default().spread().is_none());
+        assert_eq!(tally.share(|value| value == 7), Proportion { count: 1, of: 8 });
+        assert!(ValueCounts::default().spread().is_none());
     }
 }

@@ -1,70 +1,70 @@
-//! The runtimes, and what users think of them beforehand: the study of Zotkin, Keleher, Perkovic 2000, §3 and §7.
+//! Runtimes compared with the users' estimates: Zotkin, Keleher, Perkovic 2000, §3 and §7.
 
-use super::spread::{Common, Share, Tally, nearest_rank};
+use super::spread::{Common, Proportion, ValueCounts, nearest_rank};
 
-/// How many of the commonest estimates the study keeps (Figure 11).
+/// Number of commonest estimates (Figure 11).
 const COMMON_ESTIMATES: usize = 20;
 
-/// A distribution is told at this many shares at most.
+/// Maximum number of points of a distribution.
 const STEPS: u64 = 200;
 
-/// Bins of runtimes are this wide, seconds.
+/// Width of a bin of runtimes in seconds.
 const BIN: u64 = 600;
 
-/// All runtimes from here on are one bin, seconds.
+/// Lower bound of the last bin of runtimes in seconds.
 const LONG: u64 = 86_400;
 
-/// A distribution: values, ascending, each with the share of the jobs that have it or less.
+/// A distribution: ascending values with the share of jobs at or below them.
 pub type Cdf = Vec<(u64, f64)>;
 
-/// Jobs by their runtimes and estimates.
+/// Jobs by runtime and estimate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Study {
-    /// Estimates that are multiples of 5 minutes up to an hour, or of an hour above, out of those known.
-    pub round: Share,
-    /// The commonest estimates, in seconds.
+    /// Multiples of 5 minutes up to an hour, or of an hour above, out of the known estimates.
+    pub round: Proportion,
+    /// Commonest estimates in seconds.
     pub estimates: Vec<Common>,
-    /// The runtimes in bins of ten minutes; the last one is all from a day on. Bins without jobs are there.
+    /// Runtimes in bins of ten minutes, including empty bins. The last bin holds all from a day on.
     pub runtime_histogram: Vec<Bin>,
-    /// The runtimes, in seconds.
+    /// Runtimes in seconds.
     pub runtimes: Cdf,
-    /// The estimates, in seconds.
+    /// Estimates in seconds.
     pub estimated: Cdf,
-    /// Estimates and runtimes of the jobs of which both are known, in seconds, sorted.
+    /// Sorted estimates and runtimes in seconds of the jobs with both known.
     pairs: Vec<(u64, u64)>,
 }
 
-/// Jobs whose runtime is in a range.
+/// The jobs with a runtime in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
-    /// The least runtime, seconds.
+    /// Least runtime in seconds.
     pub from: u64,
-    /// Where the next bin begins, seconds.
+    /// Upper bound in seconds, excluded.
     pub to: u64,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: u64,
 }
 
 /// The jobs of one estimate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfEstimate {
-    /// The estimate, seconds.
+    /// Estimate in seconds.
     pub estimate: u64,
-    /// How many jobs have it, and a runtime.
+    /// Number of jobs with this estimate and a runtime.
     pub jobs: u64,
-    /// Their runtimes, seconds.
+    /// Runtimes in seconds.
     pub runtimes: Cdf,
-    /// How many times too long the estimate is, estimate / max(runtime, 1 s): the median.
+    /// Median of the overestimation: estimate / max(runtime, 1 s).
     pub median: Option<f64>,
     /// Its 80th percentile.
     pub p80: Option<f64>,
-    /// The most.
+    /// Its maximum.
     pub max: Option<f64>,
 }
 
 impl Study {
-    /// From counts of runtimes and of estimates, and the pairs of both, in any order.
-    pub(super) fn new(runtimes: &Tally, estimates: &Tally, mut pairs: Vec<(u64, u64)>) -> Study {
+    /// Creates the study from counts of runtimes and estimates, and unsorted pairs of both.
+    pub(super) fn new(runtimes: &ValueCounts, estimates: &ValueCounts, mut pairs: Vec<(u64, u64)>) -> Study {
         pairs.sort_unstable();
         Study {
             round: estimates
@@ -77,13 +77,13 @@ impl Study {
         }
     }
 
-    /// The jobs that are estimated at so many seconds. O(log n) to find them.
+    /// Returns the jobs with an estimate in seconds. O(log n) to find them.
     pub fn of_estimate(&self, estimate: u64) -> OfEstimate {
         let from = self.pairs.partition_point(|pair| pair.0 < estimate);
         let jobs = &self.pairs[from..];
         let jobs = &jobs[..jobs.partition_point(|pair| pair.0 == estimate)];
         let count = jobs.len() as u64;
-        // The runtimes ascend, so the factors descend.
+        // Runtimes ascend, so factors descend.
         let factor = |percent| {
             let rank = usize::try_from(nearest_rank(count, percent)).ok()?;
             let (_, runtime) = jobs.get(jobs.len().checked_sub(rank)?)?;
@@ -100,7 +100,7 @@ impl Study {
     }
 }
 
-fn histogram(runtimes: &Tally) -> Vec<Bin> {
+fn histogram(runtimes: &ValueCounts) -> Vec<Bin> {
     let Some(longest) = runtimes.iter().map(|(runtime, _)| runtime).last() else { return vec![] };
     let starts = (0..=longest.min(LONG)).step_by(usize::try_from(BIN).unwrap_or(1));
     let end = |from: u64| if from == LONG { longest + 1 } else { from + BIN };
@@ -114,7 +114,7 @@ fn histogram(runtimes: &Tally) -> Vec<Bin> {
     bins
 }
 
-/// The distribution of values, each counted once.
+/// Returns the distribution of values.
 pub(super) fn cdf_of(values: impl Iterator<Item = u64>) -> Cdf {
     let mut values: Vec<u64> = values.collect();
     values.sort_unstable();
@@ -122,8 +122,10 @@ pub(super) fn cdf_of(values: impl Iterator<Item = u64>) -> Cdf {
     cdf(values.into_iter().map(|value| (value, 1)), of)
 }
 
-/// The distribution of ascending values with their counts: each value at which the share passes a multiple of
-/// 1 / [`STEPS`], with its exact share.
+/// Returns the distribution of ascending values with their counts.
+///
+/// It has a point at each value whose share passes a multiple of 1 / [`STEPS`], with the exact
+/// share.
 fn cdf(values: impl Iterator<Item = (u64, u64)>, of: u64) -> Cdf {
     let mut points: Cdf = Vec::new();
     let (mut below, mut step) = (0, 0);
@@ -147,8 +149,8 @@ mod tests {
 
     use super::*;
 
-    fn tally(values: impl Iterator<Item = u64>) -> Tally {
-        let mut tally = Tally::default();
+    fn tally(values: impl Iterator<Item = u64>) -> ValueCounts {
+        let mut tally = ValueCounts::default();
         values.for_each(|value| tally.add(value));
         tally
     }
@@ -171,7 +173,7 @@ mod tests {
     #[test]
     fn round_estimates() {
         let study = study(&[(300, 1), (3_300, 1), (3_600, 1), (5_400, 1), (3_900, 1), (64_800, 1), (60, 1)]);
-        assert_eq!(study.round, Share { count: 4, of: 7 });
+        assert_eq!(study.round, Proportion { count: 4, of: 7 });
     }
 
     #[test]
@@ -192,9 +194,10 @@ mod tests {
             let share = |at: u64| values.iter().filter(|&&value| value <= at).count() as f64 / values.len() as f64;
             for points in [&study.runtimes, &study.of_estimate(1).runtimes] {
                 prop_assert!(points.len() <= 201 && points.is_sorted_by(|a, b| a.0 < b.0));
-                prop_assert!(points.iter().all(|&(value, told)| (told - share(value)).abs() < 1e-12));
+                prop_assert!(points.iter().all(|&(value, cumulated)| (cumulated - share(value)).abs() < 1e-12));
                 prop_assert!(points.last().unwrap().1 >= 1.0);
-                // Between two points the share rises by less than a step, beyond the value's own jump.
+                // Between two points the share rises by less than a step, besides the value's own
+                // jump.
                 for pair in points.windows(2) {
                     let before = values.iter().filter(|&&value| value < pair[1].0).count() as f64 / values.len() as f64;
                     prop_assert!(before - pair[0].1 <= 1.0 / STEPS as f64 + 1e-12);

@@ -31,20 +31,20 @@ fn sizes_and_runtimes() {
     let log = described();
     let sizes = log.sizes.spread.unwrap();
     assert_eq!((sizes.min, sizes.median, sizes.max), (1, 3, 8));
-    assert_eq!(log.sizes.serial, Share { count: 1, of: 4 });
-    assert_eq!(log.sizes.powers_of_two, Share { count: 3, of: 4 });
+    assert_eq!(log.sizes.serial, Proportion { count: 1, of: 4 });
+    assert_eq!(log.sizes.powers_of_two, Proportion { count: 3, of: 4 });
     let runtimes = log.runtimes.spread.unwrap();
     assert_eq!((runtimes.count, runtimes.median, runtimes.p95), (4, 30, 200));
-    assert_eq!(log.runtimes.under_a_minute, Share { count: 2, of: 4 });
+    assert_eq!(log.runtimes.under_a_minute, Proportion { count: 2, of: 4 });
 }
 
 #[test]
 fn estimates_and_their_quality() {
     let estimates = described().estimates;
-    assert_eq!(estimates.known, Share { count: 4, of: 5 });
-    assert_eq!(estimates.ran_past, Share { count: 1, of: 4 });
-    assert_eq!(estimates.round, Share { count: 2, of: 4 });
-    // 150/200, 60/30, 600/100, 300/1: of four values the second, and the fourth (3.2 rounded up).
+    assert_eq!(estimates.known, Proportion { count: 4, of: 5 });
+    assert_eq!(estimates.ran_past, Proportion { count: 1, of: 4 });
+    assert_eq!(estimates.round, Proportion { count: 2, of: 4 });
+    // 150/200, 60/30, 600/100, 300/1: the second of four values, and the fourth (3.2 rounded up).
     assert_eq!((estimates.median_factor, estimates.p80_factor), (Some(2.0), Some(300.0)));
 }
 
@@ -54,11 +54,11 @@ fn who_and_when_and_what_is_missing() {
     let top: Vec<_> = log.users.top.iter().map(|user| (user.value, user.share.count)).collect();
     assert_eq!(top, [(1, 3), (2, 1), (3, 1)]);
     assert_eq!((log.queues.distinct, log.partitions.distinct), (2, 0));
-    assert_eq!(log.arrivals.clock, Clock::SinceStart);
+    assert_eq!(log.arrivals.clock, LogClock::SinceStart);
     assert_eq!(log.arrivals.by_hour[0], 5);
     assert_eq!(log.statuses, BTreeMap::from([(-1, 1), (0, 1), (1, 2), (5, 1)]));
-    assert_eq!(log.requested_memory, Share { count: 2, of: 5 });
-    assert_eq!(log.used_memory, Share { count: 1, of: 5 });
+    assert_eq!(log.requested_memory, Proportion { count: 2, of: 5 });
+    assert_eq!(log.used_memory, Proportion { count: 1, of: 5 });
     let missing = |field: Field| log.missing[field as usize].1;
     assert_eq!((missing(Field::Submit), missing(Field::Wait), missing(Field::Partition)), (0, 2, 5));
 }

@@ -1,32 +1,33 @@
-//! From runs of like jobs on a Poisson stream to submissions in seconds, at the load that was asked for.
+//! Submissions in seconds from runs of repeated jobs with Poisson arrivals, scaled to the requested
+//! load.
 
 use super::GenerateError;
-use super::log::{Made, load, work};
+use super::log::{GeneratedJob, load, work};
 use crate::swf::SECONDS_MAX;
 
-/// The same job, submitted again and again.
+/// A repeated submission of the same job.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
+pub(super) struct JobRun {
     pub(super) procs: u32,
-    /// In seconds; the estimate is the same.
+    /// Runtime and estimate in seconds.
     pub(super) runtime: u64,
-    /// How many times.
+    /// Number of submissions.
     pub(super) length: u32,
     pub(super) user: u32,
-    /// What is run, if the model tells that of one run from that of another.
+    /// Executable, if the model distinguishes the programs of runs.
     pub(super) executable: Option<u64>,
 }
 
-/// What is asked of the whole.
+/// The requested size and load of the log.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
+pub(super) struct LoadTarget {
     pub(super) jobs: usize,
     pub(super) procs: u32,
     pub(super) load: f64,
 }
 
-impl Target {
-    /// How many seconds there are to be from the first submission to the last, for this work.
+impl LoadTarget {
+    /// Returns the required time from the first submission to the last for this work, in seconds.
     fn span(&self, work: f64) -> Result<f64, GenerateError> {
         let span = work / (f64::from(self.procs) * self.load);
         if span > SECONDS_MAX as f64 {
@@ -36,10 +37,10 @@ impl Target {
     }
 }
 
-impl Run {
-    fn made(&self, submit: f64) -> Made {
+impl JobRun {
+    fn made(&self, submit: f64) -> GeneratedJob {
         let submit = whole_seconds(submit);
-        Made {
+        GeneratedJob {
             submit,
             runtime: self.runtime,
             estimate: self.runtime,
@@ -53,12 +54,13 @@ impl Run {
     }
 }
 
-/// One stream: every repetition is an arrival of its own. `gaps` are the times between arrivals, in any unit.
+/// Generates one stream in which each repetition is an arrival. `gaps` are the interarrival times
+/// in any unit.
 pub(super) fn on_one_stream(
-    target: Target,
-    mut runs: impl FnMut() -> Run,
+    target: LoadTarget,
+    mut runs: impl FnMut() -> JobRun,
     mut gap: impl FnMut() -> f64,
-) -> Result<Vec<Made>, GenerateError> {
+) -> Result<Vec<GeneratedJob>, GenerateError> {
     let mut jobs = Vec::with_capacity(target.jobs);
     while jobs.len() < target.jobs {
         let run = runs();
@@ -75,23 +77,24 @@ pub(super) fn on_one_stream(
     Ok(jobs)
 }
 
-/// Only the first of a run is an arrival: each repetition is submitted when the one before it would end, had
-/// it started at once. The log is the first so many submissions.
+/// Generates a stream in which only the first job of a run is an arrival.
 ///
-/// Here the load hangs on the scale in steps, as jobs enter and leave the log at its end; the scale is found
-/// by bisection, and the load comes out near, the nearer the longer the log. A log of few jobs may be all one
-/// run, whose load no scale changes.
+/// Each repetition is submitted at the end of the previous one, had that started at once. The log
+/// consists of the first `jobs` submissions. The load depends on the scale in steps, because jobs
+/// enter and leave the log at its end. Bisection finds the scale; the error of the load decreases
+/// with the length of the log. A log of few jobs may be a single run, for which no scale changes
+/// the load.
 pub(super) fn after_the_end(
-    target: Target,
-    mut runs: impl FnMut() -> Run,
+    target: LoadTarget,
+    mut runs: impl FnMut() -> JobRun,
     mut gap: impl FnMut() -> f64,
-) -> Result<Vec<Made>, GenerateError> {
+) -> Result<Vec<GeneratedJob>, GenerateError> {
     let runs: Vec<_> = (0..target.jobs).map(|_| runs()).collect();
     let arrivals = cumulated(runs.len(), &mut gap);
     let at = |scale| first_jobs(target.jobs, &runs, &arrivals, scale);
-    let too_dense = |jobs: &[Made]| load(jobs, target.procs).is_none_or(|load| load > target.load);
+    let too_dense = |jobs: &[GeneratedJob]| load(jobs, target.procs).is_none_or(|load| load > target.load);
     let span = target.span(work(&at(0.0)))?;
-    // A scale at which the jobs lie too densely, one at which they do not.
+    // Bounds of the scale: `dense` exceeds the load, `sparse` does not.
     let (mut dense, mut sparse) = (0.0, (span / runs.len() as f64).max(1.0));
     while too_dense(&at(sparse)) && sparse < SECONDS_MAX as f64 {
         (dense, sparse) = (sparse, sparse * 2.0);
@@ -109,8 +112,8 @@ pub(super) fn after_the_end(
     }
 }
 
-/// The first `count` submissions, at a scale of the arrivals, each told which it waited for.
-fn first_jobs(count: usize, runs: &[Run], arrivals: &[f64], scale: f64) -> Vec<Made> {
+/// Returns the first `count` submissions at a scale of the arrivals, each with its preceding job.
+fn first_jobs(count: usize, runs: &[JobRun], arrivals: &[f64], scale: f64) -> Vec<GeneratedJob> {
     let mut submissions = Vec::with_capacity(2 * count);
     for (index, (run, arrival)) in runs.iter().zip(arrivals).enumerate() {
         let start = whole_seconds(arrival * scale);
@@ -123,12 +126,12 @@ fn first_jobs(count: usize, runs: &[Run], arrivals: &[f64], scale: f64) -> Vec<M
     let mut latest = vec![None; runs.len()];
     let jobs = (1..).zip(submissions).map(|(number, (submit, index, _))| {
         let after = latest[index].replace(number);
-        Made { submit, after, ..runs[index].made(0.0) }
+        GeneratedJob { submit, after, ..runs[index].made(0.0) }
     });
     jobs.collect()
 }
 
-/// The first at 0, the others after it by the gaps.
+/// Returns the cumulated gaps, starting with 0.
 fn cumulated(count: usize, gap: &mut impl FnMut() -> f64) -> Vec<f64> {
     let mut now = 0.0;
     let next = |index| {
@@ -140,7 +143,7 @@ fn cumulated(count: usize, gap: &mut impl FnMut() -> f64) -> Vec<f64> {
     (0..count).map(next).collect()
 }
 
-/// Rounded to the nearest second; no less than 0.
+/// Rounds to the nearest second, at least 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,7 +1,7 @@
 //! The workload model of Feitelson, Packing schemes for gang scheduling, JSSPP 1996, §3.5.
 
-use super::arrivals::{Run, Target, after_the_end, on_one_stream, whole_seconds};
-use super::log::{MadeLog, Site};
+use super::arrivals::{JobRun, LoadTarget, after_the_end, on_one_stream, whole_seconds};
+use super::log::{GeneratedLog, SiteHeader};
 use super::random::{Discrete, Stream, harmonic};
 use super::{GenerateError, Model, Shape};
 
@@ -11,77 +11,96 @@ mod parameters;
 
 mod validate;
 
-/// Rigid jobs: sizes harmonic, tailored towards small and interesting ones; runtimes hyperexponential in two
-/// stages, the longer the likelier the larger the job; repeated in runs of Zipf lengths; Poisson arrivals.
+/// Rigid jobs that repeat in runs with Poisson arrivals.
 ///
-/// The paper gives the shape of the distributions and the order of the run lengths, and no other number. Each
-/// parameter says where its default is from; "decided here" means that no published value was found. Of those,
-/// the ratio of the two stages and the line between them (0.05 + 0.2 n / P) are as remembered from Feitelson's
-/// later book, Workload Modeling for Computer Systems Performance Evaluation, which was not at hand to check.
+/// Sizes are harmonic, tailored towards small and interesting ones. Runtimes are hyperexponential
+/// with two stages; larger jobs are more likely in the longer one. Run lengths follow a Zipf
+/// distribution.
 ///
-/// Each run is of a program of its own (field 14), so that the same job can be told from another that its user submits.
+/// The paper gives the shapes of the distributions and the order of the run lengths, and no other
+/// number. Each parameter names the source of its default. "Decided here" means that no published
+/// value was found. The ratio of the two stages and the line between them (0.05 + 0.2 n / P) are
+/// recalled from a later book. That is Feitelson's Workload Modeling for Computer Systems
+/// Performance Evaluation, which was not at hand.
 ///
-/// Draws go through `ln` and `powf`, which may differ in the last bit between platforms; on one platform the
-/// same parameters make the same bytes.
+/// Each run has a program of its own (field 14), which distinguishes it from other runs of its
+/// user.
+///
+/// Draws use `ln` and `powf`, whose last bit may differ between platforms. On one platform the same
+/// parameters give the same bytes.
 ///
 /// # Source
 /// Feitelson 1996, §3; sizes also: Parallel Workloads Archive, the page of this model
 /// (<https://www.cs.huji.ac.il/labs/parallel/workload/m_feitelson96/>).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feitelson96 {
-    /// How many jobs. Default 10 000, decided here.
+    /// Number of jobs. Default 10 000, decided here.
     pub jobs: u64,
-    /// The machine's processors. Default 128, the paper's machine (§2).
+    /// Processors of the machine. Default 128, the paper's machine (§2).
     pub procs: u32,
-    /// The offered load, from the first submission to the last: the times between arrivals are scaled to it,
-    /// as in the paper (§4.1). Default 0.7, decided here.
+    /// Offered load from the first submission to the last. Default 0.7, decided here.
+    ///
+    /// The interarrival times are scaled to it, as in the paper (§4.1).
     pub load: f64,
-    /// The seed of all draws. Default 1.
+    /// Seed of all draws. Default 1.
     pub seed: u64,
-    /// The order of the harmonic distribution of sizes: size n has weight 1 / n^order before it is tailored.
+    /// Order of the harmonic distribution of sizes: size n has weight 1 / n^order before tailoring.
+    ///
     /// Default 1.5, from the archive's page.
     pub size_order: f64,
-    /// The largest small size. Default 8: the paper's own line between small and large (§2).
+    /// Largest small size. Default 8: the paper's own limit between small and large (§2).
     pub small_max: u32,
-    /// How much likelier small sizes are made. That they are is from the paper and the archive's page; the
-    /// default 1.5 is decided here.
+    /// Factor of the weight of small sizes. Default 1.5, decided here.
+    ///
+    /// The paper and the archive's page mention the preference without a number.
     pub small_weight: f64,
-    /// The least size that is interesting; 1, 2 and 3 are common enough. Default 4, decided here.
+    /// Least interesting size; 1, 2 and 3 are common without a factor. Default 4, decided here.
     pub interesting_from: u32,
-    /// How much likelier powers of two are made. "The most popular sizes by far" on the archive's page; the
-    /// default 10 is decided here. A size that is interesting in several ways takes the greatest weight.
+    /// Factor of the weight of powers of two. Default 10, decided here.
+    ///
+    /// The archive's page calls them "the most popular sizes by far". A size of several kinds has
+    /// the greatest factor.
     pub power_of_two_weight: f64,
-    /// How much likelier squares are made (Table 2: "some"). Default 3, decided here.
+    /// Factor of the weight of squares (Table 2: "some"). Default 3, decided here.
     pub square_weight: f64,
-    /// How much likelier multiples of ten are made (Table 2: "some"). Default 3, decided here.
+    /// Factor of the weight of multiples of ten (Table 2: "some"). Default 3, decided here.
     pub multiple_of_ten_weight: f64,
-    /// How much likelier the full machine is made (§3.1: popular even where it is no power of two). Default
-    /// 30, decided here.
+    /// Factor of the weight of the full machine. Default 30, decided here.
+    ///
+    /// It is popular even if it is no power of two (§3.1).
     pub full_machine_weight: f64,
-    /// How much likelier the sizes one above a power of two, square or multiple of ten are made (§3.1: a
-    /// master and its workers). Default 2, decided here.
+    /// Factor of the weight of sizes one above a power of two, square or multiple of ten. Default
+    /// 2, decided here.
+    ///
+    /// These are a master and its workers (§3.1).
     pub plus_one_weight: f64,
-    /// The mean runtime of the shorter stage, in seconds. Default 600, decided here.
+    /// Mean runtime of the shorter stage in seconds. Default 600, decided here.
     pub short_mean: f64,
-    /// The mean runtime of the longer stage, in seconds. Default 4200, decided here: seven times the other, for
-    /// runtimes of a coefficient of variation near 1.8.
+    /// Mean runtime of the longer stage in seconds. Default 4200, decided here.
+    ///
+    /// Seven times the other one gives runtimes a coefficient of variation near 1.8.
     pub long_mean: f64,
-    /// The probability of the longer stage for a job of no size: the line is `long_base + long_slope * n / P`,
-    /// linear in the size as in the paper. Default 0.05, decided here.
+    /// Probability of the longer stage for a job of size 0. Default 0.05, decided here.
+    ///
+    /// The line is `long_base + long_slope * n / P`, linear in the size as in the paper.
     pub long_base: f64,
-    /// How much likelier the longer stage is for a job as large as the machine. Default 0.2, decided here:
-    /// the mean runtime goes from 780 s to 1500 s, the paper's "weak tendency" (§3.2).
+    /// Additional probability of the longer stage for a job of the machine's size. Default 0.2,
+    /// decided here.
+    ///
+    /// The mean runtime rises from 780 s to 1500 s, the paper's "weak tendency" (§3.2).
     pub long_slope: f64,
-    /// The order of the Zipf distribution of run lengths. Default 2.5, from the paper (§3.5); its logs had 2.2.
+    /// Order of the Zipf distribution of run lengths. Default 2.5, from the paper (§3.5); its logs
+    /// had 2.2.
     pub run_order: f64,
-    /// The longest run. Default 402, the longest that the paper saw (§3.3).
+    /// Longest run. Default 402, the longest observed in the paper (§3.3).
     pub run_max: u32,
-    /// How many users there are; each run belongs to one of them at random. The paper has no users in its
-    /// model. Default 64, decided here.
+    /// Number of users; each run belongs to a random one. The paper's model has none. Default 64,
+    /// decided here.
     pub users: u32,
-    /// Whether a repetition is submitted when the one before it would end, had it started at once, instead of
-    /// as an arrival of the one Poisson stream. Its line then names the one before (fields 17 and 18). The
-    /// paper leaves it open. Default no.
+    /// Whether a repetition is submitted at the end of the previous job, had that started at once.
+    ///
+    /// Otherwise it is an arrival of the Poisson stream. Its line then names the previous job
+    /// (fields 17 and 18). The paper leaves this open. Default no.
     pub repeat_after_end: bool,
 }
 
@@ -113,7 +132,7 @@ impl Default for Feitelson96 {
     }
 }
 
-/// The purposes of random streams; their values are part of what a seed means.
+/// Purposes of random streams. Their values are part of the meaning of a seed.
 mod purpose {
     pub(super) const SIZES: u64 = 1;
     pub(super) const RUNTIMES: u64 = 2;
@@ -123,21 +142,21 @@ mod purpose {
 }
 
 impl Feitelson96 {
-    /// The model's name.
+    /// Name of the model.
     pub const NAME: &str = "feitelson96";
 
-    /// The shape of the log that is made where nobody says otherwise. The load is decided here, above the parameter's
-    /// own default, so that the log tells policies apart.
+    /// Default shape of a log. The load, above the parameter's own default, separates policies.
+    /// Decided here.
     pub const SHAPE: Shape = Shape { jobs: 10_000, procs: 128, load: 0.85, seed: 1 };
 
-    /// The model of this shape, its other parameters at their defaults.
+    /// Creates the model with this shape and otherwise default parameters.
     pub fn with_shape(shape: Shape) -> Feitelson96 {
         let Shape { jobs, procs, load, seed } = shape;
         Feitelson96 { jobs, procs, load, seed, ..Feitelson96::default() }
     }
 
-    /// Draws runs, one after the other.
-    fn runs(&self) -> impl FnMut() -> Run + '_ {
+    /// Returns a generator of runs.
+    fn runs(&self) -> impl FnMut() -> JobRun + '_ {
         let stream = |purpose| Stream::new(self.seed, purpose);
         let (mut sizes, mut runtimes) = (stream(purpose::SIZES), stream(purpose::RUNTIMES));
         let (mut lengths, mut users) = (stream(purpose::LENGTHS), stream(purpose::USERS));
@@ -149,11 +168,11 @@ impl Feitelson96 {
             let procs = size.draw(&mut sizes);
             let runtime = self.runtime(procs, &mut runtimes);
             let (length, user) = (length.draw(&mut lengths), user.draw(&mut users));
-            Run { procs, runtime, length, user, executable: programs.next() }
+            JobRun { procs, runtime, length, user, executable: programs.next() }
         }
     }
 
-    /// At least a second.
+    /// Draws a runtime of at least a second.
     fn runtime(&self, procs: u32, stream: &mut Stream) -> u64 {
         let part = f64::from(procs) / f64::from(self.procs);
         let long = stream.uniform() < self.long_base + self.long_slope * part;
@@ -175,11 +194,11 @@ impl Model for Feitelson96 {
         self.check_parameters()
     }
 
-    fn generate(&self) -> Result<MadeLog, GenerateError> {
+    fn generate(&self) -> Result<GeneratedLog, GenerateError> {
         self.validate()?;
         // Validation bounds the jobs.
         let jobs = usize::try_from(self.jobs).unwrap_or(usize::MAX);
-        let target = Target { jobs, procs: self.procs, load: self.load };
+        let target = LoadTarget { jobs, procs: self.procs, load: self.load };
         let mut arrivals = Stream::new(self.seed, purpose::ARRIVALS);
         let gap = || arrivals.exponential(1.0);
         let jobs = if self.repeat_after_end {
@@ -187,7 +206,7 @@ impl Model for Feitelson96 {
         } else {
             on_one_stream(target, self.runs(), gap)?
         };
-        Ok(MadeLog::new(self, Site::plain(self.procs), jobs))
+        Ok(GeneratedLog::new(self, SiteHeader::plain(self.procs), jobs))
     }
 }
 

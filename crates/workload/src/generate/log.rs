@@ -1,45 +1,45 @@
-//! A log that was made up, and its text.
+//! A generated log and its text.
 
 use std::io::{self, Write};
 
 use super::Model;
-use crate::swf::{Field, Record, Writer};
+use crate::swf::{Field, Record, SwfWriter};
 use crate::trace::Trace;
 
-/// A job as a model makes it.
+/// A generated job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Made {
-    /// When it is submitted, in seconds.
+pub struct GeneratedJob {
+    /// Submission in seconds.
     pub submit: u64,
-    /// How long it runs, in seconds.
+    /// Runtime in seconds.
     pub runtime: u64,
-    /// The user's estimate, in seconds.
+    /// User's estimate in seconds.
     pub estimate: u64,
-    /// Its processors.
+    /// Processors.
     pub procs: u32,
-    /// Its memory, if the model has any.
-    pub memory: Option<Memory>,
-    /// Its user, from 1.
+    /// Memory, if the model has any.
+    pub memory: Option<JobMemory>,
+    /// User, from 1.
     pub user: u32,
-    /// The number of its executable, from 1, if the model has any: jobs of one number are the same job.
+    /// Executable, from 1, if the model has any. Jobs with the same number are the same job.
     pub executable: Option<u64>,
-    /// Its queue, from 1, if the model has any.
+    /// Queue, from 1, if the model has any.
     pub queue: Option<u32>,
-    /// The number of the job that ended when this one was submitted, if it waited for one.
+    /// Number of the job whose end caused this submission, if any.
     pub after: Option<u64>,
 }
 
-/// The memory of a job that was made up, in kB per processor.
+/// The memory of a generated job in kB per processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// What its user asked for.
+pub struct JobMemory {
+    /// Requested by the user.
     pub requested: u64,
-    /// The most that it used.
+    /// Maximum used.
     pub used: u64,
 }
 
-impl Made {
-    /// The job as a line of a log.
+impl GeneratedJob {
+    /// Returns the job as a record of a log.
     pub fn record(&self, number: u64) -> Record {
         let mut record = Record::unknown();
         let mut set = |field, value: u64| record.set(field, i64::try_from(value).unwrap_or(i64::MAX));
@@ -69,37 +69,37 @@ impl Made {
     }
 }
 
-/// A log that was made up: its comments, and its jobs in order of submission, numbered from 1.
+/// A generated log: its comments, and its jobs in order of submission, numbered from 1.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MadeLog {
-    /// The comments at its top, `;` included.
+pub struct GeneratedLog {
+    /// Comments at the top, including `;`.
     pub comments: Vec<String>,
-    /// The jobs.
-    pub jobs: Vec<Made>,
+    /// Jobs.
+    pub jobs: Vec<GeneratedJob>,
 }
 
-/// What a header says of the machine that the jobs are for.
+/// The header's description of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Site {
+pub(super) struct SiteHeader {
     pub(super) procs: u32,
     pub(super) nodes: u32,
-    /// The instant of the log's second 0, in seconds of the Unix epoch.
+    /// Second 0 of the log in seconds of the Unix epoch.
     pub(super) unix_start: i64,
-    /// The time zone's name and the names of the queues, as comments; nothing where a model has none.
+    /// Comments with the time zone and the names of the queues; empty if a model has none.
     pub(super) comments: Vec<String>,
 }
 
-impl Site {
-    /// A machine of that many processors, nowhere, at no time.
-    pub(super) fn plain(procs: u32) -> Site {
-        Site { procs, nodes: procs, unix_start: 0, comments: vec![] }
+impl SiteHeader {
+    /// Creates a machine of `procs` processors without place and time.
+    pub(super) fn plain(procs: u32) -> SiteHeader {
+        SiteHeader { procs, nodes: procs, unix_start: 0, comments: vec![] }
     }
 }
 
-impl MadeLog {
-    /// The jobs of a model, with the header that says how they were made.
-    pub(super) fn new(model: &impl Model, site: Site, jobs: Vec<Made>) -> MadeLog {
-        let Site { procs, nodes, unix_start, comments: of_site } = site;
+impl GeneratedLog {
+    /// Creates the log of a model with a header that records its parameters.
+    pub(super) fn new(model: &impl Model, site: SiteHeader, jobs: Vec<GeneratedJob>) -> GeneratedLog {
+        let SiteHeader { procs, nodes, unix_start, comments: of_site } = site;
         let count = jobs.len();
         let parameters = model.parameters().into_iter().map(|(name, value)| format!("{name}={value}"));
         let load = load(&jobs, procs).map_or_else(|| "undefined".to_owned(), |load| format!("{load:.6}"));
@@ -120,10 +120,10 @@ impl MadeLog {
         ]);
         comments.extend(parameters.map(|parameter| format!("; Note: parameter {parameter}")));
         comments.push(format!("; Note: offered load {load}, first submission to last"));
-        MadeLog { comments, jobs }
+        GeneratedLog { comments, jobs }
     }
 
-    /// The jobs as lines of a log.
+    /// Returns the jobs as records of a log.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
         (1..).zip(&self.jobs).map(|(number, job)| job.record(number))
     }
@@ -131,9 +131,9 @@ impl MadeLog {
     /// Writes the log in the Standard Workload Format.
     ///
     /// # Errors
-    /// If the output fails.
+    /// The output fails.
     pub fn write(&self, output: impl Write) -> io::Result<()> {
-        let mut writer = Writer::new(io::BufWriter::new(output));
+        let mut writer = SwfWriter::new(io::BufWriter::new(output));
         self.comments.iter().try_for_each(|comment| writer.comment(comment))?;
         for record in self.records() {
             writer.job(&record)?;
@@ -141,22 +141,22 @@ impl MadeLog {
         writer.into_inner().flush()
     }
 
-    /// The log as one that can be read, without a file.
+    /// Converts the log to a readable one in memory.
     pub fn into_trace(self, name: &str) -> Trace {
         let mut text = Vec::new();
-        // Memory takes whatever is written to it.
+        // Writing to memory cannot fail.
         self.write(&mut text).unwrap_or_default();
         Trace::memory(name, text)
     }
 }
 
-/// What the jobs ask of the machine between the first submission and the last; `None` if that is no time.
-pub(super) fn load(jobs: &[Made], procs: u32) -> Option<f64> {
+/// Returns the offered load between the first submission and the last, or `None` if they coincide.
+pub(super) fn load(jobs: &[GeneratedJob], procs: u32) -> Option<f64> {
     let span = jobs.last()?.submit - jobs.first()?.submit;
     (span > 0).then(|| work(jobs) / (f64::from(procs) * span as f64))
 }
 
-/// The jobs' processor-seconds.
-pub(super) fn work(jobs: &[Made]) -> f64 {
+/// Returns the processor-seconds of the jobs.
+pub(super) fn work(jobs: &[GeneratedJob]) -> f64 {
     jobs.iter().map(|job| u128::from(job.runtime) * u128::from(job.procs)).sum::<u128>() as f64
 }

@@ -1,4 +1,4 @@
-//! Seeded random draws, and the distributions that models are made of.
+//! Seeded random draws and the distributions of the models.
 
 use miserly_core::draw;
 use rand_pcg::Pcg64;
@@ -6,8 +6,8 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 
 /// A stream of random numbers for one purpose.
 ///
-/// Each purpose has its own, so that a parameter of one leaves the draws of the others as they were: the same
-/// arrivals for other runtimes, the same sizes for another load.
+/// Separate streams keep the draws of other purposes when one parameter changes. Examples are the
+/// same arrivals for other runtimes, and the same sizes for another load.
 pub(crate) struct Stream(Pcg64);
 
 impl Stream {
@@ -15,27 +15,27 @@ impl Stream {
         Stream(Pcg64::seed_from_u64(draw(seed, 0, purpose)))
     }
 
-    /// Uniform in [0, 1), in steps of 2^-53.
+    /// Draws uniformly from [0, 1) in steps of 2^-53.
     pub(crate) fn uniform(&mut self) -> f64 {
         const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
         (self.0.next_u64() >> 11) as f64 * STEP
     }
 
-    /// Exponential with this mean.
+    /// Draws from an exponential distribution with this mean.
     pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
         // 1 - u is never 0.
         -mean * (1.0 - self.uniform()).ln()
     }
 }
 
-/// A distribution over 1, 2, 3, ... by weight.
+/// A weighted distribution over 1, 2, 3, ...
 pub(super) struct Discrete {
-    /// Up to each value, the sum of the weights.
+    /// Sum of the weights up to each value.
     cumulated: Vec<f64>,
 }
 
 impl Discrete {
-    /// The values 1 to `most`, weighted; not all weights may be 0.
+    /// Creates a distribution over 1 to `most`; at least one weight must be positive.
     pub(super) fn new(most: u32, weight: impl Fn(u32) -> f64) -> Discrete {
         let mut sum = 0.0;
         let cumulate = |value| {
@@ -49,13 +49,13 @@ impl Discrete {
         let sum = self.cumulated.last().copied().unwrap_or(0.0);
         let point = stream.uniform() * sum;
         let below = self.cumulated.partition_point(|&cumulated| cumulated <= point);
-        // Rounding may carry the point to the very end.
+        // Rounding may move the point to the very end.
         let last = self.cumulated.len().saturating_sub(1);
         u32::try_from(below.min(last) + 1).unwrap_or(u32::MAX)
     }
 }
 
-/// The weight of a value in a harmonic (generalised Zipf) distribution of some order.
+/// Returns the weight of a value in a harmonic (generalised Zipf) distribution of an order.
 pub(super) fn harmonic(value: u32, order: f64) -> f64 {
     f64::from(value).powf(-order)
 }

@@ -1,48 +1,50 @@
-//! The synthetic trace of Zotkin, Keleher, Perkovic 2000, §3: runtimes of a uniform distribution.
+//! The synthetic trace of Zotkin, Keleher, Perkovic 2000, §3, with uniform runtimes.
 
-use super::arrivals::{Run, Target, on_one_stream};
+use super::arrivals::{JobRun, LoadTarget, on_one_stream};
 use super::feitelson96::Feitelson96;
-use super::log::{MadeLog, Site};
+use super::log::{GeneratedLog, SiteHeader};
 use super::random::{Discrete, Stream};
 use super::{GenerateError, Model, Shape};
 
-/// Rigid jobs whose runtimes are uniform between 1 and 240 minutes, so that short ones do not dominate.
+/// Rigid jobs whose runtimes are uniform between 1 and 240 minutes, so that short ones do not
+/// dominate.
 ///
-/// The paper gives the number of jobs, the processors and the runtimes, and neither sizes nor arrivals. Decided here:
-/// Poisson arrivals, one job per arrival; a load at which EASY with exact estimates comes near the paper's bounded
-/// slowdown of 12.89 (Table 2); and uniform sizes. For these speaks Table 5: with all jobs submitted at once,
-/// first come first served waits 46.12 million seconds, which is 45.7 with uniform sizes and 3.2 with those of
-/// [`Feitelson96`]; EASY 28.07, against 27.9 and 2.4.
+/// The paper gives the number of jobs, the processors and the runtimes, but neither sizes nor
+/// arrivals. Decided here: Poisson arrivals with one job each, uniform sizes, and the load. At this
+/// load, EASY with exact estimates comes near the paper's bounded slowdown of 12.89 (Table 2).
+/// Table 5 supports uniform sizes: with all jobs submitted at once, first come first served waits
+/// 46.12 million seconds. That is 45.7 with uniform sizes and 3.2 with those of [`Feitelson96`];
+/// for EASY 28.07, against 27.9 and 2.4.
 ///
 /// # Source
 /// Zotkin, Keleher, Perkovic 2000, §3 and Table 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sud {
-    /// How many jobs. Default 18 415, from the paper.
+    /// Number of jobs. Default 18 415, from the paper.
     pub jobs: u64,
-    /// The machine's processors. Default 256, from the paper.
+    /// Processors of the machine. Default 256, from the paper.
     pub procs: u32,
-    /// The offered load, from the first submission to the last.
+    /// Offered load from the first submission to the last.
     pub load: f64,
-    /// The seed of all draws. Default 1.
+    /// Seed of all draws. Default 1.
     pub seed: u64,
-    /// How wide the jobs are.
-    pub sizes: Sizes,
+    /// Distribution of sizes.
+    pub sizes: SudSizes,
 }
 
-/// How wide the jobs of the trace are, which the paper does not say.
+/// The distribution of sizes, which the paper omits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sizes {
-    /// As of [`Feitelson96`].
+pub enum SudSizes {
+    /// The sizes of [`Feitelson96`].
     Feitelson96,
-    /// Every number of processors alike, from one to the whole machine.
+    /// Uniform from one processor to the whole machine.
     Uniform,
 }
 
-/// The runtimes, in seconds: from 1 to 240 minutes, from the paper.
+/// Runtimes in seconds: from 1 to 240 minutes, from the paper.
 const RUNTIMES: std::ops::RangeInclusive<u64> = 60..=14_400;
 
-/// The purposes of random streams; their values are part of what a seed means.
+/// Purposes of random streams. Their values are part of the meaning of a seed.
 mod purpose {
     pub(super) const SIZES: u64 = 1;
     pub(super) const RUNTIMES: u64 = 2;
@@ -50,41 +52,41 @@ mod purpose {
 }
 
 impl Sud {
-    /// The model's name.
+    /// Name of the model.
     pub const NAME: &str = "sud";
 
-    /// The model's name with the sizes of [`Feitelson96`].
+    /// Name of the model with the sizes of [`Feitelson96`].
     pub const SIZED_NAME: &str = "sud-feitelson96";
 
-    /// The paper's trace, at the load that is said above.
+    /// The paper's trace at the load described above.
     pub const SHAPE: Shape = Shape { jobs: 18_415, procs: 256, load: 0.765, seed: 1 };
 
-    /// The same with the sizes of [`Feitelson96`], at the load where that comes near the same figure.
+    /// The same with the sizes of [`Feitelson96`], at the load that comes near the same figure.
     pub const SIZED_SHAPE: Shape = Shape { load: 1.01, ..Sud::SHAPE };
 
-    /// The model of this shape.
+    /// Creates the model with this shape.
     pub fn with_shape(shape: Shape) -> Sud {
         let Shape { jobs, procs, load, seed } = shape;
-        Sud { jobs, procs, load, seed, sizes: Sizes::Uniform }
+        Sud { jobs, procs, load, seed, sizes: SudSizes::Uniform }
     }
 
-    /// Draws jobs, one after the other.
-    fn runs(&self) -> impl FnMut() -> Run + '_ {
+    /// Returns a generator of jobs.
+    fn runs(&self) -> impl FnMut() -> JobRun + '_ {
         let stream = |purpose| Stream::new(self.seed, purpose);
         let (mut sizes, mut runtimes) = (stream(purpose::SIZES), stream(purpose::RUNTIMES));
         let model = self.feitelson96();
         let weight = |size| match self.sizes {
-            Sizes::Feitelson96 => model.size_weight(size),
-            Sizes::Uniform => 1.0,
+            SudSizes::Feitelson96 => model.size_weight(size),
+            SudSizes::Uniform => 1.0,
         };
         let size = Discrete::new(self.procs, weight);
         move || {
             let procs = size.draw(&mut sizes);
-            Run { procs, runtime: runtime(runtimes.uniform()), length: 1, user: 1, executable: None }
+            JobRun { procs, runtime: runtime(runtimes.uniform()), length: 1, user: 1, executable: None }
         }
     }
 
-    /// The model whose sizes these jobs have.
+    /// Returns the model that provides the sizes.
     fn feitelson96(&self) -> Feitelson96 {
         Feitelson96::with_shape(Shape {
             jobs: self.jobs,
@@ -101,7 +103,7 @@ impl Default for Sud {
     }
 }
 
-/// The runtime at a share of the range, in whole seconds.
+/// Returns the runtime at a share of the range, in whole seconds.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn runtime(share: f64) -> u64 {
     let (least, most) = RUNTIMES.into_inner();
@@ -112,8 +114,8 @@ fn runtime(share: f64) -> u64 {
 impl Model for Sud {
     fn name(&self) -> &'static str {
         match self.sizes {
-            Sizes::Uniform => Sud::NAME,
-            Sizes::Feitelson96 => Sud::SIZED_NAME,
+            SudSizes::Uniform => Sud::NAME,
+            SudSizes::Feitelson96 => Sud::SIZED_NAME,
         }
     }
 
@@ -126,8 +128,8 @@ impl Model for Sud {
             (
                 "sizes",
                 match self.sizes {
-                    Sizes::Feitelson96 => "feitelson96, decided here".to_owned(),
-                    Sizes::Uniform => "uniform, decided here".to_owned(),
+                    SudSizes::Feitelson96 => "feitelson96, decided here".to_owned(),
+                    SudSizes::Uniform => "uniform, decided here".to_owned(),
                 },
             ),
             ("arrivals", "poisson, decided here".to_owned()),
@@ -143,14 +145,14 @@ impl Model for Sud {
         })
     }
 
-    fn generate(&self) -> Result<MadeLog, GenerateError> {
+    fn generate(&self) -> Result<GeneratedLog, GenerateError> {
         self.validate()?;
         // Validation bounds the jobs.
         let jobs = usize::try_from(self.jobs).unwrap_or(usize::MAX);
-        let target = Target { jobs, procs: self.procs, load: self.load };
+        let target = LoadTarget { jobs, procs: self.procs, load: self.load };
         let mut arrivals = Stream::new(self.seed, purpose::ARRIVALS);
         let jobs = on_one_stream(target, self.runs(), || arrivals.exponential(1.0))?;
-        Ok(MadeLog::new(self, Site::plain(self.procs), jobs))
+        Ok(GeneratedLog::new(self, SiteHeader::plain(self.procs), jobs))
     }
 }
 

@@ -1,13 +1,13 @@
-//! When in the week a job is submitted.
+//! Periods of the week by rate of arrivals.
 
 const DAY: i64 = 86_400;
 
 const HOUR: i64 = 3_600;
 
-/// A time of the day of about the same rate of arrivals (section 3, Figure 1).
+/// A time of day with a roughly constant rate of arrivals (section 3, Figure 1).
 ///
-/// The figure's numbers are not in the text of the paper, which says only that there are three periods, not sharply
-/// defined. The hours are decided here.
+/// The paper mentions three periods without sharp bounds and prints no numbers of the figure. The
+/// hours are decided here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Period {
     /// 10 to 18 h.
@@ -19,10 +19,10 @@ pub enum Period {
 }
 
 impl Period {
-    /// Every period, from the busiest.
+    /// All variants, busiest first.
     pub const ALL: [Period; 3] = [Period::Peak, Period::Intermediate, Period::Low];
 
-    /// The period of an hour of the day.
+    /// Returns the period of an hour of the day.
     const fn of_hour(hour: i64) -> Period {
         match hour {
             10..18 => Period::Peak,
@@ -31,7 +31,7 @@ impl Period {
         }
     }
 
-    /// Its name: `peak`, `intermediate`, `low`.
+    /// Returns the name: `peak`, `intermediate`, `low`.
     pub const fn name(self) -> &'static str {
         match self {
             Period::Peak => "peak",
@@ -43,39 +43,39 @@ impl Period {
 
 /// A period of weekdays or of weekends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Slot {
-    /// Whether it is Saturday or Sunday.
+pub struct WeekSlot {
+    /// Whether the day is Saturday or Sunday.
     pub weekend: bool,
-    /// The time of the day.
+    /// Time of day.
     pub period: Period,
 }
 
-impl Slot {
-    /// How many slots there are.
+impl WeekSlot {
+    /// Number of slots.
     pub const COUNT: usize = 2 * Period::ALL.len();
 
-    /// Every slot: weekdays first, the busiest first.
-    pub const ALL: [Slot; Slot::COUNT] = {
-        let mut all = [Slot { weekend: false, period: Period::Peak }; Slot::COUNT];
+    /// All slots, weekdays first, busiest first.
+    pub const ALL: [WeekSlot; WeekSlot::COUNT] = {
+        let mut all = [WeekSlot { weekend: false, period: Period::Peak }; WeekSlot::COUNT];
         let mut index = 0;
-        while index < Slot::COUNT {
+        while index < WeekSlot::COUNT {
             let (weekend, period) = (index >= Period::ALL.len(), index % Period::ALL.len());
-            all[index] = Slot { weekend, period: Period::ALL[period] };
+            all[index] = WeekSlot { weekend, period: Period::ALL[period] };
             index += 1;
         }
         all
     };
 
-    /// The slot of the statements that the paper makes of weekday peaks.
-    pub const WEEKDAY_PEAK: Slot = Slot { weekend: false, period: Period::Peak };
+    /// The slot of the paper's statements about weekday peaks.
+    pub const WEEKDAY_PEAK: WeekSlot = WeekSlot { weekend: false, period: Period::Peak };
 
-    /// The slot of an instant, in seconds since some Monday's midnight, local time.
-    pub const fn of(since_monday: i64) -> Slot {
+    /// Returns the slot of an instant in seconds since midnight of a Monday, local time.
+    pub const fn at(since_monday: i64) -> WeekSlot {
         let (day, second) = (since_monday.div_euclid(DAY).rem_euclid(7), since_monday.rem_euclid(DAY));
-        Slot { weekend: day >= 5, period: Period::of_hour(second / HOUR) }
+        WeekSlot { weekend: day >= 5, period: Period::of_hour(second / HOUR) }
     }
 
-    /// The place in [`Slot::ALL`].
+    /// Returns the position in [`Slot::ALL`].
     pub const fn index(self) -> usize {
         self.weekend as usize * Period::ALL.len() + self.period as usize
     }
@@ -87,8 +87,8 @@ mod tests {
 
     #[track_caller]
     fn check(day: i64, hour: i64, weekend: bool, period: Period) {
-        assert_eq!(Slot::of(day * DAY + hour * HOUR), Slot { weekend, period });
-        assert_eq!(Slot::of(day * DAY + hour * HOUR + HOUR - 1), Slot { weekend, period });
+        assert_eq!(WeekSlot::at(day * DAY + hour * HOUR), WeekSlot { weekend, period });
+        assert_eq!(WeekSlot::at(day * DAY + hour * HOUR + HOUR - 1), WeekSlot { weekend, period });
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn slots_know_their_place() {
-        assert!((0..Slot::COUNT).eq(Slot::ALL.into_iter().map(Slot::index)));
-        assert_eq!(Slot::ALL[0], Slot::WEEKDAY_PEAK);
+        assert!((0..WeekSlot::COUNT).eq(WeekSlot::ALL.into_iter().map(WeekSlot::index)));
+        assert_eq!(WeekSlot::ALL[0], WeekSlot::WEEKDAY_PEAK);
     }
 }

@@ -1,7 +1,7 @@
-//! The NCSA Origin 2000 and its workload of October 1999 to March 2000, as the paper tells of them.
+//! The NCSA Origin 2000 and its workload of October 1999 to March 2000, as published in the paper.
 //!
-//! The logs themselves are not public. What is published of them is here; [`generate::O2k`](crate::generate::O2k) makes
-//! logs like it, and [`describe`](crate::describe()) sets a log of that model beside it.
+//! The logs are not public. This module contains the published facts.
+//! [`generate::O2k`](crate::generate::O2k) generates such logs, and [`describe`](crate::describe()) compares them.
 //!
 //! ```
 //! use miserly_workload::o2k::Month;
@@ -20,24 +20,24 @@ mod table;
 
 mod calendar;
 
-pub use calendar::{Period, Slot};
+pub use calendar::{Period, WeekSlot};
 pub use month::{Month, NoSuchMonth};
-pub use table::{Cell, Demands};
+pub use table::{DemandCell, Demands};
 
-/// The name of the model that generates such logs, as their headers have it.
+/// Name of the model that generates such logs, as in their headers.
 pub(crate) const MODEL: &str = "o2k";
 
-/// The processors of all hosts together (Table 2).
+/// Processors of all hosts (Table 2).
 pub const PROCS: u32 = 960;
 
-/// How many hosts there are (Table 2).
+/// Number of hosts (Table 2).
 pub const HOSTS: u32 = 8;
 
-/// The memory of all hosts together, kB: three hosts of 64 GB, four of 32, one of 16, so 336 GB (Table 2).
+/// Memory of all hosts in kB: three hosts of 64 GB, four of 32, one of 16, so 336 GB (Table 2).
 pub const MEMORY: u64 = (3 * 64 + 4 * 32 + 16) << 20;
 
-/// How long a log goes on before its month begins, in seconds: seven days (section 4).
+/// Length of a log before its month begins, in seconds: seven days (section 4).
 pub const WARM_UP: u64 = 7 * 86_400;
 
-/// Where the machine stands, as `TimeZoneString` has it.
+/// Time zone of the machine, as in `TimeZoneString`.
 pub const TIME_ZONE: &str = "US/Central";

@@ -10,45 +10,46 @@ pub enum Month {
     October,
     /// November 1999.
     November,
-    /// December 1999, of high load.
+    /// December 1999, with high load.
     December,
     /// January 2000.
     January,
-    /// February 2000, of high load.
+    /// February 2000, with high load.
     February,
     /// March 2000.
     March,
 }
 
-/// A name that is none of the six months'.
+/// An error for a name that is none of the six months.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no month {name:?} in the paper; there are {}", Month::ALL.map(Month::name).join(", "))]
 pub struct NoSuchMonth {
-    /// What was asked for.
+    /// The name.
     pub name: String,
 }
 
-/// Midnights in the machine's time zone, as seconds of the Unix epoch: of the first of each month, and of the first
-/// of April. Summer time ended in the night to October 31st, which makes that month an hour longer.
+/// Midnight of the first day of each month and of April 1, in seconds of the Unix epoch.
+///
+/// Midnight is local. Summer time ended on October 31, which makes that month an hour longer.
 const STARTS: [i64; 7] =
     [938_754_000, 941_436_000, 944_028_000, 946_706_400, 949_384_800, 951_890_400, 954_568_800];
 
 impl Month {
-    /// Every month, in order.
+    /// All variants in order.
     pub const ALL: [Month; 6] =
         [Month::October, Month::November, Month::December, Month::January, Month::February, Month::March];
 
-    /// The name by which it is asked for: `1999-10`.
+    /// Returns the name, such as `1999-10`.
     pub const fn name(self) -> &'static str {
         ["1999-10", "1999-11", "1999-12", "2000-01", "2000-02", "2000-03"][self as usize]
     }
 
-    /// When it begins, in seconds of the Unix epoch.
+    /// Returns the begin in seconds of the Unix epoch.
     pub const fn unix_start(self) -> i64 {
         STARTS[self as usize]
     }
 
-    /// How long it is, in seconds.
+    /// Returns the length in seconds.
     pub const fn seconds(self) -> u64 {
         STARTS[self as usize + 1].abs_diff(STARTS[self as usize])
     }

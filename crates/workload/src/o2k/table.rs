@@ -1,63 +1,62 @@
-//! Table 4: the jobs of each class and month, and what they demand.
+//! Table 4: the jobs of each class and month and their demands.
 
-use miserly_core::lsf::Class;
+use miserly_classes::lsf::Class;
 
 use super::Month;
 
 /// A month of Table 4.
 ///
-/// The text of the paper (§3) says of the table that the lt-mj jobs demand 1 to 5 % of the processors, where January's
-/// cell has 6; everything else that it says is so.
-///
-/// The demands are percents of what all hosts can give during the month, as printed.
+/// Demands are percents of the capacity of all hosts during the month, as printed. The text of the
+/// paper (§3) gives the lt-mj jobs 1 to 5 % of the processors; the table has 6 in January.
+/// Otherwise, the text and the table agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demands {
-    /// The jobs of each class, in the order of [`Class::ALL`].
+    /// Jobs per class in the order of [`Class::ALL`].
     jobs: [u32; Class::COUNT],
-    /// Requested processors times actual runtime, for each class.
+    /// Requested processors times actual runtime per class.
     procs: [u32; Class::COUNT],
-    /// Requested memory times actual runtime, for each class.
+    /// Requested memory times actual runtime per class.
     memory: [u32; Class::COUNT],
-    /// The processor demand that the table prints for the month as a whole.
+    /// Printed processor demand of the whole month.
     procs_overall: u32,
-    /// The same of memory.
+    /// Printed memory demand of the whole month.
     memory_overall: u32,
 }
 
-/// What Table 4 says of a class in a month.
+/// A class in a month of Table 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// Jobs submitted.
+pub struct DemandCell {
+    /// Submitted jobs.
     pub jobs: u32,
-    /// Processor demand, percent.
+    /// Processor demand in percent.
     pub procs: u32,
-    /// Memory demand, percent.
+    /// Memory demand in percent.
     pub memory: u32,
 }
 
 impl Demands {
-    /// What the table says of a class.
-    pub const fn of(&self, class: Class) -> Cell {
+    /// Returns the cell of a class.
+    pub const fn cell(&self, class: Class) -> DemandCell {
         let at = class.index();
-        Cell { jobs: self.jobs[at], procs: self.procs[at], memory: self.memory[at] }
+        DemandCell { jobs: self.jobs[at], procs: self.procs[at], memory: self.memory[at] }
     }
 
-    /// What the table says of the month as a whole.
+    /// Returns the cell of the whole month.
     ///
-    /// Its demands are not the sums of the classes' (October's processors: 75, and the twelve add up to 73), which
-    /// rounding alone can make differ by up to six.
-    pub fn overall(&self) -> Cell {
-        Cell { jobs: self.jobs(), procs: self.procs_overall, memory: self.memory_overall }
+    /// Its demands are not the sums of the classes: October's processors have 75, and the classes
+    /// add up to 73. Rounding alone explains differences of up to six.
+    pub fn overall(&self) -> DemandCell {
+        DemandCell { jobs: self.jobs(), procs: self.procs_overall, memory: self.memory_overall }
     }
 
-    /// The jobs of all classes, which in every month is the number that the table prints.
+    /// Returns the jobs of all classes, which equals the printed number in every month.
     pub fn jobs(&self) -> u32 {
         self.jobs.iter().sum()
     }
 }
 
 impl Month {
-    /// What Table 4 says of this month.
+    /// Returns the figures of Table 4 for this month.
     pub const fn demands(self) -> &'static Demands {
         &TABLE_4[self as usize]
     }
@@ -110,7 +109,7 @@ const TABLE_4: [Demands; Month::ALL.len()] = [
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::lsf::{Length, Size};
+    use miserly_classes::lsf::{Length, Size};
 
     use super::*;
 
@@ -133,15 +132,16 @@ mod tests {
         assert_eq!(Month::ALL.map(off), [[-2, 0], [0, 2], [0, -2], [0, 1], [-1, 2], [1, 0]]);
     }
 
-    /// Section 3: mt-lj 10 to 15 %, lt-mj 1 to 5 % (January's is 6 in the table), large jobs over 30 % in four months.
+    /// Section 3: mt-lj 10 to 15 %, lt-mj 1 to 5 % (January's is 6 in the table), large jobs over
+    /// 30 % in four months.
     #[test]
     fn what_the_text_says_of_the_table() {
-        let of = |length, size| Month::ALL.map(|month| month.demands().of(Class { size, length }).procs);
+        let of = |length, size| Month::ALL.map(|month| month.demands().cell(Class { size, length }).procs);
         assert!(of(Length::Medium, Size::Large).iter().all(|procs| (10..=15).contains(procs)));
         assert_eq!(of(Length::Long, Size::Medium), [1, 3, 4, 6, 3, 4]);
         let large = |month: Month| {
             Length::ALL
-                .map(|length| month.demands().of(Class { size: Size::Large, length }).procs)
+                .map(|length| month.demands().cell(Class { size: Size::Large, length }).procs)
                 .iter()
                 .sum::<u32>()
         };

@@ -1,4 +1,4 @@
-//! What the comments of a log say about the machine.
+//! The description of the machine in the comments of a log.
 
 /// The header comments of a log that a simulation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -7,17 +7,18 @@ pub struct Header {
 }
 
 impl Header {
-    /// Notes a comment line; its text without the line end, the leading `;` included.
+    /// Adds a comment line without its line end, including the leading `;`.
     pub fn push(&mut self, comment: &str) {
         self.comments.push(comment.to_owned());
     }
 
-    /// The comment lines, as they stand in the log, without line ends.
+    /// Returns the comment lines without line ends.
     pub fn comments(&self) -> &[String] {
         &self.comments
     }
 
-    /// The value of the first `; Name: value` line, blanks trimmed; the case of the name does not matter.
+    /// Returns the trimmed value of the first `; Name: value` line. The case of the name is
+    /// ignored.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.comments.iter().find_map(|comment| {
             let (key, value) = comment.trim_start().trim_start_matches(';').split_once(':')?;
@@ -25,7 +26,7 @@ impl Header {
         })
     }
 
-    /// The machine's processors: `MaxProcs`, else the leading integer of `MaxNodes`.
+    /// Returns the machine's processors: `MaxProcs`, else the leading integer of `MaxNodes`.
     ///
     /// `338 (batch partition; 512 total)` is a real value of both.
     pub fn procs(&self) -> Option<u32> {
@@ -33,22 +34,22 @@ impl Header {
         positive("MaxProcs").or_else(|| positive("MaxNodes"))
     }
 
-    /// `UnixStartTime`: the instant of the log's second 0, in seconds of the Unix epoch.
+    /// Returns `UnixStartTime`: second 0 of the log in seconds of the Unix epoch.
     pub fn unix_start(&self) -> Option<i64> {
         self.value("UnixStartTime").and_then(|value| value.parse().ok())
     }
 
-    /// `TimeZone`: seconds east of Greenwich, without summer time.
+    /// Returns `TimeZone`: seconds east of Greenwich, without summer time.
     pub fn time_zone(&self) -> Option<i64> {
         let offset = self.value("TimeZone").and_then(|value| value.parse().ok())?;
-        // No zone is a day away from another; beyond that it is damage.
+        // Offsets of more than a day are damage.
         (-86_400..=86_400).contains(&offset).then_some(offset)
     }
 }
 
 fn leading_integer(value: &str) -> Option<u32> {
     let digits = value.find(|c: char| !c.is_ascii_digit()).map_or(value, |end| &value[..end]);
-    // `1,024` is not 1: better to ask than to guess.
+    // `1,024` must not be read as 1: an unknown size is better than a wrong one.
     let grouped = value[digits.len()..]
         .strip_prefix(',')
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));

@@ -1,7 +1,8 @@
-//! The Standard Workload Format: a line of eighteen fields per job, comments after `;`.
+//! The Standard Workload Format: a line of eighteen fields per job, and comments after `;`.
 //!
-//! What is read and written again has the same fields and comments, line by line; only the white space
-//! between fields may change. Comments are text: bytes that are no UTF-8 come back as replacement characters.
+//! Reading and writing a log keeps its fields and comments line by line. Only the white space
+//! between fields may change. Comments are text: bytes that are not UTF-8 become replacement
+//! characters.
 
 mod record;
 
@@ -18,7 +19,7 @@ mod writer;
 pub use header::Header;
 pub use parse::{LineError, parse_line};
 pub(crate) use parse::{SECONDS_MAX, is_blank};
-pub use reader::{Line, ReadError, Reader};
+pub use reader::{LogLine, ReadError, Reader};
 pub use record::{Decimal, Field, Record};
 pub use status::Status;
-pub use writer::Writer;
+pub use writer::SwfWriter;

@@ -1,42 +1,42 @@
-//! One line of text to a record, fast and without allocation.
+//! Parsing of a line into a record without allocation.
 
 use super::record::{DECIMAL_MAX, Decimal, Field, Record};
 
-/// The longest run of digits that any field may have; a field beyond it is damage, not data.
+/// Maximum number of digits of a field. More digits are damage.
 const DIGITS_MAX: usize = 15;
 
-/// The largest time, in seconds: over three hundred years, far from where sums of ticks overflow.
+/// Largest time in seconds: over three hundred years, far below the overflow of ticks.
 pub(crate) const SECONDS_MAX: i64 = 10_000_000_000;
 
-/// The largest count of processors: the same as the largest machine.
+/// Largest number of processors, as of the largest machine.
 const PROCS_MAX: i64 = u32::MAX as i64;
 
-/// What is wrong with a line.
+/// An error in a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// Bytes that no text has.
+    /// The line contains bytes that are not text.
     #[error("binary data where text was expected; this is no log in the Standard Workload Format")]
     NoText,
-    /// Not eighteen fields.
+    /// The line does not have eighteen fields.
     #[error("{found} fields where the format has 18")]
     FieldCount {
-        /// How many there are.
+        /// Number of fields.
         found: usize,
     },
-    /// A field that is no number.
+    /// A field is not a number.
     #[error("field {} ({}) is {text:?}, which is not {}", field.number(), field.name(), wanted(*field))]
     NotANumber {
-        /// The field.
+        /// Field.
         field: Field,
-        /// What it says, shortened.
+        /// Its text, shortened.
         text: String,
     },
-    /// A number too large to be true.
+    /// A number is out of range.
     #[error("field {} ({}) is {text}, which is out of range", field.number(), field.name())]
     OutOfRange {
-        /// The field.
+        /// Field.
         field: Field,
-        /// What it says, shortened.
+        /// Its text, shortened.
         text: String,
     },
 }
@@ -48,7 +48,7 @@ fn wanted(field: Field) -> &'static str {
 /// Parses a job line, without its line end, into `record`.
 ///
 /// # Errors
-/// If there are not exactly eighteen fields, or one is no number, or out of range.
+/// The number of fields is not eighteen, or a field is not a number or out of range.
 pub fn parse_line(line: &[u8], record: &mut Record) -> Result<(), LineError> {
     parse_fields(line, record).map_err(|error| if is_text(line) { error } else { LineError::NoText })
 }
@@ -73,16 +73,16 @@ fn parse_fields(line: &[u8], record: &mut Record) -> Result<(), LineError> {
     }
 }
 
-/// Whether there is nothing in the line that only binary files have.
+/// Returns whether the line contains only text.
 #[cold]
 fn is_text(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok() && line.iter().all(|&byte| is_blank(byte) || !byte.is_ascii_control())
 }
 
-/// The next field in one go, if it is an ordinary number; `None`, and `at` as it was, if it wants a closer look.
+/// Parses an ordinary number in one pass. Returns `None` and keeps `at` if a full parse is needed.
 #[inline]
 fn plain_number(line: &[u8], at: &mut usize, field: Field, record: &mut Record) -> Option<i64> {
-    /// Any number of so few digits is in the range of every field.
+    /// Any number with at most this many digits is in the range of every field.
     const SHORT: usize = 9;
     let mut next = *at;
     while *line.get(next)? == b' ' {
@@ -121,7 +121,7 @@ fn plain_number(line: &[u8], at: &mut usize, field: Field, record: &mut Record) 
     Some(if negative { -value } else { value })
 }
 
-/// The next run of non-blank bytes, which is cut off the front of `rest`.
+/// Removes the next run of non-blank bytes from the front of `rest`.
 #[inline]
 fn next_token<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let line = *rest;
@@ -135,7 +135,8 @@ fn count_tokens(mut rest: &[u8]) -> usize {
     std::iter::from_fn(|| next_token(&mut rest)).count()
 }
 
-/// Blanks between fields; a carriage return belongs to the line end of some systems.
+/// Returns whether a byte separates fields. A carriage return belongs to the line ends of some
+/// systems.
 #[inline]
 pub(crate) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r')
@@ -162,7 +163,7 @@ fn parse_field(field: Field, token: &[u8], record: &mut Record) -> Result<i64, L
     if value.abs() > limit { Err(out_of_range(field, token)) } else { Ok(value) }
 }
 
-/// Cuts the decimals off `12.50`; `None` if what follows the point is no run of digits.
+/// Removes the decimals of `12.50`; `None` if the point is not followed by digits.
 fn whole_part(token: &[u8]) -> Option<&[u8]> {
     let Some(point) = memchr::memchr(b'.', token) else { return Some(token) };
     let decimals = &token[point + 1..];
@@ -208,7 +209,7 @@ fn out_of_range(field: Field, token: &[u8]) -> LineError {
     LineError::OutOfRange { field, text: shown(token) }
 }
 
-/// A token as a message may show it: short, and printable whatever the file holds.
+/// Returns a token for a message: short and printable.
 fn shown(token: &[u8]) -> String {
     const SHOWN_MAX: usize = 24;
     let text = String::from_utf8_lossy(&token[..token.len().min(SHOWN_MAX)]);

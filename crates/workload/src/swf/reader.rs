@@ -6,49 +6,49 @@ use std::io::{self, BufRead};
 use super::parse::{LineError, is_blank, parse_line};
 use super::record::Record;
 
-/// The longest line that is taken for text. Real ones have a few hundred bytes.
+/// Longest accepted line in bytes. Real lines have a few hundred bytes.
 const LINE_MAX: usize = 1 << 16;
 
-/// What some editors put before the first line: the byte order mark of UTF-8.
+/// Byte order mark of UTF-8, which some editors insert.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One line of a log.
+/// A line of a log.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
-    /// A comment, the `;` included, without its line end.
+pub enum LogLine<'a> {
+    /// A comment with its `;`, without its line end.
     Comment(&'a str),
     /// A job.
     Job(&'a Record),
-    /// Nothing but blanks.
+    /// A blank line.
     Blank,
 }
 
-/// What stopped the reader, and where: `line 3: 17 fields where the format has 18`.
+/// An error with its line, such as `line 3: 17 fields where the format has 18`.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// A job line that is not one.
+    /// A malformed job line.
     Malformed {
-        /// The line's number, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// Cause.
         error: LineError,
     },
     /// A line too long to be text.
     TooLong {
-        /// The line's number, from 1.
+        /// Line number, from 1.
         line: u64,
     },
-    /// The bytes did not come.
+    /// The input failed.
     Io {
-        /// The last whole line, from 1.
+        /// Last complete line, from 1.
         line: u64,
-        /// What went wrong.
+        /// Cause.
         error: io::Error,
     },
 }
 
 impl ReadError {
-    /// The line at which it happened, from 1.
+    /// Returns the line number of the error, from 1.
     pub fn line(&self) -> u64 {
         match self {
             ReadError::Malformed { line, .. } | ReadError::TooLong { line } => *line,
@@ -56,7 +56,7 @@ impl ReadError {
         }
     }
 
-    /// What happened there.
+    /// Returns the description of the error.
     pub fn problem(&self) -> String {
         match self {
             ReadError::Malformed { error, .. } => error.to_string(),
@@ -64,7 +64,7 @@ impl ReadError {
                 format!("over {LINE_MAX} bytes without a line end; this is no Standard Workload Format")
             }
             ReadError::Io { error, .. } => match error.kind() {
-                // Only what is packed knows that it should go on.
+                // Only compressed data has a known end.
                 io::ErrorKind::UnexpectedEof => {
                     "the gzipped data stops in the middle, so the file seems truncated; fetch it again".into()
                 }
@@ -83,7 +83,7 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// Reads a log line by line. Holds one line at a time, whatever the length of the log.
+/// A reader of a log line by line. It holds one line at a time.
 pub struct Reader<R> {
     input: R,
     buffer: Vec<u8>,
@@ -92,65 +92,67 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// A reader of uncompressed text.
+    /// Creates a reader of uncompressed text.
     pub fn new(input: R) -> Reader<R> {
         Reader { input, buffer: Vec::with_capacity(256), record: Record::unknown(), line: 0 }
     }
 
-    /// The number of the line that was read last, from 1.
+    /// Returns the number of the last line read, from 1.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line, or `None` at the end.
     ///
-    /// After [`ReadError::Malformed`] the reader goes on with the line after it; the other errors are final.
+    /// After [`ReadError::Malformed`], reading can continue with the next line. Other errors are
+    /// final.
     ///
     /// # Errors
-    /// If the line is no job line, or the input fails.
-    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, ReadError> {
+    /// The line is malformed, or the input fails.
+    pub fn next_line(&mut self) -> Result<Option<LogLine<'_>>, ReadError> {
         if !self.fill()? {
             return Ok(None);
         }
         let Reader { buffer, record, line, .. } = self;
         match buffer.iter().find(|&&byte| !is_blank(byte)) {
-            None => Ok(Some(Line::Blank)),
-            Some(b';') => Ok(Some(Line::Comment(make_text(buffer)))),
+            None => Ok(Some(LogLine::Blank)),
+            Some(b';') => Ok(Some(LogLine::Comment(make_text(buffer)))),
             Some(_) => match parse_line(buffer, record) {
-                Ok(()) => Ok(Some(Line::Job(record))),
+                Ok(()) => Ok(Some(LogLine::Job(record))),
                 Err(error) => Err(ReadError::Malformed { line: *line, error }),
             },
         }
     }
 
-    /// The next job, comments and blank lines passed over; `None` at the end.
+    /// Returns the next job, skipping comments and blank lines, or `None` at the end.
     ///
     /// # Errors
-    /// As [`next_line`](Reader::next_line).
+    /// See [`next_line`](Reader::next_line).
     pub fn next_job(&mut self) -> Result<Option<&Record>, ReadError> {
         Ok(if self.advance()? { Some(&self.record) } else { None })
     }
 
-    /// Goes on to the next job; `false` at the end.
+    /// Advances to the next job; `false` at the end.
     pub(crate) fn advance(&mut self) -> Result<bool, ReadError> {
         while !self.parse_in_place()? {
             match self.next_line()? {
                 None => return Ok(false),
-                Some(Line::Job(_)) => break,
-                Some(Line::Comment(_) | Line::Blank) => {}
+                Some(LogLine::Job(_)) => break,
+                Some(LogLine::Comment(_) | LogLine::Blank) => {}
             }
         }
         Ok(true)
     }
 
-    /// The job that [`advance`](Reader::advance) went on to.
+    /// Returns the job reached by [`advance`](Reader::advance).
     pub(crate) fn record(&self) -> &Record {
         &self.record
     }
 
-    /// Parses the next line where it stands, without a copy, if it is a job's and the input holds all of it.
+    /// Parses the next line without a copy, if it is a job line that the input buffer holds
+    /// completely.
     ///
-    /// What says no here is left to [`next_line`](Reader::next_line), which also meets the input's errors.
+    /// All other lines and all errors are left to [`next_line`](Reader::next_line).
     fn parse_in_place(&mut self) -> Result<bool, ReadError> {
         // The first line may begin with a byte order mark.
         if self.line == 0 {
@@ -173,7 +175,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The next line as it stands, without its line end, whatever is in it; `None` at the end.
+    /// Returns the next line unparsed, without its line end, or `None` at the end.
     ///
     /// # Errors
     /// [`ReadError::TooLong`], [`ReadError::Io`].
@@ -181,7 +183,8 @@ impl<R: BufRead> Reader<R> {
         Ok(if self.fill()? { Some(&self.buffer) } else { None })
     }
 
-    /// Gets one line into the buffer, without its line end, the first without its byte order mark; `false` at the end of the input.
+    /// Reads one line into the buffer, without line end and byte order mark; `false` at the end of
+    /// the input.
     fn fill(&mut self) -> Result<bool, ReadError> {
         self.buffer.clear();
         loop {
@@ -210,7 +213,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// The buffer as text without carriage returns at its end, bytes that are no UTF-8 replaced.
+/// Returns the buffer as text without trailing carriage returns. Invalid UTF-8 is replaced.
 fn make_text(buffer: &mut Vec<u8>) -> &str {
     while buffer.last() == Some(&b'\r') {
         buffer.pop();

@@ -1,8 +1,8 @@
-//! One line of a log: the eighteen fields, as the log has them.
+//! A line of a log with its eighteen fields.
 
 use std::fmt;
 
-/// A field of the Standard Workload Format; its value is its position, counted from 0.
+/// A field of the Standard Workload Format. Its value is its position from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
     /// 1: job number.
@@ -15,7 +15,7 @@ pub enum Field {
     Runtime,
     /// 5: allocated processors.
     Allocated,
-    /// 6: average cpu time used, seconds; the one field that may be a decimal.
+    /// 6: average CPU time used in seconds, the only field that may have decimals.
     CpuTime,
     /// 7: used memory, kB per processor.
     UsedMemory,
@@ -44,7 +44,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// Every field, in order.
+    /// All fields in order.
     pub const ALL: [Field; 18] = [
         Field::Job,
         Field::Submit,
@@ -66,7 +66,7 @@ impl Field {
         Field::ThinkTime,
     ];
 
-    /// The name that filters and messages use.
+    /// Returns the name in filters and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Field::Job => "job",
@@ -90,12 +90,12 @@ impl Field {
         }
     }
 
-    /// The field's number as the format counts, from 1.
+    /// Returns the number of the field in the format, from 1.
     pub const fn number(self) -> usize {
         self as usize + 1
     }
 
-    /// Whether the field is a time in seconds.
+    /// Returns whether the field is a time in seconds.
     pub const fn is_time(self) -> bool {
         matches!(
             self,
@@ -109,10 +109,10 @@ impl Field {
     }
 }
 
-/// The longest decimal that field 6 keeps as it was written.
+/// Maximum length of a decimal that field 6 keeps unchanged.
 pub(crate) const DECIMAL_MAX: usize = 22;
 
-/// A number with its decimals as they were written, such as `142.00`.
+/// A number with its original decimals, such as `142.00`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Decimal {
     len: u8,
@@ -120,14 +120,14 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// From text that the parser has checked: an optional sign, digits, at most one point.
+    /// Converts text checked by the parser: an optional sign, digits, at most one point.
     pub(crate) fn from_checked(text: &[u8]) -> Option<Decimal> {
         let mut kept = [0; DECIMAL_MAX];
         kept.get_mut(..text.len())?.copy_from_slice(text);
         Some(Decimal { len: u8::try_from(text.len()).ok()?, text: kept })
     }
 
-    /// The text as it was written.
+    /// Returns the original text.
     pub fn as_str(&self) -> &str {
         // Only digits, a sign and a point are ever stored.
         std::str::from_utf8(&self.text[..usize::from(self.len)]).unwrap_or("-1")
@@ -148,7 +148,7 @@ impl fmt::Debug for Decimal {
     }
 }
 
-/// One job line: eighteen fields, -1 where unknown. Times in seconds, memory in kB per processor.
+/// A job line: eighteen fields, -1 for unknown. Times are in seconds, memory in kB per processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub(crate) fields: [i64; 18],
@@ -156,17 +156,17 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record of which nothing is known.
+    /// Creates a record with all fields unknown.
     pub fn unknown() -> Record {
         Record { fields: [-1; 18], cpu_time: Decimal::default() }
     }
 
-    /// A field's value; of field 6, its whole part.
+    /// Returns a field; the whole part of field 6.
     pub const fn get(&self, field: Field) -> i64 {
         self.fields[field as usize]
     }
 
-    /// Replaces a field's value.
+    /// Replaces a field.
     pub fn set(&mut self, field: Field, value: i64) {
         self.fields[field as usize] = value;
         if field == Field::CpuTime {
@@ -174,17 +174,17 @@ impl Record {
         }
     }
 
-    /// Field 6 as it was written.
+    /// Returns the original text of field 6.
     pub fn cpu_time(&self) -> &str {
         self.cpu_time.as_str()
     }
 
-    /// The field, if it is known: 0 or more.
+    /// Returns the field if it is known: 0 or more.
     pub fn known(&self, field: Field) -> Option<u64> {
         u64::try_from(self.get(field)).ok()
     }
 
-    /// The field, if it is more than 0.
+    /// Returns the field if it is positive.
     pub fn positive(&self, field: Field) -> Option<u64> {
         self.known(field).filter(|&value| value > 0)
     }

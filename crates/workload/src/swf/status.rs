@@ -1,23 +1,23 @@
-//! How a job ended, as its log has it.
+//! The recorded exit status of a job.
 
 use super::{Field, Record};
 
-/// How a job ended, as its log has it: field 11.
+/// The exit status of a job: field 11.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// It came to its end.
+    /// The job completed.
     Completed,
-    /// It failed, or was killed.
+    /// The job failed or was killed.
     Failed,
-    /// Its user took it back.
+    /// The user cancelled the job.
     Cancelled,
-    /// The log does not say.
+    /// The log has no status.
     #[default]
     Unknown,
 }
 
 impl Record {
-    /// How it ended. Of a job that was checkpointed, the last part says.
+    /// Returns the exit status. For a checkpointed job, its last part decides.
     pub fn status(&self) -> Status {
         match self.get(Field::Status) {
             1 | 3 => Status::Completed,
@@ -30,6 +30,7 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
+    use super::Status::{Cancelled, Completed, Failed, Unknown};
     use super::*;
 
     #[test]
@@ -39,7 +40,6 @@ mod tests {
             record.set(Field::Status, code);
             record.status()
         };
-        use Status::{Cancelled, Completed, Failed, Unknown};
         let statuses = [-1, 0, 1, 2, 3, 4, 5, 6].map(of);
         let expected = [Unknown, Failed, Completed, Unknown, Completed, Failed, Cancelled, Unknown];
         assert_eq!(statuses, expected);

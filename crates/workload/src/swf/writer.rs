@@ -1,38 +1,38 @@
-//! Records and comments back to text.
+//! Output of records and comments as text.
 
 use std::io::{self, Write};
 
-use super::reader::Line;
+use super::reader::LogLine;
 use super::record::{Field, Record};
 
-/// Writes a log line by line, fields separated by one space.
-pub struct Writer<W> {
+/// A writer of a log line by line, with fields separated by one space.
+pub struct SwfWriter<W> {
     output: W,
     text: Vec<u8>,
 }
 
-impl<W: Write> Writer<W> {
-    /// A writer to `output`, which should be buffered.
-    pub fn new(output: W) -> Writer<W> {
-        Writer { output, text: Vec::with_capacity(256) }
+impl<W: Write> SwfWriter<W> {
+    /// Creates a writer. `output` should be buffered.
+    pub fn new(output: W) -> SwfWriter<W> {
+        SwfWriter { output, text: Vec::with_capacity(256) }
     }
 
-    /// Writes one line as the reader gave it.
+    /// Writes a line as the reader returned it.
     ///
     /// # Errors
-    /// If the output fails.
-    pub fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
+    /// The output fails.
+    pub fn line(&mut self, line: &LogLine<'_>) -> io::Result<()> {
         match line {
-            Line::Comment(comment) => self.comment(comment),
-            Line::Job(record) => self.job(record),
-            Line::Blank => self.output.write_all(b"\n"),
+            LogLine::Comment(comment) => self.comment(comment),
+            LogLine::Job(record) => self.job(record),
+            LogLine::Blank => self.output.write_all(b"\n"),
         }
     }
 
-    /// Writes a comment line; `comment` brings its own `;`.
+    /// Writes a comment line; `comment` includes its `;`.
     ///
     /// # Errors
-    /// If the output fails.
+    /// The output fails.
     pub fn comment(&mut self, comment: &str) -> io::Result<()> {
         writeln!(self.output, "{comment}")
     }
@@ -40,7 +40,7 @@ impl<W: Write> Writer<W> {
     /// Writes a job line.
     ///
     /// # Errors
-    /// If the output fails.
+    /// The output fails.
     pub fn job(&mut self, record: &Record) -> io::Result<()> {
         self.text.clear();
         for field in Field::ALL {
@@ -57,7 +57,7 @@ impl<W: Write> Writer<W> {
         self.output.write_all(&self.text)
     }
 
-    /// Hands the output back.
+    /// Returns the output.
     pub fn into_inner(self) -> W {
         self.output
     }

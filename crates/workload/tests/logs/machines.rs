@@ -1,4 +1,4 @@
-//! Which jobs of a log have a place on a machine of hosts with memory.
+//! Jobs of a log that fit on a machine of hosts with memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use miserly_core::{Host, Kind, Machine, Resources, Spread};
 use miserly_workload::{JobOptions, Jobs, Trace};
 
-/// Jobs by number, processors, requested and used memory in kB per processor; -1 where the log does not know.
+/// Jobs by number, processors, requested and used memory in kB per processor; -1 for unknown.
 const LOG: &str = "\
 1 0 -1 10 2 -1 -1 2 10 50 1 1 -1 -1 1 -1 -1 -1
 2 0 -1 10 2 -1 -1 2 10 51 1 1 -1 -1 1 -1 -1 -1
@@ -17,7 +17,7 @@ const LOG: &str = "\
 7 0 -1 10 4 -1 -1 4 10 -1 1 1 -1 -1 1 -1 -1 -1
 ";
 
-/// The numbers of the jobs that run on a machine, and how many do not, by reason.
+/// Returns the numbers of the jobs that run on a machine, and the counts of others by reason.
 fn on(machine: Machine) -> (Vec<i64>, BTreeMap<String, u64>) {
     let trace = Trace::memory("made up", LOG.as_bytes().to_vec());
     let options = JobOptions { procs: 4, machine: Some(Arc::new(machine)), ..JobOptions::default() };
@@ -30,14 +30,17 @@ fn skipped(reasons: [(&str, u64); 2]) -> BTreeMap<String, u64> {
     reasons.map(|(reason, count)| (reason.to_owned(), count)).into()
 }
 
-/// Two hosts of 2 processors and 100 kB. A job of more processors than both together is too wide; one that asks for more of
-/// a host than it has fits on none. A job's memory is what it asked for, and only where that is unknown what it used.
+/// Two hosts of 2 processors and 100 kB.
+///
+/// A job with more processors than both together is too wide. A job that requests more of a host
+/// than it has fits on none. A job's memory is its request, or its usage if the request is unknown.
 #[test]
 fn jobs_that_no_host_could_hold_are_skipped() {
     let dual = |name: &str| Host { name: name.into(), capacity: Resources::cpus(2).with(Kind::Memory, 100) };
     let machine = Machine::of(vec![dual("a"), dual("b")]);
     assert_eq!(on(machine.clone()), (vec![1, 6], skipped([("fits_no_host", 4), ("too_wide", 1)])));
-    // Over both hosts: 51 kB a processor leave room for one on each, and 3 or 4 processors are enough together.
+    // Over both hosts, 51 kB a processor permit one processor on each, and 3 or 4 processors fit
+    // together.
     let over_both = on(machine.spreading(Spread::Any));
     assert_eq!(over_both, (vec![1, 2, 3, 6, 7], skipped([("fits_no_host", 1), ("too_wide", 1)])));
 }

@@ -1,5 +1,6 @@
-//! The logs in the folder that `MISERLY_TRACES` names. They are not part of the repository: without the
-//! variable these tests report a skip, or fail under `MISERLY_REQUIRE_TRACES=1`.
+//! Tests on the logs in the folder `MISERLY_TRACES`, which are not part of the repository.
+//!
+//! Without the variable they report a skip, or fail under `MISERLY_REQUIRE_TRACES=1`.
 
 use std::fs;
 use std::io::Read;
@@ -27,9 +28,9 @@ fn round_trip() {
     }
 }
 
-/// Jobs, load in hundredths, and the jobs that ran past their estimate; each also counted by a line of awk.
+/// Jobs, load in hundredths, and jobs past their estimate; each also counted by a line of awk.
 #[test]
-fn what_is_known_of_the_logs() {
+fn figures_of_the_logs() {
     let Some(traces) = Traces::find() else { return };
     let known = [
         ("KTH-SP2-1996-2", 28_489, 69, 475),
@@ -51,9 +52,10 @@ fn what_is_known_of_the_logs() {
     }
 }
 
-/// Runs of repetitions, the longest, and their order in hundredths; each also counted by a script of its own.
+/// Runs of repetitions, the longest, and their order in hundredths; each also counted by a separate
+/// script.
 #[test]
-fn how_often_jobs_are_repeated() {
+fn repetitions_of_jobs() {
     let Some(traces) = Traces::find() else { return };
     let known = [
         ("NASA-iPSC-1993-3", true, 8_929, 3_473, 219),
@@ -68,7 +70,7 @@ fn how_often_jobs_are_repeated() {
         let lengths = log.run_lengths;
         assert_eq!(lengths.by_executable, by_executable, "{name}");
         assert_eq!((lengths.all.count(), lengths.all.longest()), (runs, Some(longest)), "{name}");
-        let told = format!("{:.0}", lengths.all.order(FEW_RUNS).unwrap() * 100.0);
-        assert_eq!(told, order.to_string(), "{name}");
+        let found = format!("{:.0}", lengths.all.order(FEW_RUNS).unwrap() * 100.0);
+        assert_eq!(found, order.to_string(), "{name}");
     }
 }

@@ -1,7 +1,7 @@
-//! What slices and shifted submissions make of a log.
+//! Effects of slices and shifted submissions on a log.
 
 use miserly_core::Time;
-use miserly_workload::{Arrivals, Job, JobOptions, Jobs, Trace};
+use miserly_workload::{ArrivalScaling, Job, JobOptions, Jobs, Trace};
 use proptest::prelude::*;
 
 /// A job of a log: (submission, user, queue).
@@ -11,7 +11,7 @@ fn lines() -> impl Strategy<Value = Vec<Line>> {
     prop::collection::vec((0..2_000_i64, -1..4_i64, -1..3_i64), 1..60)
 }
 
-/// The log, in order of submission or as the lines come.
+/// Returns the log, in order of submission or in order of the lines.
 fn log(lines: &[Line]) -> Trace {
     let job = |(number, (submit, user, queue)): (usize, &Line)| {
         format!("{number} {submit} -1 {number} 1 -1 -1 1 {number} -1 1 {user} -1 -1 {queue} -1 -1 -1\n")
@@ -29,7 +29,7 @@ fn jobs(trace: &Trace, options: JobOptions) -> Vec<Job> {
         .expect("jobs that can be read")
 }
 
-fn told(jobs: &[Job]) -> Vec<(i64, Time)> {
+fn numbers_and_submissions(jobs: &[Job]) -> Vec<(i64, Time)> {
     jobs.iter().map(|job| (job.request.number, job.request.submit)).collect()
 }
 
@@ -38,14 +38,17 @@ fn numbers(jobs: &[Job]) -> Vec<i64> {
 }
 
 fn scaled(factor: &str) -> JobOptions {
-    JobOptions { arrivals: Arrivals::Scaled(factor.parse().expect("a factor")), ..JobOptions::default() }
+    JobOptions {
+        arrivals: ArrivalScaling::Scaled(factor.parse().expect("a factor")),
+        ..JobOptions::default()
+    }
 }
 
 proptest! {
     #[test]
     fn a_load_of_one_moves_nothing(lines in lines()) {
         let trace = log(&lines);
-        prop_assert_eq!(told(&jobs(&trace, scaled("1"))), told(&jobs(&trace, JobOptions::default())));
+        prop_assert_eq!(numbers_and_submissions(&jobs(&trace, scaled("1"))), numbers_and_submissions(&jobs(&trace, JobOptions::default())));
     }
 
     #[test]
@@ -67,15 +70,15 @@ proptest! {
     #[test]
     fn off_line_is_a_log_without_submit_times(mut lines in lines()) {
         lines.sort_unstable();
-        let offline = JobOptions { arrivals: Arrivals::Offline, ..JobOptions::default() };
+        let offline = JobOptions { arrivals: ArrivalScaling::Offline, ..JobOptions::default() };
         let made = jobs(&log(&lines), offline);
         for line in &mut lines {
             line.0 = 0;
         }
-        prop_assert_eq!(told(&made), told(&jobs(&log(&lines), JobOptions::default())));
+        prop_assert_eq!(numbers_and_submissions(&made), numbers_and_submissions(&jobs(&log(&lines), JobOptions::default())));
     }
 
-    /// Every slice goes by the log's own fields, so together they leave what each of them leaves.
+    /// Each slice uses the log's own fields, so their combination keeps the intersection.
     #[test]
     fn slices_compose(lines in lines(), from in 0..2_000_i64, to in 0..2_000_i64, user in 0..4_u32, queue in 0..3_u32) {
         let options = JobOptions {
@@ -83,7 +86,7 @@ proptest! {
             to: Some(to),
             users: vec![user, 9],
             queues: vec![queue],
-            arrivals: Arrivals::Scaled("3".parse().unwrap()),
+            arrivals: ArrivalScaling::Scaled("3".parse().unwrap()),
             ..JobOptions::default()
         };
         let mut expected: Vec<_> = lines.iter().enumerate().map(|(number, &line)| (number, line)).collect();
@@ -94,7 +97,7 @@ proptest! {
         let expected: Vec<_> = expected.iter().map(|&(number, _)| i64::try_from(number).unwrap()).collect();
         let made = jobs(&log(&lines), options);
         prop_assert_eq!(numbers(&made), expected);
-        // The first that is left stays where it was.
+        // The first remaining job keeps its submission.
         if let Some(first) = made.first() {
             let at = usize::try_from(first.request.number).unwrap();
             prop_assert_eq!(first.request.submit.secs(), lines[at].0);

@@ -5,7 +5,7 @@ use std::io;
 
 use miserly_api::model::{Exit, KilledBy};
 use miserly_live::history::{FinishedJob, JobOutcome};
-use miserly_workload::swf::{Field, Record, Writer};
+use miserly_workload::swf::{Field, Record, SwfWriter};
 
 /// Microseconds of a second.
 const SECOND: i64 = 1_000_000;
@@ -17,7 +17,7 @@ const SECOND: i64 = 1_000_000;
 pub(super) fn swf(jobs: &[FinishedJob], procs: Option<u32>) -> io::Result<Vec<u8>> {
     let start = jobs.iter().map(|job| job.submitted.div_euclid(SECOND)).min().unwrap_or(0);
     let (queues, names) = (numbers(jobs, |job| &job.queue), numbers(jobs, |job| &job.name));
-    let mut writer = Writer::new(Vec::new());
+    let mut writer = SwfWriter::new(Vec::new());
     let held = || (most_held(jobs), " (the most that jobs held at a time; the history does not tell more)");
     let (most, note) = procs.map_or_else(held, |procs| (procs.into(), ""));
     for comment in ["Version: 2.2", "Computer: miserly daemon", "TimeZone: 0"] {

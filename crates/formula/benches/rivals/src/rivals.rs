@@ -1,4 +1,5 @@
-//! Nanoseconds per evaluation of four formulas by four crates, by ours, and by a closure with the platform's logarithms.
+//! Nanoseconds per evaluation of four formulas by four other crates, this crate, and a closure with
+//! the platform's logarithms.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -8,11 +9,11 @@ use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
 use exmex::Express;
 use fasteval::{Compiler, Evaler};
 
-/// Sorted, as exmex wants them.
+/// Sorted, as exmex requires.
 const NAMES: [&str; 4] = ["estimate", "procs", "submit", "wait"];
 const VALUES: [f64; 4] = [3600.0, 48.0, 1_234_567.0, 5400.0];
 
-/// A formula in the words of most crates, and the same in Rust.
+/// A formula in the notation of most crates, and the same in Rust.
 type Case = (&'static str, &'static str, fn(&[f64; 4]) -> f64);
 
 const CASES: [Case; 4] = [
@@ -48,7 +49,7 @@ fn with_exmex(group: &mut Group<'_>, text: &str) {
     group.bench_function("exmex", |bench| bench.iter(|| flat.eval(black_box(&used))));
 }
 
-/// Has no log2 or log10 of its own: `log(2, x)` and `log(10, x)`.
+/// fasteval has no log2 or log10: `log(2, x)` and `log(10, x)` replace them.
 fn with_fasteval(group: &mut Group<'_>, text: &str) {
     let text = text.replace("log2(", "log(2, ").replace("log10(", "log(10, ");
     let mut slab = fasteval::Slab::new();
@@ -68,7 +69,7 @@ fn with_fasteval(group: &mut Group<'_>, text: &str) {
     });
 }
 
-/// Has no logarithms but `ln`.
+/// meval has no logarithms but `ln`.
 fn with_meval(group: &mut Group<'_>, text: &str) {
     let text = text.replace("log2(", "1.4426950408889634 * ln(").replace("log10(", "0.4342944819032518 * ln(");
     let expression: meval::Expr = text.parse().unwrap();

@@ -1,6 +1,6 @@
-//! Content of stores; also for the example that writes the fixture.
+//! Rows of stores; also for the examples.
 
-use miserly_live::store::{Batch, Row};
+use miserly_live::store::Row;
 
 /// Returns a job whose body is `size` bytes that depend on `version`.
 pub(crate) fn row(number: i64, ended: bool, version: i64, size: usize) -> Row {
@@ -16,12 +16,4 @@ pub(crate) fn row(number: i64, ended: bool, version: i64, size: usize) -> Row {
         array,
         body,
     }
-}
-
-/// Returns the content of the fixture.
-pub(crate) fn fixture() -> Batch {
-    let rows = [(1, true), (2, false), (3, true), (8, false)]
-        .map(|(number, ended)| row(number, ended, 1, 5000 * usize::from(number == 3) + 100));
-    let lines = vec!["{\"at\":1}".to_owned(), "{\"at\":2}".to_owned()];
-    Batch { lines, rows: rows.into(), meta: vec![("clock".into(), "17".into())] }
 }

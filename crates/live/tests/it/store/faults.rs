@@ -84,7 +84,7 @@ fn a_second_daemon_is_told_who_has_the_state() {
     if let Some(folder) = as_child() {
         let _store = Store::open(&folder).unwrap();
         println!("open");
-        std::thread::sleep(Duration::from_secs(60));
+        std::thread::sleep(Duration::from_mins(1));
     }
     let folder = tempfile::tempdir().unwrap();
     let mut child =

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use miserly_live::store::{Batch, History, Row, Store, StoreError};
 
-use super::content::fixture;
+use super::fixture_content::fixture;
 use super::support::{Model, row};
 
 fn folder_of(format: u32) -> PathBuf {

@@ -13,3 +13,5 @@ mod fixture;
 mod support;
 
 mod content;
+
+mod fixture_content;

@@ -1,6 +1,7 @@
 //! The limits of tunable selective suspension: what has become of jobs of each category.
 
-use miserly_core::{Category, Desk, Entry, Ledger, Persistent, Span, Time, join_words, split_words};
+use miserly_classes::Category;
+use miserly_core::{Desk, Entry, Ledger, Persistent, Span, Time, join_words, split_words};
 
 use super::rank::{Rank, estimate, ran, ticks};
 

@@ -17,20 +17,20 @@ pub(crate) struct Browser {
     socket: WebSocket<TcpStream>,
     session: Option<String>,
     calls: u64,
-    /// What the browser told unasked: the console, errors, loads.
+    /// Messages that the browser sent by itself: console, errors, loads.
     events: Vec<Value>,
-    /// An empty profile, so that nobody's settings matter.
+    /// An empty profile, independent of user settings.
     profile: TempDir,
 }
 
 /// How long any one thing may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 impl Browser {
-    /// Starts the browser, or says that there is none.
+    /// Starts the browser, or prints that there is none.
     ///
     /// # Panics
-    /// If there is none and `MISERLY_REQUIRE_BROWSER` is 1, or there is one that cannot be driven.
+    /// There is none and `MISERLY_REQUIRE_BROWSER` is 1, or it cannot be controlled.
     pub(crate) fn start() -> Option<Browser> {
         let Some(program) = program() else {
             let missing = "no Chromium found: install it, or name it in MISERLY_BROWSER";
@@ -107,7 +107,7 @@ impl Browser {
         }
     }
 
-    /// What an expression is on the page, a promise awaited.
+    /// Evaluates an expression on the page and awaits a promise.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let arguments = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let answer = self.call("Runtime.evaluate", &arguments);
@@ -122,14 +122,15 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", &arguments);
     }
 
-    /// Everything that the console has shown since the page was loaded: messages, warnings, errors, exceptions.
+    /// Returns the console output since the page was loaded: messages, warnings, errors,
+    /// exceptions.
     pub(crate) fn console(&self) -> Vec<String> {
         let loud = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
         let shown = self.events.iter().filter(|event| loud.iter().any(|name| event["method"] == *name));
         shown.map(|event| event["params"].to_string()).collect()
     }
 
-    /// Writes what the page looks like, whole, into the folder that `MISERLY_SCREENSHOTS` names, if any.
+    /// Saves a screenshot of the whole page in the folder `MISERLY_SCREENSHOTS`, if it is set.
     pub(crate) fn screenshot(&mut self, name: &str) {
         let Some(folder) = env::var_os("MISERLY_SCREENSHOTS") else { return };
         let shot =

@@ -1,4 +1,5 @@
-//! A page in a real browser: everything has drawn, nothing overflows, the console is clean, and the script does what it says.
+//! A page in a real browser: everything is drawn, nothing overflows, the console is clean, and the
+//! script works.
 
 mod devtools;
 
@@ -126,7 +127,7 @@ fn a_matrix_can_be_led_through_time_and_read() {
     for width in WIDTHS {
         browser.look(width, "light");
         browser.load(&html(&alone(sample::matrix())));
-        // What is drawn by the script is what was drawn without it.
+        // The script draws the same as the page without it.
         browser.scripts(false);
         let drawn = "[...document.querySelectorAll('.places path')].map((path) => { const box = path.getBBox(); return [path.getAttribute('class'), Math.round(box.x), Math.round(box.y), Math.round(box.width)].join(' ') }).sort().join('|')";
         let said = "document.querySelector('.said').textContent";
@@ -167,10 +168,10 @@ fn slide(browser: &mut Browser, drawn: &str, said: &str) {
     browser.evaluate(&to(&format!("{slider}.max / 2")));
 }
 
-/// What a job is, under the pointer and when it has the focus; the arrow keys lead from job to job.
+/// A job's tooltip appears under the pointer and on focus. The arrow keys move from job to job.
 fn point_at_a_job(browser: &mut Browser) {
     let tip = "document.querySelector('.tip').textContent";
-    // A page that scrolls says nothing.
+    // A page that scrolls shows no tooltip.
     browser.evaluate("document.querySelector('.places .job:not(.guest)').scrollIntoView({ block: 'center', inline: 'center' })");
     for _ in 0..2 {
         browser.evaluate("new Promise(requestAnimationFrame)");
@@ -230,7 +231,7 @@ fn the_theme_can_be_chosen() {
     assert_eq!(browser.console(), [""; 0]);
 }
 
-/// What the button saves is a chart as [`svg`] writes it: a file of its own, with its style and name.
+/// The button saves a chart as [`svg`] writes it: a stand-alone file with its style and name.
 #[test]
 fn a_chart_can_be_saved() {
     let Some(mut browser) = Browser::start() else { return };

@@ -1,5 +1,7 @@
-//! Immediate service around EASY on hosts, by hand. A quantum is three seconds and a victim has to have run for two, where a
-//! test does not say otherwise. A job's gap in the picture is the time in which it was preempted.
+//! Immediate service around EASY on hosts, by hand.
+//!
+//! Unless a test sets them, a quantum is three seconds and a victim must have run for two. A gap of
+//! a job in the picture is the time in which it was preempted.
 
 mod promises;
 mod quantum;

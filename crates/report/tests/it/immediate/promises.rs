@@ -1,4 +1,4 @@
-//! What a quantum does to the starts of others, and what it may not do with `keep_promises`.
+//! Effects of a quantum on the starts of other jobs, and its limits with `keep_promises`.
 
 use insta::assert_snapshot;
 use miserly_core::Machine;
@@ -32,7 +32,8 @@ fn a_quantum_that_moves_a_start() {
 
 #[test]
 fn no_quantum_that_would_move_a_promised_start() {
-    // With a quantum until 7 job 1 would have to be expected at 13, and job 2 was promised 10. Job 3 waits.
+    // With a quantum until 7 job 1 would have to be expected at 13, and job 2 was promised 10. Job
+    // 3 waits.
     assert_snapshot!(immediate(&host(), &before_a_head(), KEEPING), @"
        3 |111111111122.
        2 |111111111122.
@@ -77,7 +78,8 @@ fn on_the_host_that_would_be_fuller() {
 
 #[test]
 fn on_the_host_where_no_promised_start_moves() {
-    // Job 3 was promised 10, on a. So job 2 is preempted, on b, until 6: promises count on what it left, though job 4 ends at 5.
+    // Job 3 was promised 10, on a. So job 2 is preempted, on b, until 6: promises count on what it
+    // left, though job 4 ends at 5.
     let (machine, jobs) = two_hosts();
     assert_snapshot!(immediate(&machine, &jobs, KEEPING), @"
        6 |222...22....
@@ -99,8 +101,9 @@ fn on_the_host_where_no_promised_start_moves() {
 
 #[test]
 fn a_quantum_that_moves_no_promised_start() {
-    // Every job has a promise: job 3 is to start at 9, when job 2 ends, job 4 at 11. At 3 jobs 1 and 2 are alike, and job 1
-    // goes until 6: it ends at 7 then, long before 9. Job 4 is done at 5.
+    // Every job has a promise: job 3 is to start at 9, when job 2 ends, job 4 at 11. At 3 jobs 1
+    // and 2 are alike, and job 1 goes until 6: it ends at 7 then, long before 9. Job 4 is done at
+    // 5.
     let jobs = [asks((0, 4, 2, 4)), asks((0, 9, 2, 9)), asks((1, 2, 4, 2)), asks((3, 2, 2, 9))];
     let policy = "immediate(policy='fcfs-backfill(depth=kept)', quantum=3, after=2, keep_promises=true)";
     assert_snapshot!(chart_on_both(&host(), &jobs, policy), @"

@@ -1,19 +1,19 @@
-//! The quantum: how it ends, and what a job has in it.
+//! The end of a quantum and the resources in it.
 
 use insta::assert_snapshot;
 
 use super::{USUAL, host, immediate};
 use crate::chart::{Asks, asks, chart_on, chart_on_both, hosts};
 
-/// Job 1 has the host; job 2 says that it runs for 8 s.
+/// Job 1 has the host; the estimate of job 2 is 8 s.
 fn a_short_one(runtime: i64) -> [Asks; 2] {
     [asks((0, 10, 4, 10)), asks((4, runtime, 2, 8))]
 }
 
 #[test]
 fn a_job_that_ends_in_its_quantum() {
-    // Job 1 leaves its processors at 4, and has them back when job 2 ends, at 6, not only when the quantum would, at 7.
-    // It has 6 s left then.
+    // Job 1 leaves its processors at 4, and has them back when job 2 ends, at 6, not only when the
+    // quantum would, at 7. It has 6 s left then.
     assert_snapshot!(immediate(&host(), &a_short_one(2), USUAL), @"
        3 |1111..111111
        2 |1111..111111
@@ -29,8 +29,8 @@ fn a_job_that_ends_in_its_quantum() {
 
 #[test]
 fn a_job_that_does_not_end_in_its_quantum() {
-    // At 7 job 2 is put back into the queue, and what it did is lost. It gets no second quantum, though job 1 has run for
-    // long enough again at 9: it starts at 13, anew, for 5 s.
+    // At 7 job 2 is put back into the queue, and what it did is lost. It gets no second quantum,
+    // though job 1 has run for long enough again at 9: it starts at 13, anew, for 5 s.
     assert_snapshot!(immediate(&host(), &a_short_one(5), USUAL), @"
        3 |1111...111111.....
        2 |1111...111111.....
@@ -62,8 +62,8 @@ fn a_job_that_keeps_its_work() {
 
 #[test]
 fn a_job_as_long_as_the_quantum() {
-    // Job 2 ends at 7, just when its quantum does: it is done. Job 3 comes at that instant, when job 1 has its processors
-    // back and has run on for no time at all.
+    // Job 2 ends at 7, just when its quantum does: it is done. Job 3 comes at that instant, when
+    // job 1 has its processors back and has run on for no time at all.
     let jobs = [&a_short_one(3)[..], &[asks((7, 1, 1, 1))]].concat();
     assert_snapshot!(immediate(&host(), &jobs, USUAL), @"
        3 |1111...111111.
@@ -81,8 +81,8 @@ fn a_job_as_long_as_the_quantum() {
 
 #[test]
 fn a_job_that_outgrows_its_memory() {
-    // Job 2 asks for 60 kB, has 30 in the quantum, and uses 31. So it is put back at 7, though it would have ended at 6, and
-    // has to wait for job 1's memory.
+    // Job 2 asks for 60 kB, has 30 in the quantum, and uses 31. So it is put back at 7, though it
+    // would have ended at 6, and has to wait for job 1's memory.
     let mut jobs = a_short_one(2);
     jobs[0] = jobs[0].memory(50);
     jobs[1] = Asks { used: 31, ..jobs[1].memory(60) };
@@ -113,7 +113,8 @@ fn a_job_that_asks_for_more_memory_than_it_uses() {
 
 #[test]
 fn a_quantum_for_want_of_memory() {
-    // Two processors are idle, and 20 kB. Job 2 asks for 50, has 20 in the quantum, and uses no more. Nobody is preempted.
+    // Two processors and 20 kB are idle. Job 2 requests 50 kB, has 20 in the quantum, and uses no
+    // more. No job is preempted.
     let jobs = [asks((0, 10, 2, 10)).memory(80), Asks { used: 20, ..asks((1, 2, 2, 9)).memory(50) }];
     let chart = immediate(&host(), &jobs, "quantum=3, after=2, memory=20");
     assert_snapshot!(chart, @"
@@ -132,7 +133,8 @@ fn a_quantum_for_want_of_memory() {
 
 #[test]
 fn two_at_one_time() {
-    // Job 2 preempts job 1, and job 3 finds two processors idle. Job 1 has its own back when both have ended.
+    // Job 2 preempts job 1, and job 3 finds two processors idle. Job 1 has its own back when both
+    // have ended.
     let jobs = [&a_short_one(2)[..], &[asks((4, 1, 2, 8))]].concat();
     assert_snapshot!(immediate(&host(), &jobs, USUAL), @"
        3 |11113.111111
@@ -150,8 +152,9 @@ fn two_at_one_time() {
 
 #[test]
 fn a_quantum_on_processors_that_a_victim_left_idle() {
-    // Job 2 preempts job 1 at 4, until 7. Job 3 comes at 5 and needs two processors: they are idle, but a quantum until 8
-    // would keep job 1 from them at 7. So it waits for job 1, which has run for 4 and runs for 6 more.
+    // Job 2 preempts job 1 at 4, until 7. Job 3 comes at 5 and needs two processors: they are idle,
+    // but a quantum until 8 would keep job 1 from them at 7. So it waits for job 1, which has run
+    // for 4 and runs for 6 more.
     let jobs = [asks((0, 10, 4, 10)), asks((4, 3, 2, 8)), asks((5, 3, 2, 8))];
     assert_snapshot!(immediate(&host(), &jobs, USUAL), @"
        3 |1111...111111...
@@ -169,9 +172,10 @@ fn a_quantum_on_processors_that_a_victim_left_idle() {
 
 #[test]
 fn soon_waits_for_a_hole() {
-    // Nobody is preempted. Job 3 is the head, to start at 8, so job 4, which says 9, does not fit at 3, when job 2 ends;
-    // it has a quantum there, and ends in it, at 5. Then job 5 has its quantum, which came later. At 8 it is put back, and
-    // job 3 has the whole host; there was no hole for that before.
+    // No job is preempted. Job 3 is the head with a start at 8, so job 4 with its estimate of 9
+    // does not fit at 3, when job 2 ends. It has a quantum there and ends in it at 5. Then job 5, a
+    // later arrival, has its quantum. At 8 it is requeued and job 3 has the whole host; there was
+    // no hole before.
     let jobs =
         [asks((0, 8, 2, 8)), asks((0, 3, 2, 3)), asks((1, 5, 4, 5)), asks((1, 2, 2, 9)), asks((2, 5, 2, 9))];
     let policy = "soon(policy=fcfs-backfill, quantum=3)";
@@ -193,8 +197,9 @@ fn soon_waits_for_a_hole() {
 
 #[test]
 fn ten_minutes_a_minute_and_a_gigabyte() {
-    // A column is a minute. Job 2 comes a second before job 1 has run for ten minutes, job 3 just then. Job 1 leaves one GB;
-    // job 3 asks for four and uses no more than that, for half a minute. So job 1 ends half a minute late, and job 2 starts.
+    // A column is a minute. Job 2 comes a second before job 1 has run for ten minutes, job 3 just
+    // then. Job 1 leaves one GB; job 3 asks for four and uses no more than that, for half a minute.
+    // So job 1 ends half a minute late, and job 2 starts.
     const GB: u64 = 1 << 20;
     let jobs = [
         asks((0, 1800, 2, 1800)).memory(3 * GB),

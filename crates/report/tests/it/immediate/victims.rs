@@ -1,4 +1,4 @@
-//! Whom to preempt, and where.
+//! The choice of victims and hosts.
 
 use insta::assert_snapshot;
 
@@ -7,8 +7,9 @@ use crate::chart::{asks, hosts};
 
 #[test]
 fn only_where_enough_memory_is_free() {
-    // Job 1 leaves 20 kB. In a quantum a job has no more than 30, nor more than it asks for: jobs 2 and 4, with 20, have
-    // theirs. Job 3, with 25, waits, though there is a victim for it at 9 as for job 4 at 10.
+    // Job 1 leaves 20 kB. In a quantum a job has at most 30, and at most its request: jobs 2 and 4,
+    // with 20, run. Job 3, with 25, waits although there is a victim for it at 9, as for job 4 at
+    // 10.
     let jobs = [
         asks((0, 10, 4, 10)).memory(80),
         asks((4, 2, 2, 8)).memory(20),
@@ -32,8 +33,9 @@ fn only_where_enough_memory_is_free() {
 
 #[test]
 fn only_those_who_have_run_for_long_enough() {
-    // After 4 s. At 3 job 1 has run for 3, and at 8 for 2 since it was resumed: jobs 2 and 4 wait, in line. At 5 it has run for
-    // 5, and at 10 for exactly 4. Nobody who waits is served later, though job 1 may be preempted then.
+    // A victim must have run for 4 s. At 3 job 1 has run for 3, and at 8 for 2 since it was
+    // resumed: jobs 2 and 4 wait in the queue. At 5 it has run for 5, and at 10 for exactly 4. A
+    // waiting job has no later quantum, even when job 1 may be preempted.
     let jobs = [
         asks((0, 10, 2, 10)),
         asks((3, 1, 2, 1)),
@@ -73,7 +75,8 @@ fn nobody_in_a_quantum_is_preempted() {
 
 #[test]
 fn an_overdue_job_may_be_preempted() {
-    // Job 1 said 6 and runs for 10. At 8 it goes, at 10 it runs on, for the 2 s that are left.
+    // Job 1 has an estimate of 6 and runs for 10. At 8 it is preempted; at 10 it resumes for the
+    // remaining 2 s.
     let jobs = [asks((0, 10, 4, 6)), asks((8, 2, 2, 2))];
     assert_snapshot!(immediate(&host(), &jobs, USUAL), @"
        3 |11111111..11
@@ -90,8 +93,8 @@ fn an_overdue_job_may_be_preempted() {
 
 #[test]
 fn the_smallest_slowdown_first() {
-    // After 4 s, so that jobs 2 and 3 have to wait for job 1. Both start at 4. At 10 job 2 has been there for 9 s, job 3 for 7,
-    // and both have run for 6: job 3 goes.
+    // After 4 s, so that jobs 2 and 3 have to wait for job 1. Both start at 4. At 10 job 2 has been
+    // there for 9 s, job 3 for 7, and both have run for 6: job 3 goes.
     let jobs = [asks((0, 4, 4, 4)), asks((1, 10, 2, 10)), asks((3, 10, 2, 10)), asks((10, 2, 2, 2))];
     assert_snapshot!(immediate(&host(), &jobs, "quantum=3, after=4"), @"
        3 |1111333333443333
@@ -110,8 +113,8 @@ fn the_smallest_slowdown_first() {
 
 #[test]
 fn who_was_preempted_has_the_larger_slowdown() {
-    // At 5 jobs 1 and 2 are alike, and job 1, which came first, goes. At 10 it has run for 8 s of 10, job 2 for all of them, so
-    // it is job 2's turn.
+    // At 5 jobs 1 and 2 are alike, and job 1, which came first, goes. At 10 it has run for 8 s of
+    // 10, job 2 for all of them, so it is job 2's turn.
     let jobs = [asks((0, 14, 2, 14)), asks((0, 14, 2, 14)), asks((5, 2, 2, 2)), asks((10, 2, 2, 2))];
     assert_snapshot!(immediate(&host(), &jobs, USUAL), @"
        3 |2222222222442222
@@ -130,8 +133,9 @@ fn who_was_preempted_has_the_larger_slowdown() {
 
 #[test]
 fn as_many_as_it_takes() {
-    // After 4 s, as before. At 12 jobs 2, 3 and 4 have run for 8 s each, and been there for 11, 10 and 9: jobs 4 and 3 make
-    // room for the three processors of job 5, and job 2 runs on. One processor is idle.
+    // After 4 s, as before. At 12 jobs 2, 3 and 4 have run for 8 s each, with residence times of
+    // 11, 10 and 9. Jobs 4 and 3 yield the three processors for job 5, and job 2 runs on. One
+    // processor is idle.
     let jobs = [
         asks((0, 4, 6, 4)),
         asks((1, 12, 2, 12)),
@@ -159,8 +163,8 @@ fn as_many_as_it_takes() {
 
 #[test]
 fn idle_processors_come_first() {
-    // Job 3 needs two processors and one is idle: one victim of one processor is enough, and of the two it is job 1, which
-    // came first.
+    // Job 3 needs two processors and one is idle: one victim of one processor is enough, and of the
+    // two it is job 1, which came first.
     let jobs = [asks((0, 10, 1, 10)), asks((0, 10, 2, 10)), asks((4, 2, 2, 9))];
     assert_snapshot!(immediate(&host(), &jobs, USUAL), @"
        3 |....33......
@@ -178,7 +182,8 @@ fn idle_processors_come_first() {
 
 #[test]
 fn the_host_with_the_fewest_idle_processors_afterwards() {
-    // For job 3 a would have job 1 go, and two processors idle; b (processors 4 to 6) job 2, and one idle.
+    // For job 3 a would have job 1 go, and two processors idle; b (processors 4 to 6) job 2, and
+    // one idle.
     let jobs = [asks((0, 10, 4, 10)), asks((0, 10, 3, 10)), asks((4, 2, 2, 2))];
     assert_snapshot!(immediate(&hosts(&[(4, 100), (3, 100)]), &jobs, USUAL), @"
        6 |2222..222222
@@ -220,9 +225,10 @@ fn not_on_a_host_without_memory() {
 
 #[test]
 fn a_victim_keeps_its_memory() {
-    // After 4 s: when jobs 2 and 3 come nobody may be preempted, so they wait. At 4 job 4 preempts job 1 and leaves two
-    // processors idle. Job 3 has them, for it will be gone at 7, when job 1 is to have them back. Job 2, before it in line,
-    // would need 50 kB; job 1 keeps its 60. Job 4 ends at 6, but job 1 needs all four processors: it runs on at 7.
+    // After 4 s: when jobs 2 and 3 arrive, no job may be preempted, so they wait. At 4 job 4
+    // preempts job 1 and leaves two processors idle. Job 3 takes them, because it ends at 7, when
+    // job 1 is to resume. Job 2, which precedes it in the queue, needs 50 kB, and job 1 keeps its
+    // 60. Job 4 ends at 6, but job 1 needs all four processors and resumes at 7.
     let jobs = [
         asks((0, 10, 4, 10)).memory(60),
         asks((3, 1, 2, 1)).memory(50),

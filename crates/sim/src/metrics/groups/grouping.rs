@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use miserly_core::lsf::Class;
-use miserly_core::{Category, Kind, Request, Span};
+use miserly_classes::Category;
+use miserly_classes::lsf::Class;
+use miserly_core::{Kind, Request, Span};
 
 use super::quality::Quality;
 use crate::finished::Finished;

@@ -49,21 +49,21 @@ fn a_machine_of_powers_of_two_has_squares_in_brackets() {
 
 #[test]
 fn neighbours_are_the_nearest_two_of_no_kind() {
-    // Of 16: 14 and 15, 18 and 19; 17 is one more than a square.
+    // For 16: 14 and 15, 18 and 19; 17 is one more than a square.
     let jobs = [(1, 99), (14, 1), (15, 2), (16, 30), (17, 50), (18, 3), (19, 6), (22, 99)];
-    let counts = Counts::new(&sizes(&jobs), Some(24));
+    let counts = SizeCounts::new(&sizes(&jobs), Some(24));
     assert!((counts.expected(16) - 3.0).abs() < 1e-12);
-    // Of the whole machine, those below.
+    // For the whole machine, those below.
     assert!((counts.expected(24) - 49.5).abs() < 1e-12);
     let plus_one = judged(&jobs, Some(24), Interest::PlusOne);
-    assert_eq!(plus_one.all.jobs, Share { count: 50, of: 191 });
+    assert_eq!(plus_one.all.jobs, Proportion { count: 50, of: 191 });
 }
 
 #[test]
 fn without_a_machine_there_is_no_whole_one_and_absurd_sizes_are_no_kind() {
     let all = interesting(&sizes(&[(2, 1), (1 << 60, 1)]), None);
     assert!(all.iter().all(|of| of.interest != Interest::FullMachine));
-    assert_eq!(all[0].all.jobs, Share { count: 1, of: 2 });
+    assert_eq!(all[0].all.jobs, Proportion { count: 1, of: 2 });
     assert!(interesting(&[], None).iter().all(|of| of.verdict() == Verdict::No));
 }
 

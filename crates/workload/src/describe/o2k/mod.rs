@@ -1,11 +1,12 @@
-//! A month of the NCSA Origin 2000 beside what the paper says of it: Table 4, and the statements of section 3.
+//! A month of the NCSA Origin 2000 compared with the paper: Table 4, and the statements of section
+//! 3.
 
 use crate::describe::study::{Cdf, cdf_of};
-use miserly_core::lsf::Class;
+use miserly_classes::lsf::Class;
 
 use self::jobs::MonthJob;
-use super::spread::Share;
-use crate::o2k::{Cell, MEMORY, Month, PROCS, Slot};
+use super::spread::Proportion;
+use crate::o2k::{DemandCell, MEMORY, Month, PROCS, WeekSlot};
 
 mod jobs;
 
@@ -16,56 +17,58 @@ mod statements;
 pub(super) use jobs::MonthCollector;
 pub use statements::{Statement, Unit};
 
-/// The jobs of a month of the model `o2k`, without those of the warm-up, as the paper's section 3 counts them.
+/// The jobs of a month of the model `o2k` without the warm-up, as counted in section 3 of the
+/// paper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MonthStudy {
-    /// The month.
+    /// Month.
     pub month: Month,
-    /// Every class, in the order of Table 4.
+    /// Classes in the order of Table 4.
     pub classes: Vec<ClassRow>,
     /// All classes together.
     pub overall: Demand,
-    /// What Table 4 prints for all classes together.
-    pub paper: Cell,
+    /// All classes together in Table 4.
+    pub paper: DemandCell,
     /// Jobs beyond the limits of the largest class.
     pub unclassed: u64,
-    /// What section 3 says of the jobs.
+    /// Statements of section 3 about the jobs.
     pub statements: Vec<Statement>,
 }
 
 /// A class of a month.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassRow {
-    /// The class: by processors, memory and estimate, whatever queue the log says.
+    /// Class by processors, memory and estimate. The queue in the log is ignored.
     pub class: Class,
-    /// What the log has.
+    /// Demand in the log.
     pub ours: Demand,
-    /// What Table 4 has.
-    pub paper: Cell,
-    /// Of the jobs submitted at weekday peak, those that run for less than a minute.
-    pub under_a_minute: Share,
-    /// Of the jobs submitted at weekday peak, those that use less than a tenth of the memory they ask for.
-    pub under_a_tenth: Share,
-    /// The runtimes of the jobs submitted at weekday peak, seconds (Figure 2).
+    /// Demand in Table 4.
+    pub paper: DemandCell,
+    /// Jobs under a minute, out of those submitted at weekday peak.
+    pub under_a_minute: Proportion,
+    /// Jobs that use less than a tenth of their requested memory, out of those submitted at weekday
+    /// peak.
+    pub under_a_tenth: Proportion,
+    /// Runtimes in seconds of the jobs submitted at weekday peak (Figure 2).
     pub peak_runtimes: Cdf,
 }
 
-/// What jobs demand of the machine during a month.
+/// The demand of jobs during a month.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Demand {
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// Processors times runtime, in percent of what all hosts can give.
+    /// Processors times runtime, in percent of the capacity of all hosts.
     pub procs: f64,
-    /// Requested memory times runtime, in percent of what all hosts can give.
+    /// Requested memory times runtime, in percent of the capacity of all hosts.
     pub memory: f64,
 }
 
 impl MonthStudy {
-    /// `hours` are those of each slot of the week in the month.
-    fn new(month: Month, hours: &[u32; Slot::COUNT], jobs: &[MonthJob]) -> MonthStudy {
-        let overall = Demand::of(jobs, month);
-        let classes: Vec<_> = Class::ALL.into_iter().map(|class| ClassRow::of(class, month, jobs)).collect();
+    /// Creates the study; `hours` are those of each slot of the week in the month.
+    fn new(month: Month, hours: &[u32; WeekSlot::COUNT], jobs: &[MonthJob]) -> MonthStudy {
+        let overall = Demand::new(jobs, month);
+        let classes: Vec<_> = Class::ALL.into_iter().map(|class| ClassRow::new(class, month, jobs)).collect();
         MonthStudy {
             month,
             overall,
@@ -78,17 +81,17 @@ impl MonthStudy {
 }
 
 impl ClassRow {
-    fn of(class: Class, month: Month, jobs: &[MonthJob]) -> ClassRow {
+    fn new(class: Class, month: Month, jobs: &[MonthJob]) -> ClassRow {
         let jobs: Vec<_> = jobs.iter().filter(|job| job.class == Some(class)).copied().collect();
-        let peak: Vec<_> = jobs.iter().filter(|job| job.slot == Slot::WEEKDAY_PEAK).collect();
-        let share = |meets: fn(&MonthJob) -> bool| Share {
+        let peak: Vec<_> = jobs.iter().filter(|job| job.slot == WeekSlot::WEEKDAY_PEAK).collect();
+        let share = |meets: fn(&MonthJob) -> bool| Proportion {
             count: peak.iter().filter(|job| meets(job)).count() as u64,
             of: peak.len() as u64,
         };
         ClassRow {
             class,
-            ours: Demand::of(&jobs, month),
-            paper: month.demands().of(class),
+            ours: Demand::new(&jobs, month),
+            paper: month.demands().cell(class),
             under_a_minute: share(MonthJob::is_short),
             under_a_tenth: share(MonthJob::is_light),
             peak_runtimes: cdf_of(peak.iter().map(|job| job.runtime)),
@@ -97,8 +100,8 @@ impl ClassRow {
 }
 
 impl Demand {
-    fn of(jobs: &[MonthJob], month: Month) -> Demand {
-        // Integer sums: they depend on no order.
+    fn new(jobs: &[MonthJob], month: Month) -> Demand {
+        // Integer sums are independent of the order.
         let demand = |of: fn(&MonthJob) -> u64, capacity: u64| {
             let sum: u128 = jobs.iter().map(|job| u128::from(of(job)) * u128::from(job.runtime)).sum();
             sum as f64 / (capacity as f64 * month.seconds() as f64) * 100.0

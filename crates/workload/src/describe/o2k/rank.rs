@@ -1,9 +1,10 @@
 //! Rank correlation.
 
-/// Spearman's correlation of pairs: that of their ranks, equal values sharing the mean of theirs. Between -1 and 1;
-/// `None` if either side has less than two different values.
+/// Returns Spearman's rank correlation of pairs, between -1 and 1.
 ///
-/// Ranks, not values: runtimes and memory spread over five decades, and a few giants would decide.
+/// Equal values share their mean rank. `None` if either side has less than two different values.
+/// Ranks are used because runtimes and memory span five decades, so a few large values would
+/// dominate.
 pub(super) fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let left = centred(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>());
     let right = centred(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>());
@@ -12,7 +13,7 @@ pub(super) fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     (spread > 0.0).then(|| sum(&left, &right) / spread)
 }
 
-/// The ranks less their mean.
+/// Returns the ranks minus their mean.
 fn centred(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));

@@ -1,45 +1,45 @@
-//! What the paper's text says of the jobs, and what is true of those at hand.
+//! Statements of the paper about the jobs, tested on a log.
 
-use miserly_core::lsf::{Class, Length, Size};
+use miserly_classes::lsf::{Class, Length, Size};
 
 use super::Demand;
 use super::jobs::MonthJob;
 use super::rank::correlation;
-use crate::o2k::{Month, Period, Slot};
+use crate::o2k::{Month, Period, WeekSlot};
 
-/// A statement of the paper, and the figure of the log.
+/// A statement of the paper with the figure of the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// What is measured.
+    /// Measured quantity.
     pub about: String,
-    /// What the paper says, in short.
+    /// Statement of the paper in short form.
     pub paper: String,
-    /// From where to where the figure is as the paper says; `None` where the paper gives no measure.
+    /// Range in which the statement holds; `None` if the paper gives no number.
     pub range: Option<(f64, f64)>,
-    /// The log's figure; `None` if it has no such jobs.
+    /// Figure of the log; `None` if it has no such jobs.
     pub ours: Option<f64>,
-    /// What the figure is.
+    /// Unit of the figure.
     pub unit: Unit,
 }
 
-/// What a figure is.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A share, between 0 and 1.
-    Share,
-    /// Jobs in an hour.
+    /// A share between 0 and 1.
+    Proportion,
+    /// Jobs per hour.
     PerHour,
-    /// A rank correlation, between -1 and 1.
+    /// A rank correlation between -1 and 1.
     Correlation,
-    /// One amount in another.
+    /// A ratio.
     Ratio,
 }
 
 impl Unit {
-    /// Its name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
-            Unit::Share => "share",
+            Unit::Proportion => "share",
             Unit::PerHour => "per_hour",
             Unit::Correlation => "correlation",
             Unit::Ratio => "ratio",
@@ -48,7 +48,7 @@ impl Unit {
 }
 
 impl Statement {
-    /// Whether the figure is as the paper says; `None` if that cannot be told.
+    /// Returns whether the statement holds, or `None` if that is undecidable.
     pub fn holds(&self) -> Option<bool> {
         let ((least, most), ours) = self.range.zip(self.ours)?;
         Some((least..=most).contains(&ours))
@@ -67,9 +67,9 @@ impl Statement {
     }
 }
 
-/// Every statement, in the order of section 3. At weekday peak where the paper says so.
-pub(super) fn all(month: Month, hours: &[u32; Slot::COUNT], jobs: &[MonthJob]) -> Vec<Statement> {
-    let peak: Vec<_> = jobs.iter().filter(|job| job.slot == Slot::WEEKDAY_PEAK).copied().collect();
+/// Returns all statements in the order of section 3, at weekday peak where the paper specifies it.
+pub(super) fn all(month: Month, hours: &[u32; WeekSlot::COUNT], jobs: &[MonthJob]) -> Vec<Statement> {
+    let peak: Vec<_> = jobs.iter().filter(|job| job.slot == WeekSlot::WEEKDAY_PEAK).copied().collect();
     [large(month, jobs), arrivals(hours, jobs), sizes(jobs), runtimes(jobs, &peak), memory(jobs, &peak)]
         .concat()
 }
@@ -78,24 +78,24 @@ fn large(month: Month, jobs: &[MonthJob]) -> Vec<Statement> {
     let large: Vec<_> =
         jobs.iter().filter(|job| job.class.is_some_and(|class| class.size == Size::Large)).copied().collect();
     let cells = Class::ALL.into_iter().filter(|class| class.size == Size::Large);
-    let paper: u32 = cells.map(|class| month.demands().of(class).procs).sum();
-    let ours = Demand::of(&large, month).procs / 100.0;
+    let paper: u32 = cells.map(|class| month.demands().cell(class).procs).sum();
+    let ours = Demand::new(&large, month).procs / 100.0;
     // Four printed figures, each rounded.
     let (paper, off) = (f64::from(paper) / 100.0, 0.02);
-    let about = Statement::new("processor demand of the lj jobs", Unit::Share, Some(ours));
+    let about = Statement::new("processor demand of the lj jobs", Unit::Proportion, Some(ours));
     vec![about.paper(format!("{:.0} % by Table 4", paper * 100.0)).within(paper - off, paper + off)]
 }
 
-/// Figure 1, whose numbers are not in the text.
-fn arrivals(hours: &[u32; Slot::COUNT], jobs: &[MonthJob]) -> Vec<Statement> {
-    let rate = |slot: Slot| {
+/// Returns the statements of Figure 1, whose numbers are missing in the text.
+fn arrivals(hours: &[u32; WeekSlot::COUNT], jobs: &[MonthJob]) -> Vec<Statement> {
+    let rate = |slot: WeekSlot| {
         let (hours, day) = (hours[slot.index()], if slot.weekend { "weekend" } else { "weekday" });
         let count = jobs.iter().filter(|job| job.slot == slot).count() as f64;
         let rate = (hours > 0).then(|| count / f64::from(hours));
         let about = format!("arrivals at {day}, {}", slot.period.name());
         Statement::new(about, Unit::PerHour, rate).paper("in Figure 1")
     };
-    Slot::ALL.into_iter().map(rate).collect()
+    WeekSlot::ALL.into_iter().map(rate).collect()
 }
 
 fn sizes(jobs: &[MonthJob]) -> Vec<Statement> {
@@ -103,8 +103,9 @@ fn sizes(jobs: &[MonthJob]) -> Vec<Statement> {
     let widest = |job: &MonthJob| job.procs == 64;
     let (off, on) = (share(jobs, off_peak, widest), share(jobs, |job| !off_peak(job), widest));
     vec![
-        Statement::new("serial jobs", Unit::Share, share(jobs, |_| true, |job| job.procs == 1)).paper("many"),
-        Statement::new("jobs of 2, 4, 8, ... processors", Unit::Share, {
+        Statement::new("serial jobs", Unit::Proportion, share(jobs, |_| true, |job| job.procs == 1))
+            .paper("many"),
+        Statement::new("jobs of 2, 4, 8, ... processors", Unit::Proportion, {
             share(jobs, |_| true, |job| job.procs > 1 && job.procs.is_power_of_two())
         })
         .paper("many"),
@@ -123,21 +124,21 @@ fn runtimes(jobs: &[MonthJob], peak: &[MonthJob]) -> Vec<Statement> {
     let long = |job: &MonthJob| job.class.is_some_and(|class| class.length == Length::Long);
     let size_and_time: Vec<_> = jobs.iter().map(|job| (job.procs as f64, job.runtime as f64)).collect();
     vec![
-        Statement::new("peak: under a minute", Unit::Share, share(peak, |_| true, MonthJob::is_short))
+        Statement::new("peak: under a minute", Unit::Proportion, share(peak, |_| true, MonthJob::is_short))
             .paper("15 to 20 % of each class")
             .within(0.15, 0.20),
-        Statement::new("under a minute, of over 1 h asked for", Unit::Share, asked_over(1))
+        Statement::new("under a minute, of estimates over 1 h", Unit::Proportion, asked_over(1))
             .paper("12 to 33 %")
             .within(0.12, 0.33),
-        Statement::new("under a minute, of over 10 h asked for", Unit::Share, asked_over(10))
+        Statement::new("under a minute, of estimates over 10 h", Unit::Proportion, asked_over(10))
             .paper("11 to 42 %")
             .within(0.11, 0.42),
-        Statement::new("peak: lt jobs that ran within st", Unit::Share, {
+        Statement::new("peak: lt jobs that ran within st", Unit::Proportion, {
             share(peak, long, |job| job.runtime <= within)
         })
         .paper("over 50 %")
         .within(0.5, 1.0),
-        Statement::new("peak: least decade of runtimes", Unit::Share, least_decade(peak))
+        Statement::new("peak: least decade of runtimes", Unit::Proportion, least_decade(peak))
             .paper("significant in each")
             .within(0.01, 1.0),
         Statement::new("runtime with processors", Unit::Correlation, correlation(&size_and_time))
@@ -164,12 +165,12 @@ fn memory(jobs: &[MonthJob], peak: &[MonthJob]) -> Vec<Statement> {
     vec![
         Statement::new(
             "peak: under a tenth of the memory",
-            Unit::Share,
+            Unit::Proportion,
             share(peak, |_| true, MonthJob::is_light),
         )
         .paper("25 to 35 % of each class")
         .within(0.25, 0.35),
-        Statement::new("under 1 GB, of those under a minute", Unit::Share, {
+        Statement::new("under 1 GB, of those under a minute", Unit::Proportion, {
             share(jobs, MonthJob::is_short, |job| job.used < GIGABYTE)
         })
         .paper("nearly all")
@@ -181,13 +182,13 @@ fn memory(jobs: &[MonthJob], peak: &[MonthJob]) -> Vec<Statement> {
             .paper("above 1")
             .within(1.0, f64::INFINITY),
         Statement::new(
-            "peak: asked per processor with processors",
+            "peak: requested per processor with processors",
             Unit::Correlation,
             correlation(&asked_and_size),
         )
         .paper("negative")
         .within(-1.0, 0.0),
-        Statement::new("peak: over 512 MB asked for, of serial", Unit::Share, {
+        Statement::new("peak: over 512 MB requested, of serial", Unit::Proportion, {
             share(peak, |job| job.procs == 1, |job| job.requested > HALF)
         })
         .paper("50 %")
@@ -195,7 +196,7 @@ fn memory(jobs: &[MonthJob], peak: &[MonthJob]) -> Vec<Statement> {
     ]
 }
 
-/// The share of those that meet a condition, among some; `None` of none.
+/// Returns the share of jobs that meet a condition, or `None` without jobs.
 fn share(
     jobs: &[MonthJob],
     among: impl Fn(&MonthJob) -> bool,
@@ -208,7 +209,8 @@ fn share(
     (of > 0).then(|| count as f64 / of as f64)
 }
 
-/// The share of the least populated among the decades of runtime from one second to the end of the longest class.
+/// Returns the least share among the decades of runtime from a second to the limit of the longest
+/// class.
 fn least_decade(jobs: &[MonthJob]) -> Option<f64> {
     let decades = [1_u64, 10, 100, 1_000, 10_000, 100_000];
     let of = |from: u64| share(jobs, |_| true, |job| (from..from * 10).contains(&job.runtime));

@@ -1,12 +1,12 @@
-//! The parameters by name: as the header tells them, and as they are set.
+//! Parameters by name, for the header and for assignment.
 
 use std::fmt;
 
 use super::Feitelson96;
 use crate::generate::GenerateError;
 
-/// Where a parameter's value is.
-pub(super) enum Slot<'a> {
+/// A reference to a parameter's value.
+pub(super) enum ParameterSlot<'a> {
     Jobs(&'a mut u64),
     Count(&'a mut u32),
     Number(&'a mut f64),
@@ -14,9 +14,9 @@ pub(super) enum Slot<'a> {
 }
 
 impl Feitelson96 {
-    /// Every parameter, in the order of the header.
-    pub(super) fn slots(&mut self) -> [(&'static str, Slot<'_>); 21] {
-        use Slot::{Count, Flag, Jobs, Number};
+    /// Returns all parameters in the order of the header.
+    pub(super) fn slots(&mut self) -> [(&'static str, ParameterSlot<'_>); 21] {
+        use ParameterSlot::{Count, Flag, Jobs, Number};
         [
             ("jobs", Jobs(&mut self.jobs)),
             ("procs", Count(&mut self.procs)),
@@ -42,10 +42,11 @@ impl Feitelson96 {
         ]
     }
 
-    /// Sets a parameter by its name, from text; whether all of them make sense together is not looked at.
+    /// Sets a parameter by name from text. Consistency with other parameters is not checked.
     ///
     /// # Errors
-    /// [`GenerateError::NoSuchParameter`], or [`GenerateError::Parameter`] for a value of another kind.
+    /// [`GenerateError::NoSuchParameter`], or [`GenerateError::Parameter`] for a value of another
+    /// kind.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), GenerateError> {
         let slots = self.slots();
         let known = slots.each_ref().map(|(name, _)| *name);
@@ -59,13 +60,13 @@ impl Feitelson96 {
     }
 }
 
-impl Slot<'_> {
+impl ParameterSlot<'_> {
     fn set(self, parameter: &'static str, value: &str) -> Result<(), GenerateError> {
         let (read, wanted) = match self {
-            Slot::Jobs(slot) => (read(slot, value), "a whole number, 0 or more"),
-            Slot::Count(slot) => (read(slot, value), "a whole number between 0 and 4294967295"),
-            Slot::Number(slot) => (read(slot, value), "a number"),
-            Slot::Flag(slot) => (read(slot, value), "true or false"),
+            ParameterSlot::Jobs(slot) => (read(slot, value), "a whole number, 0 or more"),
+            ParameterSlot::Count(slot) => (read(slot, value), "a whole number between 0 and 4294967295"),
+            ParameterSlot::Number(slot) => (read(slot, value), "a number"),
+            ParameterSlot::Flag(slot) => (read(slot, value), "true or false"),
         };
         let (model, value) = (Feitelson96::NAME, format!("{value:?}"));
         read.ok_or(GenerateError::Parameter { model, parameter, value, wanted })
@@ -77,13 +78,13 @@ fn read<T: std::str::FromStr>(slot: &mut T, value: &str) -> Option<()> {
     Some(())
 }
 
-impl fmt::Display for Slot<'_> {
+impl fmt::Display for ParameterSlot<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Slot::Jobs(value) => value.fmt(f),
-            Slot::Count(value) => value.fmt(f),
-            Slot::Number(value) => value.fmt(f),
-            Slot::Flag(value) => value.fmt(f),
+            ParameterSlot::Jobs(value) => value.fmt(f),
+            ParameterSlot::Count(value) => value.fmt(f),
+            ParameterSlot::Number(value) => value.fmt(f),
+            ParameterSlot::Flag(value) => value.fmt(f),
         }
     }
 }

@@ -1,16 +1,16 @@
-//! How likely each size is.
+//! Weights of sizes.
 
 use super::Feitelson96;
 use crate::generate::random::harmonic;
 
 impl Feitelson96 {
-    /// The weight of a size: harmonic, then tailored.
+    /// Returns the weight of a size: harmonic, then tailored.
     pub(in crate::generate) fn size_weight(&self, size: u32) -> f64 {
         let small = if size <= self.small_max { self.small_weight } else { 1.0 };
         harmonic(size, self.size_order) * small * self.interest(size)
     }
 
-    /// How interesting a size is: by the best of its reasons.
+    /// Returns the greatest factor of the kinds of a size.
     fn interest(&self, size: u32) -> f64 {
         let full = (size == self.procs).then_some(self.full_machine_weight);
         let plus_one =
@@ -19,7 +19,8 @@ impl Feitelson96 {
         reasons.into_iter().flatten().reduce(f64::max).unwrap_or(1.0)
     }
 
-    /// Powers of two, squares, multiples of ten; `None` for all others.
+    /// Returns the factor of powers of two, squares and multiples of ten, or `None` for other
+    /// sizes.
     fn roundness(&self, size: u32) -> Option<f64> {
         if size < self.interesting_from {
             return None;

@@ -85,7 +85,8 @@ fn runs_are_alike_and_next_to_each_other() {
     let alike = jobs.windows(2).filter(|pair| {
         (pair[0].procs, pair[0].runtime, pair[0].user) == (pair[1].procs, pair[1].runtime, pair[1].user)
     });
-    // A run has zeta(1.5) / zeta(2.5) = 1.95 jobs on average, if none is cut off: 49 % are repetitions.
+    // A run has zeta(1.5) / zeta(2.5) = 1.95 jobs on average, if none is cut off: 49 % are
+    // repetitions.
     let share = alike.count() as f64 / jobs.len() as f64;
     assert!((0.40..0.52).contains(&share), "{share}");
 }
@@ -111,7 +112,7 @@ fn run_lengths_are_found_again_with_their_order() {
         assert!(runs.by_executable);
         let order = runs.all.order(FEW_RUNS).unwrap();
         assert!((order - run_order).abs() < 0.2, "{order} where {run_order} was set");
-        // Each run is one, whoever submits between and whatever the user submits next.
+        // Each run remains one, regardless of jobs in between and of the user's next job.
         let drawn = model.generate().unwrap().jobs;
         let longest = drawn.chunk_by(|a, b| a.executable == b.executable).map(<[_]>::len).max();
         assert_eq!(runs.all.longest(), longest.map(|longest| longest as u64));
@@ -127,7 +128,7 @@ fn the_shape_of_figure_7() {
     assert!(verdict(Interest::MultipleOfTen) >= Verdict::Some);
     let buckets = &log.runtimes.buckets;
     assert!(buckets[9].mean_runtime > buckets[0].mean_runtime, "{buckets:?}");
-    // Small ones are commoner than large ones.
+    // Small sizes are commoner than large ones.
     let jobs = |from, to| -> u64 {
         log.sizes.by_size.iter().filter(|of| (from..=to).contains(&of.procs)).map(|of| of.jobs).sum()
     };
@@ -136,7 +137,7 @@ fn the_shape_of_figure_7() {
 
 #[test]
 fn repeated_after_the_end_every_job_is_in_one_run() {
-    // Runs of one user lie beside each other then, and are cut by one another; no job is lost or counted twice.
+    // Runs of one user overlap and cut each other; no job is lost or counted twice.
     let model = Feitelson96 { jobs: 5000, repeat_after_end: true, ..Feitelson96::default() };
     assert_eq!(described(&model).run_lengths.all.jobs(), 5000);
 }

@@ -1,15 +1,15 @@
-//! Which parameters make sense.
+//! Validation of the parameters.
 
 use std::fmt::Display;
 
 use super::Feitelson96;
 use crate::generate::GenerateError;
 
-/// The log is made in memory, and so is the table of sizes.
+/// The log and the table of sizes are generated in memory.
 const JOBS_MAX: u64 = 100_000_000;
 const PROCS_MAX: u32 = 10_000_000;
 
-/// Means up to here keep every draw within what the format's reader takes.
+/// Means up to this bound keep every draw in the range of the format's reader.
 const MEAN_MAX: f64 = 1e8;
 
 impl Feitelson96 {

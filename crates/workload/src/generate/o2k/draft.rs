@@ -1,40 +1,41 @@
-//! The jobs of a batch as far as they are known before anything is bent to the demands.
+//! The jobs of a batch before the adjustment to the demands.
 
 use super::super::random::{Discrete, harmonic};
-use super::batch::Batch;
-use super::estimates::Estimates;
-use super::runtimes::{Pace, Paces};
-use super::sizes::Sizes;
+use super::batch::ClassBatch;
+use super::estimates::ClassEstimates;
+use super::runtimes::{RuntimeCurve, RuntimeCurves};
+use super::sizes::ClassSizes;
 use super::stream::{Purpose, Streams};
-use super::submissions::{Submission, Submissions};
+use super::submissions::{SubmissionTime, SubmissionTimes};
 
-/// How many users there are. Decided here.
+/// Number of users. Decided here.
 pub(super) const USERS: u32 = 200;
 
-/// The order of the harmonic distribution of their activity. Decided here.
+/// Order of the harmonic distribution of their activity. Decided here.
 const USER_ORDER: f64 = 1.0;
 
-/// A job without memory whose runtime can still be bent.
+/// A job without memory, whose runtime is adjustable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draft {
     pub(super) procs: u32,
-    pub(super) submission: Submission,
+    pub(super) submission: SubmissionTime,
     /// In seconds.
     pub(super) estimate: u64,
     pub(super) user: u32,
-    pub(super) pace: Pace,
+    pub(super) pace: RuntimeCurve,
 }
 
-/// The drafts of a batch, slot by slot and in each in the order of submission, so that what is dealt is dealt evenly
-/// in every period of the week.
-pub(super) fn drafts(batch: &Batch, tilt: f64, streams: &Streams) -> Vec<Draft> {
+/// Returns the drafts of a batch, by slot and then by submission.
+///
+/// Properties are therefore evenly distributed in every period of the week.
+pub(super) fn drafts(batch: &ClassBatch, tilt: f64, streams: &Streams) -> Vec<Draft> {
     let mut jobs = submitted(batch, tilt, streams);
-    // Stable, so that of the same second the first drawn comes first.
+    // Stable, so that the first draw of a second comes first.
     jobs.sort_by_key(|&(_, at)| (at.slot, at.second));
-    let (mut estimates, mut users) = (streams.of(Purpose::Estimates), streams.of(Purpose::Users));
+    let (mut estimates, mut users) = (streams.stream(Purpose::Estimates), streams.stream(Purpose::Users));
     let (estimate, user) =
-        (Estimates::new(batch.class.length), Discrete::new(USERS, |user| harmonic(user, USER_ORDER)));
-    let mut paces = Paces::new(batch.class.length, streams.of(Purpose::Runtimes));
+        (ClassEstimates::new(batch.class.length), Discrete::new(USERS, |user| harmonic(user, USER_ORDER)));
+    let mut paces = RuntimeCurves::new(batch.class.length, streams.stream(Purpose::Runtimes));
     let draft = |(procs, submission)| {
         let estimate = estimate.draw(&mut estimates);
         let pace = paces.next(procs, estimate);
@@ -43,11 +44,11 @@ pub(super) fn drafts(batch: &Batch, tilt: f64, streams: &Streams) -> Vec<Draft> 
     jobs.into_iter().map(draft).collect()
 }
 
-/// Sizes and instants.
-fn submitted(batch: &Batch, tilt: f64, streams: &Streams) -> Vec<(u32, Submission)> {
-    let (mut sizes, mut arrivals) = (streams.of(Purpose::Sizes), streams.of(Purpose::Arrivals));
-    let size = Sizes::new(batch.class.size, tilt);
-    let submissions = Submissions::new(batch.month, batch.from, batch.to);
+/// Draws sizes and instants.
+fn submitted(batch: &ClassBatch, tilt: f64, streams: &Streams) -> Vec<(u32, SubmissionTime)> {
+    let (mut sizes, mut arrivals) = (streams.stream(Purpose::Sizes), streams.stream(Purpose::Arrivals));
+    let size = ClassSizes::new(batch.class.size, tilt);
+    let submissions = SubmissionTimes::new(batch.month, batch.from, batch.to);
     let one = |_| {
         let procs = size.draw(&mut sizes);
         (procs, submissions.draw(procs, &mut arrivals))

@@ -1,6 +1,6 @@
-//! The times that users ask for.
+//! The estimates of the users.
 
-use miserly_core::lsf::Length;
+use miserly_classes::lsf::Length;
 
 use super::super::random::{Discrete, Stream};
 
@@ -8,8 +8,10 @@ const MINUTE: u64 = 60;
 
 const HOUR: u64 = 3_600;
 
-/// Estimates in seconds, and weights. Round, within the limits of the class (Table 1); its own limit, the most that
-/// costs nothing, is the commonest. Decided here.
+/// Estimates in seconds with their weights. Decided here.
+///
+/// They are round and within the limits of the class (Table 1). The limit of the class itself is
+/// the commonest, because it costs nothing.
 const fn weights(length: Length) -> &'static [(u64, f64)] {
     match length {
         Length::VeryShort => &[
@@ -45,20 +47,20 @@ const fn weights(length: Length) -> &'static [(u64, f64)] {
 }
 
 /// The estimates of a class.
-pub(super) struct Estimates {
+pub(super) struct ClassEstimates {
     weights: &'static [(u64, f64)],
     index: Discrete,
 }
 
-impl Estimates {
-    pub(super) fn new(length: Length) -> Estimates {
+impl ClassEstimates {
+    pub(super) fn new(length: Length) -> ClassEstimates {
         let weights = weights(length);
-        // A dozen at most.
+        // At most a dozen.
         let count = u32::try_from(weights.len()).unwrap_or(u32::MAX);
-        Estimates { weights, index: Discrete::new(count, |number| weights[number as usize - 1].1) }
+        ClassEstimates { weights, index: Discrete::new(count, |number| weights[number as usize - 1].1) }
     }
 
-    /// Seconds.
+    /// Draws an estimate in seconds.
     pub(super) fn draw(&self, stream: &mut Stream) -> u64 {
         self.weights[self.index.draw(stream) as usize - 1].0
     }

@@ -1,13 +1,14 @@
-//! How many processors the jobs of a size class ask for.
+//! The processors requested by the jobs of a size class.
 
-use miserly_core::lsf::Size;
+use miserly_classes::lsf::Size;
 
 use super::super::random::{Discrete, Stream};
 
-/// Processors and weights: serial jobs and powers of two are common (§3), and multiples of four among the rest.
+/// Processors with their weights. Decided here.
 ///
-/// A size beyond the limit of the next smaller class needs no memory to be in this one. Below it only jobs of more
-/// memory than that class admits are; they are fewer. Decided here.
+/// Serial jobs and powers of two are common (§3), and multiples of four among the rest. A size
+/// beyond the limit of the next smaller class belongs to this class with any memory. Below that
+/// limit, only jobs with more memory than that class admits do, and they are fewer.
 const fn weights(size: Size) -> &'static [(u32, f64)] {
     match size {
         Size::Small => {
@@ -43,22 +44,22 @@ const fn weights(size: Size) -> &'static [(u32, f64)] {
     }
 }
 
-/// The sizes of a class, the weights tilted: times the size to the power of `tilt`.
-pub(super) struct Sizes {
+/// The sizes of a class with tilted weights: multiplied by the size to the power of `tilt`.
+pub(super) struct ClassSizes {
     weights: &'static [(u32, f64)],
     index: Discrete,
 }
 
-impl Sizes {
-    pub(super) fn new(size: Size, tilt: f64) -> Sizes {
+impl ClassSizes {
+    pub(super) fn new(size: Size, tilt: f64) -> ClassSizes {
         let weights = weights(size);
         let weight = |number: u32| {
             let (procs, weight) = weights[number as usize - 1];
             weight * f64::from(procs).powf(tilt)
         };
-        // A dozen at most.
+        // At most a dozen.
         let count = u32::try_from(weights.len()).unwrap_or(u32::MAX);
-        Sizes { weights, index: Discrete::new(count, weight) }
+        ClassSizes { weights, index: Discrete::new(count, weight) }
     }
 
     pub(super) fn draw(&self, stream: &mut Stream) -> u32 {

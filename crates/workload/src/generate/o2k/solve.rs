@@ -1,12 +1,12 @@
-//! Finding the exponent at which a sum is what it has to be.
+//! Search for the exponent at which a sum has a target value.
 
-/// The exponents tried are, as powers of e, between minus and plus this: from nearly 0 to very large.
+/// Bound of the tried exponents as powers of e, in both directions: from nearly 0 to very large.
 pub(super) const STRAIN_MOST: f64 = 4.0;
 
-/// Steps of bisection: the exponent is known to one part in a hundred million.
+/// Steps of bisection, which determine the exponent to one part in a hundred million.
 const STEPS: u32 = 30;
 
-/// The exponent at which `sum`, which falls as it grows, is nearest to `target`.
+/// Returns the exponent at which `sum`, a decreasing function, is nearest to `target`.
 pub(super) fn exponent(target: f64, sum: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (-STRAIN_MOST, STRAIN_MOST);
     for _ in 0..STEPS {

@@ -1,11 +1,11 @@
 //! The random numbers of a batch of jobs.
 
-use miserly_core::lsf::Class;
+use miserly_classes::lsf::Class;
 
 use super::super::random::Stream;
 use crate::o2k::Month;
 
-/// What random numbers are drawn for; the values are part of what a seed means.
+/// The purpose of a random stream. Its values are part of the meaning of a seed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     Sizes = 1,
@@ -17,7 +17,7 @@ pub(super) enum Purpose {
     Users = 7,
 }
 
-/// The streams of a batch, which are those of no other month, class or batch.
+/// The streams of a batch, distinct from those of any other month, class or batch.
 pub(super) struct Streams {
     seed: u64,
     batch: u64,
@@ -29,8 +29,8 @@ impl Streams {
         Streams { seed, batch }
     }
 
-    /// The stream for a purpose, from its beginning.
-    pub(super) fn of(&self, purpose: Purpose) -> Stream {
+    /// Returns the stream for a purpose, from its beginning.
+    pub(super) fn stream(&self, purpose: Purpose) -> Stream {
         Stream::new(self.seed, self.batch * 16 + purpose as u64)
     }
 }

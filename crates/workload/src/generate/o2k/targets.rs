@@ -1,30 +1,30 @@
-//! What the jobs of a class have to demand, so that Table 4 comes out.
+//! The demands of each class that reproduce Table 4.
 
-use miserly_core::lsf::Class;
+use miserly_classes::lsf::Class;
 
-use crate::o2k::{Cell, MEMORY, Month, PROCS};
+use crate::o2k::{DemandCell, MEMORY, Month, PROCS};
 
-/// What a printed 0 % is taken for, in percent: less than a half. Decided here.
+/// Value of a printed 0 % in percent: less than a half. Decided here.
 const ZERO: f64 = 0.35;
 
-/// What the jobs of a class are to be.
+/// The required totals of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Target {
-    /// How many.
+pub(super) struct ClassTarget {
+    /// Number of jobs.
     pub(super) jobs: usize,
-    /// Their processor-seconds.
+    /// Processor-seconds.
     pub(super) procs: f64,
-    /// Their kB-seconds.
+    /// kB-seconds.
     pub(super) memory: f64,
 }
 
-impl Target {
-    /// The share that `part` seconds have of what `whole` have; of the jobs, rounded.
-    pub(super) fn share(&self, part: u64, whole: u64) -> Target {
+impl ClassTarget {
+    /// Returns the share of `part` seconds in `whole` seconds, with a rounded number of jobs.
+    pub(super) fn share(&self, part: u64, whole: u64) -> ClassTarget {
         let share = part as f64 / whole as f64;
         // The whole is longer than the part.
         let jobs = (self.jobs as u64 * part + whole / 2) / whole;
-        Target {
+        ClassTarget {
             jobs: usize::try_from(jobs).unwrap_or(self.jobs),
             procs: self.procs * share,
             memory: self.memory * share,
@@ -33,29 +33,30 @@ impl Target {
 }
 
 /// The targets of all classes.
-pub(super) struct Targets([Target; Class::COUNT]);
+pub(super) struct ClassTargets([ClassTarget; Class::COUNT]);
 
-impl Targets {
-    pub(super) fn of_month(month: Month) -> Targets {
+impl ClassTargets {
+    pub(super) fn of_month(month: Month) -> ClassTargets {
         let (table, seconds) = (month.demands(), month.seconds() as f64);
         let overall = table.overall();
         let shares =
-            |of: fn(Cell) -> u32| unrounded(Class::ALL.map(|class| of(table.of(class))), of(overall));
+            |of: fn(DemandCell) -> u32| unrounded(Class::ALL.map(|class| of(table.cell(class))), of(overall));
         let (procs, memory) = (shares(|cell| cell.procs), shares(|cell| cell.memory));
-        Targets(Class::ALL.map(|class| Target {
-            jobs: table.of(class).jobs as usize,
+        ClassTargets(Class::ALL.map(|class| ClassTarget {
+            jobs: table.cell(class).jobs as usize,
             procs: procs[class.index()] / 100.0 * f64::from(PROCS) * seconds,
             memory: memory[class.index()] / 100.0 * MEMORY as f64 * seconds,
         }))
     }
 
-    pub(super) fn of(&self, class: Class) -> Target {
+    pub(super) fn target(&self, class: Class) -> ClassTarget {
         self.0[class.index()]
     }
 }
 
-/// Percents that round to those printed and, as far as that allows, add up to the printed total: what is missing, or
-/// too much, is shared alike by all but the zeros.
+/// Returns percents that round to the printed ones and add up to the printed total, if possible.
+///
+/// All classes except zeros share the difference equally.
 fn unrounded(printed: [u32; Class::COUNT], total: u32) -> [f64; Class::COUNT] {
     const ROUNDING: f64 = 0.45;
     let cells = printed.map(|cell| if cell == 0 { ZERO } else { f64::from(cell) });
@@ -74,8 +75,8 @@ mod tests {
         for month in Month::ALL {
             let (table, overall) = (month.demands(), month.demands().overall());
             for (of, total) in [
-                (Class::ALL.map(|class| table.of(class).procs), overall.procs),
-                (Class::ALL.map(|class| table.of(class).memory), overall.memory),
+                (Class::ALL.map(|class| table.cell(class).procs), overall.procs),
+                (Class::ALL.map(|class| table.cell(class).memory), overall.memory),
             ] {
                 let targets = unrounded(of, total);
                 assert!(targets.iter().zip(of).all(|(target, cell)| (target - f64::from(cell)).abs() < 0.5));
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_share_of_the_jobs_is_rounded() {
-        let target = Target { jobs: 10, procs: 100.0, memory: 50.0 };
-        assert_eq!(target.share(1, 4), Target { jobs: 3, procs: 25.0, memory: 12.5 });
+        let target = ClassTarget { jobs: 10, procs: 100.0, memory: 50.0 };
+        assert_eq!(target.share(1, 4), ClassTarget { jobs: 3, procs: 25.0, memory: 12.5 });
     }
 }

@@ -3,20 +3,20 @@ use std::sync::OnceLock;
 use miserly_core::Span;
 
 use super::*;
-use crate::describe::{ClassRow, MonthStudy, Share};
-use crate::o2k::{Period, Slot};
+use crate::describe::{ClassRow, MonthStudy, Proportion};
+use crate::o2k::{Period, WeekSlot};
 use crate::{ProcsField, describe};
 
 const SEEDS: [u64; 3] = [1, 2, 3];
 
-/// A log and what `describe` makes of it.
+/// A log and its description.
 struct Case {
     model: O2k,
-    log: MadeLog,
+    log: GeneratedLog,
     study: MonthStudy,
 }
 
-/// Every month with every seed.
+/// Returns every month with every seed.
 fn cases() -> &'static [Case] {
     static CASES: OnceLock<Vec<Case>> = OnceLock::new();
     CASES.get_or_init(|| {
@@ -36,7 +36,7 @@ fn table_4_comes_out_as_it_is_printed() {
         assert_eq!(study.unclassed, 0);
         for ClassRow { class, ours, paper, .. } in &study.classes {
             assert_eq!(ours.jobs, u64::from(paper.jobs), "{model:?} {class}");
-            // Below half a percentage point: it rounds to what is printed.
+            // Below half a percentage point, so it rounds to the printed figure.
             assert!((ours.procs - f64::from(paper.procs)).abs() < 0.5, "{model:?} {class} {ours:?}");
             assert!((ours.memory - f64::from(paper.memory)).abs() < 0.5, "{model:?} {class} {ours:?}");
         }
@@ -56,11 +56,12 @@ fn what_section_3_says_holds() {
     }
 }
 
-/// Section 3 says it of each class; of the smallest, a share between the ends may be no whole number of jobs.
+/// Section 3 applies to each class. In the smallest one, a share in the range may be no whole
+/// number of jobs.
 #[test]
 fn the_shares_of_each_class_at_weekday_peak() {
     #[track_caller]
-    fn check(share: Share, least: f64, most: f64) {
+    fn check(share: Proportion, least: f64, most: f64) {
         let (count, of) = (share.count as f64, share.of as f64);
         assert!((of * least - 1.0..=of * most + 1.0).contains(&count), "{share:?}");
     }
@@ -91,9 +92,9 @@ fn the_warm_up_is_a_week_of_the_same_mix() {
         let week = WARM_UP as f64 / model.month.seconds() as f64;
         for class in Class::ALL {
             let queue = u32::try_from(class.index() + 1).ok();
-            let before = |job: &&Made| job.queue == queue && job.submit < WARM_UP;
+            let before = |job: &&GeneratedJob| job.queue == queue && job.submit < WARM_UP;
             let jobs = log.jobs.iter().filter(before).count() as f64;
-            let expected = f64::from(model.month.demands().of(class).jobs) * week;
+            let expected = f64::from(model.month.demands().cell(class).jobs) * week;
             assert!((jobs - expected).abs() <= 0.5, "{model:?} {class} {jobs} {expected}");
         }
     }
@@ -102,7 +103,7 @@ fn the_warm_up_is_a_week_of_the_same_mix() {
 #[test]
 fn arrivals_keep_to_the_periods() {
     for Case { model, study, .. } in cases() {
-        let rate = |slot: Slot| {
+        let rate = |slot: WeekSlot| {
             let day = if slot.weekend { "weekend" } else { "weekday" };
             let about = format!("arrivals at {day}, {}", slot.period.name());
             study
@@ -112,11 +113,11 @@ fn arrivals_keep_to_the_periods() {
                 .and_then(|found| found.ours)
                 .unwrap()
         };
-        let peak = rate(Slot::WEEKDAY_PEAK);
+        let peak = rate(WeekSlot::WEEKDAY_PEAK);
         for (period, share) in Period::ALL.into_iter().zip([1.0, 0.55, 0.25]) {
             for (weekend, of_weekday) in [(false, 1.0), (true, 0.5)] {
-                // Of a Poisson process: some hundred jobs in the emptiest slot.
-                let off = rate(Slot { weekend, period }) / (peak * share * of_weekday);
+                // Of a Poisson process with some hundred jobs in the emptiest slot.
+                let off = rate(WeekSlot { weekend, period }) / (peak * share * of_weekday);
                 assert!((0.7..1.4).contains(&off), "{model:?} {weekend} {period:?} {off}");
             }
         }

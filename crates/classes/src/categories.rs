@@ -1,9 +1,8 @@
 //! The categories of Kettimuthu et al. (their "Job Classification"): how long a job ran, and how wide it is.
 
-use crate::Procs;
 use std::fmt;
 
-use crate::Span;
+use miserly_core::{Procs, Span};
 
 /// One of the sixteen categories: a range of actual runtimes and a range of widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

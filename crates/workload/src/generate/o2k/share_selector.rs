@@ -1,17 +1,18 @@
-//! Dealing out a property to an exact share of the jobs, evenly.
+//! Even distribution of a property over an exact share of the jobs.
 
-/// Whose turn it is, so that of any stretch of jobs the share has the property, to within one job.
+/// A selector that gives a share of any sequence of jobs the property, to within one job.
 ///
-/// Draws would miss the share by several percents in the smaller classes, and more so in one period of the week.
-pub(super) struct Deal {
+/// Random draws would miss the share by several percent in small classes and in single periods of
+/// the week.
+pub(super) struct ShareSelector {
     share: f64,
     owed: f64,
 }
 
-impl Deal {
-    /// Deals to this share; `start`, in [0, 1), says how near the first turn is.
-    pub(super) fn new(share: f64, start: f64) -> Deal {
-        Deal { share, owed: start }
+impl ShareSelector {
+    /// Creates a selector for this share; `start`, in [0, 1), determines the first selected job.
+    pub(super) fn new(share: f64, start: f64) -> ShareSelector {
+        ShareSelector { share, owed: start }
     }
 
     pub(super) fn next(&mut self) -> bool {
@@ -30,7 +31,7 @@ mod tests {
 
     #[test]
     fn every_stretch_has_its_share() {
-        let mut deal = Deal::new(0.175, 0.4);
+        let mut deal = ShareSelector::new(0.175, 0.4);
         let turns: Vec<_> = (0..1000).map(|_| deal.next()).collect();
         for stretch in [1, 7, 40, 333] {
             for jobs in turns.windows(stretch) {

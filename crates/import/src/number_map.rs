@@ -1,22 +1,22 @@
-//! Names and ids as the small numbers that the format has for them.
+//! Mapping of names and ids to the small numbers of the format.
 
 use std::collections::BTreeMap;
 
-/// Numbers from 1 in the order of appearance.
+/// A mapping of names to numbers from 1 in order of appearance.
 #[derive(Debug, Default)]
-pub(crate) struct Numbering {
+pub(crate) struct NumberMap {
     keep: bool,
     numbers: BTreeMap<String, i64>,
     names: Vec<String>,
 }
 
-impl Numbering {
-    /// With `keep`, what is a number already stays it.
-    pub(crate) fn new(keep: bool) -> Numbering {
-        Numbering { keep, ..Numbering::default() }
+impl NumberMap {
+    /// Creates a mapping. With `keep`, names that are numbers keep them.
+    pub(crate) fn new(keep: bool) -> NumberMap {
+        NumberMap { keep, ..NumberMap::default() }
     }
 
-    /// The number of a name; -1 for none.
+    /// Returns the number of a name; -1 for `None`.
     pub(crate) fn number(&mut self, name: Option<&str>) -> i64 {
         let Some(name) = name else { return -1 };
         if let Some(kept) = name.parse::<u32>().ok().filter(|_| self.keep) {
@@ -31,7 +31,7 @@ impl Numbering {
         number
     }
 
-    /// The names, in the order of their numbers.
+    /// Returns the names in the order of their numbers.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
@@ -44,11 +44,11 @@ mod tests {
     #[test]
     fn by_appearance_or_as_they_are() {
         let number = |keep| {
-            let mut numbering = Numbering::new(keep);
-            ["1000", "ann", "1000", "0"].map(|name| numbering.number(Some(name)))
+            let mut number_map = NumberMap::new(keep);
+            ["1000", "ann", "1000", "0"].map(|name| number_map.number(Some(name)))
         };
         assert_eq!(number(false), [1, 2, 1, 3]);
         assert_eq!(number(true), [1000, 1, 1000, 0]);
-        assert_eq!(Numbering::new(true).number(None), -1);
+        assert_eq!(NumberMap::new(true).number(None), -1);
     }
 }

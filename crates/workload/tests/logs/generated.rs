@@ -1,17 +1,17 @@
 //! Logs of random comments, blank lines and jobs.
 
 use miserly_workload::Trace;
-use miserly_workload::generate::{Asked, MODELS};
+use miserly_workload::generate::{MODELS, ModelOptions};
 use proptest::prelude::*;
 
 use super::assert_round_trip;
 
-/// A whole number as some field may have it.
+/// Returns a whole number as it may occur in some field.
 fn whole() -> impl Strategy<Value = String> {
     prop_oneof![4 => -1..100_000_i64, 1 => Just(-1), 1 => 0..4_294_967_296_i64].prop_map(|n| n.to_string())
 }
 
-/// Field 6: whole, or with any number of decimals.
+/// Returns a value of field 6: whole, or with any number of decimals.
 fn decimal() -> impl Strategy<Value = String> {
     prop_oneof![whole(), "[0-9]{1,6}\\.[0-9]{0,8}", "\\.[0-9]{1,4}", Just("-1".to_owned())]
 }
@@ -20,7 +20,7 @@ fn blanks() -> impl Strategy<Value = String> {
     "[ \t]{1,4}"
 }
 
-/// Eighteen fields, with blanks between and perhaps around them.
+/// Returns eighteen fields separated and perhaps surrounded by blanks.
 fn job() -> impl Strategy<Value = String> {
     let fields = (prop::collection::vec((whole(), blanks()), 18), decimal(), "[ \t]{0,3}");
     fields.prop_map(|(fields, decimal, indent)| {
@@ -59,7 +59,7 @@ proptest! {
 #[test]
 fn round_trip_of_every_model() {
     for entry in MODELS {
-        let model = (entry.build)(&Asked { seed: Some(7), ..Asked::default() }).unwrap();
+        let model = (entry.build)(&ModelOptions { seed: Some(7), ..ModelOptions::default() }).unwrap();
         let mut text = Vec::new();
         model.generate().unwrap().write(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use miserly_core::Span;
-//! use miserly_core::lsf::Class;
+//! use miserly_classes::lsf::Class;
 //!
 //! // 16 processors, 4 GB, 300 hours on each processor: the paper's example of an lt-mj job (section 2.1).
 //! let hours = |hours: i64| Span::from_secs(hours * 3600).unwrap();
@@ -14,10 +14,9 @@
 //! assert_eq!(class.reserve_wait(), hours(360));
 //! ```
 
-use crate::Procs;
 use std::fmt;
 
-use crate::Span;
+use miserly_core::{Procs, Span};
 
 /// How much a job asks for: processors, and memory in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

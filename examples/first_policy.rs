@@ -1,0 +1,58 @@
+//! A policy in one file, registered and compared with EASY: `cargo run --example first_policy`.
+
+use miserly_core::{Desk, Event, JobId, Ledger, Machine, Policy, Procs, Reason, Time, Violation};
+use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Registry};
+use miserly_run::{RunOptions, RunSetup};
+use miserly_workload::Trace;
+
+static BY_WIDTH: PolicyDescriptor = PolicyDescriptor::new("by-width", "the narrowest first", |params| {
+    Ok(Box::new(ByWidth { widest: params.flag("widest", false, "the widest first")? }))
+});
+
+#[derive(Clone, Copy, Debug)]
+struct ByWidth {
+    widest: bool,
+}
+
+impl Params for ByWidth {
+    fn build(&self, _machine: &Machine) -> Box<dyn Policy> {
+        Box::new(*self)
+    }
+}
+
+impl Policy for ByWidth {
+    fn name(&self) -> &str {
+        BY_WIDTH.name
+    }
+    fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}
+    fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
+    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let mut waiting: Vec<JobId> = desk.ledger().waiting().collect();
+        let procs = |job: &JobId| desk.ledger().request(*job).procs();
+        waiting.sort_by_key(|job| if self.widest { Procs::MAX - procs(job) } else { procs(job) });
+        for job in waiting {
+            if let Some(placement) = desk.ledger().fit_request(job) {
+                desk.start(job, placement, Reason::Reserved)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs three policies on four jobs: number, submission, wait, runtime, processors.
+pub(crate) fn run() -> anyhow::Result<String> {
+    let jobs = ["1 0 -1 100 10", "2 1 -1 50 6", "3 2 -1 100 4", "4 3 -1 100 2"];
+    let lines = jobs.map(|job| format!("{job} -1 -1 -1 100 -1 1 -1 -1 -1 -1 -1 -1 -1\n")).concat();
+    let registry = Registry::built_in().with(&BY_WIDTH);
+    let trace = Trace::memory("log", format!("; MaxProcs: 10\n{lines}").into());
+    let setup = RunSetup::new(trace, RunOptions::default())?;
+    let line = |text: &str| {
+        let wait = setup.outcome(&PolicySpec::parse(text, &registry)?, false, &mut [])?.metrics.wait;
+        Ok(format!("{text}: mean wait {} s\n", wait.mean.unwrap_or_default()))
+    };
+    ["easy", "by-width", "by-width(widest=true)"].into_iter().map(line).collect()
+}
+
+fn main() -> anyhow::Result<()> {
+    run().map(|text| print!("{text}"))
+}
