@@ -139,7 +139,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 }
 
 impl Record {
-    /// Returns the final state of a job whose attempt has ended.
+    /// Returns the final state of a job after the end of its attempt.
     fn final_phase(&self, now: Now, outcome: &AttemptOutcome) -> Phase {
         let wall = |at: Time| now.wall_at(at);
         let start = self.started.map(|at| wall(Time::from_ticks(at)));

@@ -1,4 +1,4 @@
-//! Whether jobs can stay where they are, and come back there, in the queues of another set-up.
+//! Compatibility of running and suspended jobs with another setup.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use miserly_policies::Registry;
 
 use crate::{QueueState, Record, SavedEntry, Setup};
 
-/// A set-up, and what the queues were like in which jobs came to where they are.
+/// A setup, and the queues in which the jobs were placed.
 pub(crate) struct Compatibility<'s> {
     setup: &'s Setup,
     own: BTreeMap<String, Vec<u32>>,
@@ -19,7 +19,7 @@ impl<'s> Compatibility<'s> {
         Compatibility { setup, own: setup.own_cpus(), before }
     }
 
-    /// What is wrong for a job with the set-up, as what comes behind its number in a sentence; `None` if nothing is.
+    /// Returns the conflict between a job and the setup, as the rest of a sentence after the job number.
     pub(crate) fn conflict(&self, record: &Record) -> Option<String> {
         let entry = record.entry.as_ref().filter(|_| record.is_in_ledger()).map(SavedEntry::entry);
         entry
@@ -27,7 +27,7 @@ impl<'s> Compatibility<'s> {
             .or_else(|| self.is_in_the_way(record))
     }
 
-    /// Another policy does not know of jobs that one before it has suspended, and would never let them go on; nor of those that it had take turns.
+    /// Finds a change of policy. Another policy would never resume suspended jobs, nor continue time-sliced ones.
     fn cannot_go_on(&self, record: &Record, entry: &Entry) -> Option<String> {
         let queue = record.queue.as_str();
         let before = self.before.get(queue)?.policy.as_deref()?;
@@ -43,7 +43,7 @@ impl<'s> Compatibility<'s> {
         })
     }
 
-    /// The numbers of a job's processors are counted from the first of its queue's own.
+    /// Finds a change of the queue's own processors, from which the processors of a job are counted.
     fn means_others(&self, record: &Record, entry: &Entry) -> Option<String> {
         let queue = record.queue.as_str();
         let (before, own) = (self.before.get(queue), self.own.get(queue));
@@ -56,7 +56,7 @@ impl<'s> Compatibility<'s> {
             .then(|| format!("is on processors of queue {queue}, which would have others"))
     }
 
-    /// Another queue would give these processors to its jobs.
+    /// Finds another queue that would have a processor of the job for itself.
     fn is_in_the_way(&self, record: &Record) -> Option<String> {
         let run = record.run.as_ref()?;
         let others = self.own.iter().filter(|(queue, _)| **queue != record.queue);

@@ -1,4 +1,4 @@
-//! Which processors are whose, by number.
+//! Allocation of processors by number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,15 +6,17 @@ use miserly_core::PeSet;
 
 use crate::Setup;
 
-/// The processors for jobs, and how many have each in a window: one at most, unless there are fewer processors than jobs were given.
+/// The processors for jobs, and the number of windows in which each is allocated.
+///
+/// Invariant: a processor is allocated once, unless processors were lost or the jobs of a queue are time-sliced.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuAllocator {
-    /// Those that no queue has for itself.
+    /// The processors that all queues share.
     all: BTreeSet<u32>,
     held: BTreeMap<u32, u32>,
-    /// Those of queues whose policy decides which of them a job has: its ledger knows which are free.
+    /// The processors of each queue whose policy chooses processors. Its ledger tracks the free ones.
     own: BTreeMap<String, Vec<u32>>,
-    /// Those that are online, jobs' or not; all, as long as nobody says.
+    /// The online processors, also those not for jobs; `None` means all.
     online: Option<BTreeSet<u32>>,
 }
 
@@ -26,14 +28,15 @@ impl CpuAllocator {
         CpuAllocator { all, held: BTreeMap::new(), own, online: None }
     }
 
-    /// These for jobs, all free, on the same machine.
+    /// Returns an allocator for another setup of the same machine, with all processors free.
     pub(crate) fn anew(&self, setup: &Setup) -> CpuAllocator {
         CpuAllocator { online: self.online.clone(), ..CpuAllocator::new(setup) }
     }
 
-    /// Takes those of a queue's own that its policy calls so. For each that is lost, or that a job has whose own was lost, another that is
-    /// online and that nobody has: the ledger loses its highest numbers, whichever processor is gone. Where there is none, others are shared,
-    /// as [`take`](CpuAllocator::take) does.
+    /// Allocates the processors of a queue's own that its policy chose.
+    ///
+    /// A lost processor is replaced by a free one, since the ledger always loses its highest numbers. If none is free, processors
+    /// are shared, as in [`take`](CpuAllocator::take).
     pub(crate) fn take_named(&mut self, queue: &str, pes: &PeSet) -> Vec<u32> {
         let own = self.own.get(queue).map(Vec::as_slice).unwrap_or_default();
         let numbers = pes.ranges().iter().flat_map(|(low, high)| *low..=*high);
@@ -50,8 +53,10 @@ impl CpuAllocator {
         taken
     }
 
-    /// Takes those of a queue's own that its policy calls so, whoever else has them: its jobs take turns. In place of one that is lost goes
-    /// the next that the ledger has lost instead, since that is always its highest; who is on one of these shares it with whoever is there.
+    /// Allocates the processors that the policy of a time-sliced queue chose. Other jobs of the queue may have them, too.
+    ///
+    /// A lost processor is replaced by one that the ledger lost instead, since the ledger always loses its highest numbers. A
+    /// replacement may be shared.
     pub(crate) fn take_shared(&mut self, queue: &str, pes: &PeSet) -> Vec<u32> {
         let own = self.own.get(queue).map(Vec::as_slice).unwrap_or_default();
         let kept = own.iter().filter(|cpu| self.is_online(**cpu)).count();
@@ -69,18 +74,20 @@ impl CpuAllocator {
         taken
     }
 
-    /// Whether a queue has processors of its own.
+    /// Returns whether a queue has processors of its own.
     pub(crate) fn has_own(&self, queue: &str) -> bool {
         self.own.contains_key(queue)
     }
 
-    /// The processors that a queue has for itself, if it has any.
+    /// Returns the processors of a queue of its own.
     pub(crate) fn own(&self, queue: &str) -> Option<&Vec<u32>> {
         self.own.get(queue)
     }
 
-    /// Takes the lowest that are free and online, as many as there are. The ledger has seen to it that there are enough, unless some
-    /// have just gone; where none is free, others are shared, since a job cannot be nowhere.
+    /// Allocates the lowest free processors that are online.
+    ///
+    /// The ledger guarantees that there are enough, unless some have just been lost. Then there may be fewer, and if none is free,
+    /// processors are shared.
     pub(crate) fn take(&mut self, count: u64) -> Vec<u32> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let mut taken: Vec<u32> = self.free().into_iter().take(count).collect();
@@ -91,14 +98,14 @@ impl CpuAllocator {
         taken
     }
 
-    /// Takes these, which a job had before.
+    /// Allocates processors that a job had before.
     pub(crate) fn take_these(&mut self, cpus: &[u32]) {
         for cpu in cpus {
             *self.held.entry(*cpu).or_default() += 1;
         }
     }
 
-    /// Takes these, if all of them are free.
+    /// Allocates processors if all of them are free. Returns whether they were.
     pub(crate) fn take_all_of(&mut self, cpus: &[u32]) -> bool {
         let free = cpus.iter().all(|cpu| self.is_free(*cpu));
         if free {
@@ -107,7 +114,7 @@ impl CpuAllocator {
         free
     }
 
-    /// Those that nobody has in a window, and that are online.
+    /// Returns the shared processors that are online and not allocated.
     pub(crate) fn free(&self) -> BTreeSet<u32> {
         self.all.iter().copied().filter(|cpu| self.is_free(*cpu) && self.is_online(*cpu)).collect()
     }
@@ -116,7 +123,7 @@ impl CpuAllocator {
         self.all.contains(&cpu) && !self.held.contains_key(&cpu)
     }
 
-    /// Only these are online now.
+    /// Sets the online processors.
     pub(crate) fn set_online(&mut self, online: &[u32]) {
         self.online = Some(online.iter().copied().collect());
     }
@@ -125,12 +132,12 @@ impl CpuAllocator {
         self.online.as_ref().is_none_or(|online| online.contains(&cpu))
     }
 
-    /// Whether any of these is not online.
+    /// Returns whether any of the processors is offline.
     pub(crate) fn lacks_any(&self, cpus: &[u32]) -> bool {
         cpus.iter().any(|cpu| !self.is_online(*cpu))
     }
 
-    /// Gives back what a job had.
+    /// Frees the processors of a job.
     pub(crate) fn give(&mut self, cpus: &[u32]) {
         for cpu in cpus {
             match self.held.get_mut(cpu) {
@@ -140,13 +147,13 @@ impl CpuAllocator {
         }
     }
 
-    /// How many of those are online that no queue has for itself, if somebody has said.
+    /// Returns the number of shared processors that are online, if it is known.
     pub(crate) fn shared_online(&self) -> Option<u64> {
         let online = self.online.as_ref()?;
         Some(self.all.iter().filter(|cpu| online.contains(cpu)).count() as u64)
     }
 
-    /// How many of a queue's own are lost, if it has any.
+    /// Returns the number of a queue's own processors that are offline.
     pub(crate) fn own_lost(&self, queue: &str) -> Option<u64> {
         let own = self.own.get(queue)?;
         Some(own.iter().filter(|cpu| !self.is_online(**cpu)).count() as u64)

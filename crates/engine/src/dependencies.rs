@@ -8,7 +8,7 @@ use crate::{JobState, Record};
 
 /// Tracks the jobs that wait for the end of other jobs or for an instant.
 ///
-/// A *deferred* job is not in a ledger yet: its queue's policy has no notion of what the job waits for. A queued job is
+/// A *deferred* job is not in a ledger yet: its policy cannot represent the dependency. A queued job is
 /// tracked while its earliest start in the ledger depends on jobs that have not finished.
 ///
 /// Invariant: a deferred job is tracked until it is submitted to the ledger, held or finished.

@@ -48,12 +48,12 @@ pub enum EngineError {
     /// A policy made a mistake.
     #[error(transparent)]
     Violation(#[from] Violation),
-    /// What is written down of a job makes no sense.
+    /// The stored record of a job is invalid.
     #[error("job {job}: {problem}; start with --recover to go on without what is damaged")]
     InvalidRecord {
         /// The job.
         job: i64,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A job cannot stay where it is, or go on, as the configuration is now.
@@ -63,7 +63,7 @@ pub enum EngineError {
     Incompatible {
         /// The job.
         job: i64,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The jobs that run hold more than their pool now has.

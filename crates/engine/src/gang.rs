@@ -47,7 +47,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Returns the slot schedule of each queue whose policy slices time.
+    /// Returns the slot schedule of each time-sliced queue.
     fn slot_schedules(&self) -> BTreeMap<String, SlotSchedule> {
         let named = self.setup.queues.iter().zip(self.system.queues());
         named.filter_map(|(of, queue)| Some((of.name.clone(), self.slot_schedule(queue.ledger())?))).collect()

@@ -6,7 +6,7 @@ use miserly_core::JobId;
 
 /// A one-to-one map between job numbers and the handles by which the ledgers know the jobs.
 ///
-/// Handles are dense and reused. Invariant: `jobs[handle]` is the number whose handle it is, or `None` for a free handle. A
+/// Handles are dense and reused. Invariant: `jobs[handle]` is the number of the job with that handle, or `None` for a free handle. A
 /// released handle of a requeued job may be replaced by a new one before it is freed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HandleTable {

@@ -1,6 +1,6 @@
 //! The daemon's engine: the library's policies under a clock that comes with the calls.
 //!
-//! The engine applies what happens on the machine to a [`System`](miserly_core::System). It commits the outcome to a
+//! The engine applies the events of the machine to a [`System`](miserly_core::System). It commits the outcome to a
 //! [`Journal`]. Only then does it dispatch actions to a [`Launcher`] and reply to requesters.
 //!
 //! The engine has no clock, no process, no socket and no database. Instants come with the calls.

@@ -1,10 +1,10 @@
-//! Where a job's output goes.
+//! The output files of a job.
 
 use std::path::PathBuf;
 
 use crate::Record;
 
-/// The file of its output.
+/// Returns the file of the standard output.
 pub(crate) fn output(record: &Record) -> PathBuf {
     let submission = &record.submission;
     let usual = || PathBuf::from(if record.array.is_some() { "miserly-%A_%a.out" } else { "miserly-%j.out" });
@@ -12,7 +12,7 @@ pub(crate) fn output(record: &Record) -> PathBuf {
     place(record, pattern)
 }
 
-/// The file of its errors: that of its output, unless another is asked for.
+/// Returns the file of the standard error. By default it is that of the output.
 pub(crate) fn error(record: &Record) -> PathBuf {
     record.submission.error.clone().map_or_else(|| output(record), |pattern| place(record, pattern))
 }
@@ -23,7 +23,7 @@ fn place(record: &Record, pattern: PathBuf) -> PathBuf {
     record.submission.directory.join(filled(text, record, array, index))
 }
 
-/// The pattern with everything in it that stands for something; `%%` is a percent sign.
+/// Returns a pattern with its placeholders replaced. `%%` is a percent sign.
 fn filled(pattern: &str, record: &Record, array: i64, index: u32) -> String {
     let mut text = String::with_capacity(pattern.len());
     let mut rest = pattern.chars();

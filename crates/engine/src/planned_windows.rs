@@ -81,7 +81,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Applies windows that began without a daemon: each job keeps its processors, for what is left of its window.
+    /// Applies windows that began without a daemon: each job keeps its processors, for the rest of its window.
     pub(crate) fn apply_begun_windows(&mut self, at: Time, windows: Vec<BegunWindow>, round: &mut Round) {
         for mut begun in windows {
             let number = begun.attempt.job;

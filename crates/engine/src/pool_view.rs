@@ -1,18 +1,18 @@
-//! The pools from now on, as people see them: what is free, as far as windows are given.
+//! The free capacity of the pools from now on.
 
 use miserly_api::model::{Pool, Pools, Slice};
 use miserly_core::{Calendar, Driver, Expected, Kind, Ledger, Resources, Span, State, Time};
 
 use crate::{Engine, Journal, Launcher, Now, Queue};
 
-/// So far ahead pools are shown where no window goes further: a day.
+/// The shortest time for which pools are shown: a day.
 const AHEAD: Span = Span::from_ticks(86_400_000_000);
 
-/// Of a calendar at most so many changes are shown; what lies beyond them is not.
+/// The maximum number of calendar changes that are shown.
 const CHANGES_MOST: usize = 10_000;
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// The pools from now on.
+    /// Returns the free capacity of all pools.
     pub(crate) fn pools(&self, now: Now) -> Pools {
         let pool = |(queue, setup): (&Driver, &Queue)| Pool {
             queue: setup.name.clone(),
@@ -23,14 +23,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 }
 
-/// A job's resources from its start until before its end.
+/// The resources of a job from its start until before its end.
 struct Window {
     start: Time,
     end: Time,
     amount: Resources,
 }
 
-/// Free amounts from now on: what the pool has, less the windows in it.
+/// Returns the capacity of a pool minus the windows in it, over time.
 fn slices(now: Now, ledger: &Ledger, pool: &Calendar) -> Vec<Slice> {
     let mut windows = windows(now.ticks, ledger);
     let points = points(now.ticks, &windows, pool);
@@ -45,7 +45,7 @@ fn slices(now: Now, ledger: &Ledger, pool: &Calendar) -> Vec<Slice> {
         while let Some(window) = begin.next_if(|window| window.start <= at) {
             held = held.plus(&window.amount);
         }
-        // Whatever ends by now has begun by now: nothing is taken away that was not there.
+        // A window that ends by now has begun by now, so the difference is never negative.
         while let Some(window) = end.next_if(|window| window.end <= at) {
             held = held.less(&window.amount);
         }
@@ -63,11 +63,11 @@ fn slices(now: Now, ledger: &Ledger, pool: &Calendar) -> Vec<Slice> {
     slices
 }
 
-/// The windows of jobs that run, and of those that have a promise or a plan.
+/// Returns the windows of running jobs and of jobs with a promise or a plan.
 fn windows(now: Time, ledger: &Ledger) -> Vec<Window> {
     let runs = |job| match &ledger.entry(job).state {
         State::Running { expected, placement, .. } => {
-            // One that should have ended holds what it has for nobody knows how long.
+            // The end of an overdue job is unknown.
             let end = if let Expected::At(end) = expected { *end } else { Time::MAX };
             Some(Window { start: now, end, amount: placement.total() })
         }
@@ -82,7 +82,7 @@ fn windows(now: Time, ledger: &Ledger) -> Vec<Window> {
     ledger.running().filter_map(runs).chain(ledger.waiting().filter_map(waits)).collect()
 }
 
-/// The instants from now on at which something may change: as far as there are windows, and for [`AHEAD`] at least.
+/// Returns the instants at which the free capacity may change, up to the last window and at least [`AHEAD`].
 fn points(now: Time, windows: &[Window], pool: &Calendar) -> Vec<Time> {
     let ends = windows.iter().map(|window| window.end).filter(|end| *end < Time::MAX);
     let mut last = ends.max().unwrap_or(now).max(now + AHEAD);

@@ -1,4 +1,4 @@
-//! Another configuration, under running jobs.
+//! Reconfiguration with running jobs.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::{
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Goes on with another set-up, if that touches no running job and breaks no promise: tried first, on a copy.
+    /// Replaces the setup, if that affects no running job and breaks no promise. A trial on a copy decides.
     ///
     /// # Errors
-    /// As [`turn`](Engine::turn). Inside is why the set-up is refused, and for which job, if it is.
+    /// As [`process_batch`](Engine::process_batch). The inner error is the reason why the setup is refused.
     pub fn reconfigure(&mut self, now: Now, setup: Setup) -> Result<Result<(), Problem>, EngineError> {
-        // First whether all jobs can be where they are: nothing can be tried where they cannot.
+        // Compatibility first: a trial needs it.
         if let Err(problem) = self.system_of(&setup).and_then(|_| self.check_compatibility(&setup)) {
             return Ok(Err(problem));
         }
@@ -43,7 +43,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.commit_setup(now, before)
     }
 
-    /// Writes the set-up down and acts by it; where there is no room for it, it is again as it was before.
+    /// Commits a setup and dispatches its consequences. Without space the setup is as it was before.
     fn commit_setup(&mut self, now: Now, before: Setup) -> Result<Result<(), Problem>, EngineError> {
         match self.commit(now) {
             Ok(()) => {
@@ -61,7 +61,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Whether all jobs can stay where they are, or come back there.
+    /// Checks that all jobs can keep their placements.
     fn check_compatibility(&self, setup: &Setup) -> Result<(), Problem> {
         let compatibility = Compatibility::new(setup, self.kept());
         let conflict = |record: &Record| Some((record.number, compatibility.conflict(record)?));
@@ -71,7 +71,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         })
     }
 
-    /// Whether every promise can be kept with it.
+    /// Returns a problem if a promise would break, from a trial on a copy.
     fn tried_setup(&self, now: Now, setup: &Setup) -> Result<Result<(), Problem>, EngineError> {
         let mut trial = match self.system_of(setup) {
             Ok(system) => system,
@@ -106,7 +106,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         })
     }
 
-    /// The jobs as they are, in the queues of that set-up.
+    /// Returns the present jobs in the queues of a setup.
     fn system_of(&self, setup: &Setup) -> Result<System, Problem> {
         let place: BTreeMap<&str, usize> =
             setup.queues.iter().enumerate().map(|(place, queue)| (queue.name.as_str(), place)).collect();

@@ -86,7 +86,7 @@ mod shared {
     }
 }
 
-/// The state of a job, as far as its ledger entry and its attempt do not tell more.
+/// The state of a job, without the details of its ledger entry and its attempt.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum JobState {

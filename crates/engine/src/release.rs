@@ -21,7 +21,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(())
     }
 
-    /// Removes finished jobs from all dependencies. Adds to the round the jobs whose earliest start changes.
+    /// Removes finished jobs from all dependencies. Adds to the round the jobs with a changed earliest start.
     pub(crate) fn update_dependencies(&mut self, at: Time, round: &mut Round) {
         for (number, after) in self.dependencies.remove_finished(|job| self.jobs.contains(job)) {
             if let Some(record) = self.jobs.get_mut(number) {

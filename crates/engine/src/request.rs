@@ -4,7 +4,7 @@ use std::fmt;
 
 use miserly_api::model::{Filter, JobIds, JobView, Pools, Problem, Quote, Status, Submission, Submitted};
 
-/// The user who makes a request, as the kernel identifies it.
+/// The user behind a request, as the kernel identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The user's number.

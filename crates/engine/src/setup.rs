@@ -1,4 +1,4 @@
-//! What the engine is set up with.
+//! The setup of the engine.
 
 use std::collections::BTreeMap;
 
@@ -7,45 +7,45 @@ use miserly_policies::PolicySpec;
 
 use crate::{Amounts, SavedLedgerState, amounts, resources};
 
-/// The machine and its queues, as the configuration has them.
+/// The machine and its queues, from the configuration.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The queues, in order; at least one.
     pub queues: Vec<Queue>,
     /// The processors for jobs, by number: at least as many as the pools have together.
     pub cpus: Vec<u32>,
-    /// The processors on which jobs may run ahead of their windows, by number: all that there are.
+    /// The processors for opportunistic jobs, by number.
     pub opportunistic_cpus: Vec<u32>,
-    /// So long before the end of its window a job is told to end.
+    /// The grace period: the time before the end of a window at which the job is asked to end.
     pub grace: Span,
-    /// So long after the end of its window a job's resources are still kept for it: until it is gone for certain.
+    /// The cleanup time: the time after a window until its resources are free.
     pub cleanup_time: Span,
-    /// So long a stopped job stays stopped when there is no daemon.
+    /// The time after which a stopped job resumes if no daemon runs.
     pub orphan_resume_delay: Span,
-    /// What jobs may use ahead of their windows, if they may.
+    /// The resources for opportunistic jobs, if they are enabled.
     pub opportunistic: Option<Filler>,
-    /// So long jobs that have ended are remembered; none, for ever.
+    /// The time for which finished jobs are kept; `None` means forever.
     pub keep_history: Option<Span>,
 }
 
-/// What the ledger of a queue has beside its jobs, as it is written down.
+/// The stored state of a queue besides that of its jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct QueueState {
-    /// What its pool has, if that lacks something.
+    /// The present capacity of its pool, if some of it is lost.
     pub capacity: Option<Amounts>,
     /// The state that its policy keeps besides that of jobs.
     pub state: SavedLedgerState,
-    /// The name of its policy; not known of what earlier versions wrote down.
+    /// The name of its policy; unknown in the state of earlier versions.
     pub policy: Option<String>,
-    /// The processors that it has for itself, by number, if its policy decides which of them a job has.
+    /// The processors of its own, by number, if its policy chooses processors.
     pub own: Option<Vec<u32>>,
-    /// What its pool has from when on; nothing of what earlier versions wrote down.
+    /// The capacity of its pool over time; empty in the state of earlier versions.
     pub pool: Vec<(i64, Amounts)>,
 }
 
 impl QueueState {
-    /// What this queue, which has these processors for itself, and its ledger have.
+    /// Returns the stored state of a queue with these processors of its own.
     pub(crate) fn new(queue: &Queue, own: Option<&Vec<u32>>, ledger: &Ledger) -> QueueState {
         let capacity = ledger.machine().capacity();
         QueueState {
@@ -57,7 +57,7 @@ impl QueueState {
         }
     }
 
-    /// The same for this queue: what a pool lacks, it lacks as long as it is the same pool.
+    /// Returns the state for a configured queue. Lost capacity counts only if the pool is the same.
     #[must_use]
     pub(crate) fn over(self, queue: &Queue) -> QueueState {
         let same = self.pool.is_empty() || self.pool == queue.steps();
@@ -68,24 +68,24 @@ impl QueueState {
 /// A queue.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its policy.
+    /// The policy.
     pub policy: PolicySpec,
-    /// What its pool has, over time.
+    /// The capacity of the pool over time.
     pub pool: Calendar,
-    /// For how long a job runs that does not say; none, where it has to.
+    /// The default time limit; `None` if a job has to set one.
     pub default_time: Option<Span>,
-    /// For how long a job may run at most.
+    /// The longest time limit.
     pub most_time: Option<Span>,
-    /// How much memory a job has that does not say, kilobytes.
+    /// The default memory of a job, in kilobytes.
     pub default_memory: u64,
-    /// Who may use it, by number; everybody, where nobody is named.
+    /// The users of the queue, by number; empty if every user may use it.
     pub users: Vec<u32>,
 }
 
 impl Queue {
-    /// Its pool as a machine.
+    /// Returns the pool as a machine.
     pub fn machine(&self) -> Machine {
         match self.pool.next(miserly_core::Time::ZERO) {
             Some(_) => Machine::pool(self.name.clone(), self.pool.clone()),
@@ -95,7 +95,7 @@ impl Queue {
         }
     }
 
-    /// What its pool has from when on, ticks, as that is written down.
+    /// Returns the stored form of the pool: instants in ticks, and the amounts from then on.
     pub(crate) fn steps(&self) -> Vec<(i64, Amounts)> {
         self.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect()
     }
@@ -110,13 +110,13 @@ impl Queue {
         self.policy.needs().named_processors
     }
 
-    /// Its policy over a ledger of these jobs, with what is kept beside them.
+    /// Returns the policy over a ledger of jobs and the stored state of the queue.
     ///
     /// # Errors
-    /// If the jobs hold more than the pool has.
+    /// If more resources are allocated to the jobs than the pool has.
     ///
     /// # Panics
-    /// If the policy cannot run on such a machine, which the configuration has checked.
+    /// If the policy cannot run on the pool. The configuration checks that.
     pub fn driver(&self, jobs: Vec<(JobId, Entry)>, kept: QueueState) -> Result<Driver, Rule> {
         let mut ledger = Ledger::restored(self.machine(), jobs)?;
         if let Some(capacity) = kept.capacity {
@@ -127,7 +127,7 @@ impl Queue {
         Ok(self.driver_over(ledger))
     }
 
-    /// Its policy, made anew, over this ledger.
+    /// Returns a new policy over a ledger.
     pub(crate) fn driver_over(&self, ledger: Ledger) -> Driver {
         let policy = self.policy.build(ledger.machine(), 0).expect("the configuration was checked");
         Driver::new(ledger, policy, Instants::Batch)
@@ -135,8 +135,9 @@ impl Queue {
 }
 
 impl Setup {
-    /// The processors of each queue whose policy decides which of them a job has: the highest, for the first such queue. What that
-    /// policy calls 0 is the first of these. The others share what is left.
+    /// Returns the processors of each queue whose policy chooses processors: the highest ones, for the first such queue.
+    ///
+    /// The policy counts them from 0. The other queues share the rest.
     pub(crate) fn own_cpus(&self) -> BTreeMap<String, Vec<u32>> {
         let mut left = self.cpus.clone();
         left.sort_unstable();
@@ -148,17 +149,17 @@ impl Setup {
         own
     }
 
-    /// All queues, with nobody in them.
+    /// Returns all queues without jobs.
     ///
     /// # Errors
-    /// None: an empty ledger holds nothing.
+    /// None: an empty ledger exceeds no pool.
     pub fn system(&self) -> Result<System, Rule> {
         let empty = |queue: &Queue| queue.driver(vec![], QueueState::default());
         let queues: Result<_, _> = self.queues.iter().map(empty).collect();
         Ok(self.system_of(queues?))
     }
 
-    /// These queues, with early work over them, if there is any.
+    /// Returns a system of queues, with opportunistic jobs if they are enabled.
     pub(crate) fn system_of(&self, queues: Vec<Driver>) -> System {
         match self.opportunistic {
             Some(filler) => System::new(queues).filling(filler),

@@ -25,13 +25,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 "the daemon accepts no new jobs (miserly drain --undo)",
             )));
         }
-        // What is due is played first: a job to come after may be over then.
+        // Due events are played first: a job to depend on may finish then.
         let at = self.fresh(now)?;
         let records = match self.records_of(now, caller, submission) {
             Ok(records) => records,
             Err(problem) => return Ok(Err(problem)),
         };
-        // All of an array or nothing: tried first where some could be refused.
+        // An array is accepted as a whole or not at all, so it is tried on a copy first.
         if records.len() > 1
             && let Err(problem) = self.tried(now, at, &records)?
         {
@@ -55,7 +55,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(Ok(DaemonReply::Submitted(Submitted { jobs })))
     }
 
-    /// What it would be promised, without a commitment.
+    /// Returns the promises that a submission would get now.
     pub(crate) fn quote(&mut self, now: Now, caller: Caller, submission: &Submission) -> Handled {
         let at = self.fresh(now)?;
         let records = match self.records_of(now, caller, submission) {
@@ -92,7 +92,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         })
     }
 
-    /// What would come of these jobs in their queue as it is now.
+    /// Returns the windows that new jobs would get in their queue, from a trial on a copy.
     fn tried(
         &self,
         now: Now,
@@ -102,7 +102,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == records[0].queue) else {
             return Ok(Ok(vec![]));
         };
-        // What they have in common says whether they would be kept back, and none of them has a window then.
+        // The jobs of an array are deferred together, and a deferred job has no window.
         if !self.enters_at_once(&records[0], at) {
             return Ok(Ok(vec![None; records.len()]));
         }
@@ -132,13 +132,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(Ok((base..).zip(records).map(window).collect()))
     }
 
-    /// A queue as it is now, to try something on.
+    /// Returns a copy of a queue for trials.
     pub(crate) fn trial(&self, queue: usize) -> System {
         let ledger = self.system.queues()[queue].ledger().clone();
         System::new(vec![self.setup.queues[queue].driver_over(ledger)])
     }
 
-    /// The jobs that a submission asks for, checked.
+    /// Checks a submission and returns the records of its jobs.
     fn records_of(&self, now: Now, caller: Caller, submission: &Submission) -> Result<Vec<Record>, Problem> {
         self.may_submit(caller)?;
         let queue = self.queue_for(caller, submission.queue.as_deref())?;
@@ -180,7 +180,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok((first..).zip(indexes).map(record).collect())
     }
 
-    /// Whether jobs of this user run as this user: the launcher has no rights to run them as anybody but the daemon's.
+    /// Checks that the caller is the daemon's user: the launcher has no rights to run jobs as another user.
     fn may_submit(&self, caller: Caller) -> Result<(), Problem> {
         if caller.uid == self.about.owner {
             return Ok(());
@@ -203,7 +203,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Ok(queue)
     }
 
-    /// The queue of that name.
+    /// Returns the queue with a name.
     pub(crate) fn queue_called(&self, name: &str) -> Result<&Queue, Problem> {
         let known =
             || self.setup.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -214,7 +214,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 }
 
-/// The time and the memory, kilobytes, that a submission asks for, when all of it makes sense.
+/// Checks a submission against its queue. Returns its time limit and its memory in kilobytes.
 fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem> {
     let time = time_of(queue, submission.time)?;
     let most = queue.pool.most();
@@ -237,7 +237,7 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
     Ok((time, memory))
 }
 
-/// The indexes of the jobs that a submission is for; one without, if it is for no array.
+/// Returns the array indexes of the jobs of a submission; a single `None` without an array.
 fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
     let Some(array) = submission.array else { return Ok(vec![None]) };
     let indexes: Vec<Option<u32>> = array.indexes().take(ARRAY_MOST + 1).map(Some).collect();
@@ -245,7 +245,7 @@ fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
         let told = format!("an array has 1 to {ARRAY_MOST} jobs");
         return Err(Problem::with_field("array", told));
     }
-    // Each job of it has its own row.
+    // Each job of an array has a row of its own.
     let bytes = || serde_json::to_string(submission).map_or(0, |text| text.len());
     if indexes.len() > 1 && bytes().saturating_mul(indexes.len()) > ARRAY_BYTES {
         let told = "it is too large for so many jobs: have them run a script that is in a file";
@@ -273,12 +273,12 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
     Ok(time)
 }
 
-/// For how long a job of the queue may run at most: not for so long that sums of times would pass the end of time.
+/// Returns the longest time limit in a queue. It is short enough that sums of instants do not overflow.
 pub(crate) fn longest_time(queue: &Queue) -> Span {
     queue.most_time.unwrap_or(Span::from_ticks(i64::MAX / 8))
 }
 
-/// So many seconds, to the tick; nothing, if they are no length of time.
+/// Returns a number of seconds as a span, if it is a valid duration.
 pub(crate) fn span_from_secs(secs: f64) -> Option<Span> {
     let micros = std::time::Duration::try_from_secs_f64(secs).ok()?.as_micros();
     i64::try_from(micros).ok().map(Span::from_ticks)
@@ -288,7 +288,7 @@ fn refused_field(field: &str, told: String) -> Problem {
     Problem { code: ProblemCode::Refused, ..Problem::with_field(field, told) }
 }
 
-/// What people call it: what they say, or the name of the program.
+/// Returns the name of a job: the requested one, or that of the program.
 fn name_of(submission: &Submission) -> String {
     let program = || {
         let program = submission.command.first().filter(|_| submission.script.is_none());

@@ -16,7 +16,7 @@ impl EndWaiters {
         self.waiting.push((job, requester));
     }
 
-    /// Replies to the requesters whose jobs have finished, and drops those that have gone. `finished` returns a finished job.
+    /// Replies to the requesters of finished jobs, and drops those that have gone. `finished` returns a finished job.
     pub(crate) fn notify(&mut self, finished: impl Fn(i64) -> Option<JobView>) {
         for (job, requester) in std::mem::take(&mut self.waiting) {
             match finished(job) {

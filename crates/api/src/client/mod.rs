@@ -1,4 +1,4 @@
-//! A small client, for commands: one request after the other, each on a connection of its own.
+//! A blocking client: each request has a connection of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -21,43 +21,43 @@ mod find;
 
 pub use find::{NoSocket, find, named_socket};
 
-/// Why there is no answer.
+/// The reason why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody is there.
+    /// No daemon listens on the socket.
     #[error(
         "no daemon answers on {}: {error}; start one with `miserly daemon`, or say where it is with --socket or \
          MISERLY_SOCKET",
         .socket.display()
     )]
     NoDaemon {
-        /// Where it was looked for.
+        /// The socket.
         socket: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: std::io::Error,
     },
-    /// The daemon says no.
+    /// The daemon rejected the request.
     #[error(transparent)]
     Refused(#[from] Problem),
-    /// The daemon was there, and went away before it had answered.
+    /// The daemon went away before it replied.
     #[error("the daemon on {} went away before it answered ({reason}); jobs run on without it", .socket.display())]
     Gone {
         /// Its socket.
         socket: PathBuf,
-        /// What happened to the connection.
+        /// The failure of the connection.
         reason: String,
     },
-    /// What it says makes no sense.
+    /// The reply is not one of this version.
     #[error("{} does not speak as this version of miserly does: {reason}", .socket.display())]
     Strange {
         /// Its socket.
         socket: PathBuf,
-        /// What was wrong.
+        /// The problem.
         reason: String,
     },
 }
 
-/// Whoever asks a daemon.
+/// A client of one daemon.
 #[derive(Debug)]
 pub struct Client {
     socket: PathBuf,
@@ -67,29 +67,29 @@ pub struct Client {
 type Answer<T> = Result<T, ClientError>;
 
 impl Client {
-    /// A client of the daemon on a socket. Nothing is asked yet.
+    /// Returns a client of the daemon on a socket.
     ///
     /// # Errors
-    /// If the system has no more descriptors for us.
+    /// If the system has no descriptor left.
     pub fn new(socket: PathBuf) -> std::io::Result<Client> {
         let runtime = Builder::new_current_thread().enable_io().build()?;
         Ok(Client { socket, runtime })
     }
 
-    /// Where the daemon is.
+    /// Returns the socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Asks for a job, or an array of them.
+    /// Submits a job or an array of jobs.
     ///
     /// # Errors
-    /// [`ClientError::Refused`] with the daemon's reason; the others where there is no answer. So it is with every question.
+    /// [`ClientError::Refused`] with the daemon's reason. Any other error means that there is no reply.
     pub fn submit(&self, submission: &Submission) -> Answer<Submitted> {
         self.post("/v1/jobs", submission)
     }
 
-    /// What a submission would be promised now.
+    /// Returns the promises that a submission would get now.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -97,7 +97,7 @@ impl Client {
         self.post("/v1/quote", submission)
     }
 
-    /// Jobs, by number.
+    /// Returns jobs, by number.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -105,7 +105,7 @@ impl Client {
         self.get(&format!("/v1/jobs{}", query(filter)))
     }
 
-    /// One job.
+    /// Returns a job.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -113,7 +113,7 @@ impl Client {
         self.get(&format!("/v1/jobs/{job}"))
     }
 
-    /// One job, once it has ended.
+    /// Returns a job once it has finished.
     ///
     /// # Errors
     /// As [`Client::submit`]; [`ClientError::Gone`] if the daemon goes away before the job has ended.
@@ -121,7 +121,7 @@ impl Client {
         self.get(&format!("/v1/jobs/{job}/wait"))
     }
 
-    /// Ends a job or takes it back, or all of its array.
+    /// Cancels a job, or all jobs of an array.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -129,7 +129,7 @@ impl Client {
         self.post(&format!("/v1/jobs/{job}/cancel"), &CancelRequest { array })
     }
 
-    /// Keeps a waiting job from running.
+    /// Holds a waiting job.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -137,7 +137,7 @@ impl Client {
         self.order(&format!("/v1/jobs/{job}/hold"))
     }
 
-    /// Lets a held job run again.
+    /// Releases a held job.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -153,7 +153,7 @@ impl Client {
         self.order(&format!("/v1/jobs/{job}/requeue"))
     }
 
-    /// Makes a job's window longer by seconds.
+    /// Extends the time limit of a job by seconds.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -161,7 +161,7 @@ impl Client {
         self.post(&format!("/v1/jobs/{job}/extend"), &ExtendRequest { by })
     }
 
-    /// The pools from now on.
+    /// Returns the free capacity of the pools.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -169,7 +169,7 @@ impl Client {
         self.get("/v1/pools")
     }
 
-    /// How the daemon is.
+    /// Returns the state of the daemon.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -177,7 +177,7 @@ impl Client {
         self.get("/v1/status")
     }
 
-    /// Lets the daemon accept no new jobs, or go on.
+    /// Lets the daemon reject new jobs, or accept them again.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -224,7 +224,7 @@ impl Client {
         };
         let stream = UnixStream::connect(&self.socket).await.map_err(nobody)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(gone)?;
-        // It ends with the answer; what goes wrong with it, the answer says.
+        // It ends with the reply, which also reports its failure.
         tokio::spawn(connection);
         let answer = sender.send_request(request).await.map_err(gone)?;
         let status = answer.status();
@@ -237,7 +237,7 @@ impl Client {
     }
 }
 
-/// A filter as the query of an address.
+/// Returns a filter as a query string.
 fn query(filter: &Filter) -> String {
     let Filter { all, uid, queue, array, limit } = filter;
     let mut query = format!("?all={all}");
@@ -249,7 +249,7 @@ fn query(filter: &Filter) -> String {
     query
 }
 
-/// A text with everything escaped that could mean something in an address.
+/// Returns a text with all reserved characters escaped.
 fn escaped(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),

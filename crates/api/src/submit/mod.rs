@@ -1,7 +1,7 @@
-//! What people write when they submit: options, on the command line or as directives of a script.
+//! Submit options, from the command line or from the directives of a script.
 //!
-//! [`directives`] reads the lines `#MISERLY` and `#SBATCH` at the head of a script. What they say and what the command line says
-//! are both [`SubmitOptions`], so that one can fill up the other. Nothing here looks at the clock or at the disk.
+//! [`directives`] reads the lines `#MISERLY` and `#SBATCH` at the head of a script. Both sources yield [`SubmitOptions`], so one
+//! can complete the other. This module reads neither the clock nor the disk.
 
 mod submit_options;
 

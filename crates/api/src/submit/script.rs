@@ -10,21 +10,21 @@ use super::set::OptionCollector;
 use super::submit_options::SubmitOptions;
 use super::words::words;
 
-/// What a script says of itself.
+/// The directives of a script.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directives {
-    /// What it asks for; where `#MISERLY` and `#SBATCH` differ, the former counts.
+    /// The options. `#MISERLY` takes precedence over `#SBATCH`.
     pub options: SubmitOptions,
-    /// What it says and nothing was made of, in order.
+    /// Remarks on ignored directives, in order.
     pub warnings: Vec<Remark>,
 }
 
-/// Something about a line of a script.
+/// A remark on a line of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     /// The line, from 1.
     pub line: usize,
-    /// What is to be said of it.
+    /// The remark.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! What an option's value means.
+//! The values of options.
 
 use jiff::Zoned;
 use miserly_units::UnitError;
@@ -17,10 +17,10 @@ pub(super) struct OptionCollector {
 }
 
 impl OptionCollector {
-    /// Takes up an option. What it had to leave out, if anything.
+    /// Sets an option. Returns a remark if a part of it is ignored.
     ///
     /// # Errors
-    /// What the value should be.
+    /// The expected form of the value.
     pub(super) fn set(
         &mut self,
         subject: Subject,
@@ -58,7 +58,7 @@ impl OptionCollector {
         Ok(None)
     }
 
-    /// `afterany:12:13`: those who only would run after a failure, or not after one, cannot be had.
+    /// Sets dependencies such as `afterany:12:13`. Other kinds are not supported.
     fn depend(&mut self, value: &str) -> Result<Option<String>, String> {
         let mut jobs = Vec::new();
         for part in value.split(',') {
@@ -74,7 +74,7 @@ impl OptionCollector {
         Ok(None)
     }
 
-    /// An array; of Slurm's limit of how many run at once nothing can be made.
+    /// Sets the array. Slurm's limit of simultaneous jobs is ignored with a remark.
     fn repeat(&mut self, value: &str, dialect: Dialect) -> Result<Option<String>, String> {
         let (range, limit) = match value.split_once('%') {
             Some((range, limit)) if dialect == Dialect::Slurm => (range, Some(limit)),
@@ -84,10 +84,10 @@ impl OptionCollector {
         Ok(limit.map(|limit| format!("%{limit} is not heeded: all jobs of an array may run at once")))
     }
 
-    /// The options, with the processors that tasks come to.
+    /// Returns the options, with the processors of all tasks.
     ///
     /// # Errors
-    /// More processors than can be counted.
+    /// If the number of processors overflows.
     pub(super) fn options(self) -> Result<SubmitOptions, String> {
         let of_tasks = match (self.tasks, self.cpus_per_task) {
             (None, None) => None,
@@ -110,7 +110,7 @@ fn count(value: &str) -> Result<u64, String> {
     count.ok_or_else(|| format!("{value:?} is no number above 0"))
 }
 
-/// A job lies on one machine.
+/// Accepts one node only.
 fn nodes(value: &str) -> Result<Option<String>, String> {
     match value {
         "1" | "1-1" => Ok(None),

@@ -1,4 +1,4 @@
-//! What was asked for, as far as it was.
+//! Submit options.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -7,40 +7,40 @@ use jiff::Timestamp;
 
 use crate::model::Array;
 
-/// What a submission says; what is `None` is left to whoever else has a say.
+/// Submission options. Unset fields are filled from later sources.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SubmitOptions {
-    /// What people call the job.
+    /// The name of the job.
     pub name: Option<String>,
-    /// How many processors.
+    /// The processors.
     pub cpus: Option<u64>,
-    /// How much memory.
+    /// The memory.
     pub memory: Option<Memory>,
-    /// For how long, seconds.
+    /// The time limit, in seconds.
     pub time: Option<u64>,
     /// The queue.
     pub queue: Option<String>,
-    /// Not before this instant.
+    /// The earliest start.
     pub begin: Option<Timestamp>,
-    /// To be over by this instant.
+    /// The deadline of the end.
     pub deadline: Option<Timestamp>,
-    /// Not before these jobs have ended.
+    /// Jobs that have to end first.
     pub after: Option<Vec<i64>>,
     /// The indexes of an array.
     pub array: Option<Array>,
-    /// Its work may be thrown away and done again.
+    /// Whether its work may be lost and repeated.
     pub restartable: Option<bool>,
-    /// Not to run ahead of its start.
+    /// Whether it must not run before its start.
     pub no_opportunistic: Option<bool>,
-    /// Not to run until it is released.
+    /// Whether it is held until it is released.
     pub hold: Option<bool>,
-    /// Where its output goes.
+    /// The file of the standard output.
     pub output: Option<PathBuf>,
-    /// Where its errors go.
+    /// The file of the standard error.
     pub error: Option<PathBuf>,
-    /// The folder that it runs in.
+    /// The working directory.
     pub directory: Option<PathBuf>,
-    /// What of the submitter's environment it gets.
+    /// The exported part of the submitter's environment.
     pub export: Option<Export>,
 }
 
@@ -53,7 +53,7 @@ pub enum Memory {
     PerCpu(u64),
 }
 
-/// What a job gets of its submitter's environment.
+/// The part of the submitter's environment that a job gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
     /// All of it; else only `names`, and [`Export::ALWAYS`].
@@ -65,7 +65,7 @@ pub struct Export {
 }
 
 impl SubmitOptions {
-    /// What these say, and where they say nothing, what `other` says.
+    /// Returns these options, with unset fields from `other`.
     #[must_use]
     pub fn or(self, other: SubmitOptions) -> SubmitOptions {
         SubmitOptions {
@@ -90,7 +90,7 @@ impl SubmitOptions {
 }
 
 impl Memory {
-    /// The bytes of a job of so many processors; `None` beyond all measure.
+    /// Returns the bytes of a job with a number of processors; `None` if they overflow.
     pub fn of_job(self, cpus: u64) -> Option<u64> {
         match self {
             Memory::Job(bytes) => Some(bytes),

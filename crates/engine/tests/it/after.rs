@@ -33,7 +33,7 @@ fn nobody_runs_early_before_its_begin() {
     assert!(matches!(life.job(10, second).phase, Phase::Opportunistic { parked: false, .. }));
 }
 
-/// Nobody hears of the end of the first for a while: the second was promised that end, and does not start.
+/// The end of the first is unknown for a while. The second was promised that end, and does not start.
 #[test]
 fn who_waits_for_a_late_job_waits_on() {
     let mut life = Life::new(4, 4);
@@ -86,7 +86,7 @@ fn who_waits_for_a_requeued_job_waits_for_it_to_run_again() {
     assert_eq!(life.told(second).len(), 0);
 }
 
-/// The first ends at 32 at the latest; what comes after it cannot be over by 25.
+/// The first ends at 32 at the latest, so its dependents cannot end by 25.
 #[test]
 fn an_array_after_another_job_is_accepted_as_a_whole_or_not_at_all() {
     let mut life = Life::new(2, 2);
@@ -114,7 +114,7 @@ fn a_quote_after_another_job_is_what_is_promised_then() {
     assert_eq!(Life::second(promised.start), 32);
 }
 
-/// Nobody knows when the first runs, so nobody knows when the other one does.
+/// The start of the first is unknown, and so is that of the other one.
 #[test]
 fn what_comes_after_a_held_job_is_quoted_no_window() {
     let mut life = Life::new(2, 2);

@@ -1,4 +1,4 @@
-//! What is on disk and may not have been heard: the next daemon says it once more.
+//! Resync: the next daemon resends the durable state, which may not have arrived.
 
 use miserly_api::model::{Phase, Submission};
 use miserly_engine::{Absence, Action, DaemonRequest};

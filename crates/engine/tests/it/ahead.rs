@@ -1,4 +1,4 @@
-//! What jobs that run early are told of their windows, and what a daemon makes of one that began without it.
+//! Planned windows of opportunistic jobs, and windows that began without a daemon.
 
 use miserly_api::model::{Exit, Phase, Submission};
 use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, BegunWindow, DaemonRequest, PlannedWindow};

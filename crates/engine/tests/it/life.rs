@@ -1,4 +1,4 @@
-//! An engine, its state in a folder, and what it has its hands do.
+//! An engine, its journal, and the actions for its launcher.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::support::{MemoryJournal, request};
 
 /// The memory of the pool, kilobytes.
 const MEMORY: u64 = 1000;
-/// So long after the end of a window its resources are kept.
+/// The cleanup time, in seconds.
 pub(crate) const CLEANUP: i64 = 1;
 
 pub(crate) fn seconds(seconds: i64) -> Time {
@@ -27,10 +27,10 @@ fn span(seconds: i64) -> Span {
     Span::from_ticks(seconds * 1_000_000)
 }
 
-/// What hands were told, in order.
+/// The actions, in order.
 type Told = Rc<RefCell<Vec<(Attempt, Action)>>>;
 
-/// Who takes turns, by queue, as hands were told last.
+/// The slot schedules, by queue.
 type Turning = Rc<RefCell<BTreeMap<String, SlotSchedule>>>;
 
 pub(crate) struct Notes(Told, Turning);
@@ -63,7 +63,7 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    /// With one queue of `miser` over the first `pool` of so many processors; jobs run ahead of their windows on all of them.
+    /// Returns a life with one `miser` queue over the first `pool` processors. Opportunistic jobs run on all processors.
     pub(crate) fn new(pool: u64, machine: u32) -> Life {
         Life::of_policy("miser", pool, machine)
     }
@@ -99,7 +99,7 @@ impl Life {
         self.set_up(second).unwrap();
     }
 
-    /// The configuration is read again, and is what the set-up says now; or why it stays as it was.
+    /// Reconfigures the engine with the present setup.
     pub(crate) fn set_up(&mut self, second: i64) -> Result<(), Problem> {
         let setup = self.setup.clone();
         self.engine.as_mut().unwrap().reconfigure(Life::now(second), setup).unwrap()
@@ -114,7 +114,7 @@ impl Life {
         at.as_second() - 1_000_000_000
     }
 
-    /// From the next daemon on resources are kept so long after the end of a window.
+    /// Sets the cleanup time of the next daemon.
     pub(crate) fn cleanup_time(&mut self, seconds: i64) {
         self.setup.cleanup_time = span(seconds);
     }
@@ -126,7 +126,7 @@ impl Life {
         self.engine = Some(engine);
     }
 
-    /// The engine of another daemon, which has not begun yet, if what is on disk lets it.
+    /// Opens the engine of another daemon, which has not begun yet.
     pub(crate) fn opened(&mut self, second: i64) -> Result<Engine<Notes, MemoryJournal>, EngineError> {
         self.engine = None;
         self.told.borrow_mut().clear();
@@ -183,12 +183,12 @@ impl Life {
         }
     }
 
-    /// Who takes turns in a queue, as was told last.
+    /// Returns the slot schedule of a queue.
     pub(crate) fn turns(&self, queue: &str) -> Option<SlotSchedule> {
         self.turning.borrow().get(queue).cloned()
     }
 
-    /// What was to be done for a job since this was asked last.
+    /// Takes the actions for a job since the last call.
     pub(crate) fn told(&self, job: i64) -> Vec<Action> {
         let mut told = self.told.borrow_mut();
         let (its, others) = std::mem::take(&mut *told).into_iter().partition(|(of, _)| of.job == job);

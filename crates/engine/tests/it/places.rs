@@ -113,7 +113,7 @@ fn a_pool_that_is_another_lacks_nothing_that_the_one_before_it_lacked() {
     assert_eq!(life.status(6).queues[0].cpus, 3);
 }
 
-/// Nobody knows when it goes on, so all that holds is what it has left.
+/// The resumption is unknown, so only the remaining time holds.
 #[test]
 fn a_suspended_job_is_told_what_is_left_of_its_window() {
     let (life, long, _) = long_for_short();

@@ -1,4 +1,4 @@
-//! What is free from now on.
+//! The free capacity of the pools.
 
 use jiff::Timestamp;
 use miserly_api::model::Submission;
@@ -6,7 +6,7 @@ use miserly_engine::{About, Absence, DaemonReply, DaemonRequest, Engine, Now};
 
 use crate::support::{Idle, MINUTE, MemoryJournal, at, request, setup};
 
-/// What the engine answers.
+/// Returns the reply of the engine.
 fn ask(engine: &mut Engine<Idle, MemoryJournal>, now: Now, question: DaemonRequest) -> DaemonReply {
     let (input, reply) = request(question);
     engine.process_batch(now, vec![input]).expect("a batch");

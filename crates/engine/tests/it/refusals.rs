@@ -1,4 +1,4 @@
-//! What is asked and makes no sense.
+//! Requests that are rejected.
 
 use miserly_api::model::{Filter, ProblemCode, Submission};
 use miserly_engine::{DaemonReply, DaemonRequest};
@@ -16,7 +16,7 @@ fn a_submission_that_the_launcher_rejects_is_not_accepted() {
     );
 }
 
-/// The horizon of `miser` is 30 days unless the queue says otherwise.
+/// The default horizon of `miser` is 30 days.
 #[test]
 fn a_window_is_not_made_longer_than_the_horizon_lets_it() {
     let mut life = Life::new(2, 2);
@@ -53,7 +53,7 @@ fn a_job_that_is_no_array_is_not_cancelled_as_one() {
     life.ask(4, DaemonRequest::Cancel { job: first, array: true }).unwrap();
 }
 
-/// A queue and an array that are there and have nobody are empty lists.
+/// An existing queue or array without jobs is an empty list.
 #[test]
 fn a_list_of_a_queue_or_an_array_that_is_not_there_is_an_error() {
     let mut life = Life::new(1, 1);

@@ -17,7 +17,7 @@ use miserly_engine::{
 /// One minute, in ticks.
 pub(crate) const MINUTE: i64 = 60_000_000;
 
-/// A journal in memory. Clones share its contents, so a second engine finds what the first one stored.
+/// A journal in memory. Clones share its contents, so a second engine loads the state of the first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryJournal(Rc<RefCell<Contents>>);
 

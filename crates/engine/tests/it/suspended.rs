@@ -1,4 +1,4 @@
-//! Jobs that are suspended for others, and what happens to them then.
+//! Jobs that are suspended for others.
 
 use miserly_api::model::{Exit, Phase};
 use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest};

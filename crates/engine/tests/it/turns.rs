@@ -1,4 +1,4 @@
-//! Jobs that take turns on their queue's processors: who is told what, before and after a restart.
+//! Gang scheduling: slot schedules and actions, before and after a restart.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ fn gang(more: &str, cpus: u32) -> Life {
     Life::of_policy(&format!("gang({more})"), cpus.into(), cpus)
 }
 
-/// Who runs in which row, by the numbers of the jobs.
+/// Returns the job numbers of each slot.
 fn rows(life: &Life) -> Vec<(u32, Vec<i64>)> {
     let numbers = |row: &BTreeSet<Attempt>| row.iter().map(|attempt| attempt.job).collect();
     turns(life).slots.iter().map(|(slot, row)| (*slot, numbers(row))).collect()
@@ -33,7 +33,7 @@ fn turns(life: &Life) -> SlotSchedule {
     life.turns("batch").expect("the jobs take turns")
 }
 
-/// What these were told so far is of no interest.
+/// Drops the actions for some jobs.
 fn forget(life: &Life, jobs: &[i64]) {
     for number in jobs {
         life.told(*number);
@@ -65,7 +65,7 @@ fn jobs_begin_stopped_with_a_limit_and_run_when_it_is_their_turn() {
     assert_eq!(slots(&mut life, 3, one), Slots { own: 0, runs_in: vec![0], used: 2, fraction: 0.5 });
 }
 
-/// Its time takes twice as long in one of two rows; what its resources are kept for after that is not its time.
+/// Its time limit takes twice as long in one of two slots. The cleanup time is not part of it.
 #[test]
 fn the_end_that_is_shown_is_that_of_its_time() {
     let mut life = gang("quantum=3s", 2);
@@ -212,7 +212,7 @@ fn rows_are_united_for_a_job_that_ended_while_there_was_no_daemon() {
     assert_eq!(rows(&life), [(0, vec![two, three])]);
 }
 
-/// Small numbers that nobody would choose.
+/// Pseudo-random numbers.
 struct Draws(u64);
 
 impl Draws {
@@ -222,8 +222,9 @@ impl Draws {
     }
 }
 
-/// The same comes to two lives, of which one has a daemon of its own for every second event: jobs come and end, processors go and come back,
-/// and the limit of slots changes.
+/// Two lives have the same events. In one of them a new daemon begins after every second event.
+///
+/// Jobs come and end, processors are lost and restored, and the limit of slots changes.
 #[test]
 fn with_any_packing_a_daemon_decides_as_the_one_before_it_would_have() {
     for (nth, packing) in (1..).zip(PACKINGS) {
