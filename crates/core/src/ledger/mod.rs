@@ -47,6 +47,8 @@ pub struct Ledger {
     pledged: Vec<(HostId, JobId)>,
     jobs: Vec<Option<Entry>>,
     admissions: u64,
+    /// The number of decisions on the starts of jobs.
+    decisions: u64,
     waiting: usize,
     running: usize,
     suspended: usize,
@@ -73,6 +75,7 @@ impl Ledger {
             pledged: vec![],
             jobs: vec![],
             admissions: 0,
+            decisions: 0,
             waiting: 0,
             running: 0,
             suspended: 0,

@@ -39,6 +39,8 @@ pub struct SavedEntry {
     planned: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     planned_on: Option<Vec<SavedShare>>,
+    #[serde(default)]
+    decided: u64,
     memo: SavedMemo,
     done: u128,
     done_at: i64,
@@ -73,6 +75,7 @@ impl SavedEntry {
             promise: entry.promise.as_ref().map(SavedPromise::of),
             planned: entry.planned.map(Time::ticks),
             planned_on: entry.planned_on.as_ref().map(shares),
+            decided: entry.decided,
             memo: SavedMemo::of(&entry.memo),
             done: entry.progress.done,
             done_at: entry.progress.at.ticks(),
@@ -93,6 +96,7 @@ impl SavedEntry {
         entry.promise = self.promise.map(SavedPromise::promise);
         entry.planned = self.planned.map(Time::from_ticks);
         entry.planned_on = self.planned_on.as_deref().map(placement);
+        entry.decided = self.decided;
         entry.memo = self.memo.memo();
         let at = Time::from_ticks(self.done_at);
         entry.progress = Progress { done: self.done, at, procs: self.working, ..Progress::default() };

@@ -25,6 +25,10 @@ use crate::shared::{Key, Order, Profile, QueueIndex, Waiting};
 /// further than those stretches. With n breakpoints and w waiting jobs in chunks of c: O(c + n/c + w/c) per
 /// event and per job that is looked at.
 ///
+/// # The order of starts
+/// Jobs that start at one instant start in the order in which that was decided: a reservation that was moved
+/// counts from its last move. Under sequential events they end, and are compressed after, in this order.
+///
 /// # Overdue jobs
 /// While a running job is past its expected end, and as long as a reservation lies in the past, each pass
 /// first repairs the plan: all reservations, by their starts (ties by arrival), go to the earliest hole not
@@ -118,11 +122,17 @@ impl Conservative {
         Ok(())
     }
 
-    /// Starts every job whose reserved start is now.
+    /// Starts every job whose reserved start is now, in the order in which these starts were decided.
     fn start_due(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        while let Some((_, key, job)) = self.starts.first().filter(|(at, ..)| *at <= desk.now()) {
-            self.starts.remove(job);
-            self.queue.remove(&key);
+        let mut due = Vec::new();
+        while let Some((_, job)) = self.starts.first().filter(|(at, _)| *at <= desk.now()) {
+            self.starts.remove(job).iter().for_each(|key| {
+                self.queue.remove(key);
+            });
+            due.push(job);
+        }
+        due.sort_unstable_by_key(|job| desk.ledger().entry(*job).decided);
+        for job in due {
             let reason = self.reason(desk, job);
             start(desk, job, reason)?;
         }
@@ -166,7 +176,7 @@ impl Conservative {
     fn plan(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
         let disturbed = std::mem::take(&mut self.repair);
-        if disturbed || self.plan.any_overdue() || self.starts.first().is_some_and(|(at, ..)| at < now) {
+        if disturbed || self.plan.any_overdue() || self.starts.first().is_some_and(|(at, _)| at < now) {
             self.repair(desk)?;
         }
         if std::mem::take(&mut self.compress) {
@@ -181,7 +191,7 @@ impl Conservative {
     /// Where it could not be kept there is nothing to do before such an end, which is an event.
     fn wake(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let next = match self.plan.overdue_procs() {
-            0 => self.starts.first().map(|(at, ..)| at),
+            0 => self.starts.first().map(|(at, _)| at),
             overdue => {
                 let starts = self.queue.iter().map(|job| self.starts.get(job.job));
                 starts.filter(|at| self.plan.profile.free_at(*at) >= overdue).min()

@@ -14,9 +14,9 @@ pub(super) struct Starts {
     of: Vec<Option<(Time, Key)>>,
     /// How many jobs have one.
     jobs: usize,
-    /// The earliest first, then in the order of the queue. An entry that is not what `of` says is a former
-    /// one; it is dropped when it comes to the front, or when there are too many of its kind.
-    heap: BinaryHeap<Reverse<(Time, Key, JobId)>>,
+    /// The earliest first. An entry that is not what `of` says is a former one; it is dropped when it comes
+    /// to the front, or when there are too many of its kind.
+    heap: BinaryHeap<Reverse<(Time, JobId)>>,
 }
 
 impl Starts {
@@ -26,11 +26,11 @@ impl Starts {
             self.of.resize(held.job.index() + 1, None);
         }
         let before = self.of[held.job.index()].replace((at, held.key));
-        if before == Some((at, held.key)) {
+        if before.is_some_and(|(before, _)| before == at) {
             return;
         }
         self.jobs += usize::from(before.is_none());
-        self.heap.push(Reverse((at, held.key, held.job)));
+        self.heap.push(Reverse((at, held.job)));
         if self.heap.len() > 4 * self.jobs + 64 {
             self.forget_former();
         }
@@ -39,8 +39,7 @@ impl Starts {
     /// Makes the heap anew, of one entry per job. Former entries and doubles are as many as pushes since the last
     /// time, so this costs nothing on the average.
     fn forget_former(&mut self) {
-        let entry =
-            |(job, at): (u32, &Option<(Time, Key)>)| at.map(|(at, key)| Reverse((at, key, JobId(job))));
+        let entry = |(job, at): (u32, &Option<(Time, Key)>)| at.map(|(at, _)| Reverse((at, JobId(job))));
         self.heap = (0..).zip(&self.of).filter_map(entry).collect();
     }
 
@@ -50,20 +49,21 @@ impl Starts {
     }
 
     /// The job that is to start first.
-    pub(super) fn first(&mut self) -> Option<(Time, Key, JobId)> {
-        while let Some(&Reverse((at, key, job))) = self.heap.peek() {
-            if self.of[job.index()] == Some((at, key)) {
-                return Some((at, key, job));
+    pub(super) fn first(&mut self) -> Option<(Time, JobId)> {
+        while let Some(&Reverse((at, job))) = self.heap.peek() {
+            if self.of[job.index()].is_some_and(|(reserved, _)| reserved == at) {
+                return Some((at, job));
             }
             self.heap.pop();
         }
         None
     }
 
-    /// Forgets a job that starts.
-    pub(super) fn remove(&mut self, job: JobId) {
-        self.of[job.index()] = None;
+    /// Removes a job that starts; returns its place in the queue.
+    pub(super) fn remove(&mut self, job: JobId) -> Option<Key> {
+        let (_, key) = self.of[job.index()].take()?;
         self.jobs -= 1;
+        Some(key)
     }
 }
 
@@ -91,6 +91,6 @@ mod tests {
             }
             assert!(starts.heap.len() <= 4 * jobs.len() + 64, "{} entries", starts.heap.len());
         }
-        assert_eq!(starts.first().map(|(at, _, job)| (at.ticks(), job)), Some((0, JobId(0))));
+        assert_eq!(starts.first().map(|(at, job)| (at.ticks(), job)), Some((0, JobId(0))));
     }
 }

@@ -232,14 +232,13 @@ impl Kept {
         Ok(())
     }
 
-    /// Starts every job whose reserved start is now, in the order of the queue.
+    /// Starts every job whose reserved start is now, in the order in which these starts were decided.
     fn start_due(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
         let due = self.places.starts().take_while(|(at, _)| *at <= now);
-        let mut due: Vec<(Time, Key, JobId)> =
-            due.filter_map(|(at, job)| Some((at, self.queue.key(job)?, job))).collect();
-        due.sort_unstable();
-        for (.., job) in due {
+        let mut due: Vec<JobId> = due.map(|(_, job)| job).collect();
+        due.sort_unstable_by_key(|job| desk.ledger().entry(*job).decided);
+        for job in due {
             let Some(place) = self.lift(job) else { continue };
             self.places.remove(job);
             self.queue.remove(job);
