@@ -9,7 +9,7 @@ use super::domain::{NoValue, Value};
 use super::error::{PolicyError, nearest};
 use super::values::Values;
 use super::{POLICIES, Param, Promises, Registered, find};
-use crate::backfill::family::Backfilling;
+use crate::backfill::Backfilling;
 use crate::shared::Profile;
 use crate::spec::{Spec, Written};
 

@@ -20,7 +20,7 @@ pub use error::PolicyError;
 
 use self::entries::{backfill, classes, equipartition, gang, immediate, priority, suspension, window};
 use self::values::Values;
-use crate::backfill::family::Backfilling;
+use crate::backfill::Backfilling;
 
 /// To whom a policy promises a latest start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

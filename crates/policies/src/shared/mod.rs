@@ -10,7 +10,7 @@ mod staircase;
 
 mod order;
 
-pub use hosts::{HostPlan, Risen, Trial};
+pub use hosts::{FreedHosts, HostPlan, Trial};
 pub use order::{Criterion, Draw, Key, Order, Priority, Weight};
 pub use profile::Profile;
 pub use queue::{QueueIndex, Waiting};

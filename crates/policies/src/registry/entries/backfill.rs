@@ -1,7 +1,6 @@
 //! The backfill family.
 
-use super::family::{Point, Reservations};
-use crate::backfill::{Fcfs, Sorted};
+use crate::backfill::{BackfillRules, Fcfs, ReservationDepth, backfill, backfill_on_hosts};
 use crate::registry::values::Values;
 use crate::registry::{DefaultValue, Domain, Param, Promises, Registered, RunsOn};
 
@@ -79,8 +78,8 @@ pub(in crate::registry) const EASY: Registered = Registered {
     ],
     runs_on: RunsOn::Pools,
     heeds_terms: false,
-    build: |values, machine| easy(values).alone("easy", machine),
-    within: Some(|values, machine| easy(values).within("easy", machine)),
+    build: |values, machine| backfill("easy", machine, easy(values)),
+    within: Some(|values, machine| backfill_on_hosts("easy", machine, easy(values))),
     promised: |values| {
         if values.flag("hold") || values.order("order").is_arrival() {
             Promises::Head
@@ -90,11 +89,10 @@ pub(in crate::registry) const EASY: Registered = Registered {
     },
 };
 
-fn easy(values: &Values) -> Point {
-    Point {
-        backfill: values.order("backfill"),
-        ..Point::of(values.order("order"), Reservations::First(1), values.flag("hold"))
-    }
+fn easy(values: &Values) -> BackfillRules {
+    let (candidate_order, hold_head) = (values.order("backfill"), values.flag("hold"));
+    let one = BackfillRules::recomputed(values.order("order"), ReservationDepth::First(1));
+    BackfillRules { candidate_order, hold_head, ..one }
 }
 
 /// Conservative backfilling, with and without guarantees.
@@ -120,14 +118,18 @@ pub(in crate::registry) const CONSERVATIVE: Registered = Registered {
     ],
     runs_on: RunsOn::Pools,
     heeds_terms: false,
-    build: |values, machine| conservative(values).alone("conservative", machine),
-    within: Some(|values, machine| conservative(values).within("conservative", machine)),
+    build: |values, machine| backfill("conservative", machine, conservative(values)),
+    within: Some(|values, machine| backfill_on_hosts("conservative", machine, conservative(values))),
     promised: |values| if values.flag("keep") { Promises::EveryJob } else { Promises::Nothing },
 };
 
-fn conservative(values: &Values) -> Point {
-    let reservations = if values.flag("keep") { Reservations::Kept } else { Reservations::All };
-    Point::of(values.order("order"), reservations, false)
+fn conservative(values: &Values) -> BackfillRules {
+    let order = values.order("order");
+    if values.flag("keep") {
+        BackfillRules::kept(order)
+    } else {
+        BackfillRules::recomputed(order, ReservationDepth::All)
+    }
 }
 
 /// Sorting with a guarantee.
@@ -150,7 +152,11 @@ pub(in crate::registry) const SORTED: Registered = Registered {
     ],
     runs_on: RunsOn::Processors,
     heeds_terms: false,
-    build: |values, _| Box::new(Sorted::new(values.order("order"), values.count("guarantee"))),
+    build: |values, machine| {
+        let guarantee = Some(values.count("guarantee"));
+        let rules = BackfillRules { guarantee, ..BackfillRules::kept(values.order("order")) };
+        backfill("sorted", machine, rules)
+    },
     within: None,
     promised: |_| Promises::EveryJob,
 };

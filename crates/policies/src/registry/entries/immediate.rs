@@ -3,7 +3,7 @@
 use miserly_core::{Machine, Span};
 
 use super::priority::CHIANG;
-use crate::backfill::family::{Anew, Depth};
+use crate::backfill::{BackfillRules, ReservationDepth, backfill_on_hosts};
 use crate::preempt::{Immediate, Service};
 use crate::registry::values::Values;
 use crate::registry::{DefaultValue, Domain, Param, Promises, Registered, RunsOn};
@@ -89,8 +89,8 @@ fn around(name: &'static str, values: &Values, machine: &Machine, preempt_after:
     };
     let within = values.policy("policy").and_then(|policy| policy.build_within(machine, values.seed));
     // The domain admits only policies that run within another one.
-    let within =
-        within.unwrap_or_else(|| Box::new(Anew::new("easy", machine, Order::ARRIVAL, Depth::First(1))));
+    let easy = || BackfillRules::recomputed(Order::ARRIVAL, ReservationDepth::First(1));
+    let within = within.unwrap_or_else(|| backfill_on_hosts("easy", machine, easy()));
     Immediate::new(name, within, service)
 }
 

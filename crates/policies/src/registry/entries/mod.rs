@@ -1,7 +1,5 @@
 //! The entries of the registry, by room.
 
-mod family;
-
 pub(super) mod backfill;
 
 pub(super) mod priority;

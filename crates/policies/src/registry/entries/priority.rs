@@ -1,6 +1,6 @@
 //! Priority-backfill and its presets (Chiang and Vernon §2.2, §2.3).
 
-use super::family::{Point, Reservations};
+use crate::backfill::{BackfillRules, ReservationDepth, backfill, backfill_on_hosts};
 use crate::registry::values::Values;
 use crate::registry::{DefaultValue, Domain, Param, Promises, Registered, RunsOn};
 use crate::shared::{Criterion, Order, Priority};
@@ -56,8 +56,8 @@ pub(in crate::registry) const PRIORITY_BACKFILL: Registered = Registered {
     ],
     runs_on: RunsOn::Pools,
     heeds_terms: false,
-    build: |values, machine| priority(values).alone("priority-backfill", machine),
-    within: Some(|values, machine| priority(values).within("priority-backfill", machine)),
+    build: |values, machine| backfill("priority-backfill", machine, priority(values)),
+    within: Some(|values, machine| backfill_on_hosts("priority-backfill", machine, priority(values))),
     promised: |values| promised(values, values.flag("hold")),
 };
 
@@ -67,8 +67,8 @@ pub(in crate::registry) const PRIORITY_BF: Registered = Registered {
     summary: "priority-backfill with the weights of Table 3: wait 1, expansion factor 5, processors 0.2",
     params: &[DEPTH],
     promises: "every job with depth=kept; else nothing",
-    build: |values, machine| priority_bf(values).alone("priority-bf", machine),
-    within: Some(|values, machine| priority_bf(values).within("priority-bf", machine)),
+    build: |values, machine| backfill("priority-bf", machine, priority_bf(values)),
+    within: Some(|values, machine| backfill_on_hosts("priority-bf", machine, priority_bf(values))),
     promised: |values| promised(values, false),
     ..PRIORITY_BACKFILL
 };
@@ -77,8 +77,8 @@ pub(in crate::registry) const PRIORITY_BF: Registered = Registered {
 pub(in crate::registry) const LXFW_BF: Registered = Registered {
     name: "lxf&w-bf",
     summary: "priority-backfill by the expansion factor, and 0.0167 for each hour of waiting (Table 3)",
-    build: |values, machine| lxfw(values).alone("lxf&w-bf", machine),
-    within: Some(|values, machine| lxfw(values).within("lxf&w-bf", machine)),
+    build: |values, machine| backfill("lxf&w-bf", machine, lxfw(values)),
+    within: Some(|values, machine| backfill_on_hosts("lxf&w-bf", machine, lxfw(values))),
     ..PRIORITY_BF
 };
 
@@ -86,8 +86,8 @@ pub(in crate::registry) const LXFW_BF: Registered = Registered {
 pub(in crate::registry) const LXF_BACKFILL: Registered = Registered {
     name: "lxf-backfill",
     summary: "priority-backfill by the estimated expansion factor alone",
-    build: |values, machine| lxf(values).alone("lxf-backfill", machine),
-    within: Some(|values, machine| lxf(values).within("lxf-backfill", machine)),
+    build: |values, machine| backfill("lxf-backfill", machine, lxf(values)),
+    within: Some(|values, machine| backfill_on_hosts("lxf-backfill", machine, lxf(values))),
     ..PRIORITY_BF
 };
 
@@ -96,8 +96,8 @@ pub(in crate::registry) const FCFS_BACKFILL: Registered = Registered {
     name: "fcfs-backfill",
     summary: "backfilling in order of arrival, on hosts: EASY with depth=1",
     promises: "every job with depth=kept; the head of the queue with a number; else nothing",
-    build: |values, machine| fcfs(values).alone("fcfs-backfill", machine),
-    within: Some(|values, machine| fcfs(values).within("fcfs-backfill", machine)),
+    build: |values, machine| backfill("fcfs-backfill", machine, fcfs(values)),
+    within: Some(|values, machine| backfill_on_hosts("fcfs-backfill", machine, fcfs(values))),
     promised: |values| promised(values, true),
     ..PRIORITY_BF
 };
@@ -107,44 +107,44 @@ pub(in crate::registry) const SJF_BACKFILL: Registered = Registered {
     name: "sjf-backfill",
     summary: "backfilling with the shortest estimate first; who has a scheduled start keeps it",
     promises: "every job with depth=kept; the job that has the scheduled start with a number; else nothing",
-    build: |values, machine| sjf(values).alone("sjf-backfill", machine),
-    within: Some(|values, machine| sjf(values).within("sjf-backfill", machine)),
+    build: |values, machine| backfill("sjf-backfill", machine, sjf(values)),
+    within: Some(|values, machine| backfill_on_hosts("sjf-backfill", machine, sjf(values))),
     promised: |values| promised(values, true),
     ..PRIORITY_BF
 };
 
-fn priority(values: &Values) -> Point {
-    point(values, weighted(values), values.flag("hold"))
+fn priority(values: &Values) -> BackfillRules {
+    rules(values, weighted(values), values.flag("hold"))
 }
 
-fn priority_bf(values: &Values) -> Point {
-    point(values, formula("wait / 3600 + 5 * (wait + estimate) / estimate + 0.2 * procs"), false)
+fn priority_bf(values: &Values) -> BackfillRules {
+    rules(values, formula("wait / 3600 + 5 * (wait + estimate) / estimate + 0.2 * procs"), false)
 }
 
-fn lxfw(values: &Values) -> Point {
-    point(values, formula("0.0167 * wait / 3600 + (wait + estimate) / estimate"), false)
+fn lxfw(values: &Values) -> BackfillRules {
+    rules(values, formula("0.0167 * wait / 3600 + (wait + estimate) / estimate"), false)
 }
 
-fn lxf(values: &Values) -> Point {
-    point(values, formula("(wait + estimate) / estimate"), false)
+fn lxf(values: &Values) -> BackfillRules {
+    rules(values, formula("(wait + estimate) / estimate"), false)
 }
 
-fn fcfs(values: &Values) -> Point {
-    point(values, Order::ARRIVAL, false)
+fn fcfs(values: &Values) -> BackfillRules {
+    rules(values, Order::ARRIVAL, false)
 }
 
-fn sjf(values: &Values) -> Point {
-    point(values, Order::by(Criterion::Shortest), true)
+fn sjf(values: &Values) -> BackfillRules {
+    rules(values, Order::by(Criterion::Shortest), true)
 }
 
-/// Who has a scheduled start.
-fn point(values: &Values, order: Order, hold: bool) -> Point {
-    let reservations = match values.word("depth") {
-        "kept" => Reservations::Kept,
-        "all" => Reservations::All,
-        _ => Reservations::First(usize::try_from(values.count("depth")).unwrap_or(usize::MAX)),
+/// Returns the rules with this order and the given depth.
+fn rules(values: &Values, order: Order, hold_head: bool) -> BackfillRules {
+    let depth = match values.word("depth") {
+        "kept" => return BackfillRules::kept(order),
+        "all" => ReservationDepth::All,
+        _ => ReservationDepth::First(usize::try_from(values.count("depth")).unwrap_or(usize::MAX)),
     };
-    Point::of(order, reservations, hold)
+    BackfillRules { hold_head, ..BackfillRules::recomputed(order, depth) }
 }
 
 fn promised(values: &Values, head: bool) -> Promises {

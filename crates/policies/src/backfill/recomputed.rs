@@ -1,0 +1,353 @@
+//! Reservations for the first jobs of the queue, recomputed at every pass.
+
+use std::collections::BTreeSet;
+
+use miserly_core::{Desk, Entry, Event, JobId, Ledger, Memo, Reason, Refusal, State, Time, Violation};
+
+use super::availability::{Availability, FreedCapacity};
+use super::changes::ChangeTracker;
+use super::queue::{Unbounded, WaitQueue};
+use super::reservations::Reservation;
+use super::rules::BackfillRules;
+use super::{arrival_job, in_turn, start_on};
+use crate::shared::{Key, Waiting};
+
+/// Backfilling with reservations that are recomputed at every pass.
+///
+/// Jobs in the order of the queue start if they fit now. Else they get the earliest reservation, up to the
+/// reservation depth. All other jobs, in the order of the candidates, start if they fit now beside the running
+/// jobs and those reservations.
+///
+/// The first reservation is the head's. It is promised where no job can be inserted before the head. A job that
+/// was promised its start stays the head, and keeps its place while another policy lends it a quantum.
+///
+/// # Fast paths
+/// With one reservation at most, only freed capacity lets a job start that could not at the last pass. So a pass
+/// after arrivals looks at these alone. The head's reservation is searched for again only where capacity changed.
+/// With every job reserved, the pass ends at the last job of the queue that may start.
+///
+/// With w waiting jobs in chunks of c: O(w/c) per pass, and for each job that is looked at a search of the plan.
+#[derive(Debug)]
+pub(super) struct Recomputed<A: Availability> {
+    rules: BackfillRules,
+    /// Jobs that have a promised start, or were the head with a reservation if heads are held. The first to
+    /// arrive is the head. There are more than one only if one of them left the queue for a time.
+    held: BTreeSet<(u64, JobId)>,
+    /// The reservations of promised jobs that were lent a quantum before. While there are any, no other job is
+    /// promised a start.
+    lent: Vec<Reservation<A::Place>>,
+    queue: WaitQueue,
+    pub(super) plan: A,
+    /// The head's planned start that was recorded last.
+    recorded: Option<(Key, Time, A::Place)>,
+    /// The keys of jobs that passed another one in this pass, if an order depends on their number.
+    passing: Vec<Key>,
+    /// The head's reservation as it was made last, if it is promised.
+    pub(super) promised: Vec<Reservation<A::Place>>,
+    changes: ChangeTracker<A>,
+}
+
+impl<A: Availability> Recomputed<A> {
+    pub(super) fn new(plan: A, rules: BackfillRules) -> Recomputed<A> {
+        Recomputed {
+            held: BTreeSet::new(),
+            lent: Vec::new(),
+            queue: WaitQueue::new(rules.order.clone(), rules.candidate_order.clone()),
+            plan,
+            recorded: None,
+            passing: Vec::new(),
+            promised: Vec::new(),
+            changes: ChangeTracker::new(),
+            rules,
+        }
+    }
+
+    fn place_now(&self, desk: &Desk<'_>, job: &Waiting) -> Option<A::Place> {
+        let freed = (!self.queue.is_new(job.job)).then_some(&self.changes.freed);
+        self.plan.place_now(desk, job, freed)
+    }
+
+    fn start(
+        &mut self,
+        desk: &mut Desk<'_>,
+        job: &Waiting,
+        place: A::Place,
+        reason: Reason,
+    ) -> Result<(), Violation> {
+        let queued = self.dequeue(job.job);
+        if reason == Reason::Backfilled && self.rules.counts_bypasses() {
+            // A candidate's own key may be of another order.
+            self.passing.extend(queued.map(|queued| queued.key));
+        }
+        self.changes.note_taken(&place);
+        let placement = A::placement(desk.ledger(), job.job, place);
+        start_on(desk, job.job, placement, reason)?;
+        self.plan.job_started(desk.now(), job, desk.ledger());
+        Ok(())
+    }
+
+    fn dequeue(&mut self, job: JobId) -> Option<Waiting> {
+        self.changes.job_left(job);
+        self.held.retain(|(_, held)| *held != job);
+        self.queue.remove(job)
+    }
+
+    /// Starts the first jobs of the queue or gives them a reservation, up to the key `last`. Returns whether a job
+    /// behind may still start.
+    fn reserve(
+        &mut self,
+        desk: &mut Desk<'_>,
+        made: &mut Vec<Reservation<A::Place>>,
+        last: &mut Option<Key>,
+    ) -> Result<bool, Violation> {
+        let mut held = None;
+        while self.rules.depth.exceeds(made.len()) {
+            // After a held job has started, the next one has its turn.
+            let next = match self.head().filter(|head| made.is_empty() && held != Some(*head)) {
+                Some(job) => {
+                    held = Some(job);
+                    self.queue.get(job)
+                }
+                None => self.next_in_turn(last),
+            };
+            let Some(next) = next else { return Ok(false) };
+            self.changes.set_head(next.job);
+            if let Some(place) = self.place_now(desk, &next) {
+                let reason = if made.is_empty() { in_turn(desk, next.job) } else { Reason::Backfilled };
+                self.start(desk, &next, place, reason)?;
+                continue;
+            }
+            let Some((at, place)) = self.changes.earliest_start(&mut self.plan, desk, &next) else {
+                self.give_up(desk, &next)?;
+                continue;
+            };
+            if made.is_empty() {
+                self.record_head(desk, &next, at, &place)?;
+            }
+            let reservation = Reservation { job: next, at, place, deadline: at, begin: Time::ZERO };
+            self.plan.hold(desk.now(), &reservation);
+            made.push(reservation);
+            // Only starts of this pass matter, because the rest is recomputed.
+            let goes_on = self.rules.depth.exceeds(made.len());
+            if goes_on && self.queue.next(last.as_ref(), &self.plan.room(desk.ledger())).is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Refuses a job that the pool can never hold. If the pool has only lost the capacity, the job waits for its
+    /// return, and its promise is broken. Meanwhile it is not held, because another head may be promised a start.
+    fn give_up(&mut self, desk: &mut Desk<'_>, job: &Waiting) -> Result<(), Violation> {
+        let varies = desk.ledger().machine().varies();
+        if varies && self.plan.never_fits(desk.ledger(), desk.now(), job) {
+            self.dequeue(job.job);
+            return desk.refuse(job.job, Refusal::TooLarge);
+        }
+        let entry = desk.ledger().entry(job.job);
+        let (memo, is_promised) = (entry.memo, promised_start(entry).is_some());
+        self.held.remove(&(entry.admitted, job.job));
+        if memo.held {
+            desk.remember(job.job, Memo { held: false, ..memo })?;
+        }
+        if is_promised { desk.break_promise(job.job, Time::MAX) } else { Ok(()) }
+    }
+
+    /// Returns the job behind `last` in the queue, except the held one.
+    fn next_in_turn(&self, last: &mut Option<Key>) -> Option<Waiting> {
+        loop {
+            let next = self.queue.next(last.as_ref(), &Unbounded)?;
+            *last = Some(next.key);
+            if self.head() != Some(next.job) {
+                return Some(next);
+            }
+        }
+    }
+
+    /// Starts the candidates that fit beside the reservations.
+    fn backfill(
+        &mut self,
+        desk: &mut Desk<'_>,
+        behind: Option<Key>,
+        made: &[Reservation<A::Place>],
+    ) -> Result<(), Violation> {
+        let mut last = if self.queue.has_candidates() { None } else { behind };
+        let mut arrived = self.queue.new_candidates().into_iter().peekable();
+        loop {
+            while arrived.next_if(|job| Some(job.key) <= last).is_some() {}
+            let old = if self.changes.freed.is_nowhere() {
+                None
+            } else {
+                let room = self.plan.room_in(&self.changes.freed, desk.ledger());
+                self.queue.next_candidate(last.as_ref(), &room)
+            };
+            let next = old.into_iter().chain(arrived.peek().copied()).min_by_key(|next| next.key);
+            let Some(next) = next else { return Ok(()) };
+            last = Some(next.key);
+            if made.iter().any(|made| made.job.job == next.job) {
+                continue;
+            }
+            if let Some(place) = self.place_now(desk, &next) {
+                let is_first = || self.queue.first().is_some_and(|first| first.job == next.job);
+                let first = made.is_empty() && is_first();
+                let reason = if first { in_turn(desk, next.job) } else { Reason::Backfilled };
+                self.start(desk, &next, place, reason)?;
+            }
+        }
+    }
+
+    /// Records the head's planned start, once for each value. It is a promise, where no job can be inserted before
+    /// the head.
+    fn record_head(
+        &mut self,
+        desk: &mut Desk<'_>,
+        head: &Waiting,
+        at: Time,
+        place: &A::Place,
+    ) -> Result<(), Violation> {
+        let same = |(key, start, on): &(Key, Time, A::Place)| (*key, *start) == (head.key, at) && on == place;
+        if self.recorded.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        self.recorded = Some((head.key, at, place.clone()));
+        let head = head.job;
+        let entry = desk.ledger().entry(head);
+        let (rank, memo) = ((entry.admitted, head), entry.memo);
+        if self.rules.hold_head && self.held.is_empty() {
+            self.held.insert(rank);
+            desk.remember(head, Memo { held: true, ..memo })?;
+        }
+        A::record_plan(desk, head, at, place, self.rules.promises_head())?;
+        if !self.rules.promises_head() {
+            return Ok(());
+        }
+        match desk.ledger().entry(head).promise {
+            Some(promise) if promise.best < at => desk.break_promise(head, at)?,
+            _ => desk.promise(head, at)?,
+        }
+        // A policy around this one may have suppressed it.
+        if promised_start(desk.ledger().entry(head)).is_some() {
+            self.held.insert(rank);
+        }
+        Ok(())
+    }
+
+    /// Reserves and backfills. Afterwards no reservation is in the plan.
+    fn decide(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let mut made = self.lent.clone();
+        for lent in &made {
+            self.plan.hold(desk.now(), lent);
+        }
+        let mut last = None;
+        let decided = match self.reserve(desk, &mut made, &mut last) {
+            Ok(true) => self.backfill(desk, last, &made),
+            reserved => reserved.map(|_| ()),
+        };
+        self.plan.release(&made);
+        self.changes.settle(made.get(self.lent.len()));
+        self.queue.settle();
+        made.truncate(usize::from(self.rules.promises_head()));
+        self.promised = made;
+        decided
+    }
+
+    /// Counts the jobs that passed each waiting job.
+    fn count_bypasses(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let passing = std::mem::take(&mut self.passing);
+        for waiting in self.queue.iter().filter(|_| !passing.is_empty()) {
+            let passed = passing.iter().filter(|key| **key > waiting.key).count();
+            let memo = desk.ledger().entry(waiting.job).memo;
+            let bypassed = memo.bypassed.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
+            desk.remember(waiting.job, Memo { bypassed, ..memo })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the job that is held at the head.
+    fn head(&self) -> Option<JobId> {
+        self.held.first().map(|(_, job)| *job)
+    }
+
+    fn enqueue(&mut self, now: Time, job: JobId, ledger: &Ledger) {
+        self.queue.insert(now, job, ledger);
+        let entry = ledger.entry(job);
+        if promised_start(entry).is_some() || (self.rules.hold_head && entry.memo.held) {
+            self.held.insert((entry.admitted, job));
+        }
+    }
+
+    /// Keeps the reservation of a promised job that is on the machine for a quantum.
+    fn keep_reservation(&mut self, job: JobId, ledger: &Ledger) {
+        let entry = ledger.entry(job);
+        let in_quantum = matches!(entry.state, State::Running { quantum: Some(_), .. });
+        if !in_quantum || promised_start(entry).is_none() {
+            return;
+        }
+        if let Some((at, place)) = A::kept_start(entry, true) {
+            let job = arrival_job(job, entry);
+            self.lent.push(Reservation { job, at, place, deadline: at, begin: Time::ZERO });
+        }
+    }
+
+    fn job_left(&mut self, job: JobId) {
+        self.dequeue(job);
+        let lent = self.lent.len();
+        self.lent.retain(|lent| lent.job.job != job);
+        if self.lent.len() < lent {
+            self.changes = ChangeTracker::new();
+        }
+    }
+
+    pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
+        *self = Recomputed::new(A::rebuild(now, ledger), self.rules.clone());
+        for job in ledger.waiting() {
+            self.enqueue(now, job, ledger);
+        }
+        for job in ledger.running() {
+            self.keep_reservation(job, ledger);
+        }
+    }
+
+    pub(super) fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
+        let freed = &mut self.changes.freed;
+        match event {
+            Event::Submitted(job) => self.enqueue(now, job, ledger),
+            Event::Ended(ended) => {
+                self.plan.job_ended(now, ended.job, ledger, freed);
+                self.job_left(ended.job);
+            }
+            Event::Overdue(job) => self.plan.job_overdue(now, job, ledger, freed),
+            Event::Changed(job) => {
+                self.plan.job_changed(now, job, ledger, freed);
+                self.job_left(job);
+                match ledger.entry(job).placement() {
+                    None => self.enqueue(now, job, ledger),
+                    Some(_) => self.keep_reservation(job, ledger),
+                }
+            }
+            Event::Timer | Event::Disturbed => {}
+        }
+    }
+
+    pub(super) fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        if !self.rules.depth.is_one_at_most() || !self.lent.is_empty() || self.plan.varies() {
+            self.changes = ChangeTracker::new();
+        }
+        self.plan.advance(now, desk.ledger(), &mut self.changes.freed);
+        self.queue.sort_again(now, desk.ledger());
+        self.plan.hold_overdue(now, desk.ledger());
+        let decided = self.decide(desk);
+        self.plan.release_overdue(now);
+        decided?;
+        self.count_bypasses(desk)?;
+        // Where capacity varies, a job may fit at a time that is the end of no job.
+        let change = self.plan.next_change(now).filter(|_| self.queue.first().is_some());
+        change.map_or(Ok(()), |at| desk.wake_at(at))
+    }
+}
+
+/// Returns the start that a job was promised, unless that promise was broken until further notice.
+fn promised_start(entry: &Entry) -> Option<Time> {
+    entry.promise.map(|promise| promise.best).filter(|best| *best < Time::MAX)
+}
