@@ -1,18 +1,9 @@
 //! The wait queue of the engine, in the order of the queue and in that of the candidates.
 
-use miserly_core::{JobId, Ledger, Span, Time};
+use miserly_core::{JobId, Ledger, Time};
 
 use super::waiting;
-use crate::shared::{Admits, Key, Order, QueueIndex, Waiting};
-
-/// A room for every job.
-pub(super) struct Unbounded;
-
-impl Admits for Unbounded {
-    fn admits(&self, _procs: u32, _span: Span) -> bool {
-        true
-    }
-}
+use crate::shared::{Admits, Key, Order, Position, QueueIndex, Waiting};
 
 /// The waiting jobs in one order, or in two.
 ///
@@ -29,6 +20,8 @@ pub(super) struct WaitQueue {
     slots: Vec<Option<Slot>>,
     /// The jobs that were inserted since the last pass; those that left are among them.
     arrived: Vec<JobId>,
+    /// Where the search for a successor ended.
+    position: Position,
 }
 
 /// A waiting job.
@@ -124,6 +117,11 @@ impl WaitQueue {
     /// Returns the jobs in the order of the queue, with a search for the narrow ones.
     pub(super) fn jobs(&self) -> &QueueIndex {
         &self.jobs
+    }
+
+    /// Returns the job behind `last` in the queue; the head, if `None`.
+    pub(super) fn successor(&mut self, last: Option<Key>) -> Option<Waiting> {
+        self.jobs.successor(last.as_ref(), &mut self.position)
     }
 
     /// Returns the next job of the queue that the room admits.

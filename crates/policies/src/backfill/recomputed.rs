@@ -6,11 +6,11 @@ use miserly_core::{Desk, Entry, Event, JobId, Ledger, Memo, Reason, Refusal, Sta
 
 use super::availability::{Availability, FreedCapacity};
 use super::changes::ChangeTracker;
-use super::queue::{Unbounded, WaitQueue};
+use super::queue::WaitQueue;
 use super::reservations::Reservation;
 use super::rules::BackfillRules;
 use super::{arrival_job, in_turn, start_on};
-use crate::shared::{Key, Waiting};
+use crate::shared::{Admits, Key, Waiting};
 
 /// Backfilling with reservations that are recomputed at every pass.
 ///
@@ -101,6 +101,7 @@ impl<A: Availability> Recomputed<A> {
         last: &mut Option<Key>,
     ) -> Result<bool, Violation> {
         let mut held = None;
+        let mut candidate = None;
         while self.rules.depth.exceeds(made.len()) {
             // After a held job has started, the next one has its turn.
             let next = match self.head().filter(|head| made.is_empty() && held != Some(*head)) {
@@ -127,13 +128,22 @@ impl<A: Availability> Recomputed<A> {
             let reservation = Reservation { job: next, at, place, deadline: at, begin: Time::ZERO };
             self.plan.hold(desk.now(), &reservation);
             made.push(reservation);
-            // Only starts of this pass matter, because the rest is recomputed.
-            let goes_on = self.rules.depth.exceeds(made.len());
-            if goes_on && self.queue.next(last.as_ref(), &self.plan.room(desk.ledger())).is_none() {
+            if self.rules.depth.exceeds(made.len()) && !self.may_start(desk, *last, &mut candidate) {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Whether a job behind `last` in the queue may start. Only starts of this pass matter, because the rest is
+    /// recomputed. `candidate` is the job that was found before: the room for it only shrinks.
+    fn may_start(&self, desk: &Desk<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
+        let room = self.plan.room(desk.ledger());
+        let still = |job: &Waiting| Some(job.key) > last && room.admits(job.procs, job.span);
+        if !candidate.as_ref().is_some_and(still) {
+            *candidate = self.queue.next(last.as_ref(), &room);
+        }
+        candidate.is_some()
     }
 
     /// Refuses a job that the pool can never hold. If the pool has only lost the capacity, the job waits for its
@@ -154,9 +164,9 @@ impl<A: Availability> Recomputed<A> {
     }
 
     /// Returns the job behind `last` in the queue, except the held one.
-    fn next_in_turn(&self, last: &mut Option<Key>) -> Option<Waiting> {
+    fn next_in_turn(&mut self, last: &mut Option<Key>) -> Option<Waiting> {
         loop {
-            let next = self.queue.next(last.as_ref(), &Unbounded)?;
+            let next = self.queue.successor(*last)?;
             *last = Some(next.key);
             if self.head() != Some(next.job) {
                 return Some(next);
@@ -234,7 +244,9 @@ impl<A: Availability> Recomputed<A> {
 
     /// Reserves and backfills. Afterwards no reservation is in the plan.
     fn decide(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let mut made = self.lent.clone();
+        let mut made = std::mem::take(&mut self.promised);
+        made.clear();
+        made.extend_from_slice(&self.lent);
         for lent in &made {
             self.plan.hold(desk.now(), lent);
         }
@@ -253,8 +265,11 @@ impl<A: Availability> Recomputed<A> {
 
     /// Counts the jobs that passed each waiting job.
     fn count_bypasses(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        if self.passing.is_empty() {
+            return Ok(());
+        }
         let passing = std::mem::take(&mut self.passing);
-        for waiting in self.queue.iter().filter(|_| !passing.is_empty()) {
+        for waiting in self.queue.iter() {
             let passed = passing.iter().filter(|key| **key > waiting.key).count();
             let memo = desk.ledger().entry(waiting.job).memo;
             let bypassed = memo.bypassed.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));

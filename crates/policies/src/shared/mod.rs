@@ -13,5 +13,5 @@ mod order;
 pub use hosts::{FreedHosts, HostPlan, Trial};
 pub use order::{Criterion, Draw, Key, Order, Priority, Weight};
 pub use profile::Profile;
-pub use queue::{QueueIndex, Waiting};
+pub use queue::{Position, QueueIndex, Waiting};
 pub use staircase::{Admits, Outlook, Staircase};
