@@ -72,14 +72,14 @@ pub trait Availability: Clone + Debug + Send {
     /// Returns the earliest start in `from..until`; [`Time::MAX`] if only jobs without end prevent one and
     /// `until` is [`Time::MAX`].
     ///
-    /// `begun`: the reservations in the plan, of which those that have begun are not in the ledger.
+    /// `begun`: the kept reservations. The ledger does not have those that have begun.
     fn earliest_start(
         &mut self,
         desk: &Desk<'_>,
         job: &Waiting,
         from: Time,
         until: Time,
-        begun: &Reservations<Self::Place>,
+        begun: Option<&Reservations<Self::Place>>,
     ) -> Option<(Time, Self::Place)>;
 
     /// Returns the earliest start, if it follows from the reservation that was made last and from what changed:
@@ -100,7 +100,7 @@ pub trait Availability: Clone + Debug + Send {
         from: Time,
         reservation: &Reservation<Self::Place>,
         freed: &Self::Freed,
-        begun: &Reservations<Self::Place>,
+        begun: Option<&Reservations<Self::Place>>,
     ) -> Option<(Time, Self::Place)>;
 
     /// Returns the start at `from` in the same place, or else the earliest one in `from..until`. `from` may be

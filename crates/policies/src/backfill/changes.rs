@@ -3,7 +3,7 @@
 use miserly_core::{Desk, JobId, Time};
 
 use super::availability::{Availability, FreedCapacity};
-use super::reservations::{Reservation, Reservations};
+use super::reservations::Reservation;
 use crate::shared::Waiting;
 
 /// Changes since the last pass of a policy that recomputes one reservation at most, that of the head.
@@ -68,8 +68,7 @@ impl<A: Availability> ChangeTracker<A> {
     ) -> Option<(Time, A::Place)> {
         let last = self.head.as_ref();
         let again = last.and_then(|last| plan.earliest_start_again(desk, last, &self.freed, &self.taken));
-        let found =
-            again.or_else(|| plan.earliest_start(desk, job, desk.now(), Time::MAX, &Reservations::default()));
+        let found = again.or_else(|| plan.earliest_start(desk, job, desk.now(), Time::MAX, None));
         let same = |(at, place): &(Time, A::Place)| {
             self.head.as_ref().is_some_and(|last| last.at == *at && last.place == *place)
         };

@@ -20,7 +20,7 @@ pub struct CountPlan {
     free: u32,
     room: Room,
     /// The reservation of this pass that is not in the profile.
-    pending: Option<Reservation<()>>,
+    pending: Option<(Time, Time, u32)>,
 }
 
 /// What fits now.
@@ -94,8 +94,8 @@ impl CountPlan {
 
     /// Enters the pending reservation in the profile.
     fn enter_pending(&mut self) {
-        if let Some(held) = self.pending.take() {
-            self.profile.take(held.at, held.end(), held.job.procs);
+        if let Some((from, to, procs)) = self.pending.take() {
+            self.profile.take(from, to, procs);
         }
     }
 }
@@ -193,7 +193,7 @@ impl Availability for CountPlan {
         job: &Waiting,
         from: Time,
         until: Time,
-        _begun: &Reservations<()>,
+        _begun: Option<&Reservations<()>>,
     ) -> Option<(Time, ())> {
         self.enter_pending();
         self.start_from(desk.ledger(), job, from, until, None)
@@ -215,7 +215,7 @@ impl Availability for CountPlan {
         from: Time,
         reservation: &Reservation<()>,
         freed: &FreedProcs,
-        _begun: &Reservations<()>,
+        _begun: Option<&Reservations<()>>,
     ) -> Option<(Time, ())> {
         let (at, job) = (reservation.at, &reservation.job);
         let found = self.profile.earliest_within(from, freed.until, at, job.span, job.procs);
@@ -251,7 +251,7 @@ impl Availability for CountPlan {
         if let Room::Free(free) = self.room {
             let extra = self.profile.free_at(at).saturating_sub(procs);
             self.room = Room::Beside { free, shadow: at - now, extra };
-            self.pending = Some(reservation.clone());
+            self.pending = Some((at, reservation.end(), procs));
         } else {
             self.enter_pending();
             self.profile.take(at, reservation.end(), procs);

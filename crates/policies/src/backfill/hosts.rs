@@ -131,14 +131,21 @@ impl Availability for HostPlan {
         job: &Waiting,
         from: Time,
         until: Time,
-        begun: &Reservations<Placement>,
+        begun: Option<&Reservations<Placement>>,
     ) -> Option<(Time, Placement)> {
         let (ledger, now) = (desk.ledger(), desk.now());
         let demand = demand(ledger, job.job);
         if from > now {
             return self.earliest_from(from, until, job.span, &demand);
         }
-        self.earliest(ledger, now, until, job.span, &demand, &hosts(&begun.begun_places()))
+        self.earliest(
+            ledger,
+            now,
+            until,
+            job.span,
+            &demand,
+            &begun.map_or_else(Vec::new, |begun| hosts(&begun.begun_places())),
+        )
     }
 
     fn earliest_start_again(
@@ -158,7 +165,7 @@ impl Availability for HostPlan {
         from: Time,
         reservation: &Reservation<Placement>,
         freed: &FreedHosts,
-        begun: &Reservations<Placement>,
+        begun: Option<&Reservations<Placement>>,
     ) -> Option<(Time, Placement)> {
         let Reservation { job, at, place, .. } = reservation;
         if from >= *at {

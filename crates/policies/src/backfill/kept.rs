@@ -103,7 +103,7 @@ impl<A: Availability> Plan<A> {
         let Plan { availability, reservations, .. } = self;
         let Some(held) = reservations.get(job) else { return Ok(None) };
         let from = held.begin.max(desk.now());
-        let earlier = availability.earlier_start(desk, from, held, freed, reservations);
+        let earlier = availability.earlier_start(desk, from, held, freed, Some(reservations));
         let Some((at, place)) = earlier else { return Ok(None) };
         let before = self.lift(job);
         if let Some(before) = &before {
@@ -205,7 +205,7 @@ impl<A: Availability> Kept<A> {
         let waiting = arrival_job(job, entry);
         let until = bounds.until(waiting.span);
         let Plan { availability, reservations, guarantee, .. } = &mut self.plan;
-        let found = availability.earliest_start(desk, &waiting, bounds.begin, until, reservations);
+        let found = availability.earliest_start(desk, &waiting, bounds.begin, until, Some(reservations));
         let Some((at, place)) = found else {
             let never = availability.never_fits(desk.ledger(), bounds.begin, &waiting);
             return desk.refuse(job, if never { Refusal::TooLarge } else { bounds.refusal });

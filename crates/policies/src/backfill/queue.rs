@@ -139,15 +139,15 @@ impl WaitQueue {
         self.slot(job).is_some_and(|slot| slot.is_new)
     }
 
-    /// Returns the jobs that were inserted since the last pass, as candidates in their order.
-    pub(super) fn new_candidates(&self) -> Vec<Waiting> {
+    /// Fills `candidates` with the jobs that were inserted since the last pass, in the order of the candidates.
+    pub(super) fn new_candidates(&self, candidates: &mut Vec<Waiting>) {
         let slots = self.arrived.iter().filter_map(|job| self.slot(*job));
         let own = self.has_candidates();
         let key = |slot: &Slot| if own { slot.candidate } else { slot.waiting.key };
         let candidate = |slot: &Slot| Waiting { key: key(slot), ..slot.waiting };
-        let mut candidates: Vec<Waiting> = slots.map(candidate).collect();
+        candidates.clear();
+        candidates.extend(slots.map(candidate));
         candidates.sort_unstable_by_key(|candidate| candidate.key);
-        candidates
     }
 
     /// Ends a pass: no job is new any more.

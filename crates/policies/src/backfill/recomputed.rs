@@ -1,7 +1,5 @@
 //! Reservations for the first jobs of the queue, recomputed at every pass.
 
-use std::collections::BTreeSet;
-
 use miserly_core::{Desk, Entry, Event, JobId, Ledger, Memo, Reason, Refusal, State, Time, Violation};
 
 use super::availability::{Availability, FreedCapacity};
@@ -32,7 +30,7 @@ pub(super) struct Recomputed<A: Availability> {
     rules: BackfillRules,
     /// Jobs that have a promised start, or were the head with a reservation if heads are held. The first to
     /// arrive is the head. There are more than one only if one of them left the queue for a time.
-    held: BTreeSet<(u64, JobId)>,
+    held: Vec<(u64, JobId)>,
     /// The reservations of promised jobs that were lent a quantum before. While there are any, no other job is
     /// promised a start.
     lent: Vec<Reservation<A::Place>>,
@@ -40,6 +38,8 @@ pub(super) struct Recomputed<A: Availability> {
     pub(super) plan: A,
     /// The head's planned start that was recorded last.
     recorded: Option<(Key, Time, A::Place)>,
+    /// The candidates of a pass that arrived since the last one.
+    arrived: Vec<Waiting>,
     /// The keys of jobs that passed another one in this pass, if an order depends on their number.
     passing: Vec<Key>,
     /// The head's reservation as it was made last, if it is promised.
@@ -50,7 +50,8 @@ pub(super) struct Recomputed<A: Availability> {
 impl<A: Availability> Recomputed<A> {
     pub(super) fn new(plan: A, rules: BackfillRules) -> Recomputed<A> {
         Recomputed {
-            held: BTreeSet::new(),
+            held: Vec::new(),
+            arrived: Vec::new(),
             lent: Vec::new(),
             queue: WaitQueue::new(rules.order.clone(), rules.candidate_order.clone()),
             plan,
@@ -156,7 +157,7 @@ impl<A: Availability> Recomputed<A> {
         }
         let entry = desk.ledger().entry(job.job);
         let (memo, is_promised) = (entry.memo, promised_start(entry).is_some());
-        self.held.remove(&(entry.admitted, job.job));
+        self.held.retain(|(_, held)| *held != job.job);
         if memo.held {
             desk.remember(job.job, Memo { held: false, ..memo })?;
         }
@@ -182,17 +183,19 @@ impl<A: Availability> Recomputed<A> {
         made: &[Reservation<A::Place>],
     ) -> Result<(), Violation> {
         let mut last = if self.queue.has_candidates() { None } else { behind };
-        let mut arrived = self.queue.new_candidates().into_iter().peekable();
+        let mut arrived = std::mem::take(&mut self.arrived);
+        self.queue.new_candidates(&mut arrived);
+        let mut new = arrived.iter().copied().peekable();
         loop {
-            while arrived.next_if(|job| Some(job.key) <= last).is_some() {}
+            while new.next_if(|job| Some(job.key) <= last).is_some() {}
             let old = if self.changes.freed.is_nowhere() {
                 None
             } else {
                 let room = self.plan.room_in(&self.changes.freed, desk.ledger());
                 self.queue.next_candidate(last.as_ref(), &room)
             };
-            let next = old.into_iter().chain(arrived.peek().copied()).min_by_key(|next| next.key);
-            let Some(next) = next else { return Ok(()) };
+            let next = old.into_iter().chain(new.peek().copied()).min_by_key(|next| next.key);
+            let Some(next) = next else { break };
             last = Some(next.key);
             if made.iter().any(|made| made.job.job == next.job) {
                 continue;
@@ -204,6 +207,8 @@ impl<A: Availability> Recomputed<A> {
                 self.start(desk, &next, place, reason)?;
             }
         }
+        self.arrived = arrived;
+        Ok(())
     }
 
     /// Records the head's planned start, once for each value. It is a promise, where no job can be inserted before
@@ -224,7 +229,7 @@ impl<A: Availability> Recomputed<A> {
         let entry = desk.ledger().entry(head);
         let (rank, memo) = ((entry.admitted, head), entry.memo);
         if self.rules.hold_head && self.held.is_empty() {
-            self.held.insert(rank);
+            self.hold_head(rank);
             desk.remember(head, Memo { held: true, ..memo })?;
         }
         A::record_plan(desk, head, at, place, self.rules.promises_head())?;
@@ -237,7 +242,7 @@ impl<A: Availability> Recomputed<A> {
         }
         // A policy around this one may have suppressed it.
         if promised_start(desk.ledger().entry(head)).is_some() {
-            self.held.insert(rank);
+            self.hold_head(rank);
         }
         Ok(())
     }
@@ -278,6 +283,13 @@ impl<A: Availability> Recomputed<A> {
         Ok(())
     }
 
+    /// Holds a job at the head, by its rank of admission.
+    fn hold_head(&mut self, rank: (u64, JobId)) {
+        if let Err(at) = self.held.binary_search(&rank) {
+            self.held.insert(at, rank);
+        }
+    }
+
     /// Returns the job that is held at the head.
     fn head(&self) -> Option<JobId> {
         self.held.first().map(|(_, job)| *job)
@@ -287,7 +299,7 @@ impl<A: Availability> Recomputed<A> {
         self.queue.insert(now, job, ledger);
         let entry = ledger.entry(job);
         if promised_start(entry).is_some() || (self.rules.hold_head && entry.memo.held) {
-            self.held.insert((entry.admitted, job));
+            self.hold_head((entry.admitted, job));
         }
     }
 
