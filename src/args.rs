@@ -14,10 +14,11 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
-use miserly_core::{Instants, Sharing, Spread};
+use miserly_core::{Instants, Sharing, Span, Spread};
 use miserly_policies::Chosen;
 use miserly_policies::shared::Profile;
 use miserly_sim::Grouping;
+use miserly_units::{UnitError, parse_seconds};
 use miserly_workload::o2k::Month;
 use miserly_workload::{Arrivals, Estimates, Factor, Filter, Overrun, ProcsField};
 
@@ -149,7 +150,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) lenient: bool,
 
-    /// Only jobs submitted at T or later, in the log's seconds or as 90m, 12h, 7d, 2w
+    /// Only jobs submitted at T or later, on the log's clock: seconds, or 90min, 12h, 7d, 2w (docs/units.md)
     #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) from: Option<i64>,
 
@@ -173,7 +174,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) offline: bool,
 
-    /// Simulate, but do not measure, jobs submitted within D of the first one: seconds, or as 12h, 7d
+    /// Simulate, but do not measure, jobs submitted within D of the first one: seconds, or 12h, 7d
     #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true, default_value = "0")]
     pub(crate) warmup: i64,
 
@@ -181,9 +182,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Jobs run on idle processors ahead of their promised starts, and are parked D before: seconds, or as 1m
+    /// Jobs run on idle processors ahead of their promised starts, and are parked D before: seconds, or 1min
     ///
-    /// On a machine with pools, where a queue has the policy miser, they do so in any case, with 5 seconds.
+    /// On a machine with pools, where a queue has the policy miser, they do so in any case, with 5s.
     #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) parking_lead: Option<i64>,
 
@@ -291,7 +292,7 @@ pub(crate) struct MatrixArgs {
     /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
     pub(crate) trace: PathBuf,
 
-    /// The instant, in the log's seconds or as 90m, 12h, 7d, 2w; all that happens at it has happened
+    /// The instant, on the log's clock: seconds, or 90min, 12h, 7d, 2w; all that happens at it has happened
     #[arg(value_name = "TIME", value_parser = seconds)]
     pub(crate) time: i64,
 
@@ -410,8 +411,8 @@ pub(crate) struct DescribeArgs {
     /// Which field is a job's size, where both are known
     #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
     pub(crate) procs_field: ProcsFieldArg,
-    /// Tell apart the jobs of this estimate: seconds, or as 15m, 2h; repeatable; without it, of the three commonest
-    #[arg(long, value_name = "T", value_parser = positive_seconds)]
+    /// Tell apart the jobs of this estimate: seconds, or 15min, 2h; repeatable; without it, of the three commonest
+    #[arg(long, value_name = "T", value_parser = unsigned_seconds)]
     pub(crate) estimate: Vec<u64>,
     /// Print JSON
     #[arg(long)]
@@ -599,34 +600,22 @@ fn page_name(text: &str) -> Result<PathBuf, &'static str> {
     if html { Ok(path) } else { Err("the name must end in .html") }
 }
 
-/// Two times, with two points between them.
+/// Reads a window: two times with two points between them.
 fn window(text: &str) -> Result<[i64; 2], String> {
     let (from, to) = text.split_once("..").ok_or("write it as FROM..TO, such as 2d..3d")?;
-    let (from, to) = (seconds(from)?, seconds(to)?);
+    let time = |text: &str| seconds(text).map_err(|problem| problem.to_string());
+    let (from, to) = (time(from)?, time(to)?);
     if from < to { Ok([from, to]) } else { Err("the window's end must be after its begin".into()) }
 }
 
-/// As [`seconds`], where there is no time before 0.
-fn positive_seconds(text: &str) -> Result<u64, String> {
+/// Reads a duration, as an unsigned number of seconds.
+fn unsigned_seconds(text: &str) -> Result<u64, UnitError> {
     seconds(text).map(i64::unsigned_abs)
 }
 
-/// Seconds, or a number with a unit: 90m, 12h, 7d, 2w.
-fn seconds(text: &str) -> Result<i64, String> {
-    const MOST: i64 = 10_000_000_000;
-    let (digits, unit) = match text.char_indices().last() {
-        Some((at, 's')) => (&text[..at], 1),
-        Some((at, 'm')) => (&text[..at], 60),
-        Some((at, 'h')) => (&text[..at], 3_600),
-        Some((at, 'd')) => (&text[..at], 86_400),
-        Some((at, 'w')) => (&text[..at], 7 * 86_400),
-        _ => (text, 1),
-    };
-    let number = digits.parse::<i64>().ok().filter(|number| *number >= 0);
-    let secs = number.and_then(|number| number.checked_mul(unit)).filter(|secs| *secs <= MOST);
-    secs.ok_or_else(|| {
-        format!("give seconds from 0 to {MOST}, or a number with a unit, such as 90m, 12h, 7d, 2w")
-    })
+/// Reads a duration in whole seconds.
+fn seconds(text: &str) -> Result<i64, UnitError> {
+    parse_seconds(text, Span::ZERO)
 }
 
 #[cfg(test)]
@@ -638,15 +627,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn seconds_and_units() {
-        assert_eq!(seconds("0"), Ok(0));
-        assert_eq!(seconds("90m"), Ok(5_400));
-        assert_eq!(seconds("7d"), Ok(604_800));
-        for bad in ["", "d", "-1", "1.5h", "7y", "9999999999999", "99999999999d", "é"] {
-            assert!(seconds(bad).is_err(), "{bad}");
-        }
     }
 }

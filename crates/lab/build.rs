@@ -7,7 +7,8 @@ use std::{env, fs, io};
 use sha2::{Digest, Sha256};
 
 /// The crates whose code decides what a run comes to.
-const CRATES: [&str; 8] = ["core", "formula", "workload", "pools", "policies", "sim", "report", "lab"];
+const CRATES: [&str; 9] =
+    ["core", "units", "formula", "workload", "pools", "policies", "sim", "report", "lab"];
 
 fn main() -> io::Result<()> {
     let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("..");

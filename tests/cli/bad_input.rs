@@ -258,10 +258,17 @@ fn options_that_make_no_sense() {
         "--estimates uniform:0.5",
         "invalid value 'uniform:0.5' for '--estimates <MODEL>': uniform:0.5: R must be 1 or more",
     );
-    let time = "give seconds from 0 to 10000000000, or a number with a unit, such as 90m, 12h, 7d, 2w";
-    refused("--from monday", &format!("invalid value 'monday' for '--from <T>': {time}"));
-    refused("--to -5", &format!("invalid value '-5' for '--to <T>': {time}"));
-    refused("--warmup 1y", &format!("invalid value '1y' for '--warmup <D>': {time}"));
+    let forms = "write seconds, or units such as 90s, 15min, 1d12h, 1:30:00 or 2-12:00:00";
+    refused(
+        "--from monday",
+        &format!("invalid value 'monday' for '--from <T>': \"monday\" is not a duration; {forms}"),
+    );
+    refused("--to -5", "invalid value '-5' for '--to <T>': \"-5\": a duration is 0 or more");
+    refused(
+        "--warmup 1y",
+        "invalid value '1y' for '--warmup <D>': \"1y\": no unit of time \"y\"; the units are",
+    );
+    refused("--warmup 0.5", "\"0.5\": a duration here is a whole number of seconds");
     refused(
         "--from 1h --to 5",
         "no job is submitted at 3600 s or later and before 5 s: --to must be above --from",

@@ -77,19 +77,20 @@ impl Calendar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Procs;
 
     #[test]
     fn it_repeats_both_ways() {
-        let step = |offset, cpus| (Span::from_ticks(offset), Resources::cpus(cpus));
+        let step = |offset, cpus: u64| (Span::from_ticks(offset), Resources::cpus(cpus));
         let calendar =
             Calendar::repeating(Time::from_ticks(100), Span::from_ticks(24), vec![step(0, 8), step(9, 2)])
                 .unwrap();
         let at = |ticks| calendar.at(Time::from_ticks(ticks)).cpus_count();
-        assert_eq!([100, 108, 109, 123, 124, 99, 84, 85].map(at), [8, 8, 2, 2, 8, 2, 8, 2]);
+        assert_eq!([100, 108, 109, 123, 124, 99, 84, 85].map(at), [8, 8, 2, 2, 8, 2, 8, 2].map(Procs::new));
         let next = |ticks| calendar.next(Time::from_ticks(ticks)).map(|(at, _)| at.ticks());
         assert_eq!([100, 109, 76, 60].map(next), [Some(109), Some(124), Some(85), Some(61)]);
         assert_eq!(Calendar::constant(Resources::cpus(1)).next(Time::ZERO), None);
-        assert_eq!(calendar.most().cpus_count(), 8);
+        assert_eq!(calendar.most().cpus_count(), Procs::new(8));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The categories of Kettimuthu et al. (their "Job Classification"): how long a job ran, and how wide it is.
 
+use crate::Procs;
 use std::fmt;
 
 use crate::Span;
@@ -26,8 +27,8 @@ const WIDTHS: [Class; 4] = [("1p", 1), ("2-8p", 8), ("9-32p", 32), (">32p", u64:
 
 impl Category {
     /// The category of a job that ran so long, or asked for so long, on so many processors. A runtime of just 10 minutes is a very short one.
-    pub fn of(run: Span, procs: u64) -> Category {
-        Category { length: place(&LENGTHS, run.ticks().unsigned_abs()), width: place(&WIDTHS, procs) }
+    pub fn of(run: Span, procs: Procs) -> Category {
+        Category { length: place(&LENGTHS, run.ticks().unsigned_abs()), width: place(&WIDTHS, procs.get()) }
     }
 
     /// How many there are.
@@ -60,7 +61,7 @@ mod tests {
 
     #[test]
     fn limits_belong_to_the_class_below_them() {
-        let named = |ticks, procs| Category::of(Span::from_ticks(ticks), procs).to_string();
+        let named = |ticks, procs: u64| Category::of(Span::from_ticks(ticks), procs.into()).to_string();
         let minute = Span::from_secs(60).unwrap().ticks();
         assert_eq!(named(0, 1), "0-10min 1p");
         assert_eq!(named(10 * minute, 2), "0-10min 2-8p");

@@ -2,7 +2,9 @@
 
 use crate::ledger::Short;
 use crate::violation::{Rule, Violation};
-use crate::{Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Reason, Refusal, SlotId, Span, Time};
+use crate::{
+    Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Procs, Reason, Refusal, SlotId, Span, Time,
+};
 
 /// The checked handle of one pass: every decision is checked against the ledger and applied at once.
 ///
@@ -132,7 +134,7 @@ impl Desk<'_> {
     ///
     /// # Errors
     /// If the job does not run on one host, or the host has too few processors free.
-    pub fn resize(&mut self, job: JobId, procs: u64) -> Result<(), Violation> {
+    pub fn resize(&mut self, job: JobId, procs: Procs) -> Result<(), Violation> {
         self.ledger.resize(job, self.now, procs).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Resized { job, procs });
         Ok(())

@@ -1,6 +1,6 @@
 //! What happens to a scheduler (events) and what it does (reasons, refusals, effects).
 
-use crate::{JobId, Request, Resources, Span, Time};
+use crate::{JobId, Procs, Request, Resources, Span, Time};
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct Round {
     /// What became of the machine, if anything did.
     pub fault: Option<Fault>,
     /// How many processors interactive work uses from now on, if that changed; it matters to opportunistic work only.
-    pub interactive: Option<u64>,
+    pub interactive: Option<Procs>,
     /// Jobs that were submitted, in the order of the trace.
     pub submitted: Vec<Submission>,
 }
@@ -270,7 +270,7 @@ pub enum Effect {
         /// The job.
         job: JobId,
         /// How many it has now.
-        procs: u64,
+        procs: Procs,
     },
     /// The running job is in another row now, on other processors, or both; where is in the ledger. If moving takes time, it goes
     /// on after that.
@@ -297,7 +297,7 @@ pub enum Effect {
         /// The job.
         job: JobId,
         /// How many it has now.
-        procs: u64,
+        procs: Procs,
     },
     /// The policy will never start the job, which leaves the system.
     Refused {

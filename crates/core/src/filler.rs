@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use crate::{Driver, Effect, JobId, Kind, Resources, Round, Span, State, Time};
+use crate::{Driver, Effect, JobId, Procs, Resources, Round, Span, State, Time};
 
 /// What opportunistic work may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Filler {
 pub(crate) struct Layer {
     filler: Filler,
     /// Processors that interactive work uses now.
-    interactive: u64,
+    interactive: Procs,
     /// The waiting jobs with a promise, by their promised starts.
     promised: BTreeSet<Turn>,
     /// The same, by job.
@@ -54,7 +54,7 @@ impl Layer {
     pub(crate) fn over(filler: Filler, queues: &[Driver]) -> Layer {
         let mut layer = Layer {
             filler,
-            interactive: 0,
+            interactive: Procs::ZERO,
             promised: BTreeSet::new(),
             turns: BTreeMap::new(),
             begins: BTreeSet::new(),
@@ -65,7 +65,7 @@ impl Layer {
         for ledger in queues.iter().map(Driver::ledger) {
             for job in ledger.waiting() {
                 layer.follow(queues, job);
-                layer.running.extend((ledger.entry(job).filling.procs > 0).then_some(job));
+                layer.running.extend((ledger.entry(job).filling.procs > Procs::ZERO).then_some(job));
             }
         }
         layer
@@ -94,8 +94,9 @@ impl Layer {
             self.follow(queues, job);
         }
         let wanted = self.share_out(now, queues);
-        let parked = self.running.iter().filter(|job| !wanted.contains_key(job)).map(|job| (*job, 0));
-        let mut shares: Vec<(JobId, u64)> =
+        let parked =
+            self.running.iter().filter(|job| !wanted.contains_key(job)).map(|job| (*job, Procs::ZERO));
+        let mut shares: Vec<(JobId, Procs)> =
             parked.chain(wanted.iter().map(|(job, procs)| (*job, *procs))).collect();
         // Nobody gets what another one has not left yet.
         shares.sort_by_key(|(job, procs)| *procs > filling(queues, *job));
@@ -108,11 +109,11 @@ impl Layer {
     }
 
     /// Who runs on how many processors from now on.
-    fn share_out(&self, now: Time, queues: &[Driver]) -> BTreeMap<JobId, u64> {
+    fn share_out(&self, now: Time, queues: &[Driver]) -> BTreeMap<JobId, Procs> {
         let mut idle = self.idle(queues);
         let mut wanted = BTreeMap::new();
         for turn in &self.promised {
-            if idle.cpus_count() == 0 {
+            if idle.cpus_count().is_zero() {
                 break;
             }
             let Some(entry) = queues[turn.queue].ledger().get(turn.job) else { continue };
@@ -126,8 +127,8 @@ impl Layer {
                 continue;
             }
             let procs = demand.cpus_count().min(idle.cpus_count());
-            let taken = demand.with(Kind::Cpus, procs);
-            if procs > 0 && !entry.request.terms.in_window_only && taken.fits_in(&idle) {
+            let taken = demand.with_cpus(procs);
+            if !procs.is_zero() && !entry.request.terms.in_window_only && taken.fits_in(&idle) {
                 idle = idle.less(&taken);
                 wanted.insert(turn.job, procs);
             }
@@ -187,7 +188,7 @@ impl Layer {
 }
 
 /// On how many idle processors the job runs now.
-fn filling(queues: &[Driver], job: JobId) -> u64 {
+fn filling(queues: &[Driver], job: JobId) -> Procs {
     let entry = queues.iter().find_map(|queue| queue.ledger().get(job));
-    entry.map_or(0, |entry| entry.filling.procs)
+    entry.map_or(Procs::ZERO, |entry| entry.filling.procs)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{HostId, Kind, Machine, Pes, Placement, Resources, Share, Sharing, SlotId, Spread};
+use crate::{HostId, Kind, Machine, Pes, Placement, Procs, Resources, Share, Sharing, SlotId, Spread};
 
 /// The room on each host of a machine.
 ///
@@ -18,7 +18,7 @@ pub struct FreeHosts {
     hosts: Vec<Resources>,
     total: Resources,
     /// Free processors, free memory and number of each host that takes jobs; empty where there is one host only.
-    index: BTreeSet<(u64, u64, u32)>,
+    index: BTreeSet<(Procs, u64, u32)>,
 }
 
 impl FreeHosts {
@@ -58,10 +58,10 @@ impl FreeHosts {
     }
 
     /// The most processors that a host has free which takes jobs; O(log hosts).
-    pub fn most_cpus(&self) -> u64 {
+    pub fn most_cpus(&self) -> Procs {
         match &self.hosts[..] {
             [only] => only.cpus_count(),
-            _ => self.index.last().map_or(0, |(cpus, ..)| *cpus),
+            _ => self.index.last().map_or(Procs::ZERO, |(cpus, ..)| *cpus),
         }
     }
 
@@ -122,7 +122,7 @@ impl FreeHosts {
     fn across(&self, machine: &Machine, demand: &Resources) -> Option<Placement> {
         let procs = demand.cpus_count();
         let mut shares: Vec<Share> = Vec::new();
-        let mut done = 0;
+        let mut done = Procs::ZERO;
         for &(.., host) in self.index.iter().rev() {
             let share = |host, need: &Resources| {
                 let amount = held(machine, host, need);
@@ -154,11 +154,11 @@ fn held(machine: &Machine, host: HostId, need: &Resources) -> Resources {
 
 fn takes_jobs(machine: &Machine, host: HostId, room: &Resources) -> bool {
     match machine.how_shared() {
-        Sharing::Shared => room.cpus_count() > 0,
+        Sharing::Shared => !room.cpus_count().is_zero(),
         Sharing::Whole => *room == machine.host(host).capacity,
     }
 }
 
-fn place(host: u32, room: &Resources) -> (u64, u64, u32) {
+fn place(host: u32, room: &Resources) -> (Procs, u64, u32) {
     (room.cpus_count(), room.get(Kind::Memory), host)
 }

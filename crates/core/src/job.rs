@@ -1,6 +1,6 @@
 //! A job as three separate things: its name, what its user asked for, and how long it really runs.
 
-use crate::{Resources, Span, Time};
+use crate::{Procs, Resources, Span, Time};
 
 /// The handle of a job that is in the system: small, dense, and reused once the job is gone.
 ///
@@ -63,7 +63,7 @@ impl Request {
     }
 
     /// The number of processors asked for.
-    pub const fn procs(&self) -> u64 {
+    pub const fn procs(&self) -> Procs {
         self.demand.cpus_count()
     }
 

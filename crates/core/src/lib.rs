@@ -32,11 +32,13 @@
 //! round.submitted.push(Submission { job: JobId(0), request });
 //! let mut effects = Vec::new();
 //! driver.round(Time::ZERO, &mut round, &mut effects)?;
-//! assert_eq!(driver.ledger().free().cpus_count(), 5);
+//! assert_eq!(driver.ledger().free().cpus_count(), 5.into());
 //! # Ok::<(), Violation>(())
 //! ```
 
 mod time;
+
+mod procs;
 
 mod resources;
 
@@ -94,6 +96,7 @@ pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use pes::PeSet;
 pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;
+pub use procs::Procs;
 pub use resources::{Kind, Resources};
 pub use system::System;
 pub use time::{Span, Time};

@@ -14,6 +14,7 @@
 //! assert_eq!(class.reserve_wait(), hours(360));
 //! ```
 
+use crate::Procs;
 use std::fmt;
 
 use crate::Span;
@@ -34,11 +35,11 @@ impl Size {
     pub const ALL: [Size; 3] = [Size::Small, Size::Medium, Size::Large];
 
     /// The most processors.
-    pub const fn procs(self) -> u64 {
+    pub const fn procs(self) -> Procs {
         match self {
-            Size::Small => 8,
-            Size::Medium => 16,
-            Size::Large => 64,
+            Size::Small => Procs::new(8),
+            Size::Medium => Procs::new(16),
+            Size::Large => Procs::new(64),
         }
     }
 
@@ -53,7 +54,7 @@ impl Size {
     }
 
     /// The smallest size whose two limits hold; `None` beyond the largest. A memory of 0 is unknown, and fits.
-    pub fn of(procs: u64, memory: u64) -> Option<Size> {
+    pub fn of(procs: Procs, memory: u64) -> Option<Size> {
         Size::ALL.into_iter().find(|size| procs <= size.procs() && memory <= size.memory())
     }
 
@@ -150,7 +151,7 @@ impl Class {
     /// It is the smallest size and the shortest length whose limits hold. `None` beyond `lt-lj`. The estimate
     /// stands for the cpu time per processor of Table 1, which logs do not have apart; the limit on the run time
     /// of the `vst` jobs, 5.5 hours, is then never what decides. A memory of 0 is unknown, and fits.
-    pub fn of(procs: u64, memory: u64, estimate: Span) -> Option<Class> {
+    pub fn of(procs: Procs, memory: u64, estimate: Span) -> Option<Class> {
         Some(Class { size: Size::of(procs, memory)?, length: Length::of(estimate)? })
     }
 
@@ -193,7 +194,7 @@ mod tests {
 
     #[track_caller]
     fn check(procs: u64, memory: u64, estimate: Span, expected: Option<&str>) {
-        assert_eq!(Class::of(procs, memory, estimate).map(Class::name), expected);
+        assert_eq!(Class::of(procs.into(), memory, estimate).map(Class::name), expected);
     }
 
     #[test]

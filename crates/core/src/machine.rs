@@ -1,6 +1,6 @@
 //! The machine: a list of hosts, and how jobs lie on them.
 
-use crate::{Calendar, Request, Resources};
+use crate::{Calendar, Procs, Request, Resources};
 
 /// A host's position in its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,7 +57,7 @@ pub struct Machine {
 
 impl Machine {
     /// The papers' plain machine: one host with `procs` identical processors, nothing else accounted.
-    pub fn plain(procs: u64) -> Machine {
+    pub fn plain(procs: impl Into<Procs>) -> Machine {
         Machine::of(vec![Host { name: "machine".into(), capacity: Resources::cpus(procs) }])
     }
 
@@ -161,7 +161,7 @@ impl Machine {
             Spread::One => self.hosts.iter().any(|host| demand.fits_in(&host.capacity)),
             Spread::Any => {
                 let parts = self.hosts.iter().map(|host| host.capacity.parts(&demand));
-                parts.fold(0, u64::saturating_add) >= demand.cpus_count()
+                parts.fold(Procs::ZERO, Procs::saturating_add) >= demand.cpus_count()
             }
         }
     }
@@ -180,7 +180,7 @@ mod tests {
     fn what_could_run_on_an_idle_machine() {
         let one = Machine::of((0..3).map(dual).collect());
         let any = one.clone().spreading(Spread::Any);
-        let asks = |procs, memory| {
+        let asks = |procs: u64, memory| {
             let demand = Resources::cpus(procs).with(Kind::Memory, memory);
             let request = Request::new(1, Time::ZERO, Span::TICK, demand);
             (one.could_hold(&request), any.could_hold(&request))

@@ -1,5 +1,6 @@
 //! A set of processing elements, kept as disjoint ranges.
 
+use crate::Procs;
 use std::fmt;
 use std::ops::Range;
 
@@ -44,8 +45,8 @@ impl PeSet {
     }
 
     /// How many PEs are in the set.
-    pub fn count(&self) -> u64 {
-        self.ranges.iter().map(|(low, high)| u64::from(high - low) + 1).sum()
+    pub fn count(&self) -> Procs {
+        Procs::new(self.ranges.iter().map(|(low, high)| u64::from(high - low) + 1).sum())
     }
 
     /// The set with every number larger by `low`: as a host's own numbers are among those of all hosts.
@@ -127,8 +128,8 @@ impl PeSet {
     /// Takes the `count` lowest PEs out of the set; `None`, and no change, if it holds fewer.
     ///
     /// O(r) in the number of ranges.
-    pub fn take_lowest(&mut self, count: u64) -> Option<PeSet> {
-        let mut left = count;
+    pub fn take_lowest(&mut self, count: impl Into<Procs>) -> Option<PeSet> {
+        let mut left = count.into().get();
         let mut whole = 0;
         let mut taken = Vec::new();
         while left > 0 {
@@ -150,9 +151,9 @@ impl PeSet {
     }
 
     /// Takes the `count` highest PEs out of the set; `None`, and no change, if it holds fewer. O(r) in the number of ranges.
-    pub fn take_highest(&mut self, count: u64) -> Option<PeSet> {
+    pub fn take_highest(&mut self, count: impl Into<Procs>) -> Option<PeSet> {
         let mut rest = self.clone();
-        let lowest = rest.take_lowest(self.count().checked_sub(count)?)?;
+        let lowest = rest.take_lowest(self.count().checked_sub(count.into())?)?;
         *self = lowest;
         Some(rest)
     }
@@ -240,7 +241,7 @@ mod tests {
         assert_eq!(free.to_string(), "0-3 6-9");
         assert_eq!(free.take_lowest(9), None);
         assert_eq!(free.take_lowest(5).unwrap().to_string(), "0-3 6");
-        assert_eq!(free.count(), 3);
+        assert_eq!(free.count(), Procs::new(3));
     }
 
     /// The set of the bits of a number.
@@ -274,14 +275,14 @@ mod tests {
             let high = low.take_highest(half).unwrap();
             assert_eq!(one.clone().take_lowest(one.count() - half), Some(low), "{one} but for {high}");
             assert_eq!(high.count(), half);
-            assert_eq!(one.clone().take_highest(one.count() + 1), None);
+            assert_eq!(one.clone().take_highest(one.count() + Procs::ONE), None);
         }
     }
 
     #[test]
     fn the_last_pe_of_all() {
         let mut free = PeSet::first(u32::MAX);
-        assert_eq!(free.take_lowest(u64::from(u32::MAX)).unwrap().count(), u64::from(u32::MAX));
-        assert_eq!(free.count(), 0);
+        assert_eq!(free.take_lowest(u64::from(u32::MAX)).unwrap().count(), Procs::new(u32::MAX.into()));
+        assert!(free.count().is_zero());
     }
 }

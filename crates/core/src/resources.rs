@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Procs;
+
 /// How many kinds of resource there are.
 const KINDS: usize = 4;
 
@@ -31,9 +33,9 @@ impl Resources {
     /// Nothing of anything.
     pub const NONE: Resources = Resources([0; KINDS]);
 
-    /// That many processors and nothing else.
-    pub const fn cpus(count: u64) -> Resources {
-        Resources([count, 0, 0, 0])
+    /// Returns `count` processors and nothing else.
+    pub fn cpus(count: impl Into<Procs>) -> Resources {
+        Resources([count.into().get(), 0, 0, 0])
     }
 
     /// The same amounts, but for `kind`.
@@ -43,14 +45,20 @@ impl Resources {
         self
     }
 
+    /// Returns the same amounts with `count` processors.
+    #[must_use]
+    pub const fn with_cpus(self, count: Procs) -> Resources {
+        self.with(Kind::Cpus, count.get())
+    }
+
     /// The amount of one kind.
     pub const fn get(&self, kind: Kind) -> u64 {
         self.0[kind as usize]
     }
 
     /// The number of processors.
-    pub const fn cpus_count(&self) -> u64 {
-        self.0[Kind::Cpus as usize]
+    pub const fn cpus_count(&self) -> Procs {
+        Procs::new(self.0[Kind::Cpus as usize])
     }
 
     /// Whether every amount is at most the other's.
@@ -90,38 +98,38 @@ impl Resources {
     /// The same, without processors.
     #[must_use]
     pub const fn without_cpus(self) -> Resources {
-        self.with(Kind::Cpus, 0)
+        self.with_cpus(Procs::ZERO)
     }
 
     /// For how many of a job's processors there is room here, each with its part of all else that the job asks for.
     ///
     /// All of them, if the whole job fits; else a part of an amount that the processors do not divide counts as the whole
     /// above it.
-    pub fn parts(&self, demand: &Resources) -> u64 {
-        let procs = demand.cpus_count();
+    pub fn parts(&self, demand: &Resources) -> Procs {
+        let procs = demand.cpus_count().get();
         if demand.fits_in(self) {
-            return procs;
+            return Procs::new(procs);
         }
         let room = |kind: usize| match demand.0[kind] {
             0 => procs,
             amount => self.0[kind] / amount.div_ceil(procs.max(1)),
         };
-        (0..KINDS).map(room).fold(procs, u64::min)
+        Procs::new((0..KINDS).map(room).fold(procs, u64::min))
     }
 
     /// Each kind rounded up to a multiple of the processors.
     #[must_use]
     pub fn in_equal_parts(&self) -> Resources {
-        let procs = self.cpus_count().max(1);
+        let procs = self.cpus_count().get().max(1);
         Resources(self.0.map(|amount| amount.checked_next_multiple_of(procs).unwrap_or(amount)))
     }
 
     /// What the processors `from..to` of a job take along of it; all of them together, exactly the whole.
     #[must_use]
-    pub fn part(&self, from: u64, to: u64) -> Resources {
-        let procs = u128::from(self.cpus_count().max(1));
+    pub fn part(&self, from: Procs, to: Procs) -> Resources {
+        let procs = u128::from(self.cpus_count().max(Procs::ONE));
         // No part is larger than the whole.
-        let until = |amount: u64, end: u64| {
+        let until = |amount: u64, end: Procs| {
             u64::try_from(u128::from(amount) * u128::from(end) / procs).unwrap_or(amount)
         };
         Resources(std::array::from_fn(|kind| until(self.0[kind], to) - until(self.0[kind], from)))
@@ -156,7 +164,7 @@ mod tests {
         assert!(Resources::cpus(8).with(Kind::Memory, 100).fits_in(&host));
         assert!(!Resources::cpus(1).with(Kind::Memory, 101).fits_in(&host));
         assert_eq!(host.minus(&Resources::cpus(9)), None);
-        assert_eq!(host.minus(&Resources::cpus(3)).unwrap().cpus_count(), 5);
+        assert_eq!(host.minus(&Resources::cpus(3)).unwrap().cpus_count(), Procs::new(5));
         assert_eq!(host.masked(&Resources::cpus(1)), Resources::cpus(8));
         assert_eq!(host.to_string(), "8 processors, 100 kB memory");
     }
@@ -164,14 +172,15 @@ mod tests {
     #[test]
     fn parts_of_a_job() {
         let demand = Resources::cpus(3).with(Kind::Memory, 10);
-        let room = |cpus, memory| Resources::cpus(cpus).with(Kind::Memory, memory).parts(&demand);
-        assert_eq!((room(8, 100), room(2, 100), room(8, 7), room(8, 3)), (3, 2, 1, 0));
+        let room = |cpus: u64, memory| Resources::cpus(cpus).with(Kind::Memory, memory).parts(&demand);
+        assert_eq!([room(8, 100), room(2, 100), room(8, 7), room(8, 3)], [3, 2, 1, 0].map(Procs::new));
         // Four for each of three processors would be twelve, but ten is all that they ask for together.
-        assert_eq!((room(8, 10), room(8, 9)), (3, 2));
+        assert_eq!([room(8, 10), room(8, 9)], [3, 2].map(Procs::new));
         assert_eq!(demand.in_equal_parts(), Resources::cpus(3).with(Kind::Memory, 12));
-        let parts = [demand.part(0, 1), demand.part(1, 3)];
+        let [none, one, all] = [0, 1, 3].map(Procs::new);
+        let parts = [demand.part(none, one), demand.part(one, all)];
         assert_eq!(parts[0].plus(&parts[1]), demand);
         assert_eq!(parts[0], Resources::cpus(1).with(Kind::Memory, 3));
-        assert!(parts.iter().zip([1, 2]).all(|(part, procs)| part.parts(&demand) <= procs));
+        assert!(parts.iter().zip([1, 2]).all(|(part, procs)| part.parts(&demand) <= Procs::new(procs)));
     }
 }

@@ -1,6 +1,8 @@
 //! The formula: parsed once, evaluated often.
 
 use crate::error::FormulaError;
+use crate::exact::ExactProgram;
+use crate::fraction::Fraction;
 use crate::op::Op;
 use crate::parser::parse;
 use crate::program::Program;
@@ -15,6 +17,8 @@ pub struct Formula {
     /// As written, in postfix order.
     steps: Vec<Op>,
     program: Program,
+    /// The same over fractions, if all operations allow that.
+    exact: Option<ExactProgram>,
 }
 
 impl Formula {
@@ -45,7 +49,8 @@ impl Formula {
     pub fn parse(text: &str, names: &[&str]) -> Result<Formula, FormulaError> {
         let steps = parse(text, names)?;
         let program = Program::of(&steps);
-        Ok(Formula { names: names.iter().map(|&name| name.to_owned()).collect(), steps, program })
+        let exact = ExactProgram::new(&steps);
+        Ok(Formula { names: names.iter().map(|&name| name.to_owned()).collect(), steps, program, exact })
     }
 
     /// The value, given those of the names in the order in which [`Formula::parse`] was given them. May be infinite or NaN.
@@ -57,6 +62,29 @@ impl Formula {
     pub fn eval(&self, values: &[f64]) -> f64 {
         assert_eq!(values.len(), self.names.len(), "one value for each name");
         self.program.run(values)
+    }
+
+    /// Returns the float that is nearest to the exact value; `None` if there is no exact value at hand.
+    ///
+    /// That is so if an operation leaves the rational numbers, at a division by 0, and where a numerator or denominator
+    /// passes 127 bits. Allocates nothing.
+    ///
+    /// ```
+    /// use miserly_formula::{Formula, Fraction};
+    ///
+    /// let formula = Formula::parse("0.1 * a + 0.2 * b", &["a", "b"])?;
+    /// let one = [1, 1].map(Fraction::from);
+    /// let other = [3, 0].map(Fraction::from);
+    /// assert_eq!(formula.eval_exactly(&one), formula.eval_exactly(&other));
+    /// assert_ne!(formula.eval(&[1.0, 1.0]), 0.3);
+    /// # Ok::<(), miserly_formula::FormulaError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there are not as many values as names.
+    pub fn eval_exactly(&self, values: &[Fraction]) -> Option<f64> {
+        assert_eq!(values.len(), self.names.len(), "one value for each name");
+        self.exact.as_ref()?.run(values).map(Fraction::nearest)
     }
 
     /// Whether the formula mentions the name with this index, so that its value can matter.

@@ -39,6 +39,13 @@
 //! only. The four operations, `sqrt`, `floor` and `ceil` are exact by that standard. (32-bit x86 without SSE2 has no such
 //! arithmetic and is not supported.) Constant parts are worked out when the formula is parsed, by the same functions.
 //!
+//! # Ties
+//! Floating-point arithmetic gives equal values different bits: `5 * (wait + estimate) / estimate + 0.2 * procs` of two jobs may
+//! differ in the last bit though both are 2399/180. [`Formula::eval_exactly`] computes with fractions, takes each number as it is written
+//! in decimal, and rounds once. So values that are equal tie, and values that differ keep their order, unless the floats
+//! nearest to them are equal: then they tie too. Formulas with `sqrt`, logarithms, `exp` or a power that is not multiplied
+//! out have floating-point values only.
+//!
 //! # Why not a crate that exists
 //! Nanoseconds per evaluation on a virtual machine with two cores and other work on it, so only to be compared within a line:
 //!
@@ -65,7 +72,9 @@
 
 mod display;
 mod error;
+mod exact;
 mod formula;
+mod fraction;
 mod lexer;
 mod op;
 mod parser;
@@ -75,4 +84,5 @@ mod rank;
 
 pub use error::{FormulaError, Problem};
 pub use formula::Formula;
+pub use fraction::Fraction;
 pub use rank::{Direction, ordered_key};

@@ -199,9 +199,9 @@ impl Prepared {
         let has = machine.capacity();
         let system = pools.system(&self.job_options.pools, policy, seed, instants)?;
         let Some(filler) = self.options.filling.filler(pools.policies(policy), has) else {
-            return Ok(Simulation::over(system, has.cpus_count()));
+            return Ok(Simulation::over(system, has.cpus_count().get()));
         };
-        let simulation = Simulation::over(system.filling(filler), has.cpus_count());
+        let simulation = Simulation::over(system.filling(filler), has.cpus_count().get());
         Ok(match &self.options.filling.interactive {
             Some(load) => simulation.with_interactive(load.changes(seed)),
             None => simulation,

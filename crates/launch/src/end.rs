@@ -1,4 +1,4 @@
-//! How an attempt ended.
+//! The end of an attempt.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,111 +9,120 @@ use serde::{Deserialize, Serialize};
 use crate::lossless;
 use crate::time::BootTime;
 
-/// The end of an attempt. When it is written, no process of the job is left.
+/// The end of an attempt. It is written when no process of the job is left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct End {
-    /// How the main process ended.
+pub struct AttemptEnd {
+    /// Exit of the main process.
     pub exit: Exit,
-    /// Why it was asked to; `None`: it ended of its own accord. What was left of the job then was ended with it.
-    pub cause: Option<Cause>,
-    /// When nothing of it was left.
+    /// Cause of a termination from outside; `None` if the main process ended by itself.
+    ///
+    /// The remaining processes of the job were then terminated.
+    pub cause: Option<EndCause>,
+    /// Instant at which no process was left.
     pub at: BootTime,
-    /// Processor time of all its processes, in the program.
+    /// Processor time of all processes in user mode.
     pub user: Duration,
-    /// Processor time of all its processes, in the kernel.
+    /// Processor time of all processes in kernel mode.
     pub system: Duration,
-    /// The largest resident set of any one of its processes, in bytes. The few megabytes of the shim, from which the main
-    /// process is made, are its least value.
+    /// Largest resident set of a single process, in bytes.
+    ///
+    /// The few megabytes of the shim are a lower bound, because the main process is forked from it.
     pub max_rss: u64,
-    /// How long after the instant of its killing the last process had gone, if it had to be killed.
+    /// Time from the kill instant until the last process had gone, if the job was killed.
     pub late: Option<Duration>,
 }
 
-/// How a main process ended.
+/// The exit of a main process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// With an exit code, 0 to 255.
+    /// Exit code, 0 to 255.
     Code(i32),
-    /// By a signal.
+    /// Termination by a signal.
     Signal {
-        /// Its number.
+        /// Signal number.
         signal: i32,
         /// Whether a core was dumped.
         core: bool,
     },
     /// The command could not be started.
-    Failed(Failure),
+    Failed(StartFailure),
 }
 
-/// Why a command could not be started.
+/// A reason for which a command could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum Failure {
-    /// No such directory any more, or no right to it.
+pub enum StartFailure {
+    /// The working directory does not exist or is not accessible.
     #[error("cannot change to the directory {}: {error}", path.display())]
-    Folder {
+    WorkingDirectory {
         /// The directory.
         #[serde(with = "lossless")]
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: String,
     },
-    /// An output cannot be opened.
+    /// An output file cannot be opened.
     #[error("cannot open {} for output: {error}", path.display())]
-    Output {
+    OutputFile {
         /// The file.
         #[serde(with = "lossless")]
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: String,
     },
-    /// No such program, or it is none.
+    /// The program does not exist or is not executable.
     #[error("cannot run {}: {error}", path.display())]
     Program {
-        /// The program, as ordered, or the file of the script.
+        /// The program as specified, or the file of the script.
         #[serde(with = "lossless")]
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: String,
     },
-    /// Processors, class, limits: what a job gets before it begins.
+    /// Processors, scheduling class or limits could not be set.
     #[error("cannot set {what}: {error}")]
     Setup {
-        /// What could not be set.
+        /// The setting.
         what: String,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: String,
     },
-    /// It was killed before the command was started.
-    #[error("it was ended before its command was started")]
+    /// The job was terminated before its command was started.
+    #[error("the job was terminated before its command was started")]
     Ended,
 }
 
-/// Why a job is ended from outside.
+impl StartFailure {
+    pub(crate) fn setup(what: &str, error: &dyn ToString) -> StartFailure {
+        StartFailure::Setup { what: what.to_owned(), error: error.to_string() }
+    }
+}
+
+/// A cause of termination from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// Its window is over.
+pub enum EndCause {
+    /// The window ended.
     Time,
-    /// Its user, or an administrator, wanted it.
+    /// A request of the user or an administrator.
     User,
-    /// It had more memory than it was promised.
+    /// The job used more memory than its allocation.
     Memory,
-    /// It is to run again, later.
+    /// The job is requeued.
     Requeue,
-    /// Processors that it had are gone.
+    /// Processors of the job went away.
     Capacity,
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for EndCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Cause::Time => "time",
-            Cause::User => "user",
-            Cause::Memory => "memory",
-            Cause::Requeue => "requeue",
-            Cause::Capacity => "capacity",
+            EndCause::Time => "time",
+            EndCause::User => "user",
+            EndCause::Memory => "memory",
+            EndCause::Requeue => "requeue",
+            EndCause::Capacity => "capacity",
         })
     }
 }

@@ -1,95 +1,97 @@
-//! What can go wrong between a daemon and its shims.
+//! Errors between a daemon and its shims.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::folder::RecordError;
-use crate::order::OrderError;
-use crate::told::Refusal;
+use crate::protocol::ShimRefusal;
+use crate::spec::SpecError;
 
-/// Why an attempt was not launched. Unless it is [`LaunchError::Unclear`], its command has not run and never will.
+/// An error of [`launch`](crate::launch()).
+///
+/// Except for [`LaunchError::Unclear`], the command has not run and never will.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The order makes no sense.
-    #[error("the order cannot be carried out: {0}")]
-    Order(#[from] OrderError),
-    /// Its folder cannot be made (it must not exist yet) or written to.
+    /// The specification is invalid.
+    #[error("invalid attempt specification: {0}")]
+    Spec(#[from] SpecError),
+    /// The folder already exists, or cannot be created or written.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// No shim could be started.
+    /// The shim could not be spawned.
     #[error("cannot start the shim {}: {error}", exe.display())]
     Spawn {
-        /// The program.
+        /// Program of the shim.
         exe: PathBuf,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: io::Error,
     },
-    /// The shim left again, or was not to be reached.
-    #[error("the shim did not begin: {}", quoted(said))]
+    /// The shim exited or was unreachable.
+    #[error("the shim did not begin: {}", log_or_placeholder(reason))]
     Died {
-        /// What it wrote to its log, or what kept it from being reached.
-        said: String,
+        /// Log of the shim, or the connection error.
+        reason: String,
     },
-    /// The shim did not begin.
+    /// The shim rejected the attempt.
     #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// The shim may have begun; [`find`](crate::find()) tells.
-    #[error("{error}, and whether the shim has begun is not clear: look for it in {}", dir.display())]
+    Refused(#[from] ShimRefusal),
+    /// The shim may have begun. Call [`find`](crate::find()).
+    #[error("{error}; the shim may have begun: check {} before a new launch", dir.display())]
     Unclear {
-        /// The folder of the attempt.
+        /// Folder of the attempt.
         dir: PathBuf,
-        /// What went wrong.
+        /// Underlying error.
         error: String,
     },
 }
 
-fn quoted(said: &str) -> &str {
-    match said.trim() {
-        "" => "it said nothing",
-        said => said,
+fn log_or_placeholder(reason: &str) -> &str {
+    match reason.trim() {
+        "" => "its log is empty",
+        reason => reason,
     }
 }
 
-/// Why it cannot be told what has become of an attempt.
+/// An error of [`find`](crate::find()).
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// A file of the folder cannot be read, or does not say what it should.
+    /// A file of the folder is unreadable or damaged.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// Somebody holds the lock and is no shim that can be reached.
-    #[error("{}: a process holds the lock and is not to be reached; try again when it has gone", dir.display())]
+    /// A process that is not a reachable shim holds the lock.
+    #[error("{}: an unreachable process holds the lock; retry after it has exited", dir.display())]
     Locked {
-        /// The folder of the attempt.
+        /// Folder of the attempt.
         dir: PathBuf,
     },
-    /// The processes cannot be looked at.
-    #[error("{}: cannot look at the processes: {error}", dir.display())]
-    Processes {
-        /// The folder of the attempt.
+    /// The processes cannot be inspected.
+    #[error("{}: cannot inspect the processes: {error}", dir.display())]
+    JobProcesses {
+        /// Folder of the attempt.
         dir: PathBuf,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: io::Error,
     },
-    /// The shim is dead, and what is left of the job does not die.
-    #[error("{}: the shim is dead, and the processes {pids:?} of the job do not die", dir.display())]
+    /// The shim is dead and processes of the job do not die.
+    #[error("{}: the shim is dead and the processes {pids:?} of the job do not die; retry later", dir.display())]
     Survivors {
-        /// The folder of the attempt.
+        /// Folder of the attempt.
         dir: PathBuf,
-        /// What is left.
+        /// Remaining processes.
         pids: Vec<u32>,
     },
 }
 
-/// Why a shim gave no answer.
+/// A reason for which a command has no reply.
 #[derive(Debug, thiserror::Error)]
-pub enum TellError {
-    /// It has gone: [`Shim::end`](crate::Shim::end), or [`find`](crate::find()), tells why.
-    #[error("the shim has gone")]
+pub enum CommandError {
+    /// The shim has exited. See [`Shim::end`](crate::Shim::end) or [`find`](crate::find()).
+    #[error("the shim has exited")]
     Gone,
-    /// It does not answer in time. It may still do what it was told.
-    #[error("the shim does not answer")]
+    /// The shim did not reply in time. It may still carry out the command.
+    #[error("the shim did not reply in time")]
     Silent,
-    /// The connection is broken.
-    #[error("the connection to the shim is broken: {0}")]
+    /// The connection failed.
+    #[error("the connection to the shim failed: {0}")]
     Broken(io::Error),
 }

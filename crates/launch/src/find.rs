@@ -1,110 +1,116 @@
-//! What has become of an attempt, for a daemon that was away.
+//! Determines the state of an attempt after a restart of the daemon.
 
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::end::End;
+use crate::connection::Connection;
+use crate::end::AttemptEnd;
 use crate::error::FindError;
-use crate::folder::{self, Folder, Lock, Started};
-use crate::handle::{PATIENCE, Shim};
-use crate::line::Line;
+use crate::folder::{self, AttemptLock, Folder, StartRecord};
+use crate::handle::{REPLY_TIMEOUT, Shim};
 use crate::procfs;
-use crate::session::{Kill, Session};
+use crate::session::{JobSession, KillResult};
 use crate::time::BootTime;
 
-/// How often a lock is tried that is held by a shim which cannot be reached: one that begins, or one that ends. Both take
-/// milliseconds, and no event tells of them.
-const AGAIN: Duration = Duration::from_millis(5);
+/// Interval between attempts to take the lock of a shim that is unreachable because it begins or
+/// exits.
+///
+/// Both take milliseconds, and no event reports them.
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What has become of an attempt.
+/// The state of an attempt.
 #[derive(Debug)]
-pub enum Found {
-    /// Its shim is there, and connected.
+pub enum FoundAttempt {
+    /// The shim is alive and connected.
     Alive(Shim),
-    /// It ended, and this is how.
-    Ended(End),
-    /// Its command was never run, and never will be.
+    /// The attempt ended.
+    Ended(AttemptEnd),
+    /// The command never ran and never will.
     NeverRan,
-    /// Its shim is dead and has left no end. Nothing of the job's session is left.
-    Lost(Lost),
+    /// The shim is dead and left no end record. No process of the job's session is left.
+    Lost(LostAttempt),
 }
 
-/// An attempt without an end.
+/// An attempt without an end record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// The main process that it had.
-    pub started: Started,
-    /// What happened to the shim.
-    pub to: LostTo,
-    /// What was left of the job, and was killed now.
+pub struct LostAttempt {
+    /// Start record of the main process.
+    pub started: StartRecord,
+    /// Cause of the loss.
+    pub cause: LossCause,
+    /// Processes of the job that were left and are now killed.
     pub killed: Vec<u32>,
 }
 
-/// What happened to a shim that left no end.
+/// A cause for which a shim left no end record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LostTo {
-    /// The machine was started anew, and everything died with it.
+pub enum LossCause {
+    /// The machine was rebooted.
     Reboot,
-    /// It was killed.
+    /// The shim was killed.
     Kill,
 }
 
-/// Finds out what has become of the attempt in a folder, and settles it: an attempt that was not started is given up, what is left
-/// of one without a shim is killed.
+/// Determines the state of the attempt in a folder and resolves it.
 ///
-/// It may take some seconds where processes are slow to die, and [`PATIENCE`] at most for a lock that is held.
+/// An attempt that was not started becomes void. The remaining processes of an attempt without a
+/// shim are killed. Blocks for some seconds if processes die slowly, and at most [`REPLY_TIMEOUT`]
+/// for a held lock.
 ///
 /// # Errors
-/// [`FindError`]: nothing is settled then, and it can be called again.
-pub fn find(dir: &Path) -> Result<Found, FindError> {
+/// [`FindError`]. Nothing is resolved then, and the call can be repeated.
+pub fn find(dir: &Path) -> Result<FoundAttempt, FindError> {
     if !dir.exists() {
-        return Ok(Found::NeverRan);
+        return Ok(FoundAttempt::NeverRan);
     }
     let mut folder = Folder::open(dir)?;
-    let until = BootTime::now().after(PATIENCE);
+    let until = BootTime::now().after(REPLY_TIMEOUT);
     while BootTime::now() < until {
         if let Some(end) = folder.read(folder::END)? {
-            return Ok(Found::Ended(end));
+            return Ok(FoundAttempt::Ended(end));
         }
         if let Some(lock) = folder.lock()? {
-            return settle(&folder, &lock);
+            return resolve(&folder, &lock);
         }
-        match reach(folder)? {
-            Ok(shim) => return Ok(Found::Alive(shim)),
-            Err(back) => folder = back,
+        match connect(folder)? {
+            Ok(shim) => return Ok(FoundAttempt::Alive(shim)),
+            Err(unreachable) => folder = unreachable,
         }
-        thread::sleep(AGAIN);
+        thread::sleep(RETRY_INTERVAL);
     }
     Err(FindError::Locked { dir: dir.to_owned() })
 }
 
-/// Connects to the shim that holds the lock; the folder again if it cannot be reached.
-fn reach(folder: Folder) -> Result<Result<Shim, Folder>, FindError> {
+/// Connects to the shim that holds the lock, or returns the folder if it is unreachable.
+fn connect(folder: Folder) -> Result<Result<Shim, Folder>, FindError> {
     let Some(identity) = folder.read(folder::SHIM)? else { return Ok(Err(folder)) };
-    let Ok(line) = folder.connect().and_then(Line::new) else { return Ok(Err(folder)) };
+    let Ok(line) = folder.connect().and_then(Connection::new) else { return Ok(Err(folder)) };
     let dir = folder.path().to_owned();
-    Shim::meet(folder, identity, line).map_err(|error| FindError::Processes { dir, error })
+    Shim::from_connection(folder, identity, line).map_err(|error| FindError::JobProcesses { dir, error })
 }
 
-/// Judges an attempt that has no shim: whoever holds the lock decides.
-fn settle(folder: &Folder, lock: &Lock) -> Result<Found, FindError> {
-    // A shim may have written its end and gone since it was last looked at.
+/// Resolves an attempt without a shim. The caller holds the lock.
+fn resolve(folder: &Folder, lock: &AttemptLock) -> Result<FoundAttempt, FindError> {
+    // A shim may have written its end and exited since the last check.
     if let Some(end) = folder.read(folder::END)? {
-        return Ok(Found::Ended(end));
+        return Ok(FoundAttempt::Ended(end));
     }
-    let Some(started) = folder.read::<Started>(folder::STARTED)? else {
+    let Some(started) = folder.read::<StartRecord>(folder::STARTED)? else {
         folder.void(lock)?;
-        return Ok(Found::NeverRan);
+        return Ok(FoundAttempt::NeverRan);
     };
     let dir = || folder.path().to_owned();
-    let boot_id = procfs::boot_id().map_err(|error| FindError::Processes { dir: dir(), error })?;
+    let boot_id = procfs::boot_id().map_err(|error| FindError::JobProcesses { dir: dir(), error })?;
     if boot_id != started.main.boot_id {
-        return Ok(Found::Lost(Lost { started, to: LostTo::Reboot, killed: Vec::new() }));
+        return Ok(FoundAttempt::Lost(LostAttempt { started, cause: LossCause::Reboot, killed: Vec::new() }));
     }
-    let killed = Session::of(&started).kill().map_err(|error| FindError::Processes { dir: dir(), error })?;
+    let killed =
+        JobSession::new(&started).kill().map_err(|error| FindError::JobProcesses { dir: dir(), error })?;
     match killed {
-        Kill::All(killed) => Ok(Found::Lost(Lost { started, to: LostTo::Kill, killed })),
-        Kill::Survivors(pids) => Err(FindError::Survivors { dir: dir(), pids }),
+        KillResult::All(killed) => {
+            Ok(FoundAttempt::Lost(LostAttempt { started, cause: LossCause::Kill, killed }))
+        }
+        KillResult::Survivors(pids) => Err(FindError::Survivors { dir: dir(), pids }),
     }
 }

@@ -1,16 +1,18 @@
-//! The folder of an attempt, and what may be concluded from what is in it.
+//! The folder of an attempt and the meaning of its files.
 //!
-//! | file | written | means |
+//! | file | written | meaning |
 //! |---|---|---|
-//! | `order.json` | by the launcher, durable, before there is a shim | what to run |
-//! | `void` | the order, renamed under the lock | it was never run and never will be |
-//! | `lock` | locked by the shim as long as it lives | there is a shim |
-//! | `shim.json` | by the shim when it can be reached at `ctl` | which process it is |
-//! | `started.json` | by the shim, durable, before the command may run | it may have run |
-//! | `end.json` | by the shim, durable, when no process is left | how it ended |
+//! | `spec.json` | by the launcher, durable, before the shim exists | specification of the attempt |
+//! | `void` | the specification, renamed under the lock | never ran and never will |
+//! | `lock` | locked by the shim as long as it lives | the shim exists |
+//! | `shim.json` | by the shim once it is reachable at `ctl` | identity of the shim |
+//! | `started.json` | by the shim, durable, before the command may run | the command may have run |
+//! | `end.json` | by the shim, durable, when no process is left | how the attempt ended |
 //!
-//! > Whoever holds the lock and finds neither `started.json` nor `void` decides: a shim may then start the command, and anybody
-//! > else may give the attempt up. So a command runs at most once, whatever is killed when.
+//! > **Architecture invariant:** only the holder of the lock decides about an attempt that has
+//! neither `started.json` nor `void`. > A shim may then start the command; any other process may
+//! declare the attempt void. > A command therefore runs at most once, whichever process is killed
+//! and at any time.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -27,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::identity::Identity;
 use crate::time::BootTime;
 
-pub(crate) const ORDER: &str = "order.json";
+pub(crate) const SPEC: &str = "spec.json";
 pub(crate) const VOID: &str = "void";
 pub(crate) const SHIM: &str = "shim.json";
 pub(crate) const STARTED: &str = "started.json";
@@ -36,43 +38,45 @@ pub(crate) const LOG: &str = "shim.log";
 pub(crate) const SCRIPT: &str = "script";
 const LOCK: &str = "lock";
 const CTL: &str = "ctl";
-/// Where the end is written, made beforehand and with room for it.
-const ROOM: &str = "end.room";
-const ROOM_BYTES: u64 = 4096;
+/// Preallocated file into which the end is written.
+const END_TEMPORARY: &str = "end.preallocated";
+const END_BYTES: u64 = 4096;
 
-/// The main process of a job, from before it runs the command.
+/// A record of the job's main process, written before it runs the command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Started {
+pub struct StartRecord {
     /// The process, which leads the job's session.
     #[serde(flatten)]
     pub main: Identity,
-    /// The job's session.
+    /// Session of the job.
     pub sid: u32,
-    /// The kernel's group of the session's processes, which no later session of the same number has; `None` where the kernel has no such groups.
+    /// Autogroup of the session, which no later session of the same number shares.
+    ///
+    /// `None` where the kernel has no autogroups.
     pub autogroup: Option<String>,
-    /// When it was started.
+    /// Start of the process.
     pub at: BootTime,
 }
 
-/// A file of the folder that cannot be used.
+/// An error in a file of the folder.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// It cannot be read or written.
+    /// A file cannot be read or written.
     #[error("cannot {what} {}: {error}", path.display())]
     Io {
-        /// What was tried.
+        /// Attempted operation.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: io::Error,
     },
-    /// It does not say what it should.
-    #[error("{} is damaged: {error}; the attempt cannot be judged without it", path.display())]
+    /// The content of a file is invalid.
+    #[error("{} is damaged: {error}; restore or remove the folder of the attempt", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and at which line and column.
+        /// Cause with line and column.
         error: serde_json::Error,
     },
 }
@@ -84,14 +88,14 @@ pub(crate) struct Folder {
     fd: File,
 }
 
-/// What holds the lock; closing it, or dying, lets it go.
+/// The lock of an attempt. Dropping it, or the exit of the process, releases it.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct AttemptLock {
     _fd: OwnedFd,
 }
 
 impl Folder {
-    /// Makes the folder, for its owner alone.
+    /// Creates the folder, accessible only to its owner.
     pub(crate) fn create(path: &Path) -> Result<Folder, RecordError> {
         let made = DirBuilder::new().mode(0o700).create(path);
         made.map_err(|error| io_error("create", path, error))?;
@@ -104,8 +108,8 @@ impl Folder {
     }
 
     pub(crate) fn open(path: &Path) -> Result<Folder, RecordError> {
-        let whole = || Ok((fs::canonicalize(path)?, File::open(path)?));
-        let (path, fd) = whole().map_err(|error| io_error("open", path, error))?;
+        let open = || Ok((fs::canonicalize(path)?, File::open(path)?));
+        let (path, fd) = open().map_err(|error| io_error("open", path, error))?;
         Ok(Folder { path, fd })
     }
 
@@ -117,12 +121,12 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// Whether the folder itself has been removed.
+    /// Returns whether the folder itself has been deleted.
     pub(crate) fn is_removed(&self) -> bool {
         self.fd.metadata().is_ok_and(|folder| folder.nlink() == 0)
     }
 
-    /// Reads a record; `None` if it has not been written.
+    /// Reads a record, or returns `None` if it does not exist.
     pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, RecordError> {
         let path = self.file(name);
         match fs::read(&path) {
@@ -135,24 +139,25 @@ impl Folder {
         }
     }
 
-    /// Whether a file is there.
+    /// Returns whether a file exists.
     pub(crate) fn has(&self, name: &str) -> Result<bool, RecordError> {
         let path = self.file(name);
         path.try_exists().map_err(|error| io_error("look for", &path, error))
     }
 
-    /// Writes a record that is whole or not there, and survives a loss of power.
+    /// Writes a record atomically and durably.
     pub(crate) fn write<T: Serialize>(&self, name: &str, record: &T) -> Result<(), RecordError> {
         self.write_from(name, &format!("{name}.new"), record)
     }
 
-    /// Makes room for the end, so that a disk that fills while the job runs does not keep it from being recorded.
-    pub(crate) fn make_room(&self) -> Result<(), RecordError> {
-        let path = self.file(ROOM);
+    /// Preallocates the file for the end, so that a full disk does not prevent its recording.
+    pub(crate) fn preallocate_end(&self) -> Result<(), RecordError> {
+        let path = self.file(END_TEMPORARY);
         let allocate = || {
             let file = private().create_new(true).open(&path)?;
-            match fallocate(&file, FallocateFlags::empty(), 0, ROOM_BYTES) {
-                // A file system without such promises: the end is then written as any other record.
+            match fallocate(&file, FallocateFlags::empty(), 0, END_BYTES) {
+                // Without preallocation in this file system, the end is written like any other
+                // record.
                 Err(Errno::OPNOTSUPP) => Ok(()),
                 other => Ok(other?),
             }
@@ -160,12 +165,12 @@ impl Folder {
         allocate().map_err(|error| io_error("make room in", &path, error))
     }
 
-    /// Writes the end into the room that was made for it.
+    /// Writes the end into the preallocated file.
     pub(crate) fn write_end<T: Serialize>(&self, end: &T) -> Result<(), RecordError> {
-        self.write_from(END, ROOM, end)
+        self.write_from(END, END_TEMPORARY, end)
     }
 
-    /// Writes a record into the file `temporary`, over what is in it, and gives it its name.
+    /// Writes a record over the content of the file `temporary` and renames it.
     fn write_from<T: Serialize>(&self, name: &str, temporary: &str, record: &T) -> Result<(), RecordError> {
         let (from, to) = (self.file(temporary), self.file(name));
         let write = || {
@@ -180,55 +185,58 @@ impl Folder {
         write().map_err(|error| io_error("write", &to, error))
     }
 
-    /// Writes the text of a script, to be run.
+    /// Writes an executable script file and returns its path.
     pub(crate) fn write_script(&self, text: &str) -> io::Result<PathBuf> {
         let path = self.file(SCRIPT);
         private().mode(0o700).create_new(true).open(&path)?.write_all(text.as_bytes())?;
         Ok(path)
     }
 
-    /// Takes the lock; `None` if another has it.
-    pub(crate) fn lock(&self) -> Result<Option<Lock>, RecordError> {
+    /// Takes the lock, or returns `None` if another process holds it.
+    pub(crate) fn lock(&self) -> Result<Option<AttemptLock>, RecordError> {
         let path = self.file(LOCK);
         let file = private().create(true).open(&path).map_err(|error| io_error("open", &path, error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Lock { _fd: file.into() })),
+            Ok(()) => Ok(Some(AttemptLock { _fd: file.into() })),
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(io_error("lock", &path, error.into())),
         }
     }
 
-    /// Gives the attempt up, for whoever holds its lock and has seen that it was not started. It takes no room on the disk.
-    pub(crate) fn void(&self, _lock: &Lock) -> Result<(), RecordError> {
-        match fs::rename(self.file(ORDER), self.file(VOID)) {
-            // Void already, or the order was never written, and a shim is begun after that only.
+    /// Marks the attempt as void.
+    ///
+    /// The caller holds the lock and has checked that the attempt was not started. Needs no disk
+    /// space.
+    pub(crate) fn void(&self, _lock: &AttemptLock) -> Result<(), RecordError> {
+        match fs::rename(self.file(SPEC), self.file(VOID)) {
+            // Either void already, or the specification was never written and no shim exists.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other.map_err(|error| io_error("rename", &self.file(ORDER), error)),
+            other => other.map_err(|error| io_error("rename", &self.file(SPEC), error)),
         }
     }
 
-    /// Waits for daemons at the socket.
+    /// Listens for daemons at the socket.
     pub(crate) fn listen(&self) -> io::Result<UnixListener> {
         UnixListener::bind(self.ctl())
     }
 
-    /// Calls the shim.
+    /// Connects to the shim.
     pub(crate) fn connect(&self) -> io::Result<UnixStream> {
         UnixStream::connect(self.ctl())
     }
 
-    /// The socket, by a path that is never too long for an address (108 bytes).
+    /// Returns a path of the socket that never exceeds the 108 bytes of an address.
     fn ctl(&self) -> PathBuf {
         format!("/proc/self/fd/{}/{CTL}", self.fd.as_raw_fd()).into()
     }
 
-    /// Opens the file to which the shim writes what it can tell nobody.
+    /// Opens the log of the shim, for errors that it cannot send to a daemon.
     pub(crate) fn log(&self) -> io::Result<File> {
         private().append(true).create(true).open(self.file(LOG))
     }
 }
 
-/// How a file is opened that is for its owner alone.
+/// Returns options for a file that only its owner can access.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);

@@ -1,4 +1,4 @@
-//! A shim, as the daemon holds it.
+//! The daemon's handle of a shim.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,85 +6,91 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::end::End;
-use crate::error::TellError;
-use crate::folder::{self, Folder, RecordError, Started};
+use crate::connection::Connection;
+use crate::end::AttemptEnd;
+use crate::error::CommandError;
+use crate::folder::{self, Folder, RecordError, StartRecord};
 use crate::identity::Identity;
-use crate::line::Line;
+use crate::protocol::{CommandMessage, ReplyMessage, ShimCommand, ShimReply};
 use crate::time::BootTime;
-use crate::told::{Answer, Message, Reply, Told};
 use crate::wait;
 
-/// How long a shim has for an answer, and for its beginning.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit for a reply and for the handshake.
+pub const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A shim that was alive when it was last looked at.
+/// A connected shim that was alive when the handle was created.
 ///
-/// Its connection is what tells the shim that there is a daemon: dropping it says that there is none
-/// ([`Order::alone`](crate::Order::alone)).
+/// The open connection represents the daemon to the shim. Dropping the handle starts
+/// [`AttemptSpec::orphan_resume_delay`](crate::AttemptSpec::orphan_resume_delay).
 #[derive(Debug)]
 pub struct Shim {
     folder: Folder,
     identity: Identity,
     pidfd: OwnedFd,
-    line: Line,
-    /// The number of the last message.
+    connection: Connection,
+    /// Number of the last command.
     last: u64,
-    /// Answers that came while another was waited for.
-    answers: VecDeque<Answer>,
+    /// Replies that arrived while another one was awaited.
+    answers: VecDeque<ReplyMessage>,
 }
 
 impl Shim {
-    /// A shim at the other end of a connection; `None` if it has gone.
-    pub(crate) fn meet(folder: Folder, identity: Identity, line: Line) -> io::Result<Result<Shim, Folder>> {
+    /// Creates the handle, or returns the folder if the process has exited.
+    pub(crate) fn from_connection(
+        folder: Folder,
+        identity: Identity,
+        connection: Connection,
+    ) -> io::Result<Result<Shim, Folder>> {
         let Some(pidfd) = identity.open()? else { return Ok(Err(folder)) };
-        Ok(Ok(Shim { folder, identity, pidfd, line, last: 0, answers: VecDeque::new() }))
+        Ok(Ok(Shim { folder, identity, pidfd, connection, last: 0, answers: VecDeque::new() }))
     }
 
-    /// A descriptor that becomes readable when the shim has gone: look at [`Shim::end`] then.
+    /// Returns a descriptor that becomes readable when the shim exits. Read [`Shim::end`] then.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
 
-    /// A descriptor that becomes readable when there is something for [`Shim::receive`].
+    /// Returns a descriptor that becomes readable when [`Shim::receive`] may have a reply.
     pub fn ctl(&self) -> BorrowedFd<'_> {
-        self.line.as_fd()
+        self.connection.as_fd()
     }
 
-    /// Which process it is.
+    /// Returns the identity of the shim process.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The folder of the attempt.
+    /// Returns the folder of the attempt.
     pub fn dir(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The job's main process; `None` if none has been started yet.
+    /// Returns the start record of the job's main process, or `None` before it was started.
     ///
     /// # Errors
-    /// If the record cannot be read.
-    pub fn started(&self) -> Result<Option<Started>, RecordError> {
+    /// The record cannot be read.
+    pub fn started(&self) -> Result<Option<StartRecord>, RecordError> {
         self.folder.read(folder::STARTED)
     }
 
-    /// How the attempt ended; `None` if it has not, or if the shim was killed: when its descriptor is readable and there is no
-    /// end, [`find`](crate::find()) clears up.
+    /// Returns the end of the attempt, or `None` if none is recorded.
+    ///
+    /// If the shim has exited without an end, it was killed: [`find`](crate::find()) resolves the
+    /// attempt.
     ///
     /// # Errors
-    /// If the record cannot be read.
-    pub fn end(&self) -> Result<Option<End>, RecordError> {
+    /// The record cannot be read.
+    pub fn end(&self) -> Result<Option<AttemptEnd>, RecordError> {
         self.folder.read(folder::END)
     }
 
-    /// Tells the shim something, and waits for the answer, [`PATIENCE`] at most.
+    /// Sends a command and waits for its reply, at most [`REPLY_TIMEOUT`].
     ///
     /// # Errors
-    /// [`TellError::Gone`] when the shim is no more, which is also how the wait for [`Told::Kill`] may end.
-    pub fn tell(&mut self, told: &Told) -> Result<Reply, TellError> {
-        let number = self.send(told)?;
-        let until = BootTime::now().after(PATIENCE);
+    /// [`CommandError::Gone`] if the shim has exited. [`ShimCommand::Kill`] may end this way.
+    pub fn request(&mut self, command: &ShimCommand) -> Result<ShimReply, CommandError> {
+        let number = self.send(command)?;
+        let until = BootTime::now().after(REPLY_TIMEOUT);
         loop {
             while let Some(answer) = self.take()? {
                 if answer.number == number {
@@ -92,45 +98,47 @@ impl Shim {
                 }
                 self.answers.push_back(answer);
             }
-            // Not the pidfd: a shim that leaves closes the connection, and what it said before can still be read.
-            if !wait::readable(&[self.line.as_fd()], until).map_err(TellError::Broken)? {
-                return Err(TellError::Silent);
+            // Polls the connection, not the pidfd: replies sent before the exit are still readable.
+            if !wait::readable(&[self.connection.as_fd()], until).map_err(CommandError::Broken)? {
+                return Err(CommandError::Silent);
             }
         }
     }
 
-    /// Tells the shim something and does not wait; the number of the answer, which [`Shim::receive`] gets.
+    /// Sends a command without waiting and returns its number. [`Shim::receive`] returns the reply.
     ///
     /// # Errors
-    /// If it has gone, or does not take what it was sent.
-    pub fn send(&mut self, told: &Told) -> Result<u64, TellError> {
+    /// The shim has exited or does not read.
+    pub fn send(&mut self, command: &ShimCommand) -> Result<u64, CommandError> {
         self.last += 1;
-        self.line.send(&Message { number: self.last, told: told.clone() }).map_err(tell_error)?;
+        self.connection
+            .send(&CommandMessage { number: self.last, command: command.clone() })
+            .map_err(command_error)?;
         Ok(self.last)
     }
 
-    /// The next answer to what was sent; `None` if there is none yet.
+    /// Returns the next reply, or `None` if there is none yet.
     ///
     /// # Errors
-    /// If the shim has gone and has left no answer more.
-    pub fn receive(&mut self) -> Result<Option<Answer>, TellError> {
+    /// The shim has exited and no reply is left.
+    pub fn receive(&mut self) -> Result<Option<ReplyMessage>, CommandError> {
         match self.answers.pop_front() {
             Some(answer) => Ok(Some(answer)),
             None => self.take(),
         }
     }
 
-    fn take(&mut self) -> Result<Option<Answer>, TellError> {
-        self.line.receive().map_err(tell_error)
+    fn take(&mut self) -> Result<Option<ReplyMessage>, CommandError> {
+        self.connection.receive().map_err(command_error)
     }
 }
 
-fn tell_error(error: io::Error) -> TellError {
+fn command_error(error: io::Error) -> CommandError {
     match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-            TellError::Gone
+            CommandError::Gone
         }
-        io::ErrorKind::WouldBlock => TellError::Silent,
-        _ => TellError::Broken(error),
+        io::ErrorKind::WouldBlock => CommandError::Silent,
+        _ => CommandError::Broken(error),
     }
 }

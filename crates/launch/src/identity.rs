@@ -1,4 +1,4 @@
-//! Which process is meant: never a bare number.
+//! The identity of a process, which a bare number is not.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::procfs::{self, Stat};
 
-/// A process, once and for all: numbers are used again, and a boot begins anew.
+/// A process, identified by number, start and boot because the kernel reuses numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Its number.
+    /// Process number.
     pub pid: u32,
-    /// Clock ticks from the boot to its start.
+    /// Start in clock ticks since the boot.
     pub start_time: u64,
-    /// The boot.
+    /// Boot identifier.
     pub boot_id: String,
 }
 
 impl Identity {
-    /// The process that is there now under a number.
+    /// Returns the identity of the process that has this number now.
     ///
     /// # Errors
-    /// If there is none, or `/proc` cannot be read.
-    pub(crate) fn of(pid: u32) -> io::Result<Identity> {
-        let stat = Stat::of(pid)?.ok_or(Errno::SRCH)?;
+    /// There is no such process, or `/proc` cannot be read.
+    pub(crate) fn from_pid(pid: u32) -> io::Result<Identity> {
+        let stat = Stat::from_pid(pid)?.ok_or(Errno::SRCH)?;
         Ok(Identity { pid, start_time: stat.start_time, boot_id: procfs::boot_id()? })
     }
 
-    /// A descriptor of the process (a pidfd); `None` if it has gone.
+    /// Opens a pidfd of the process, or returns `None` if it has exited.
     ///
     /// # Errors
-    /// If `/proc` cannot be read, or no descriptor can be had.
+    /// `/proc` cannot be read, or no pidfd can be opened.
     pub(crate) fn open(&self) -> io::Result<Option<OwnedFd>> {
         if procfs::boot_id()? != self.boot_id {
             return Ok(None);
@@ -42,21 +42,22 @@ impl Identity {
     }
 }
 
-/// A pidfd of the process of that number and start; `None` if it has gone. It is opened before the start is looked at: what it
-/// means cannot change after that.
+/// Opens a pidfd of the process with this number and start, or returns `None` if it has exited.
+///
+/// The pidfd is opened before the start is checked, so its process cannot change afterwards.
 pub(crate) fn open(pid: u32, start_time: u64) -> io::Result<Option<OwnedFd>> {
     let Some(raw) = raw(pid) else { return Ok(None) };
     let fd = match pidfd_open(raw, PidfdFlags::empty()) {
         Ok(fd) => fd,
-        // A thread that is nobody's main thread has no pidfd: the number has been used again.
+        // A thread that leads no process has no pidfd: the number was reused.
         Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let same = Stat::of(pid)?.is_some_and(|stat| stat.start_time == start_time);
+    let same = Stat::from_pid(pid)?.is_some_and(|stat| stat.start_time == start_time);
     Ok(same.then_some(fd))
 }
 
-/// Sends a signal to just that process; `false` if it has gone.
+/// Sends a signal to exactly that process; `false` if it has exited.
 pub(crate) fn signal(stat: &Stat, signal: Signal) -> io::Result<bool> {
     let Some(fd) = open(stat.pid, stat.start_time)? else { return Ok(false) };
     match pidfd_send_signal(&fd, signal) {
@@ -66,7 +67,7 @@ pub(crate) fn signal(stat: &Stat, signal: Signal) -> io::Result<bool> {
     }
 }
 
-/// A number as the system calls take it.
+/// Converts a process number for system calls.
 pub(crate) fn raw(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn another_start_is_another_process() {
-        let me = Identity::of(std::process::id()).unwrap();
+        let me = Identity::from_pid(std::process::id()).unwrap();
         assert!(me.open().unwrap().is_some());
         let later = Identity { start_time: me.start_time + 1, ..me.clone() };
         assert!(later.open().unwrap().is_none());
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_nobody_has_is_nobody() {
+    fn an_unused_number_has_no_pidfd() {
         assert!(open(i32::MAX as u32, 1).unwrap().is_none());
         assert!(open(u32::MAX, 1).unwrap().is_none());
     }

@@ -1,28 +1,31 @@
-//! Runs one attempt of a job on Linux, with no rights but the user's own.
+//! Runs one attempt of a job on Linux with the rights of an ordinary user.
 //!
-//! Each attempt has a folder and a process of its own, the *shim*. The shim starts the command, keeps it within its window, and
-//! records its end; it needs no daemon for that. A daemon [`launch`](launch())es an attempt, tells its [`Shim`] what to do with it, and after
-//! a restart [`find`](find())s out what has become of it. A command runs at most once for each attempt, whatever is killed when.
+//! Each attempt has a folder and a supervising process of its own, the *shim*. The shim starts the
+//! command, keeps it within its window and records its end. It needs no daemon for that. A daemon
+//! starts an attempt with [`launch`](launch()) and controls it through a [`Shim`]. After a restart,
+//! [`find`](find()) returns the state of each attempt. The command of an attempt runs at most once,
+//! whichever process is killed and at any time.
 //!
-//! > A process is meant by number, start and boot ([`Identity`]) and reached through a pidfd, never by its bare number. A death is
-//! > proved, by waiting for it or by looking, never concluded from a signal sent.
+//! > **Architecture invariant:** a process is identified by number, start time and boot
+//! ([`Identity`]). > It is reached through a pidfd, never by its bare number. > A death is proved
+//! by a wait or by a read of `/proc`, never inferred from a sent signal.
 //!
-//! What cannot be enforced without rights is a list, [`Abilities::unenforced`].
+//! [`Abilities::unenforced`] lists the limits that cannot be enforced without privileges.
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use miserly_launch::{Found, Order, Told, find, launch};
+//! use miserly_launch::{AttemptSpec, FoundAttempt, ShimCommand, find, launch};
 //!
-//! # fn example(order: &Order) -> Result<(), Box<dyn std::error::Error>> {
+//! # fn example(spec: &AttemptSpec) -> Result<(), Box<dyn std::error::Error>> {
 //! let (exe, attempt) = (Path::new("/usr/bin/miserly"), Path::new("/var/lib/miserly/17.1"));
-//! let mut shim = launch(exe, attempt, order)?;
-//! let reply = shim.tell(&Told::Stop)?;
+//! let mut shim = launch(exe, attempt, spec)?;
+//! let reply = shim.request(&ShimCommand::Stop)?;
 //! drop(shim); // The daemon ends; the job does not.
 //! match find(attempt)? {
-//!     Found::Alive(shim) => println!("still there: {:?}", shim.identity()),
-//!     Found::Ended(end) => println!("ended: {:?}", end.exit),
-//!     Found::NeverRan => println!("to be launched again"),
-//!     Found::Lost(lost) => println!("its shim was killed; so were {:?}", lost.killed),
+//!     FoundAttempt::Alive(shim) => println!("running: {:?}", shim.identity()),
+//!     FoundAttempt::Ended(end) => println!("ended: {:?}", end.exit),
+//!     FoundAttempt::NeverRan => println!("can be launched again"),
+//!     FoundAttempt::Lost(lost) => println!("shim killed; leftovers: {:?}", lost.killed),
 //! }
 //! # Ok(())
 //! # }
@@ -31,9 +34,9 @@
 
 mod time;
 
-mod order;
+mod spec;
 
-mod told;
+mod protocol;
 
 mod end;
 
@@ -59,7 +62,7 @@ mod procfs;
 
 mod cpus;
 
-mod line;
+mod connection;
 
 mod wait;
 
@@ -67,15 +70,15 @@ mod lossless;
 
 mod sys;
 
-pub use end::{Cause, End, Exit, Failure};
-pub use error::{FindError, LaunchError, TellError};
-pub use find::{Found, Lost, LostTo, find};
-pub use folder::{RecordError, Started};
-pub use handle::{PATIENCE, Shim};
+pub use end::{AttemptEnd, EndCause, Exit, StartFailure};
+pub use error::{CommandError, FindError, LaunchError};
+pub use find::{FoundAttempt, LossCause, LostAttempt, find};
+pub use folder::{RecordError, StartRecord};
+pub use handle::{REPLY_TIMEOUT, Shim};
 pub use identity::Identity;
 pub use launch::launch;
-pub use order::{Draft, Limits, Mode, Order, OrderError, Output, Window};
-pub use probe::{Abilities, Launcher, Unenforced};
-pub use shim::STOP_PATIENCE;
+pub use probe::{Abilities, Unenforced, usable_cpus};
+pub use protocol::{AttemptPhase, AttemptState, ReplyMessage, ShimCommand, ShimRefusal, ShimReply};
+pub use shim::STOP_TIMEOUT;
+pub use spec::{AttemptSpec, CommandSpec, OutputFile, ReservedWindow, ResourceLimits, RunMode, SpecError};
 pub use time::BootTime;
-pub use told::{Answer, Phase, Refusal, Reply, State, Told};

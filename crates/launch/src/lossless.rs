@@ -1,7 +1,7 @@
-//! Strings of the system in JSON: text where it is text, else its bytes. A file name need not be UTF-8, and a job gets
-//! exactly the environment and arguments that it was given.
+//! Lossless encoding of operating system strings in JSON: text if it is UTF-8, else bytes.
 //!
-//! For `#[serde(with = "crate::lossless")]`.
+//! File names need not be UTF-8, and a job receives exactly the given environment and arguments.
+//! Used as `#[serde(with = "crate::lossless")]`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,83 +10,83 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A string as it is written.
+/// The JSON form of a string.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Written {
+pub(crate) enum EncodedString {
     Text(String),
     Bytes(Vec<u8>),
 }
 
-/// What can be written without loss.
+/// A value with a lossless JSON form.
 pub(crate) trait Lossless: Sized {
-    type Written: Serialize + DeserializeOwned;
+    type Encoded: Serialize + DeserializeOwned;
 
-    fn write(&self) -> Self::Written;
+    fn encode(&self) -> Self::Encoded;
 
-    fn read(written: Self::Written) -> Self;
+    fn decode(encoded: Self::Encoded) -> Self;
 }
 
 impl Lossless for OsString {
-    type Written = Written;
+    type Encoded = EncodedString;
 
-    fn write(&self) -> Written {
+    fn encode(&self) -> EncodedString {
         match self.to_str() {
-            Some(text) => Written::Text(text.to_owned()),
-            None => Written::Bytes(self.as_bytes().to_owned()),
+            Some(text) => EncodedString::Text(text.to_owned()),
+            None => EncodedString::Bytes(self.as_bytes().to_owned()),
         }
     }
 
-    fn read(written: Written) -> OsString {
-        match written {
-            Written::Text(text) => text.into(),
-            Written::Bytes(bytes) => OsString::from_vec(bytes),
+    fn decode(encoded: EncodedString) -> OsString {
+        match encoded {
+            EncodedString::Text(text) => text.into(),
+            EncodedString::Bytes(bytes) => OsString::from_vec(bytes),
         }
     }
 }
 
 impl Lossless for PathBuf {
-    type Written = Written;
+    type Encoded = EncodedString;
 
-    fn write(&self) -> Written {
-        self.as_os_str().to_owned().write()
+    fn encode(&self) -> EncodedString {
+        self.as_os_str().to_owned().encode()
     }
 
-    fn read(written: Written) -> PathBuf {
-        OsString::read(written).into()
+    fn decode(encoded: EncodedString) -> PathBuf {
+        OsString::decode(encoded).into()
     }
 }
 
 impl<T: Lossless> Lossless for Vec<T> {
-    type Written = Vec<T::Written>;
+    type Encoded = Vec<T::Encoded>;
 
-    fn write(&self) -> Vec<T::Written> {
-        self.iter().map(T::write).collect()
+    fn encode(&self) -> Vec<T::Encoded> {
+        self.iter().map(T::encode).collect()
     }
 
-    fn read(written: Vec<T::Written>) -> Vec<T> {
-        written.into_iter().map(T::read).collect()
+    fn decode(encoded: Vec<T::Encoded>) -> Vec<T> {
+        encoded.into_iter().map(T::decode).collect()
     }
 }
 
 impl<T: Lossless, U: Lossless> Lossless for (T, U) {
-    type Written = (T::Written, U::Written);
+    type Encoded = (T::Encoded, U::Encoded);
 
-    fn write(&self) -> Self::Written {
-        (self.0.write(), self.1.write())
+    fn encode(&self) -> Self::Encoded {
+        (self.0.encode(), self.1.encode())
     }
 
-    fn read(written: Self::Written) -> (T, U) {
-        (T::read(written.0), U::read(written.1))
+    fn decode(encoded: Self::Encoded) -> (T, U) {
+        (T::decode(encoded.0), U::decode(encoded.1))
     }
 }
 
 pub(crate) fn serialize<T: Lossless, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    value.write().serialize(serializer)
+    value.encode().serialize(serializer)
 }
 
 pub(crate) fn deserialize<'de, T: Lossless, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    T::Written::deserialize(deserializer).map(T::read)
+    T::Encoded::deserialize(deserializer).map(T::decode)
 }
 
 #[cfg(test)]
@@ -103,8 +103,8 @@ mod tests {
     fn text_is_text_and_bytes_come_back() {
         let env = vec![("A".into(), "b".into()), ("C".into(), OsString::from_vec(vec![0xff, 0x2f]))];
         let sample = Sample { env };
-        let written = serde_json::to_string(&sample).unwrap();
-        assert_eq!(written, r#"{"env":[["A","b"],["C",[255,47]]]}"#);
-        assert_eq!(serde_json::from_str::<Sample>(&written).unwrap(), sample);
+        let encoded = serde_json::to_string(&sample).unwrap();
+        assert_eq!(encoded, r#"{"env":[["A","b"],["C",[255,47]]]}"#);
+        assert_eq!(serde_json::from_str::<Sample>(&encoded).unwrap(), sample);
     }
 }

@@ -1,4 +1,4 @@
-//! What a launcher can do here, and what it cannot.
+//! The abilities of the launcher on this machine.
 
 use std::fs;
 use std::io;
@@ -7,118 +7,117 @@ use std::thread;
 use crate::cpus;
 use crate::sys;
 
-/// The launcher of processes: it needs no rights.
-#[derive(Clone, Copy, Debug)]
-pub struct Launcher;
-
-/// What a launcher can do on this machine, as this user.
+/// The abilities of the launcher on this machine for this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abilities {
-    /// The processors on which it may run things, by number.
+    /// Processors on which this process may run, by number.
     pub cpus: Vec<u32>,
-    /// Whether a job that ran early in the idle class can be brought back from it (root, `CAP_SYS_NICE`, or a limit for nice of 20).
+    /// Whether a job can leave the idle class.
+    ///
+    /// Requires root, `CAP_SYS_NICE`, or a nice limit of 20.
     pub leaves_idle: bool,
-    /// What it cannot enforce, for the user to know.
+    /// Limits that cannot be enforced.
     pub unenforced: Vec<Unenforced>,
 }
 
-/// What a launcher of processes cannot enforce; its `Display` is a sentence for people.
+/// A limit that the launcher cannot enforce. `Display` prints a sentence for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Unenforced {
-    /// Memory is not kept free.
+    /// Memory is not reserved.
     #[error("memory is not guaranteed: other programs may take what a job was promised")]
     Memory,
-    /// Limits of memory are limits of processes.
+    /// Memory limits apply to single processes.
     #[error(
         "a job's memory limit holds for each of its processes, not for their sum, and not for shared memory"
     )]
     MemorySum,
-    /// Others may run on a job's processors.
-    #[error("strangers may run on a job's cpus: no other program is kept off them")]
-    Strangers,
-    /// A job may undo what it was given.
+    /// Other programs may run on a job's processors.
+    #[error("other programs may run on a job's cpus")]
+    OtherPrograms,
+    /// A job may change its own processor affinity.
     #[error("a job can move itself to other cpus")]
     Moves,
-    /// A process that leaves the session.
+    /// A process may leave the session.
     #[error("a process that leaves its job's session is out of reach if the job's shim is killed")]
     LeavesSession,
-    /// Nobody watches when the shim is dead.
-    #[error("if a job's shim is killed, what is left of the job runs on until a daemon looks for it")]
+    /// Without a shim no process supervises the job.
+    #[error(
+        "if a job's shim is killed, the remaining processes of the job run until a daemon looks for them"
+    )]
     ShimKilled,
-    /// A program with the rights of another.
+    /// A program may run with the privileges of another user.
     #[error("a program with the rights of another user (sudo) cannot be stopped or killed")]
     OtherRights,
     /// The idle class cannot be left.
     #[error(
-        "a job that began early stays in the idle class in its window: leaving it needs CAP_SYS_NICE or a nice limit of 20"
+        "an opportunistic job stays in the idle class in its window: leaving the class needs CAP_SYS_NICE or a nice limit of 20"
     )]
     StaysIdle,
-    /// Sessions are weighed before classes.
+    /// The kernel weights sessions before scheduling classes.
     #[error(
-        "the kernel weighs sessions (sched_autogroup): an early job gets some 1.5 % of a busy cpu, and half of it in a session of its own making"
+        "the kernel weights sessions (sched_autogroup): an opportunistic job gets some 1.5 % of a busy cpu, or half of it in a session that it creates"
     )]
-    Sessions,
+    SessionWeights,
 }
 
 impl Unenforced {
-    /// All there are.
+    /// All variants.
     pub const ALL: [Unenforced; 9] = [
         Unenforced::Memory,
         Unenforced::MemorySum,
-        Unenforced::Strangers,
+        Unenforced::OtherPrograms,
         Unenforced::Moves,
         Unenforced::LeavesSession,
         Unenforced::ShimKilled,
         Unenforced::OtherRights,
         Unenforced::StaysIdle,
-        Unenforced::Sessions,
+        Unenforced::SessionWeights,
     ];
 
-    /// What it is about, in a few words that do not change.
+    /// Returns a short, stable name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Unenforced::Memory => "memory",
             Unenforced::MemorySum => "memory-of-all-processes",
-            Unenforced::Strangers => "strangers-on-cpus",
+            Unenforced::OtherPrograms => "other-programs-on-cpus",
             Unenforced::Moves => "moves-to-other-cpus",
             Unenforced::LeavesSession => "processes-that-leave",
             Unenforced::ShimKilled => "shim-killed",
             Unenforced::OtherRights => "programs-of-other-users",
             Unenforced::StaysIdle => "stays-in-idle-class",
-            Unenforced::Sessions => "sessions-weighed-first",
+            Unenforced::SessionWeights => "sessions-weighted-first",
         }
     }
 }
 
-impl Launcher {
-    /// The processors on which it may run things, by number.
+impl Abilities {
+    /// Determines the abilities by trying them.
     ///
     /// # Errors
-    /// If the kernel does not tell.
-    pub fn cpus() -> io::Result<Vec<u32>> {
-        Ok(cpus::of(None)?)
-    }
-
-    /// Finds out by trying.
-    ///
-    /// # Errors
-    /// If the kernel does not tell on which processors this program may run.
+    /// The kernel does not return the affinity.
     pub fn probe() -> io::Result<Abilities> {
-        let cpus = Launcher::cpus()?;
         let leaves_idle = leaves_idle();
-        let weighs =
+        let has_autogroups =
             fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|on| on.trim() != "0");
         let unenforced = Unenforced::ALL.into_iter().filter(|what| match what {
             Unenforced::StaysIdle => !leaves_idle,
-            Unenforced::Sessions => weighs,
+            Unenforced::SessionWeights => has_autogroups,
             _ => true,
         });
-        Ok(Abilities { cpus, leaves_idle, unenforced: unenforced.collect() })
+        Ok(Abilities { cpus: usable_cpus()?, leaves_idle, unenforced: unenforced.collect() })
     }
 }
 
-/// Whether a thread comes back from the idle class: one that ends then tries.
+/// Returns the processors on which this process may run, by number.
+///
+/// # Errors
+/// The kernel does not return the affinity.
+pub fn usable_cpus() -> io::Result<Vec<u32>> {
+    Ok(cpus::affinity(None)?)
+}
+
+/// Returns whether a thread can leave the idle class, tried in a short-lived thread.
 fn leaves_idle() -> bool {
-    let try_it = || sys::set_idle(None, true).and_then(|()| sys::set_idle(None, false)).is_ok();
-    thread::scope(|scope| scope.spawn(try_it).join().unwrap_or(false))
+    let leave = || sys::set_idle(None, true).and_then(|()| sys::set_idle(None, false)).is_ok();
+    thread::scope(|scope| scope.spawn(leave).join().unwrap_or(false))
 }

@@ -1,11 +1,11 @@
-//! What `/proc` says of processes.
+//! Process information from `/proc`.
 
 use std::fs;
 use std::io;
 
 use rustix::io::Errno;
 
-/// A process or a thread, as its `stat` file says.
+/// A process or thread as described by its `stat` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) pid: u32,
@@ -14,12 +14,13 @@ pub(crate) struct Stat {
     pub(crate) group: u32,
     pub(crate) session: u32,
     threads: u32,
-    /// Clock ticks from the boot to its start. With the boot, the identity of a process: numbers come back.
+    /// Start in clock ticks since the boot. It distinguishes processes that reuse a number.
     pub(crate) start_time: u64,
 }
 
 impl Stat {
-    /// Reads a `stat` line. The name in it may hold spaces and brackets; what follows the last bracket is numbers.
+    /// Parses a `stat` line. The name may contain spaces and brackets; the fields follow the last
+    /// bracket.
     fn parse(line: &str) -> Option<Stat> {
         let (pid, rest) = line.split_once(" (")?;
         let (_, rest) = rest.rsplit_once(')')?;
@@ -35,46 +36,47 @@ impl Stat {
         })
     }
 
-    fn read(path: &str) -> io::Result<Option<Stat>> {
+    fn from_file(path: &str) -> io::Result<Option<Stat>> {
         match fs::read_to_string(path) {
             Ok(line) => match Stat::parse(&line) {
                 Some(stat) => Ok(Some(stat)),
-                None => Err(io::Error::other(format!("{path}: no stat line: {line:?}"))),
+                None => Err(io::Error::other(format!("{path}: malformed stat line: {line:?}"))),
             },
-            Err(error) if gone(&error) => Ok(None),
-            // Another user's, which a mount with hidepid hides.
+            Err(error) if is_gone(&error) => Ok(None),
+            // A process of another user, hidden by the mount option `hidepid`.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// A process; `None` if there is none of that number.
-    pub(crate) fn of(pid: u32) -> io::Result<Option<Stat>> {
-        Stat::read(&format!("/proc/{pid}/stat"))
+    /// Reads a process, or returns `None` if it does not exist.
+    pub(crate) fn from_pid(pid: u32) -> io::Result<Option<Stat>> {
+        Stat::from_file(&format!("/proc/{pid}/stat"))
     }
 
-    /// Whether nothing of the process runs any more, whether or not it has been waited for.
+    /// Returns whether no thread of the process runs any more, reaped or not.
     ///
-    /// A main thread that has ended is a zombie while others go on.
+    /// A main thread that has exited is a zombie while other threads run.
     pub(crate) fn is_dead(&self) -> bool {
         self.ended() && (self.threads <= 1 || threads(self.pid).is_ok_and(|all| all.iter().all(Stat::ended)))
     }
 
-    /// Whether no thread of the process, which was sent a stop, runs or will: all have stopped, or ended, or wait in the kernel.
+    /// Returns whether no thread runs or will run after a stop signal.
     ///
-    /// One that waits there and cannot be interrupted stops before it is back in its program. It may wait for just this: the parent of a
-    /// `vfork` waits until its child, which has stopped, runs another program.
+    /// Each thread has stopped, has exited, or waits uninterruptibly in the kernel. A thread in the
+    /// last state stops before it returns to its program. The parent of a `vfork` is in this state
+    /// until its stopped child runs another program.
     pub(crate) fn is_stopped(&self) -> bool {
         self.all_threads(|stat| stat.ended() || matches!(stat.state, b'T' | b't' | b'D'))
     }
 
-    /// Whether every thread of the process is stopped by a signal, and so needs none any more, or has ended.
+    /// Returns whether each thread has been stopped by a signal or has exited.
     pub(crate) fn is_halted(&self) -> bool {
         self.all_threads(|stat| stat.ended() || stat.state == b'T')
     }
 
-    fn all_threads(&self, so: impl Fn(&Stat) -> bool) -> bool {
-        so(self) && (self.threads <= 1 || threads(self.pid).is_ok_and(|all| all.iter().all(so)))
+    fn all_threads(&self, condition: impl Fn(&Stat) -> bool) -> bool {
+        condition(self) && (self.threads <= 1 || threads(self.pid).is_ok_and(|all| all.iter().all(condition)))
     }
 
     fn ended(&self) -> bool {
@@ -82,48 +84,48 @@ impl Stat {
     }
 }
 
-/// All processes, by number.
+/// Returns all processes in ascending order of their numbers.
 ///
 /// # Errors
-/// If `/proc` cannot be read.
+/// `/proc` cannot be read.
 pub(crate) fn processes() -> io::Result<Vec<Stat>> {
-    listed("/proc")
+    stats_in("/proc")
 }
 
-/// The threads of a process; none if it has gone.
+/// Returns the threads of a process, or none if it has exited.
 pub(crate) fn threads(pid: u32) -> io::Result<Vec<Stat>> {
-    match listed(&format!("/proc/{pid}/task")) {
-        Err(error) if gone(&error) => Ok(Vec::new()),
+    match stats_in(&format!("/proc/{pid}/task")) {
+        Err(error) if is_gone(&error) => Ok(Vec::new()),
         other => other,
     }
 }
 
-fn listed(folder: &str) -> io::Result<Vec<Stat>> {
+fn stats_in(folder: &str) -> io::Result<Vec<Stat>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        found.extend(Stat::read(&format!("{folder}/{pid}/stat"))?);
+        found.extend(Stat::from_file(&format!("{folder}/{pid}/stat"))?);
     }
     found.sort_unstable_by_key(|stat| stat.pid);
     Ok(found)
 }
 
-/// The name of the group in which the kernel weighs a session's processes; `None` if it does not.
+/// Returns the autogroup of a process's session, or `None` if the kernel has none.
 ///
-/// The names are never used twice in a boot, so they tell one session from a later one of the same number.
+/// Names are unique within a boot and so distinguish sessions that reuse a number.
 pub(crate) fn autogroup(pid: u32) -> Option<String> {
     let line = fs::read_to_string(format!("/proc/{pid}/autogroup")).ok()?;
     line.split_ascii_whitespace().next().map(str::to_owned)
 }
 
-/// The boot: what an identity is worth ends with it.
+/// Returns the identifier of the boot, with which every process identity expires.
 pub(crate) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// Whether an error says that the process is not there any more.
-fn gone(error: &io::Error) -> bool {
+/// Returns whether an error means that the process has exited.
+fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::SRCH))
 }
 
@@ -144,11 +146,11 @@ mod tests {
     #[test]
     fn a_process_finds_itself() {
         let me = std::process::id();
-        let stat = Stat::of(me).unwrap().unwrap();
+        let stat = Stat::from_pid(me).unwrap().unwrap();
         assert!(
             processes().unwrap().iter().any(|other| (other.pid, other.start_time) == (me, stat.start_time))
         );
         assert!(!stat.is_dead() && !stat.is_stopped());
-        assert_eq!(Stat::of(u32::MAX).unwrap(), None);
+        assert_eq!(Stat::from_pid(u32::MAX).unwrap(), None);
     }
 }

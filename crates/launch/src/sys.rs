@@ -1,6 +1,6 @@
-//! The system calls that rustix does not offer.
+//! The system calls that rustix does not provide.
 //!
-//! > Everything unsafe of this crate is in here.
+//! > **Architecture invariant:** all unsafe code of this crate is in this module.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,42 +9,45 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// Puts a thread into the idle class (`SCHED_IDLE`) or back into the ordinary one; the calling thread for `None`.
+/// Puts a thread into the idle class (`SCHED_IDLE`) or back into the normal one.
+///
+/// `None` is the calling thread.
 ///
 /// # Errors
-/// `EPERM` for a way back that the kernel does not grant; `ESRCH` if the thread has gone.
+/// `EPERM` if the kernel does not let the thread leave the class; `ESRCH` if the thread has exited.
 pub(crate) fn set_idle(thread: Option<Pid>, idle: bool) -> io::Result<()> {
     let class = if idle { libc::SCHED_IDLE } else { libc::SCHED_OTHER };
     let parameter = libc::sched_param { sched_priority: 0 };
     #[allow(unsafe_code, reason = "rustix has no sched_setscheduler")]
-    // SAFETY: the kernel only reads the parameter, which lives until the call is over. The call itself, not libc's, which
-    // musl leaves out.
+    // SAFETY: the kernel only reads the parameter, which outlives the call. The system call is made
+    // directly because musl has no wrapper.
     let result = unsafe {
         libc::syscall(libc::SYS_sched_setscheduler, Pid::as_raw(thread), class, &raw const parameter)
     };
     checked(result)
 }
 
-/// Whether a thread is of the idle class.
+/// Returns whether a thread is in the idle class.
 ///
 /// # Errors
-/// `ESRCH` if it has gone.
+/// `ESRCH` if the thread has exited.
 pub(crate) fn is_idle(thread: Pid) -> io::Result<bool> {
     #[allow(unsafe_code, reason = "rustix has no sched_getscheduler")]
-    // SAFETY: the call takes a number and touches no memory of ours.
+    // SAFETY: the call takes a number and accesses no memory of this process.
     let class = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread.as_raw_pid()) };
     checked(class)?;
     Ok(class & !libc::c_long::from(libc::SCHED_RESET_ON_FORK) == libc::c_long::from(libc::SCHED_IDLE))
 }
 
-/// Blocks every signal that can be blocked and does not tell of a fault of this program, for the calling thread; a
-/// descriptor that is readable when a child has changed its state.
+/// Blocks the maskable signals of the calling thread, except those for program faults.
 ///
-/// Blocked, not ignored: what is ignored stays so in the programs that a process starts.
-pub(crate) fn only_children() -> io::Result<OwnedFd> {
+/// Returns a descriptor that is readable after a child has changed its state. Signals are blocked,
+/// not ignored, because spawned programs would inherit ignored signals.
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP];
     #[allow(unsafe_code, reason = "rustix has no signal masks and no signalfd")]
-    // SAFETY: both sets are initialised by sigfillset and sigemptyset before use; the descriptor is new, and ours alone.
+    // SAFETY: `sigfillset` and `sigemptyset` initialise both sets before use. The new descriptor
+    // has no other owner.
     unsafe {
         let (mut blocked, mut children) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         libc::sigfillset(blocked.as_mut_ptr());
@@ -63,19 +66,20 @@ pub(crate) fn only_children() -> io::Result<OwnedFd> {
     }
 }
 
-/// Takes what such a descriptor has to tell; whether it was anything.
+/// Consumes the pending signal of such a descriptor; `true` if there was one.
 pub(crate) fn take_signals(fd: &OwnedFd) -> bool {
     let mut buffer = [0; size_of::<libc::signalfd_siginfo>()];
-    // Signals of one kind are told of once, so there is one to take at most.
+    // The kernel merges signals of one kind, so at most one is pending.
     matches!(rustix::io::read(fd, &mut buffer), Ok(read) if read > 0)
 }
 
-/// Gives every signal its default action and blocks none: neither what the shim blocks nor what a shell or `nohup` made the
-/// daemon ignore is the job's affair.
+/// Resets every signal to its default action and unblocks all.
+///
+/// The job inherits neither the mask of the shim nor signals that a shell or `nohup` ignores.
 pub(crate) fn default_signals() {
     #[allow(unsafe_code, reason = "rustix has no signal masks and does not set the actions of signals")]
-    // SAFETY: the set is initialised by sigemptyset before use; no handler is installed, only the default, and for KILL and
-    // STOP that fails and nothing changes.
+    // SAFETY: `sigemptyset` initialises the set before use, and no handler is installed. The call
+    // fails without effect for `SIGKILL` and `SIGSTOP`.
     unsafe {
         for signal in 1..=libc::SIGRTMAX() {
             libc::signal(signal, libc::SIG_DFL);
@@ -86,31 +90,32 @@ pub(crate) fn default_signals() {
     }
 }
 
-/// Leaves every open file behind at the next exec but the first three: what the daemon's own parents left open in it.
+/// Marks all files but the first three as close-on-exec, including those inherited by the daemon.
 ///
-/// Kernels before 5.11 cannot; the files stay open there.
-pub(crate) fn leave_files_behind() {
+/// Has no effect on kernels before 5.11.
+pub(crate) fn close_files_on_exec() {
     const FIRST: libc::c_long = 3;
     const LAST: libc::c_long = libc::c_uint::MAX as libc::c_long;
     #[allow(unsafe_code, reason = "rustix has no close_range")]
-    // SAFETY: no file is closed now, and no memory is touched.
+    // SAFETY: the call closes no file now and accesses no memory.
     unsafe {
         libc::syscall(libc::SYS_close_range, FIRST, LAST, libc::c_long::from(libc::CLOSE_RANGE_CLOEXEC));
     }
 }
 
-/// What the children that were waited for, and theirs, have used.
+/// The resource usage of reaped children and their descendants.
 pub(crate) struct Usage {
     pub(crate) user: Duration,
     pub(crate) system: Duration,
-    /// The largest resident set of any one, in bytes.
+    /// Largest resident set of a single process, in bytes.
     pub(crate) max_rss: u64,
 }
 
-/// What the children that were waited for, and theirs, have used.
-pub(crate) fn used_by_children() -> Usage {
+/// Returns the resource usage of reaped children and their descendants.
+pub(crate) fn children_usage() -> Usage {
     #[allow(unsafe_code, reason = "rustix has no getrusage")]
-    // SAFETY: the struct is plain numbers, for which all zeros is a value, and the kernel writes no more than it.
+    // SAFETY: the struct consists of numbers, for which zero is valid, and the kernel writes only
+    // within it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
@@ -125,7 +130,7 @@ fn duration(time: libc::timeval) -> Duration {
     whole + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
 }
 
-/// What a call that returns -1 on failure says.
+/// Converts the result of a call that returns -1 on failure.
 fn checked(result: libc::c_long) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Time that goes on while the machine sleeps and that nobody can set.
+//! A clock that counts suspended time and cannot be set.
 
 use std::time::Duration;
 
@@ -8,46 +8,48 @@ use serde::{Deserialize, Serialize};
 const PER_SECOND: i64 = 1_000_000;
 const NANOS: i64 = 1_000;
 
-/// An instant: microseconds of `CLOCK_BOOTTIME`, which begins with the boot, goes on over a suspended machine, and does
-/// not follow steps of the wall clock. It means nothing after the next boot.
+/// An instant in microseconds of `CLOCK_BOOTTIME`.
+///
+/// The clock starts with the boot, includes suspended time and ignores changes of the wall clock.
+/// Values are meaningless after a reboot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BootTime(pub i64);
 
 impl BootTime {
-    /// Later than everything: never.
+    /// The latest instant, for "never".
     pub const MAX: BootTime = BootTime(i64::MAX);
 
-    /// The instant at which it is called.
+    /// Returns the present instant.
     pub fn now() -> BootTime {
         let now = clock_gettime(ClockId::Boottime);
         BootTime(now.tv_sec.saturating_mul(PER_SECOND).saturating_add(now.tv_nsec / NANOS))
     }
 
-    /// The instant that much later; at most [`BootTime::MAX`].
+    /// Returns the instant `length` later, at most [`BootTime::MAX`].
     #[must_use]
     pub fn after(self, length: Duration) -> BootTime {
         BootTime(self.0.saturating_add(ticks(length)))
     }
 
-    /// The instant that much earlier.
+    /// Returns the instant `length` earlier.
     #[must_use]
     pub fn before(self, length: Duration) -> BootTime {
         BootTime(self.0.saturating_sub(ticks(length)))
     }
 
-    /// How long ago `earlier` was; zero if it is later.
+    /// Returns the time since `earlier`, or zero if it is later.
     pub fn since(self, earlier: BootTime) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// As the kernel's timers want it.
+    /// Converts to the type of the kernel's timers.
     pub(crate) fn timespec(self) -> Timespec {
         Timespec { tv_sec: self.0.div_euclid(PER_SECOND), tv_nsec: self.0.rem_euclid(PER_SECOND) * NANOS }
     }
 }
 
-/// Whole microseconds of a length.
+/// Returns a duration in whole microseconds.
 fn ticks(length: Duration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Waiting for descriptors, with an end.
+//! Waiting for descriptors with a time limit.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::time::BootTime;
 
-/// Waits until something can be read from one of these, or `until`; whether it can.
+/// Waits until one of the descriptors is readable or `until` has passed; `true` if one is readable.
 pub(crate) fn readable(fds: &[BorrowedFd<'_>], until: BootTime) -> io::Result<bool> {
     let mut polled: Vec<PollFd<'_>> =
         fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();

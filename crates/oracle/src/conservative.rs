@@ -35,7 +35,7 @@ pub(crate) fn pass_without_guarantees(world: &mut World<'_>, order: NaiveOrder) 
 /// When a pass has to take place even if nothing happens: at the next reserved start that can be kept even if
 /// no overdue job ends until then. Where it cannot be kept, there is nothing to do before such an end.
 pub(crate) fn wake(world: &World<'_>, kept: &[Reservation]) -> Option<Time> {
-    let overdue: u64 = world.overdue().map(|running| world.request(running.position).procs()).sum();
+    let overdue: u64 = world.overdue().map(|running| world.request(running.position).procs().get()).sum();
     let plan = Plan::new(world, kept);
     let starts = kept.iter().map(|reservation| reservation.start);
     // The plan holds overdue jobs at now only, and no reserved start is left at now.
@@ -89,7 +89,7 @@ pub(crate) fn reserve_new(world: &World<'_>, kept: &mut Vec<Reservation>) {
 /// Reserves the earliest hole for a job.
 pub(crate) fn put(world: &World<'_>, kept: &mut Vec<Reservation>, position: usize, not_before: Time) -> Time {
     let request = world.request(position);
-    let start = Plan::new(world, kept).earliest_hole(not_before, request.procs(), request.planned());
+    let start = Plan::new(world, kept).earliest_hole(not_before, request.procs().get(), request.planned());
     kept.push(Reservation { position, start });
     start
 }

@@ -30,7 +30,7 @@ pub(crate) fn pass(
         if !world.fits_now(position) {
             continue;
         }
-        let procs = i128::from(world.request(position).procs());
+        let procs = i128::from(world.request(position).procs().get());
         if world.now + world.request(position).planned() <= shadow {
             world.start(position);
         } else if procs <= extra {
@@ -44,7 +44,7 @@ pub(crate) fn pass(
 /// When the head can start as far as anybody knows, and how many processors are free beside it then.
 fn shadow(world: &World<'_>, head: usize) -> (Time, i128) {
     let plan = Plan::new(world, &[]);
-    let need = i128::from(world.request(head).procs());
+    let need = i128::from(world.request(head).procs().get());
     let shadow = plan.ends().filter(|&end| plan.free_at(end) >= need).min();
     let shadow = shadow.expect("the head fits once all running jobs have ended");
     (shadow, plan.free_at(shadow) - need)

@@ -53,7 +53,8 @@ fn hand_out(procs: u64, running: &mut [Running], jobs: &[NaiveJob], all: impl Fn
         job.procs = 1;
     }
     for _ in running.len() as u64..procs {
-        let wants_more = running.iter_mut().filter(|job| job.procs < jobs[job.position].request.procs());
+        let wants_more =
+            running.iter_mut().filter(|job| job.procs < jobs[job.position].request.procs().get());
         if let Some(next) = wants_more.min_by_key(|job| (!all(job), job.procs)) {
             next.procs += 1;
         }

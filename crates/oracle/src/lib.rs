@@ -26,6 +26,8 @@ mod world;
 
 mod plan;
 
+mod ratio;
+
 mod fcfs;
 
 mod easy;
@@ -61,6 +63,7 @@ pub use crate::gang::{NaiveFurther, NaiveGang, NaiveGangLife, NaivePacking, gang
 pub use crate::hosts::{NaiveOnHosts, NaiveStart, schedule_on_hosts};
 pub use crate::lsf::{NaiveLsf, lsf_schedule};
 pub use crate::pool::{NaiveChange, NaiveFate, NaivePool, windows};
+pub use crate::ratio::Ratio;
 pub use crate::suspension::{
     NaiveDisk, NaiveLife, NaiveLimit, NaiveRule, NaiveStay, NaiveSuspension, suspension_schedule,
 };
@@ -90,6 +93,20 @@ pub enum NaiveOrder {
         /// Where the random number comes from.
         draws: NaiveDraws,
     },
+    /// Largest value first, compared exactly. What is not a number comes last.
+    Exact(fn(ExactFacts) -> Ratio),
+}
+
+/// What the exact value of a job is computed from; the meanings are those of [`NaiveFacts`].
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct ExactFacts {
+    pub estimate: Ratio,
+    pub procs: Ratio,
+    pub wait: Ratio,
+    pub memory: Ratio,
+    pub user: Ratio,
+    pub bypassed: Ratio,
 }
 
 /// What the value of a job is computed from.
@@ -136,15 +153,15 @@ impl NaiveOrder {
     /// Longest estimate first.
     pub const LONGEST: NaiveOrder = NaiveOrder::Rank(|job| -i128::from(job.estimate.ticks()));
     /// Fewest processors first.
-    pub const NARROWEST: NaiveOrder = NaiveOrder::Rank(|job| job.procs().into());
+    pub const NARROWEST: NaiveOrder = NaiveOrder::Rank(|job| job.procs().get().into());
     /// Most processors first.
-    pub const WIDEST: NaiveOrder = NaiveOrder::Rank(|job| -i128::from(job.procs()));
+    pub const WIDEST: NaiveOrder = NaiveOrder::Rank(|job| -i128::from(job.procs().get()));
     /// Least product of the two first.
     pub const SMALLEST: NaiveOrder =
-        NaiveOrder::Rank(|job| i128::from(job.estimate.ticks()) * i128::from(job.procs()));
+        NaiveOrder::Rank(|job| i128::from(job.estimate.ticks()) * i128::from(job.procs().get()));
     /// Greatest product of the two first.
     pub const LARGEST: NaiveOrder =
-        NaiveOrder::Rank(|job| -i128::from(job.estimate.ticks()) * i128::from(job.procs()));
+        NaiveOrder::Rank(|job| -i128::from(job.estimate.ticks()) * i128::from(job.procs().get()));
 }
 
 /// A policy of Zotkin et al. §2, with its orders.
@@ -189,7 +206,7 @@ pub enum NaivePolicy {
 /// If a job asks for more processors than the machine has: it would never start.
 pub fn schedule(procs: u64, jobs: &[NaiveJob], policy: NaivePolicy, instants: Instants) -> Vec<Time> {
     for job in jobs {
-        assert!(job.request.procs() <= procs, "job {} is wider than the machine", job.request.number);
+        assert!(job.request.procs() <= procs.into(), "job {} is wider than the machine", job.request.number);
     }
     Simulation::new(procs, jobs, policy, instants).run()
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use miserly_core::{JobNumber, Kind, Request, Time, draw};
 
-use crate::{NaiveDraws, NaiveFacts, NaiveJob, NaiveOrder};
+use crate::{ExactFacts, NaiveDraws, NaiveFacts, NaiveJob, NaiveOrder, Ratio};
 
 /// The jobs (positions in `jobs`), sorted as of `now`, where nobody counts who was passed.
 pub(crate) fn sorted(positions: Vec<usize>, jobs: &[NaiveJob], order: NaiveOrder, now: Time) -> Vec<usize> {
@@ -28,6 +28,10 @@ pub(crate) fn sorted_counting(
             let aged =
                 |position: usize| value(facts(position)) - weight * seconds(request(position).submit.ticks());
             falling(aged(one), aged(other))
+        }),
+        NaiveOrder::Exact(value) => positions.sort_by(|&one, &other| {
+            let value = |position: usize| value(exact_facts(request(position), now, bypassed[position]));
+            value(one).falling(value(other))
         }),
     }
     positions
@@ -55,13 +59,25 @@ fn facts(request: &Request, draws: NaiveDraws, now: Time, bypassed: u32) -> Naiv
     let (NaiveDraws::Once { seed } | NaiveDraws::Pass { seed }) = draws;
     NaiveFacts {
         estimate: seconds(request.estimate.ticks().max(1_000_000)),
-        procs: request.procs() as f64,
+        procs: request.procs().get() as f64,
         wait: seconds(now.ticks() - request.submit.ticks()),
         submit: seconds(request.submit.ticks()),
         memory: request.demand.get(Kind::Memory) as f64,
         user: request.user.map_or(-1.0, f64::from),
         random: (draw(seed, request.number, number) / 2048) as f64 / 2f64.powi(53),
         bypassed: f64::from(bypassed),
+    }
+}
+
+fn exact_facts(request: &Request, now: Time, bypassed: u32) -> ExactFacts {
+    let seconds = |ticks: i64| Ratio::new(ticks.into(), 1_000_000);
+    ExactFacts {
+        estimate: seconds(request.estimate.ticks().max(1_000_000)),
+        procs: Ratio::new(request.procs().get().into(), 1),
+        wait: seconds(now.ticks() - request.submit.ticks()),
+        memory: Ratio::new(request.demand.get(Kind::Memory).into(), 1),
+        user: request.user.map_or(-1, i64::from).into(),
+        bypassed: i64::from(bypassed).into(),
     }
 }
 

@@ -31,12 +31,12 @@ impl Plan {
         for running in world.holding() {
             // An overdue job may end at any moment, but it is here now.
             let until = running.expected.max(world.now + Span::TICK);
-            held.push(Held { from: world.now, until, procs: world.request(running.position).procs() });
+            held.push(Held { from: world.now, until, procs: world.request(running.position).procs().get() });
         }
         for reservation in reservations {
             let request = world.request(reservation.position);
             let until = reservation.start + request.planned();
-            held.push(Held { from: reservation.start, until, procs: request.procs() });
+            held.push(Held { from: reservation.start, until, procs: request.procs().get() });
         }
         Plan { procs: world.procs, now: world.now, held }
     }

@@ -72,6 +72,6 @@ fn by_deadline(
 /// The others' old places, if the job fits beside them.
 fn unmoved(world: &World<'_>, position: usize, others: Vec<Reservation>) -> Option<Vec<Reservation>> {
     let request = world.request(position);
-    let start = Plan::new(world, &others).earliest_hole(world.now, request.procs(), request.planned());
+    let start = Plan::new(world, &others).earliest_hole(world.now, request.procs().get(), request.planned());
     (start == world.now).then_some(others)
 }

@@ -57,8 +57,8 @@ impl World<'_> {
     }
 
     pub(crate) fn fits_now(&self, position: usize) -> bool {
-        let held: u64 = self.holding().map(|running| self.request(running.position).procs()).sum();
-        held + self.request(position).procs() <= self.procs
+        let held: u64 = self.holding().map(|running| self.request(running.position).procs().get()).sum();
+        held + self.request(position).procs().get() <= self.procs
     }
 
     pub(crate) fn start(&mut self, position: usize) {

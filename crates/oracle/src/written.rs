@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use libm::{log2, log10};
 
-use crate::{NaiveDraws, NaiveFacts, NaiveOnHosts, NaiveOrder, NaivePolicy};
+use crate::{ExactFacts, NaiveDraws, NaiveFacts, NaiveOnHosts, NaiveOrder, NaivePolicy, Ratio};
 
 /// The parameters that were given.
 struct Given<'a> {
@@ -61,24 +61,29 @@ impl NaiveOnHosts {
 
 /// The order of the queue under a policy that has one of its own, if it is one.
 fn preset_on_hosts(name: &str, given: &Given<'_>) -> Option<NaiveOrder> {
-    let value: fn(NaiveFacts) -> f64 = match (name, given.word("w_bypass")) {
+    let value: fn(ExactFacts) -> Ratio = match (name, given.word("w_bypass")) {
         ("fcfs-backfill", _) => return Some(NaiveOrder::ARRIVAL),
         ("sjf-backfill", _) => return Some(NaiveOrder::SHORTEST),
-        ("lxf-backfill", _) => |job| (job.wait + job.estimate) / job.estimate,
-        ("lxf&w-bf", _) => |job| 0.0167 * job.wait / 3600.0 + (job.wait + job.estimate) / job.estimate,
-        ("priority-bf", _) => {
-            |job| job.wait / 3600.0 + 5.0 * (job.wait + job.estimate) / job.estimate + 0.2 * job.procs
-        }
-        ("priority-backfill", None) => table_3,
-        ("priority-backfill", Some("2")) => |job| table_3(job) + 2.0 * job.bypassed,
+        ("lxf-backfill", _) => xfactor,
+        ("lxf&w-bf", _) => |job| ratio(167, 10_000) * job.wait / 3600.into() + xfactor(job),
+        ("priority-bf", _) | ("priority-backfill", None) => table_3,
+        ("priority-backfill", Some("2")) => |job| table_3(job) + ratio(2, 1) * job.bypassed,
         _ => return None,
     };
-    Some(NaiveOrder::Value { value, weight: 0.0, draws: NaiveDraws::Once { seed: 0 } })
+    Some(NaiveOrder::Exact(value))
+}
+
+fn xfactor(job: ExactFacts) -> Ratio {
+    (job.wait + job.estimate) / job.estimate
 }
 
 /// Priority-bf of Chiang and Vernon, as a sum of products.
-fn table_3(job: NaiveFacts) -> f64 {
-    job.wait / 3600.0 + 5.0 * ((job.wait + job.estimate) / job.estimate) + 0.2 * job.procs
+fn table_3(job: ExactFacts) -> Ratio {
+    job.wait / 3600.into() + ratio(5, 1) * xfactor(job) + ratio(1, 5) * job.procs
+}
+
+fn ratio(numerator: i128, denominator: i128) -> Ratio {
+    Ratio::new(numerator, denominator)
 }
 
 /// The name and what stands behind it.
@@ -118,6 +123,11 @@ impl Given<'_> {
         if word == "arrival" {
             return Some(NaiveOrder::ARRIVAL);
         }
+        if weight == 0.0
+            && let Some(value) = exact_value(word)
+        {
+            return Some(NaiveOrder::Exact(value));
+        }
         Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws()? })
     }
 
@@ -154,6 +164,29 @@ fn value(word: &str) -> Option<fn(NaiveFacts) -> f64> {
         "random" => |job| job.random,
         "random/length" => |job| job.random / job.estimate,
         _ => return preset(word).or_else(|| formula(word)),
+    })
+}
+
+/// The orders of the literature and a few formulas whose values are ratios.
+fn exact_value(word: &str) -> Option<fn(ExactFacts) -> Ratio> {
+    Some(match word {
+        "sjf" => |job| -job.estimate,
+        "sqf" => |job| -job.procs,
+        "saf" => |job| -(job.estimate * job.procs),
+        "lxf" => xfactor,
+        "wfp3" => |job| {
+            let ratio = job.wait / job.estimate;
+            ratio * ratio * ratio * job.procs
+        },
+        "'wait / estimate'" => |job| job.wait / job.estimate,
+        "'wait / 180 + 5 * (wait + estimate) / estimate + 0.2 * procs'" => {
+            |job| job.wait / 180.into() + ratio(5, 1) * xfactor(job) + ratio(1, 5) * job.procs
+        }
+        "'1 / estimate'" => |job| ratio(1, 1) / job.estimate,
+        "'procs - wait'" => |job| job.procs - job.wait,
+        "'memory / (user + 1) - procs'" => |job| job.memory / (job.user + 1.into()) - job.procs,
+        "'2 * bypassed - procs'" => |job| ratio(2, 1) * job.bypassed - job.procs,
+        _ => return None,
     })
 }
 

@@ -62,7 +62,7 @@ fn queue(file: &QueueFile, pool: &Week, alone: bool, ahead: i32) -> Result<Queue
         return Err(problem(format!("name = {name:?}: letters, digits, - and _, at least one")));
     }
     let week = if alone { only(file, pool, ahead)? } else { one_of_several(file, pool, ahead)? };
-    if week.most().cpus_count() == 0 {
+    if week.most().cpus_count().is_zero() {
         return Err(problem(format!("queue {name:?} never has a processor")));
     }
     let policy = file.policy.as_ref().map(|policy| (policy.get_ref().clone(), policy.span()));

@@ -22,7 +22,7 @@ pub struct PoolsFile {
 pub struct PoolFile {
     /// Its processors, at all times that no rule of the calendar is about.
     pub cpus: Spanned<i64>,
-    /// Its memory then: kilobytes, or a text with a unit; not accounted where it is left out.
+    /// Its memory then, with a unit; not accounted where it is left out.
     pub memory: Option<Spanned<Value>>,
     /// When it has more, or less.
     #[serde(default)]

@@ -30,7 +30,7 @@ mod rules;
 
 mod week;
 
-mod memory;
+mod quantity;
 
 mod read;
 
@@ -41,7 +41,7 @@ use std::ops::Range;
 
 pub use check::check;
 pub use file::{PoolFile, PoolsFile, QueueFile, RuleFile, Who};
-pub use memory::kilobytes;
+pub use quantity::{duration, kilobytes};
 pub use read::{line_of, parse};
 pub use week::{Week, monday};
 

@@ -22,7 +22,7 @@ fn refused(text: &str, expect: &str) {
 fn at(text: &str, hour: i64) -> u64 {
     let pools = parse(text).expect("it makes sense");
     let calendar = pools.queues[0].week.calendar(Time::ZERO);
-    calendar.at(Time::from_secs(hour * 3600).expect("a short time")).cpus_count()
+    calendar.at(Time::from_secs(hour * 3600).expect("a short time")).cpus_count().get()
 }
 
 #[test]

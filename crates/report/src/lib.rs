@@ -24,7 +24,7 @@ pub use atomic::{AtomicFile, remove_unfinished};
 pub use gantt::gantt;
 pub use jobs::{CsvJobs, SwfJobs};
 pub use matrix::MatrixDoc;
-pub use numbers::{count, duration, figure, memory, percent};
+pub use numbers::{count, figure, percent};
 pub use run::{
     BatchSettings, BatchesDoc, Cdf, Cdfs, Details, Difference, EachBatch, EarlyDoc, FillingDoc, Group,
     GuaranteeRatio, Guarantees, HostsDoc, Jobs, MachineDoc, MeansDoc, Measure, MetricsDoc, Outcome,

@@ -73,7 +73,7 @@ impl Filling {
         let span = now - self.at;
         if self.procs > 0 {
             self.ahead.ran += span;
-            self.ahead.work += work(span, self.procs);
+            self.ahead.work += work(span, self.procs.into());
         }
         (self.at, self.procs) = (now, procs);
     }

@@ -41,7 +41,7 @@ impl Numbering {
                 queues.push(0);
                 continue;
             }
-            let own = count(ledger.machine().capacity().cpus_count()).min(shared);
+            let own = count(ledger.machine().capacity().cpus_count().get()).min(shared);
             shared -= own;
             queues.push(lows.len());
             lows.push(shared);

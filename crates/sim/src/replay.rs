@@ -229,7 +229,7 @@ impl Replay {
     }
 
     fn runs_early(&self, job: JobId) -> bool {
-        self.system.ledger_of(job).is_some_and(|ledger| ledger.entry(job).filling.procs > 0)
+        self.system.ledger_of(job).is_some_and(|ledger| !ledger.entry(job).filling.procs.is_zero())
     }
 
     fn follow(&mut self, at: Time, number: JobNumber, effect: Effect) {

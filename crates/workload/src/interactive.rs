@@ -7,7 +7,8 @@ use std::iter;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use miserly_core::Time;
+use miserly_core::{Span, Time};
+use miserly_units::parse_seconds;
 
 use crate::generate::random::Stream;
 
@@ -19,6 +20,8 @@ mod purpose {
 
 /// More processors, or seconds, than interactive work ever has.
 const MOST: u64 = 10_000_000_000;
+
+const SECOND: Span = Span::from_ticks(1_000_000);
 
 /// Interactive work.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,8 +49,7 @@ pub enum Interactive {
 pub enum InteractiveError {
     /// Not written as a process.
     #[error(
-        "interactive work {0:?}: write it as poisson:EVERY:LENGTH:PROCS, seconds, seconds and processors, each 1 or more, or \
-         name a file"
+        "interactive work {0:?}: write it as poisson:EVERY:LENGTH:PROCS, such as poisson:1h:20min:4, or name a file"
     )]
     Process(String),
     /// A line of a file that says nothing.
@@ -68,8 +70,10 @@ impl FromStr for Interactive {
     fn from_str(text: &str) -> Result<Interactive, InteractiveError> {
         let numbers = || {
             let mut parts = text.strip_prefix("poisson:")?.split(':');
-            let mut next = || parts.next()?.parse().ok().filter(|number| (1..=MOST).contains(number));
-            let process = Interactive::Poisson { every: next()?, length: next()?, procs: next()? };
+            let mut seconds = || parse_seconds(parts.next()?, SECOND).ok().map(i64::unsigned_abs);
+            let (every, length) = (seconds()?, seconds()?);
+            let procs = parts.next()?.parse().ok().filter(|number| (1..=MOST).contains(number))?;
+            let process = Interactive::Poisson { every, length, procs };
             parts.next().is_none().then_some(process)
         };
         numbers().ok_or_else(|| InteractiveError::Process(text.into()))

@@ -105,7 +105,7 @@ pub(crate) struct ExtendArgs {
     #[command(flatten)]
     pub(crate) job: JobArgs,
 
-    /// By how much: 90s, 15min, 2h, 1d
+    /// By how much: seconds, or 15min, 2h, 1d
     #[arg(value_name = "TIME", value_parser = length_of_time)]
     pub(crate) by: u64,
 }

@@ -46,7 +46,7 @@ pub(crate) struct SubmitArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Options that a script may have as #MISERLY lines")]
 pub(crate) struct WishArgs {
-    /// For how long: 90s, 15min, 2h, 1d12h, 1:30:00; then it is ended. Must be said, here or in the script
+    /// For how long: seconds, or 15min, 1d12h, 1:30:00; then it is ended. Must be given, here or in the script
     #[arg(long, short, value_name = "TIME", value_parser = length_of_time)]
     pub(crate) time: Option<u64>,
 
@@ -54,7 +54,7 @@ pub(crate) struct WishArgs {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) cpus: Option<u64>,
 
-    /// How much memory: 512MB, 8GB; else the queue's default
+    /// How much memory: 512MiB, 8GiB; else the queue's default
     #[arg(long, short, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory: Option<u64>,
 

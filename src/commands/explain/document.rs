@@ -89,7 +89,7 @@ impl Document {
             version: env!("CARGO_PKG_VERSION"),
             policy,
             job: request.number,
-            procs: request.procs(),
+            procs: request.procs().get(),
             estimate: request.estimate.as_secs_f64(),
             submit: secs(request.submit),
             free_at_submit: story.free,
@@ -165,7 +165,7 @@ impl PassedBy {
     fn of(passer: &Passer) -> PassedBy {
         PassedBy {
             job: passer.request.number,
-            procs: passer.request.procs(),
+            procs: passer.request.procs().get(),
             estimate: passer.request.estimate.as_secs_f64(),
             submit: secs(passer.request.submit),
             start: secs(passer.start),

@@ -1,8 +1,9 @@
 //! What happened to a job, and how it is told.
 
 use miserly_core::{Broken, Reason, Refusal, Request, SlotId, Span, Time};
-use miserly_report::{count, duration, figure};
+use miserly_report::{count, figure};
 use miserly_sim::Ahead;
+use miserly_units::{duration, duration_rounded};
 
 /// How many of those who passed a job are named on a terminal, and how many changes of its processors or slots in a row.
 const NAMED: usize = 10;
@@ -93,8 +94,8 @@ impl Story {
         let mut text = format!(
             "job {}: {} processors, estimate {}, under {policy}\n\n",
             request.number,
-            count(request.procs()),
-            span(request.estimate)
+            count(request.procs().get()),
+            duration(request.estimate)
         );
         let mut line = |at: Time, what: String| {
             text.push_str(&format!("{:>12}  {what}\n", at.to_string()));
@@ -144,8 +145,8 @@ impl Story {
                 "{:>12}  job {}: {} processors, estimate {}, {}\n",
                 passer.start.to_string(),
                 passer.request.number,
-                count(passer.request.procs()),
-                span(passer.request.estimate),
+                count(passer.request.procs().get()),
+                duration(passer.request.estimate),
                 passer.reason.as_str().replace('_', " "),
             ));
         }
@@ -181,7 +182,7 @@ impl Event {
             What::Moved(start, kind) => kind.told(start, start - self.at),
             What::Started(reason) if started => format!("started again {}", told(reason)),
             What::Started(reason) => {
-                format!("started {}, after {} of waiting", told(reason), span(self.at - submit))
+                format!("started {}, after {} of waiting", told(reason), duration_rounded(self.at - submit))
             }
             What::Suspended => "suspended".into(),
             What::WrittenOut => "written out: holds nothing now".into(),
@@ -207,7 +208,7 @@ impl Event {
 
 impl MoveKind {
     fn told(self, start: Time, ahead: Span) -> String {
-        let ahead = span(ahead);
+        let ahead = duration_rounded(ahead);
         match self {
             MoveKind::Promised => format!("promised a start at {start} or before, {ahead} ahead"),
             MoveKind::Planned => format!("reserved at {start}, {ahead} ahead (a plan, not a promise)"),
@@ -248,7 +249,7 @@ fn told_ahead(ahead: &Ahead) -> String {
     let work = figure(Some(processor_seconds(ahead.work)));
     format!(
         "\nAhead of its start it ran for {}, and did {work} processor-seconds of its work.\n",
-        span(ahead.ran)
+        duration_rounded(ahead.ran)
     )
 }
 
@@ -264,8 +265,4 @@ fn told(reason: Reason) -> &'static str {
         Reason::Promised => "as promised",
         Reason::Quantum => "for a quantum",
     }
-}
-
-fn span(span: Span) -> String {
-    if span.ticks() < 1_000_000 { format!("{span}s") } else { duration(span.secs()) }
 }

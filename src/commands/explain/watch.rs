@@ -76,12 +76,12 @@ impl Observer for Watch {
             Effect::Suspended { .. } => What::Suspended,
             Effect::Vacated { .. } => What::WrittenOut,
             Effect::Resumed { .. } => What::Resumed,
-            Effect::Resized { procs, .. } => What::Resized(procs),
+            Effect::Resized { procs, .. } => What::Resized(procs.get()),
             Effect::Moved { .. } => What::Remapped,
             // In how many rows it runs, the ledger says.
             Effect::Paced { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
-            Effect::Filled { procs, .. } => What::Ahead(procs),
+            Effect::Filled { procs, .. } => What::Ahead(procs.get()),
             Effect::Refused { why, .. } => {
                 story.end.get_or_insert((now, End::Refused(why)));
                 return;
@@ -116,7 +116,7 @@ impl Observer for Watch {
             && job.start < job.end
             && story.start().is_none()
         {
-            story.free += job.request.procs();
+            story.free += job.request.procs().get();
         }
         if let Some(story) = self.story.as_mut().filter(|_| job.request.number == self.job) {
             story.ahead = job.ahead;

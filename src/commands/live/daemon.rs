@@ -8,8 +8,9 @@ use miserly_live::client::named_socket;
 use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
 use miserly_live::daemon::{self, Options};
 use miserly_live::store::Store;
+use miserly_units::{duration, memory, span_of_seconds};
 
-use super::text::{bytes, length, numbers, table};
+use super::text::{numbers, table};
 use crate::args::ServeArgs;
 use crate::output::{print, print_json};
 
@@ -77,8 +78,8 @@ fn row(queue: &QueueSummary) -> Vec<String> {
         queue.policy.clone(),
         queue.promises.into(),
         between(queue.cpus, |cpus| cpus.to_string()),
-        between(queue.memory, bytes),
-        queue.max_time.map_or("-".into(), length),
+        between(queue.memory, memory),
+        queue.max_time.map_or("-".into(), |secs| duration(span_of_seconds(secs))),
         if users.is_empty() { "all".into() } else { users },
     ]
 }

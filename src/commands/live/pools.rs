@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use miserly_live::model::{Pool, Slice};
+use miserly_units::memory;
 
-use super::text::{bytes, counted, local};
+use super::text::{counted, local};
 use super::{client, tell};
 use crate::args::AskArgs;
 
@@ -28,7 +29,7 @@ fn draw(pool: &Pool) -> String {
             bar(slice, pool.cpus),
             slice.cpus_free,
             slice.cpus,
-            bytes(slice.memory_free)
+            memory(slice.memory_free)
         )
     };
     pool.slices.iter().map(line).fold(head, |text, line| text + &line)

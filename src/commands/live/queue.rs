@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use miserly_live::client::Client;
 use miserly_live::model::{JobView, Phase};
 use miserly_live::service::Filter;
+use miserly_units::{duration, memory, span_of_seconds};
 
 use super::show::{state, takes_turns};
-use super::text::{bytes, length, local, plain, table};
+use super::text::{local, plain, table};
 use super::{client, tell};
 use crate::args::QueueArgs;
 use crate::output::print;
@@ -59,8 +60,8 @@ fn row(job: &JobView) -> Vec<String> {
         plain(&job.user),
         plain(&job.queue),
         job.cpus.to_string(),
-        bytes(job.memory),
-        length(job.time),
+        memory(job.memory),
+        duration(span_of_seconds(job.time)),
         if takes_turns(job) { in_turns(job) } else { state(&job.phase).to_owned() },
         start,
         end,

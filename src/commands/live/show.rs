@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use miserly_live::model::{
     Exit, Failure, JobView, KilledBy, LostBy, Phase, PromiseView, Slots, Told, ToldWhy, Why,
 };
+use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
 
-use super::text::{bytes, counted, jobs, length, local, numbers, plain};
+use super::text::{counted, jobs, local, numbers, plain};
 use super::{client, tell};
 use crate::args::JobArgs;
 
@@ -41,7 +42,7 @@ fn shown(job: &JobView) -> String {
         line("planned", &format!("{}; binds nobody", local(planned)));
     }
     if let Some(late) = job.late {
-        line("late", &format!("by {}: {}", length(late.by), told_why(late.why)));
+        line("late", &format!("by {}: {}", duration_rounded(span_of_seconds(late.by)), told_why(late.why)));
     }
     line("asks for", &asked(job));
     line("runs", &command(job));
@@ -231,7 +232,7 @@ fn why(why: &Why) -> String {
             format!("for {} {} to end", if others.len() == 1 { "job" } else { "jobs" }, jobs(others))
         }
         Why::Resources { kind, asked, free } if kind == "memory" => {
-            format!("it asks for {} of memory, and {} are free", bytes(*asked), bytes(*free))
+            format!("it asks for {} of memory, and {} are free", memory(*asked), memory(*free))
         }
         Why::Resources { kind, .. } if kind == "slots" => {
             "in each slot others are on its processors, and there may be no more slots".to_owned()
@@ -242,7 +243,7 @@ fn why(why: &Why) -> String {
 }
 
 fn asked(job: &JobView) -> String {
-    let mut parts = vec![counted(job.cpus, "cpu"), bytes(job.memory), length(job.time)];
+    let mut parts = vec![counted(job.cpus, "cpu"), memory(job.memory), duration(span_of_seconds(job.time))];
     parts.extend(job.begin.map(|begin| format!("not before {}", local(begin))));
     parts.extend(job.deadline.map(|deadline| format!("over by {}", local(deadline))));
     if !job.after.is_empty() {

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use miserly_live::model::{QueueStatus, Status};
+use miserly_units::memory;
 
-use super::text::{bytes, local, table};
+use super::text::{local, table};
 use super::{client, tell};
 use crate::args::AskArgs;
 
@@ -39,14 +40,14 @@ fn queues(queues: &[QueueStatus]) -> String {
     let header =
         ["QUEUE", "POLICY", "PROMISES", "CPUS", "HELD", "MEMORY", "HELD MEMORY", "RUNNING", "WAITING"];
     let row = |queue: &QueueStatus| {
-        let held = if queue.memory.is_some() { bytes(queue.memory_held) } else { "-".to_owned() };
+        let held = if queue.memory.is_some() { memory(queue.memory_held) } else { "-".to_owned() };
         vec![
             queue.name.clone(),
             queue.policy.clone(),
             queue.promises.clone(),
             queue.cpus.to_string(),
             queue.cpus_held.to_string(),
-            queue.memory.map_or("-".to_owned(), bytes),
+            queue.memory.map_or("-".to_owned(), memory),
             held,
             queue.running.to_string(),
             queue.waiting.to_string(),

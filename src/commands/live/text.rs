@@ -1,4 +1,4 @@
-//! Instants, amounts and tables as people read them.
+//! Instants, numbers and tables as people read them.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -8,30 +8,6 @@ use jiff::tz::TimeZone;
 /// An instant in local time, ISO-like, to the second.
 pub(super) fn local(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
-}
-
-/// Bytes in the largest unit that leaves a whole number, or nearly so.
-pub(super) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
-    let fits = |power: &usize| bytes >> (10 * power) > 0;
-    let power = (0..UNITS.len()).rev().find(fits).unwrap_or_default();
-    let value = bytes as f64 / (1_u64 << (10 * power)) as f64;
-    let digits = usize::from(value < 100.0 && value.fract() > 0.0);
-    format!("{value:.digits$} {}", UNITS[power])
-}
-
-/// Seconds, in days, hours, minutes and seconds; parts of one where there are any below a minute.
-pub(super) fn length(secs: f64) -> String {
-    if secs < 60.0 && secs.fract() > 0.0 {
-        return format!("{secs:.1}s");
-    }
-    // What is not finite is far beyond what can be asked for.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let whole = secs.round() as u64;
-    let parts = [(whole / 86_400, 'd'), (whole / 3_600 % 24, 'h'), (whole / 60 % 60, 'm'), (whole % 60, 's')];
-    let present = parts.iter().filter(|(number, _)| *number > 0);
-    let text = present.map(|(number, unit)| format!("{number}{unit}")).collect::<Vec<_>>().concat();
-    if text.is_empty() { "0s".to_owned() } else { text }
 }
 
 /// A word and its number.
@@ -86,29 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts() {
-        let sizes = [
-            (0, "0 B"),
-            (1, "1 B"),
-            (1023, "1023 B"),
-            (1 << 20, "1 MB"),
-            (3 << 29, "1.5 GB"),
-            (u64::MAX, "16777216 TB"),
-        ];
-        for (size, text) in sizes {
-            assert_eq!(bytes(size), text);
-        }
-        let lengths = [
-            (0.0, "0s"),
-            (0.25, "0.2s"),
-            (60.0, "1m"),
-            (5_410.0, "1h30m10s"),
-            (86_400.0, "1d"),
-            (90.6, "1m31s"),
-        ];
-        for (secs, text) in lengths {
-            assert_eq!(length(secs), text);
-        }
+    fn numbers_with_their_word() {
         assert_eq!((counted(1, "job"), counted(2, "job")), ("1 job".to_owned(), "2 jobs".to_owned()));
     }
 

@@ -30,7 +30,7 @@ fn what_a_configuration_comes_to() {
         ["", "QUEUE  POLICY  PROMISES                 CPUS  MEMORY  LONGEST  USERS"],
         "{text}"
     );
-    assert_eq!(lines[5], "night  easy    the head of the queue  0 to 1   64 MB    1h30m  0", "{text}");
+    assert_eq!(lines[5], "night  easy    the head of the queue  0 to 1   64MiB    1h30m  0", "{text}");
     let document = parsed(&lab.stdout("daemon --check daemon.toml --json"));
     let queue = &document["queues"][0];
     assert_eq!((&document["access"], &queue["cpus"]), (&json!("own"), &json!([0, 1])));

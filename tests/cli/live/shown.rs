@@ -29,11 +29,11 @@ fn a_queue() {
     ]);
     let expect = "\
 JOB   NAME    USER  QUEUE  CPUS  MEMORY   TIME  STATE         START                     END
-1[3]  count   ada   batch     4  100 MB  1h30m  running       2026-03-01 09:00:00       by 2026-03-01 10:30:00
-2     count   ada   batch     4  100 MB  1h30m  waiting       by 2026-03-01 09:00:00    by 2026-03-01 10:30:00
-3     count   ada   batch     4  100 MB  1h30m  waiting       plan 2026-03-01 11:00:00  -
-4     count   ada   batch     4  100 MB  1h30m  held          -                         -
-5     a\u{fffd}[2Jb  ada   batch     4  100 MB  1h30m  done, failed  2026-03-01 09:00:00       2026-03-01 09:10:00
+1[3]  count   ada   batch     4  100MiB  1h30m  running       2026-03-01 09:00:00       by 2026-03-01 10:30:00
+2     count   ada   batch     4  100MiB  1h30m  waiting       by 2026-03-01 09:00:00    by 2026-03-01 10:30:00
+3     count   ada   batch     4  100MiB  1h30m  waiting       plan 2026-03-01 11:00:00  -
+4     count   ada   batch     4  100MiB  1h30m  held          -                         -
+5     a\u{fffd}[2Jb  ada   batch     4  100MiB  1h30m  done, failed  2026-03-01 09:00:00       2026-03-01 09:10:00
 ";
     assert_eq!(daemon.stdout("queue"), expect);
     assert_eq!(daemon.stdout("queue --all --array 7 --limit 5 --queue a&b"), "no jobs\n");
@@ -70,12 +70,12 @@ job 12: count, index 2 of the array 10
   state      waiting
   waits      for job 4 to end
   waits      it asks for 4 cpus, and 2 are free
-  waits      it asks for 100 MB of memory, and 1 KB are free
+  waits      it asks for 100MiB of memory, and 1KiB are free
   promised   starts by 2026-03-01 09:00:00, has its resources until 2026-03-01 10:30:00
     told     at 2026-03-01 08:00:00: starts by 2026-03-01 10:00:00 (submitted)
     told     at 2026-03-01 08:30:00: starts by 2026-03-01 09:00:00 (another job left room)
   late       by 1m30s: the daemon was not there, or the machine slept
-  asks for   4 cpus, 100 MB, 1h30m, not before 2026-03-01 08:30:00, after 3, 4, restartable
+  asks for   4 cpus, 100MiB, 1h30m, not before 2026-03-01 08:30:00, after 3, 4, restartable
   runs       ./count input
   in         /home/ada
   output     /home/ada/12.out
@@ -139,11 +139,11 @@ fn pools_as_bars() {
     let daemon = Daemon::new(&[("GET /v1/pools", 200, pools.clone())]);
     let expect = "\
 batch: 8 cpus; # has a window on it, . is free
-  2026-03-01 09:00:00  ######..  2 of 8 free, 1 GB
-  2026-03-01 09:30:00  ....      4 of 4 free, 1 GB
+  2026-03-01 09:00:00  ######..  2 of 8 free, 1GiB
+  2026-03-01 09:30:00  ....      4 of 4 free, 1GiB
 
 night: 2 cpus; # has a window on it, . is free
-  2026-03-01 09:00:00  ..  2 of 2 free, 1 GB
+  2026-03-01 09:00:00  ..  2 of 2 free, 1GiB
 ";
     assert_eq!(daemon.stdout("pools"), expect);
     assert_eq!(parsed(&daemon.stdout("pools --json")), pools);
@@ -170,7 +170,7 @@ promises       7 given, 1 broken; 1 start late
 draining       no new jobs are accepted; `miserly drain --undo` ends that
 
 QUEUE  POLICY  PROMISES   CPUS  HELD  MEMORY  HELD MEMORY  RUNNING  WAITING
-batch  miser   every job     8     4   16 GB          0 B        1        2
+batch  miser   every job     8     4   16GiB           0B        1        2
 
 What cannot be enforced here:
   memory: Strangers may take it.

@@ -3,7 +3,8 @@
 use super::{Entry, Expected, Ledger, Memo, Pace, Part, Promise, State, Tally};
 use crate::violation::Rule;
 use crate::{
-    Broken, Change, FreeHosts, HostId, JobId, Pes, Placement, Request, Resources, Sharing, Span, Spread, Time,
+    Broken, Change, FreeHosts, HostId, JobId, Pes, Placement, Procs, Request, Resources, Sharing, Span,
+    Spread, Time,
 };
 
 /// Of what a placement may have less than the job asked for, if of a processor at least.
@@ -91,7 +92,7 @@ impl Ledger {
         self.pledged.retain(|(_, holder)| *holder != job);
         let entry = self.entry_mut(job);
         entry.memo.pledged = None;
-        entry.filling.go_on(now, 0);
+        entry.filling.go_on(now, Procs::ZERO);
         entry.progress.go_on(now, procs);
         entry.progress.go_on_at(now, pace);
         let left = entry.left(now, procs);
@@ -111,7 +112,7 @@ impl Ledger {
         request: &Request,
         placement: &Placement,
         short: Short,
-    ) -> Result<u64, Rule> {
+    ) -> Result<Procs, Rule> {
         let demand = self.machine.demand(request);
         if self.machine.spread() == Spread::One && placement.shares().len() != 1 {
             return Err(Rule::TooManyHosts);
@@ -119,8 +120,8 @@ impl Ledger {
         let total = placement.total();
         let enough = match short {
             Short::Nothing => total == demand,
-            Short::Cpus => total.cpus_count() > 0 && total.without_cpus() == demand.without_cpus(),
-            Short::All => total.cpus_count() > 0,
+            Short::Cpus => !total.cpus_count().is_zero() && total.without_cpus() == demand.without_cpus(),
+            Short::All => !total.cpus_count().is_zero(),
         };
         match self.machine.how_shared() {
             Sharing::Shared if enough && total.fits_in(&demand) => Ok(total.cpus_count()),
@@ -247,7 +248,7 @@ impl Ledger {
     }
 
     /// Gives a running job another number of processors of its host, to run on until when its work will be done.
-    pub(crate) fn resize(&mut self, job: JobId, now: Time, procs: u64) -> Result<(), Rule> {
+    pub(crate) fn resize(&mut self, job: JobId, now: Time, procs: Procs) -> Result<(), Rule> {
         let entry = self.get(job).ok_or(Rule::UnknownJob)?;
         let State::Running { start, since, ref placement, expected, released: false, quantum } = entry.state
         else {
@@ -257,7 +258,7 @@ impl Ledger {
         if share.pes != Pes::Count {
             return Err(Rule::WrongPes);
         }
-        let amount = share.amount.with(crate::Kind::Cpus, procs);
+        let amount = share.amount.with_cpus(procs);
         let (old, new) = (placement.clone(), Placement::on(share.host, amount));
         let working = self.working_with(&entry.request, &new, Short::All)?;
         let expected = match expected {
@@ -286,7 +287,7 @@ impl Ledger {
             return Err(Rule::NotRunning);
         };
         let placement = placement.clone();
-        entry.progress.go_on(now, 0);
+        entry.progress.go_on(now, Procs::ZERO);
         entry.progress.go_on_at(now, Pace::WHOLE);
         let lost = if keep_work { 0 } else { entry.progress.lose() };
         entry.state = State::Waiting;
@@ -361,7 +362,7 @@ impl Ledger {
     }
 
     /// Lets a waiting job run on so many idle processors, ahead of its start. Says whether that is a change.
-    pub(crate) fn fill(&mut self, job: JobId, now: Time, procs: u64) -> bool {
+    pub(crate) fn fill(&mut self, job: JobId, now: Time, procs: Procs) -> bool {
         let waits = self.get(job).is_some_and(|entry| entry.state == State::Waiting);
         if !waits || self.entry(job).filling.procs == procs {
             return false;
@@ -432,12 +433,12 @@ impl Ledger {
 }
 
 /// How many of the job's processors find room in the shares, one after the other, each with its part of all else. O(processors).
-fn room(placement: &Placement, demand: &Resources) -> u64 {
-    let mut done = 0;
+fn room(placement: &Placement, demand: &Resources) -> Procs {
+    let mut done = Procs::ZERO;
     for share in placement.shares() {
         let from = done;
-        while done < demand.cpus_count() && demand.part(from, done + 1).fits_in(&share.amount) {
-            done += 1;
+        while done < demand.cpus_count() && demand.part(from, done + Procs::ONE).fits_in(&share.amount) {
+            done += Procs::ONE;
         }
     }
     done

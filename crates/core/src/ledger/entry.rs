@@ -1,7 +1,7 @@
 //! A job in the system: where it stands, how far it is, what it was promised, what is to be remembered of it.
 
 use super::{Progress, work};
-use crate::{Broken, HostId, JobNumber, Placement, Request, Resources, SlotId, Span, Time};
+use crate::{Broken, HostId, JobNumber, Placement, Procs, Request, Resources, SlotId, Span, Time};
 
 /// When a running job will be gone, as far as anybody may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl Entry {
 
     /// How long the estimate allows the job to run on from `now` with so many processors, at its present pace; a tick at least.
     /// One that is being read back only begins to run.
-    pub fn left(&self, now: Time, procs: u64) -> Span {
+    pub fn left(&self, now: Time, procs: Procs) -> Span {
         self.reading(now) + self.progress.left(now, self.allowed(), procs).max(Span::TICK)
     }
 
@@ -233,19 +233,19 @@ impl Entry {
     pub(super) fn check_filling(&self, number: JobNumber) {
         let may =
             self.state == State::Waiting && self.promise.is_some() && !self.request.terms.in_window_only;
-        assert!(self.filling.procs == 0 || may, "job {number} may not run ahead of its start");
+        assert!(self.filling.procs.is_zero() || may, "job {number} may not run ahead of its start");
         assert!(self.filling.procs <= self.request.procs(), "job {number} runs on more than it asked for");
     }
 
     /// How many of its processors work for it at this moment.
-    pub fn working(&self) -> u64 {
+    pub fn working(&self) -> Procs {
         self.progress.procs
     }
 
     /// Whether it waits and runs ahead of its start, or did so until now.
     pub(crate) fn fills(&self, now: Time) -> bool {
         let lately = self.filling.done > 0 && self.filling.at == now;
-        self.state == State::Waiting && (self.filling.procs > 0 || lately)
+        self.state == State::Waiting && (!self.filling.procs.is_zero() || lately)
     }
 
     /// Whether it does not run, and has not since before `now`.

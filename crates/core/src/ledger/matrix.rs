@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Ledger;
 use super::progress::Pace;
 use crate::violation::Rule;
-use crate::{JobId, PeSet, SlotId, Span};
+use crate::{JobId, PeSet, Procs, SlotId, Span};
 
 /// How a policy slices the time of the processors of its only host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +69,10 @@ pub struct Matrix {
 #[derive(Clone, Debug)]
 pub struct Row {
     open: PeSet,
-    open_count: u64,
+    open_count: Procs,
     jobs: usize,
     /// How many processors jobs have here besides that the host has lost.
-    lost: u64,
+    lost: Procs,
     mark: u32,
     /// Those that run here besides, each on its own processors.
     guests: BTreeMap<JobId, PeSet>,
@@ -95,7 +95,7 @@ impl Row {
             open,
             open_count: all.count(),
             jobs: 0,
-            lost: 0,
+            lost: Procs::ZERO,
             mark: 0,
             guests: BTreeMap::new(),
             idle,
@@ -109,12 +109,12 @@ impl Row {
     }
 
     /// How many these are; O(1).
-    pub fn open_count(&self) -> u64 {
+    pub fn open_count(&self) -> Procs {
         self.open_count
     }
 
     /// How many processors jobs have here as their own that the host has lost.
-    pub fn lost_count(&self) -> u64 {
+    pub fn lost_count(&self) -> Procs {
         self.lost
     }
 
@@ -242,9 +242,9 @@ impl Matrix {
 
     /// The processors that nobody uses, as a mean over the rows that are used, rounded down; all of them, if none is. O(rows), and O(r) in
     /// the ranges of what is idle there.
-    pub(super) fn idle_count(&self) -> u64 {
-        let sum: u64 = self.rows.iter().filter(|row| row.is_used()).map(|row| row.idle.count()).sum();
-        sum.checked_div(self.used as u64).unwrap_or_else(|| self.all.count())
+    pub(super) fn idle_count(&self) -> Procs {
+        let sum: u64 = self.rows.iter().filter(|row| row.is_used()).map(|row| row.idle.count().get()).sum();
+        sum.checked_div(self.used as u64).map_or_else(|| self.all.count(), Procs::new)
     }
 
     /// The share of the time of a job that runs in so many rows.

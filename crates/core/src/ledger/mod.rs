@@ -23,7 +23,7 @@ pub use progress::{Pace, Progress, span as span_of_work, work};
 
 use crate::violation::Rule;
 use crate::{
-    Broken, FreeHosts, HostId, JobId, Kind, Machine, Pes, Placement, Request, Resources, SlotId, Time,
+    Broken, FreeHosts, HostId, JobId, Machine, Pes, Placement, Procs, Request, Resources, SlotId, Time,
 };
 
 /// Who holds what: an Ousterhout matrix over hosts, of one row unless a policy slices time, and the state of every job in the system.
@@ -284,14 +284,14 @@ impl Ledger {
                 }
                 State::Suspended { placement, holds, .. } => {
                     suspended += 1;
-                    assert_eq!(entry.working(), 0, "job {number} is suspended and works");
+                    assert_eq!(entry.working(), Procs::ZERO, "job {number} is suspended and works");
                     hold(&mut free, placement, self.by_host(holds.part()));
                 }
             }
         }
         if self.matrix.is_some() {
             // A mean over the rows.
-            free[0] = free[0].with(Kind::Cpus, self.free.on(HostId(0)).cpus_count());
+            free[0] = free[0].with_cpus(self.free.on(HostId(0)).cpus_count());
         }
         assert_eq!(free, self.free.each(), "the free counts follow from the placements at {now}");
         assert_eq!(FreeHosts::of(&self.machine, free).total(), self.free.total(), "and so do their sums");

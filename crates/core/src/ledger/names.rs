@@ -2,7 +2,7 @@
 
 use super::{Holds, Ledger, State};
 use crate::violation::Rule;
-use crate::{Entry, Host, HostId, JobId, Machine, PeSet, Pes, Placement, Resources, Share};
+use crate::{Entry, Host, HostId, JobId, Machine, PeSet, Pes, Placement, Procs, Resources, Share};
 
 /// The processors by number that nobody holds, of each host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Of the numbers of a host that nobody holds, as many as its counts say are free.
-    fn split(&mut self, host: usize, mut nobodys: PeSet, free: u64) {
+    fn split(&mut self, host: usize, mut nobodys: PeSet, free: Procs) {
         let (Some(low), Some(high)) = (self.free.get_mut(host), self.kept_back.get_mut(host)) else { return };
         // The counts may have less than the names, and never more.
         *low = nobodys.take_lowest(free).unwrap_or_default();
@@ -56,14 +56,14 @@ impl Ledger {
     pub fn free_pes_without(&self, host: HostId, leaving: &[JobId]) -> PeSet {
         let Some(names) = &self.pes else { return PeSet::empty() };
         let shares = leaving.iter().filter_map(|job| self.get(*job)?.placement()).flat_map(Placement::shares);
-        let (mut nobodys, mut count) = (names.nobodys(host.index()), 0);
+        let (mut nobodys, mut count) = (names.nobodys(host.index()), Procs::ZERO);
         for share in shares.filter(|share| share.host == host) {
             if let Pes::Set(set) = &share.pes {
                 nobodys.insert_all(&set.common(&self.there(host)));
                 count += set.count();
             }
         }
-        let free = self.free.each().get(host.index()).map_or(0, Resources::cpus_count);
+        let free = self.free.each().get(host.index()).map_or(Procs::ZERO, Resources::cpus_count);
         let free = free + count.saturating_sub(self.missing.cpus_count());
         nobodys.take_lowest(free).unwrap_or_default()
     }
@@ -219,7 +219,7 @@ fn all_of(host: &Host) -> PeSet {
     PeSet::first(count(host.capacity.cpus_count()))
 }
 
-fn count(cpus: u64) -> u32 {
+fn count(cpus: Procs) -> u32 {
     u32::try_from(cpus).unwrap_or(u32::MAX)
 }
 

@@ -1,6 +1,6 @@
 //! The work that a job has done, exactly.
 
-use crate::{Span, Time};
+use crate::{Procs, Span, Time};
 
 /// The share of the time in which the processors of a running job work for it: its turns of all turns.
 ///
@@ -36,7 +36,10 @@ impl Pace {
 
     /// How long it takes at this pace to do what takes so long in all of the time; rounded up to the tick.
     pub fn time_for(self, span: Span) -> Span {
-        ticks(work(span.max(Span::ZERO), self.of), u128::from(self.turns))
+        ticks(
+            u128::from(span.max(Span::ZERO).ticks().unsigned_abs()) * u128::from(self.of),
+            u128::from(self.turns),
+        )
     }
 
     const fn is_whole(self) -> bool {
@@ -58,7 +61,7 @@ pub struct Progress {
     /// As of when.
     pub at: Time,
     /// The processors that work on since then.
-    pub procs: u64,
+    pub procs: Procs,
     /// In which share of the time.
     pub pace: Pace,
     /// So many parts of a processor-tick are done besides.
@@ -69,7 +72,7 @@ pub struct Progress {
 
 impl Default for Progress {
     fn default() -> Progress {
-        Progress { done: 0, at: Time::ZERO, procs: 0, pace: Pace::WHOLE, rest: 0, parts: 1 }
+        Progress { done: 0, at: Time::ZERO, procs: Procs::ZERO, pace: Pace::WHOLE, rest: 0, parts: 1 }
     }
 }
 
@@ -98,7 +101,7 @@ impl Progress {
 
     /// How long it takes so many processors from `now` on, or from `at` if that is later, until so much is done in all: to the tick at
     /// which it is; for ever, if there are none.
-    pub(super) fn left(&self, now: Time, wanted: u128, procs: u64) -> Span {
+    pub(super) fn left(&self, now: Time, wanted: u128, procs: Procs) -> Span {
         let (done, rest) = self.exactly(now);
         let missing = wanted.saturating_sub(done);
         if self.pace.is_whole() && rest == 0 {
@@ -112,7 +115,7 @@ impl Progress {
     }
 
     /// Goes on with so many processors, from then on if that is later than what was done.
-    pub(super) fn go_on(&mut self, now: Time, procs: u64) {
+    pub(super) fn go_on(&mut self, now: Time, procs: Procs) {
         (self.done, self.rest) = self.exactly(now);
         (self.at, self.procs) = (now, procs);
     }
@@ -137,12 +140,12 @@ impl Progress {
 }
 
 /// So much is done in this time, processor-ticks.
-pub const fn work(span: Span, procs: u64) -> u128 {
-    span.ticks().unsigned_abs() as u128 * procs as u128
+pub const fn work(span: Span, procs: Procs) -> u128 {
+    span.ticks().unsigned_abs() as u128 * procs.get() as u128
 }
 
 /// In this time so many processors do the work, to the tick at which it is done; for ever, if there is none.
-pub fn span(work: u128, procs: u64) -> Span {
+pub fn span(work: u128, procs: Procs) -> Span {
     ticks(work, u128::from(procs))
 }
 
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_third_of_the_time_three_times_is_all_of_it() {
-        let mut progress = Progress { procs: 1, ..Progress::default() };
+        let mut progress = Progress { procs: Procs::ONE, ..Progress::default() };
         for now in 1..=300 {
             progress.go_on_at(at(now), Pace::new(1 + now.unsigned_abs() % 2, 3));
         }
@@ -185,13 +188,17 @@ mod tests {
     #[test]
     fn an_end_is_the_first_tick_by_which_the_work_is_done() {
         for (turns, of) in [(1, 3), (2, 7), (5, 6), (1, 1), (3, 1_000_003)] {
-            let mut progress = Progress { procs: 5, ..Progress::default() };
+            let mut progress = Progress { procs: Procs::new(5), ..Progress::default() };
             progress.go_on_at(at(4), Pace::new(turns, of));
             progress.go_on_at(at(9), Pace::new(1, 2));
             progress.go_on_at(at(10), Pace::new(turns, of));
             for wanted in [progress.done + 1, 1000, 1001, 99_999] {
-                let end = at(10) + progress.left(at(10), wanted, 5);
-                assert_eq!(progress.left(at(11), wanted, 5), (end - at(11)).max(Span::ZERO), "{turns}/{of}");
+                let end = at(10) + progress.left(at(10), wanted, Procs::new(5));
+                assert_eq!(
+                    progress.left(at(11), wanted, Procs::new(5)),
+                    (end - at(11)).max(Span::ZERO),
+                    "{turns}/{of}"
+                );
                 assert!(progress.by(end) >= wanted, "{turns}/{of}");
                 assert!(progress.by(end - Span::TICK) < wanted, "{turns}/{of}");
             }
@@ -200,7 +207,7 @@ mod tests {
 
     #[test]
     fn no_number_of_rows_up_to_46_loses_anything() {
-        let mut progress = Progress { procs: 1, ..Progress::default() };
+        let mut progress = Progress { procs: Procs::ONE, ..Progress::default() };
         let mut now = 0;
         for of in 2..=46 {
             for turns in 1..of {
@@ -220,7 +227,7 @@ mod tests {
     #[test]
     fn with_a_costly_switch_no_number_of_rows_up_to_28_loses_anything() {
         let turn = 10_333_333;
-        let mut progress = Progress { procs: 1, ..Progress::default() };
+        let mut progress = Progress { procs: Procs::ONE, ..Progress::default() };
         for (now, rows) in (1..).zip(2..=28) {
             progress.go_on_at(at(now * 10), Pace::new(10_000_000, turn * rows));
         }
@@ -235,7 +242,7 @@ mod tests {
 
     #[test]
     fn beyond_that_it_is_rounded_down_and_no_further() {
-        let mut progress = Progress { procs: 1, ..Progress::default() };
+        let mut progress = Progress { procs: Procs::ONE, ..Progress::default() };
         let primes = [1_000_003, 1_000_033, 1_000_037, 1_000_039, 1_000_081, 1_000_099];
         for (now, of) in (1..).zip(primes) {
             progress.go_on_at(at(now * 1000), Pace::new(of / 2, of));

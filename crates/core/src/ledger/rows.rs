@@ -3,7 +3,7 @@
 use super::changes::Short;
 use super::{Entry, Expected, Holds, Ledger, Matrix, Slicing, State};
 use crate::violation::Rule;
-use crate::{Effect, JobId, Kind, PeSet, Placement, SlotId, Span, Time};
+use crate::{Effect, JobId, PeSet, Placement, Procs, SlotId, Span, Time};
 
 impl Ledger {
     /// Slices the time of the processors of the first host from now on: a matrix of rows, in which every place names its processors. Jobs
@@ -53,7 +53,7 @@ impl Ledger {
     /// Makes the matrix again from where the jobs are. Says whether all of them could stay in all the rows in which they were.
     pub(super) fn count_rows(&mut self) -> bool {
         let Some(old) = self.matrix.take() else { return true };
-        let cpus = self.machine.hosts().first().map_or(0, |host| host.capacity.cpus_count());
+        let cpus = self.machine.hosts().first().map_or(Procs::ZERO, |host| host.capacity.cpus_count());
         let mut new = old.anew(PeSet::first(u32::try_from(cpus).unwrap_or(u32::MAX)));
         for (slot, pes) in self.jobs.iter().flatten().filter_map(place) {
             new.take(slot, pes);
@@ -247,7 +247,7 @@ impl Ledger {
         if let Some(only) = machine.hosts().first() {
             let idle = matrix.idle_count().min(only.capacity.cpus_count());
             let host = crate::HostId(0);
-            free.set(machine, host, free.on(host).with(Kind::Cpus, idle));
+            free.set(machine, host, free.on(host).with_cpus(idle));
         }
     }
 
@@ -282,9 +282,10 @@ impl Ledger {
             assert_eq!(row.open_count(), row.open().count(), "open processors are counted");
             assert_eq!(row.lost_count(), from_jobs.lost_count(), "and so are those that are lost");
         }
-        let own: u64 = self.jobs.iter().flatten().filter_map(running_place).map(|(_, pes)| pes.count()).sum();
+        let own: Procs =
+            self.jobs.iter().flatten().filter_map(running_place).map(|(_, pes)| pes.count()).sum();
         let taken = |(_, row): (SlotId, &super::Row)| matrix.all().count() - row.open_count();
-        assert!(matrix.rows().map(taken).sum::<u64>() <= own, "no processor is in two jobs of a row");
+        assert!(matrix.rows().map(taken).sum::<Procs>() <= own, "no processor is in two jobs of a row");
         for entry in self.jobs.iter().flatten().filter(|entry| running_place(entry).is_some()) {
             let pace = matrix.pace(1 + entry.also_in.len());
             assert_eq!(entry.progress.pace, pace, "the pace of job {}", entry.request.number);

@@ -3,7 +3,7 @@
 use super::changes::Short;
 use super::{Expected, Holds, Ledger, Part, State};
 use crate::violation::Rule;
-use crate::{HostId, JobId, Placement, Resources, Share, Span, Time};
+use crate::{HostId, JobId, Placement, Procs, Resources, Share, Span, Time};
 
 impl Ledger {
     /// Takes a job off its processors; or, if it is written out until then, takes its processors from their work.
@@ -24,7 +24,7 @@ impl Ledger {
             return Err(Rule::NotRunning);
         };
         let placement = placement.clone();
-        entry.progress.go_on(now, 0);
+        entry.progress.go_on(now, Procs::ZERO);
         (entry.planned, entry.planned_on) = (None, None);
         let holds = written.map_or(Holds::AllButCpus, |until| Holds::All { until });
         entry.state = State::Suspended { start, until, by, placement: placement.clone(), holds };

@@ -28,6 +28,18 @@ impl Tree {
         }
     }
 
+    /// Returns the tree with its numbers rounded down to small integers.
+    pub(crate) fn whole(&self) -> Tree {
+        let whole = |of: &Tree| Box::new(of.whole());
+        match self {
+            Tree::Number(value) => Tree::Number((value % 100.0).floor()),
+            Tree::Name(index) => Tree::Name(*index),
+            Tree::Prefix(sign, of) => Tree::Prefix(sign, whole(of)),
+            Tree::Infix(left, sign, right) => Tree::Infix(whole(left), sign, whole(right)),
+            Tree::Call(name, of) => Tree::Call(name, of.iter().map(Tree::whole).collect()),
+        }
+    }
+
     pub(crate) fn value(&self, names: &[f64]) -> f64 {
         match self {
             Tree::Number(value) => *value,

@@ -1,6 +1,6 @@
 //! What holds of every formula, and of every text.
 
-use miserly_formula::{Formula, ordered_key};
+use miserly_formula::{Formula, Fraction, ordered_key};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -48,6 +48,21 @@ proptest! {
         let formula = Formula::parse(&tree.text(), &NAMES).unwrap();
         let (value, expected) = (formula.eval(&values), tree.value(&values));
         prop_assert!(same(value, expected), "{formula} is {value}, not {expected}");
+    }
+
+    #[test]
+    fn exact_evaluation_of_whole_numbers_is_that_of_floats(
+        tree in tree(),
+        values in [-3i8..20, -3i8..20, -3i8..20],
+    ) {
+        let text = tree.whole().text();
+        prop_assume!(!text.contains(['/', '^']) && !text.contains("floor"));
+        let formula = Formula::parse(&text, &NAMES).unwrap();
+        let exact = formula.eval_exactly(&values.map(|value| Fraction::from(i64::from(value))));
+        let value = formula.eval(&values.map(f64::from));
+        if let Some(exact) = exact.filter(|exact| exact.abs() < 9e15) {
+            prop_assert_eq!(exact, value, "{}", formula);
+        }
     }
 
     #[test]

@@ -2,9 +2,8 @@
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-
-/// The greatest time that the log's reader admits, in seconds.
-const SECONDS_MAX: i64 = 10_000_000_000;
+use miserly_core::Span;
+use miserly_units::{LONGEST, slurm};
 
 /// A whole number of up to nine digits.
 pub(super) fn count(text: &str) -> Option<i64> {
@@ -23,25 +22,9 @@ pub(super) fn instant(text: &str, zone: &TimeZone) -> Option<(i64, bool)> {
     within(seconds).map(|seconds| (seconds, true))
 }
 
-/// A span in milliseconds: seconds, `MM:SS.mmm`, `HH:MM:SS` or `D-HH:MM:SS`.
+/// Returns an elapsed time in milliseconds.
 pub(super) fn span(text: &str) -> Option<i64> {
-    let (days, clock) =
-        text.split_once('-').map_or((0, text), |(days, clock)| (count(days).unwrap_or(-1), clock));
-    let (clock, millis) = clock.split_once('.').map_or(Some((clock, 0)), |(clock, decimals)| {
-        let padded = format!("{decimals:0<3}");
-        Some((clock, digits(padded.get(..3)?).filter(|_| digits(decimals).is_some())?))
-    })?;
-    let parts: Vec<i64> = clock.split(':').map(digits).collect::<Option<_>>()?;
-    let seconds = match parts[..] {
-        [seconds] => seconds,
-        [minutes, seconds] => minutes.checked_mul(60)?.checked_add(seconds)?,
-        [hours, minutes, seconds] => {
-            hours.checked_mul(60)?.checked_add(minutes)?.checked_mul(60)?.checked_add(seconds)?
-        }
-        _ => return None,
-    };
-    let seconds = (days >= 0).then(|| days * 86_400)?.checked_add(seconds)?;
-    within(seconds).map(|seconds| seconds * 1000 + millis).filter(|&millis| millis <= SECONDS_MAX * 1000)
+    slurm::elapsed(text).filter(|span| *span <= LONGEST).map(|span| span.ticks() / 1000)
 }
 
 /// How long a job may run.
@@ -53,12 +36,11 @@ pub(super) enum TimeLimit {
     Open,
 }
 
-/// A time limit: minutes, or a span with colons.
+/// Returns a time limit: minutes, or a clock.
 pub(super) fn time_limit(text: &str) -> Option<TimeLimit> {
     match text {
         "UNLIMITED" | "Partition_Limit" => Some(TimeLimit::Open),
-        _ if text.contains(':') => span(text).map(|millis| TimeLimit::Seconds(millis / 1000)),
-        _ => digits(text)?.checked_mul(60).and_then(within).map(TimeLimit::Seconds),
+        _ => slurm::time_limit(text).map(Span::secs).and_then(within).map(TimeLimit::Seconds),
     }
 }
 
@@ -84,14 +66,7 @@ pub(super) fn memory(text: &str) -> Option<Memory> {
         b'n' => (&text[..text.len() - 1], Per::Node),
         _ => (text, Per::Job),
     };
-    let (number, shift) = match amount.char_indices().last()? {
-        (at, unit) if unit.is_ascii_alphabetic() => (&amount[..at], "KMGTPE".find(unit)? * 10),
-        _ => (amount, 10),
-    };
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
-    let scale = 10_i128.pow(u32::try_from(decimals.len()).ok().filter(|&length| length <= 6)?);
-    let number = i128::from(digits(whole)?) * scale + i128::from(digits(decimals)?);
-    let kilobytes = i64::try_from((number << shift) / scale).ok()?;
+    let kilobytes = i64::try_from(slurm::kibibytes(amount)?).ok()?;
     (kilobytes < 1_000_000_000_000_000).then_some(Memory { kilobytes, per })
 }
 
@@ -102,7 +77,7 @@ fn digits(text: &str) -> Option<i64> {
 }
 
 fn within(seconds: i64) -> Option<i64> {
-    (0..=SECONDS_MAX).contains(&seconds).then_some(seconds)
+    (0..=LONGEST.secs()).contains(&seconds).then_some(seconds)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::seconds;
+
 /// An experiment: logs, policies, the runs to make of them, and what to show.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -69,8 +71,8 @@ pub struct TraceFile {
     /// How its runs are set.
     #[serde(default)]
     pub options: Options,
-    /// Estimates, in seconds, whose runtimes are studied apart.
-    #[serde(default)]
+    /// Estimates whose runtimes are studied apart.
+    #[serde(default, deserialize_with = "seconds::list")]
     pub study: Vec<u64>,
 }
 
@@ -96,9 +98,11 @@ pub struct Options {
     pub drop: Option<Vec<String>>,
     /// Skip malformed lines.
     pub lenient: Option<bool>,
-    /// Only jobs submitted then or later, seconds.
+    /// Only jobs submitted then or later.
+    #[serde(default, deserialize_with = "seconds::one")]
     pub from: Option<i64>,
-    /// Only jobs submitted before then, seconds.
+    /// Only jobs submitted before then.
+    #[serde(default, deserialize_with = "seconds::one")]
     pub to: Option<i64>,
     /// Only the jobs of these users.
     pub users: Option<Vec<u32>>,
@@ -108,7 +112,8 @@ pub struct Options {
     pub scale_load: Option<f64>,
     /// Whether all jobs are submitted at time 0.
     pub offline: Option<bool>,
-    /// The warm-up, seconds.
+    /// The warm-up.
+    #[serde(default, deserialize_with = "seconds::one")]
     pub warmup: Option<i64>,
     /// Which terminations are measured, in place of a warm-up.
     pub batches: Option<BatchesFile>,
@@ -187,7 +192,8 @@ pub struct Record {
     /// One row per job, in a file of its own.
     #[serde(default)]
     pub jobs: bool,
-    /// The jobs of a window, for a Gantt chart: from and to in seconds after the first submission.
+    /// The jobs of a window, for a Gantt chart: from and to, after the first submission.
+    #[serde(default, deserialize_with = "seconds::window")]
     pub gantt: Option<[i64; 2]>,
 }
 

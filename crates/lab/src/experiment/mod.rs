@@ -8,6 +8,8 @@ mod checked;
 
 mod options;
 
+mod seconds;
+
 mod plan;
 
 mod logs;

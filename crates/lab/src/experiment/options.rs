@@ -52,12 +52,6 @@ impl Options {
             return Err("give procs or machine, not both".into());
         }
         self.lying()?;
-        if [self.from, self.to].into_iter().flatten().any(|secs| secs < 0) {
-            return Err("from and to are seconds of the log, 0 or more".into());
-        }
-        if self.warmup.is_some_and(|warmup| warmup < 0) {
-            return Err("warmup is 0 seconds or more".into());
-        }
         Ok(RunOptions {
             procs: self.procs,
             overrun: word(self.overrun.as_deref(), "overrun", &OVERRUN)?,

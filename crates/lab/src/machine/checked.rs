@@ -124,7 +124,7 @@ fn check_memory(file: &File) -> Result<(), Problem> {
 fn check_totals(file: &File, hosts: &[Hosts]) -> Result<(), Problem> {
     let last = file.hosts.last().map_or(0..0, Spanned::span);
     // A million hosts of 2^30 processors are far below what a number holds.
-    let procs: u64 = hosts.iter().map(|hosts| hosts.number() * hosts.each.cpus_count()).sum();
+    let procs: u64 = hosts.iter().map(|hosts| hosts.number() * hosts.each.cpus_count().get()).sum();
     if procs > u64::from(Profile::MOST) {
         return Err((last, format!("{procs} processors in all; there are at most {}", Profile::MOST)));
     }

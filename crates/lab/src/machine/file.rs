@@ -30,7 +30,7 @@ pub(super) struct HostFile {
     pub(super) name: String,
     /// The processors of each.
     pub(super) cpus: Spanned<i64>,
-    /// The memory of each: kilobytes, or a text with a unit; not accounted where it is left out.
+    /// The memory of each, with a unit; not accounted where it is left out.
     pub(super) memory: Option<Spanned<Value>>,
     /// The GPUs of each.
     pub(super) gpus: Option<Spanned<i64>>,

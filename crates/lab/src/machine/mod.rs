@@ -102,7 +102,7 @@ impl MachineSpec {
 
     /// One host of `procs` processors, which jobs share, and nothing else accounted.
     pub fn plain(procs: u32) -> MachineSpec {
-        let host = Hosts { name: "machine".into(), count: None, each: Resources::cpus(procs.into()) };
+        let host = Hosts { name: "machine".into(), count: None, each: Resources::cpus(u64::from(procs)) };
         MachineSpec::of(procs.to_string(), vec![host])
     }
 
@@ -119,7 +119,7 @@ impl MachineSpec {
 
     /// The processors of all hosts together.
     pub fn procs(&self) -> u32 {
-        let procs: u64 = self.hosts.iter().map(|hosts| hosts.number() * hosts.each.cpus_count()).sum();
+        let procs: u64 = self.hosts.iter().map(|hosts| hosts.number() * hosts.each.cpus_count().get()).sum();
         // At most `Profile::MOST`, which is checked where hosts come from.
         u32::try_from(procs).unwrap_or(u32::MAX)
     }
@@ -136,7 +136,7 @@ impl MachineSpec {
         let hosts = self.hosts.iter().map(|hosts| HostsDoc {
             name: hosts.name.clone(),
             count: hosts.count,
-            cpus: hosts.each.cpus_count(),
+            cpus: hosts.each.cpus_count().get(),
             memory: known(hosts.each.get(Kind::Memory)),
             gpus: known(hosts.each.get(Kind::Gpus)),
         });

@@ -117,7 +117,7 @@ fn week(week: &Week) -> Vec<StepDoc> {
     let known = |amount: u64| (amount > 0).then_some(amount);
     let step = |(from, amount): (String, Resources)| StepDoc {
         from,
-        cpus: amount.cpus_count(),
+        cpus: amount.cpus_count().get(),
         memory: known(amount.get(Kind::Memory)),
     };
     week.steps().map(step).collect()

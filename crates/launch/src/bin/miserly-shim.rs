@@ -1,4 +1,5 @@
-//! The shim as a program of its own: `miserly-shim shim DIR`, for daemons without the `miserly` binary, such as tests.
+//! The shim as a program of its own, `miserly-shim shim DIR`, for tests and other daemons without
+//! `miserly`.
 
 use std::env::args_os;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The shim's clock.
+//! The timer of the shim.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,7 +10,7 @@ use rustix::time::{
 
 use crate::time::BootTime;
 
-/// A descriptor that is readable from an instant on. It rings after a suspended machine has come back, too.
+/// A descriptor that is readable from a given instant on, also after the machine was suspended.
 pub(super) struct Alarm {
     fd: OwnedFd,
 }
@@ -21,18 +21,18 @@ impl Alarm {
         Ok(Alarm { fd: timerfd_create(TimerfdClockId::Boottime, flags)? })
     }
 
-    /// Sets the instant, in place of the one before; `None` for never.
+    /// Replaces the instant; `None` for never.
     pub(super) fn set(&self, at: Option<BootTime>) -> io::Result<()> {
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // Zero would be never; an instant that is past rings at once.
+        // Zero would disarm the timer; a past instant fires at once.
         let it_value = at.map_or(never, |at| at.max(BootTime(1)).timespec());
         let spec = Itimerspec { it_interval: never, it_value };
         timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &spec)?;
         Ok(())
     }
 
-    /// Makes it unreadable until it rings again.
-    pub(super) fn hush(&self) -> io::Result<()> {
+    /// Makes the descriptor unreadable until the timer fires again.
+    pub(super) fn clear(&self) -> io::Result<()> {
         match read(&self.fd, &mut [0; 8]) {
             Ok(_) | Err(Errno::AGAIN) => Ok(()),
             Err(error) => Err(error.into()),

@@ -1,4 +1,4 @@
-//! The main process of a job: from the program that becomes the command, to its exit.
+//! The main process of a job, from the preparing program to its exit.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,56 +11,56 @@ use rustix::process::{WaitOptions, WaitStatus, wait};
 use serde::{Deserialize, Serialize};
 
 use super::{COMMAND, program};
-use crate::end::{Exit, Failure};
-use crate::line::Line;
+use crate::connection::Connection;
+use crate::end::{Exit, StartFailure};
 
-/// What the program that becomes the command says on its way; that it did, the end of the conversation says.
+/// A message of the preparing program. A closed connection means that it became the command.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Word {
-    /// It leads its session, and waits.
+pub(super) enum SetupMessage {
+    /// It leads its session and waits.
     Here,
     /// It cannot become the command.
-    Failed(Failure),
+    Failed(StartFailure),
 }
 
-/// What the shim answers once its start is on disk and it has its place.
+/// Permission to execute the command, sent when the start record is durable.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Go;
+pub(super) struct Permission;
 
 /// The main process.
 pub(super) struct MainProcess {
     pub(super) pid: u32,
-    /// As long as it has not become the command.
-    pub(super) line: Option<Line>,
-    /// Whether it was let go.
-    pub(super) gone_ahead: bool,
-    pub(super) failure: Option<Failure>,
+    /// Connection, until the program has become the command.
+    pub(super) connection: Option<Connection>,
+    /// Whether permission was sent.
+    pub(super) is_permitted: bool,
+    pub(super) failure: Option<StartFailure>,
     pub(super) exit: Option<Exit>,
 }
 
 impl MainProcess {
-    /// Starts the program that becomes the command.
+    /// Spawns the preparing program.
     pub(super) fn start(dir: &Path) -> io::Result<MainProcess> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = program(dir, COMMAND);
         let child = command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).spawn()?;
-        let line = Some(Line::new(ours)?);
-        Ok(MainProcess { pid: child.id(), line, gone_ahead: false, failure: None, exit: None })
+        let connection = Some(Connection::new(ours)?);
+        Ok(MainProcess { pid: child.id(), connection, is_permitted: false, failure: None, exit: None })
     }
 
-    /// The next word of it; `None` if there is none yet, or no more.
-    pub(super) fn hear(&mut self) -> Option<Word> {
-        let heard = self.line.as_mut()?.receive();
-        if heard.is_err() {
-            self.line = None;
+    /// Returns the next message, or `None` if there is none.
+    pub(super) fn next_message(&mut self) -> Option<SetupMessage> {
+        let received = self.connection.as_mut()?.receive();
+        if received.is_err() {
+            self.connection = None;
         }
-        heard.ok().flatten()
+        received.ok().flatten()
     }
 
-    /// Waits for all that has ended; whether there is any child left.
+    /// Reaps all exited children; `true` if children are left.
     ///
     /// # Errors
-    /// None that the kernel is known to give.
+    /// None that the kernel is documented to return.
     pub(super) fn reap(&mut self) -> io::Result<bool> {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -74,22 +74,22 @@ impl MainProcess {
     }
 
     fn exited(&mut self, status: WaitStatus) {
-        while let Some(word) = self.hear() {
-            if let Word::Failed(failure) = word {
+        while let Some(message) = self.next_message() {
+            if let SetupMessage::Failed(failure) = message {
                 self.failure = Some(failure);
             }
         }
-        self.line = None;
+        self.connection = None;
         self.exit = Some(match self.failure.take() {
             Some(failure) => Exit::Failed(failure),
-            None if !self.gone_ahead => Exit::Failed(Failure::Ended),
+            None if !self.is_permitted => Exit::Failed(StartFailure::Ended),
             None => exit(status),
         });
     }
 }
 
 fn exit(status: WaitStatus) -> Exit {
-    /// The bit of a wait status that says that a core was dumped.
+    /// Bit of a wait status for a dumped core.
     const CORE: i32 = 0x80;
     match (status.exit_status(), status.terminating_signal()) {
         (_, Some(signal)) => Exit::Signal { signal, core: status.as_raw() & CORE != 0 },

@@ -1,32 +1,33 @@
-//! The process that owns a job, from the launch to the record of its end.
+//! The process that supervises a job from its launch to the record of its end.
 //!
-//! It is three programs, all called as `shim DIR`: the first leaves the second behind, with no parent that would have to wait for
-//! it; the second is the shim; the third makes itself ready and becomes the command. So nothing but ordinary programs ever runs
-//! between a fork and an exec.
+//! Three programs are called as `shim DIR`. The first spawns the second and exits, so that the shim
+//! has no parent that must reap it. The second is the shim. The third prepares itself and becomes
+//! the command. Between a fork and an exec, therefore, only ordinary programs run.
 //!
-//! The shim waits in one `poll` for its children, its clock and the daemon, and nowhere else. It holds no file of the user.
+//! The shim blocks in a single `poll` for its children, its timer and the daemon. It holds no file
+//! of the user.
 
-mod begin;
+mod claim;
 
-mod owner;
+mod supervisor;
 
-mod course;
+mod timeline;
 
-mod tell;
+mod commands;
 
-mod go_on;
+mod resume;
 
 mod stop;
 
-mod processes;
+mod job_processes;
 
 mod main_process;
 
-mod finish;
+mod pending_end;
 
 mod alarm;
 
-mod command;
+mod exec;
 
 use std::env;
 use std::fmt::Display;
@@ -37,47 +38,50 @@ use std::process::{Command, ExitCode, Stdio};
 
 use rustix::process::setsid;
 
-pub use self::stop::STOP_PATIENCE;
+pub use self::stop::STOP_TIMEOUT;
 use crate::sys;
 
-/// Says to a program which of the three it is.
+/// Environment variable that selects one of the three programs.
 const STAGE: &str = "MISERLY_SHIM";
-const OWNER: &str = "owner";
+const SUPERVISOR: &str = "supervisor";
 const COMMAND: &str = "command";
 
-/// What `shim DIR` does, where `DIR` is the folder of an attempt. The process must have no other thread, and no handlers of signals.
+/// Implements `shim DIR`, where `DIR` is the folder of an attempt.
 ///
-/// For [`launch`](crate::launch()) alone: where the folder has had a shim already, or is none, it changes nothing.
+/// The process must have no other thread and no signal handlers. Only [`launch`](crate::launch())
+/// calls this program. It changes nothing if the folder has had a shim or is not the folder of an
+/// attempt.
 pub fn run(dir: &Path) -> ExitCode {
     let stage = env::var_os(STAGE);
     let done = match stage.as_ref().and_then(|stage| stage.to_str()) {
-        None => leave_behind(dir).map_err(|error| error.to_string()),
-        Some(COMMAND) => command::become_it(dir),
-        Some(_) => owner::own(dir),
+        None => spawn_shim(dir).map_err(|error| error.to_string()),
+        Some(COMMAND) => exec::become_command(dir),
+        Some(_) => supervisor::supervise(dir),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format_args!("miserly shim {}: {error}", dir.display()));
+            log(&format_args!("miserly shim {}: {error}", dir.display()));
             ExitCode::FAILURE
         }
     }
 }
 
-/// Writes to the log of the folder. Where that is not possible, on a full disk, the job goes on all the same.
-fn complain(complaint: &dyn Display) {
-    let _ = writeln!(io::stderr(), "{complaint}");
+/// Writes to the log of the folder. A failed write, for example on a full disk, is ignored.
+fn log(message: &dyn Display) {
+    let _ = writeln!(io::stderr(), "{message}");
 }
 
-/// Starts the shim in a session of its own and does not wait for it.
-fn leave_behind(dir: &Path) -> io::Result<()> {
-    // Fails for the leader of a process group, which a program is that a shell started; its child is none.
+/// Spawns the shim in a session of its own without waiting for it.
+fn spawn_shim(dir: &Path) -> io::Result<()> {
+    // Fails for the leader of a process group, such as a program started by a shell. Its child
+    // leads none.
     let _ = setsid();
-    sys::leave_files_behind();
-    program(dir, OWNER).stdout(Stdio::null()).spawn().map(drop)
+    sys::close_files_on_exec();
+    program(dir, SUPERVISOR).stdout(Stdio::null()).spawn().map(drop)
 }
 
-/// This very program again, also when its file has been replaced.
+/// Returns a call of this program, valid even after its file was replaced.
 fn program(dir: &Path, stage: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("miserly").arg("shim").arg(dir).env_clear().env(STAGE, stage);

@@ -1,45 +1,48 @@
-//! Stopping a job, with proof.
+//! A stop in progress, until it is proved.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::time::BootTime;
 
-/// How long all processes of a job have to stop before the shim answers that they have not. One of the idle class has to be given
-/// a processor to notice, which beside a busy job takes up to two seconds.
-pub const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for a stop before the shim replies that processes still run.
+///
+/// A process in the idle class must be scheduled to stop. Beside a busy job that takes up to two
+/// seconds.
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The pause before the first look, which doubles from look to look. There is one before the first, too: a process has to run to stop, perhaps
-/// on the processor on which the shim looks for it.
+/// Pause before the first scan; it doubles with each scan.
+///
+/// A process must run to stop, perhaps on the processor of the shim.
 const FIRST: Duration = Duration::from_micros(100);
-/// The longest pause.
+/// Longest pause.
 const LONGEST: Duration = Duration::from_millis(64);
 
 /// A stop that is not proved yet.
 ///
-/// The kernel tells nobody but the parent that a process has stopped, so the shim looks again, as long as this takes and no longer.
+/// The kernel reports a stop only to the parent, so the shim scans until the stop is proved.
 #[derive(Debug)]
-pub(super) struct Stop {
-    /// The message to be answered; `None` when nobody is there any more who sent it.
+pub(super) struct PendingStop {
+    /// Number of the command to answer; `None` once its sender has disconnected.
     pub(super) number: Option<u64>,
-    /// When it is answered in any case.
+    /// Instant at which the reply is sent in any case.
     pub(super) until: BootTime,
-    /// The next look.
-    pub(super) look_at: BootTime,
-    /// The processes that were sent a stop, by number and start.
+    /// Next scan.
+    pub(super) scan_at: BootTime,
+    /// Processes that were signalled, by number and start.
     pub(super) sent: BTreeSet<(u32, u64)>,
     pause: Duration,
 }
 
-impl Stop {
-    pub(super) fn new(number: u64, now: BootTime) -> Stop {
-        let (until, look_at) = (now.after(STOP_PATIENCE), now.after(FIRST));
-        Stop { number: Some(number), until, look_at, sent: BTreeSet::new(), pause: 2 * FIRST }
+impl PendingStop {
+    pub(super) fn new(number: u64, now: BootTime) -> PendingStop {
+        let (until, scan_at) = (now.after(STOP_TIMEOUT), now.after(FIRST));
+        PendingStop { number: Some(number), until, scan_at, sent: BTreeSet::new(), pause: 2 * FIRST }
     }
 
-    /// Puts the next look off.
-    pub(super) fn wait(&mut self, now: BootTime) {
-        self.look_at = now.after(self.pause).min(self.until);
+    /// Schedules the next scan.
+    pub(super) fn schedule_scan(&mut self, now: BootTime) {
+        self.scan_at = now.after(self.pause).min(self.until);
         self.pause = (self.pause * 2).min(LONGEST);
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever is killed when: a command runs at most once, and what is said of it is true.
+//! A command runs at most once, whichever process is killed, and the reported state is true.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -8,14 +8,14 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use miserly_launch::{BootTime, Exit, Found, launch};
+use miserly_launch::{BootTime, Exit, FoundAttempt, launch};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Test, exe, gone};
 
 const ROUNDS: u32 = 150;
 
-/// Numbers that look random, the same in every run.
+/// A deterministic pseudo-random sequence.
 struct Draw(u64);
 
 impl Draw {
@@ -25,7 +25,7 @@ impl Draw {
     }
 }
 
-/// The shims of a folder: all programs that were called with it and have not become the command.
+/// Returns the shims of a folder: programs called with it that have not become the command.
 fn shims(dir: &Path) -> Vec<u32> {
     let of_dir = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -38,18 +38,18 @@ fn shims(dir: &Path) -> Vec<u32> {
 
 fn kill_shims(dir: &Path, draw: &mut Draw) {
     for pid in shims(dir) {
-        // Sometimes the shim alone, sometimes what becomes the command, sometimes all.
+        // Kills sometimes the shim alone, sometimes the preparing program, sometimes both.
         if draw.below(3) > 0 {
-            // It may just have gone.
+            // The process may just have exited.
             let _ = kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL);
         }
     }
 }
 
-/// Starts the shim as a launcher does that dies before it hears of it.
+/// Starts the shim like a launcher that dies before the handshake.
 fn launch_and_die(test: &Test) {
     fs::create_dir(test.dir()).unwrap();
-    fs::write(test.dir().join("order.json"), serde_json::to_vec(&test.order).unwrap()).unwrap();
+    fs::write(test.dir().join("spec.json"), serde_json::to_vec(&test.spec).unwrap()).unwrap();
     let (ours, theirs) = UnixStream::pair().unwrap();
     let mut command = Command::new(exe());
     command.arg("shim").arg(test.dir()).stdin(OwnedFd::from(theirs)).stderr(Stdio::null());
@@ -61,17 +61,17 @@ fn lines(test: &Test) -> usize {
     fs::read_to_string(test.folder.path().join("ran")).unwrap_or_default().lines().count()
 }
 
-/// What is found, once there is no shim left.
-fn settled(test: &Test) -> Found {
+/// Returns the state once there is no shim left.
+fn settled(test: &Test) -> FoundAttempt {
     loop {
         match test.find() {
-            Found::Alive(shim) => assert!(gone(&shim)),
+            FoundAttempt::Alive(shim) => assert!(gone(&shim)),
             settled => return settled,
         }
     }
 }
 
-/// One round: a name for what was found, which agrees with how often the command ran.
+/// Runs one round. Returns a name of the state, which agrees with the number of runs.
 fn round(test: &Test, draw: &mut Draw, longest: Duration) -> &'static str {
     let delay = Duration::from_micros(draw.below(longest.as_micros().try_into().unwrap()));
     let dies = draw.below(2) == 0;
@@ -80,22 +80,22 @@ fn round(test: &Test, draw: &mut Draw, longest: Duration) -> &'static str {
             if dies {
                 launch_and_die(test);
             } else {
-                // It may be killed, or given up by the other.
-                let _ = launch(exe(), &test.dir(), &test.order);
+                // The shim may be killed, or the other process may declare the attempt void.
+                let _ = launch(exe(), &test.dir(), &test.spec);
             }
         });
         thread::sleep(delay);
         kill_shims(&test.dir(), draw);
-        // Before the launcher has made it, there is nothing to be found.
-        crate::support::until(|| test.dir().join("order.json").exists().then_some(()).or(has_settled(test)));
+        // Before the launcher has created it, there is nothing to find.
+        crate::support::until(|| test.dir().join("spec.json").exists().then_some(()).or(has_settled(test)));
         settled(test)
     });
     let (name, runs) = match &found {
-        Found::NeverRan => ("never ran", 0..=0),
-        Found::Ended(end) if end.exit == Exit::Code(0) => ("ended", 1..=1),
-        Found::Ended(_) => ("killed", 0..=1),
-        Found::Lost(_) => ("lost", 0..=1),
-        Found::Alive(_) => ("alive", 2..=2),
+        FoundAttempt::NeverRan => ("never ran", 0..=0),
+        FoundAttempt::Ended(end) if end.exit == Exit::Code(0) => ("ended", 1..=1),
+        FoundAttempt::Ended(_) => ("killed", 0..=1),
+        FoundAttempt::Lost(_) => ("lost", 0..=1),
+        FoundAttempt::Alive(_) => ("alive", 2..=2),
     };
     assert!(runs.contains(&lines(test)), "{found:?}, and it ran {} times", lines(test));
     assert_eq!(std::mem::discriminant(&settled(test)), std::mem::discriminant(&found));
@@ -107,17 +107,17 @@ fn has_settled(test: &Test) -> Option<()> {
 }
 
 #[test]
-fn a_command_runs_at_most_once_whatever_is_killed() {
+fn a_command_runs_at_most_once_after_any_kill() {
     let script = "echo ran >>ran; sleep 0.005";
     let begun = BootTime::now();
     for _ in 0..3 {
-        Test::of(script).run();
+        Test::new(script).run();
     }
     let longest = BootTime::now().since(begun) / 3 * 5 / 4;
     let mut draw = Draw(7);
-    let tests: Vec<Test> = (0..ROUNDS).map(|_| Test::of(script)).collect();
+    let tests: Vec<Test> = (0..ROUNDS).map(|_| Test::new(script)).collect();
     let mut found: Vec<&str> = tests.iter().map(|test| round(test, &mut draw, longest)).collect();
-    // What was said stays true: nothing comes late.
+    // The reported states remain true: no command starts late.
     thread::sleep(Duration::from_millis(300));
     for (test, found) in tests.iter().zip(&found) {
         assert!(lines(test) <= 1);

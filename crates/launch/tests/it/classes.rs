@@ -1,8 +1,10 @@
-//! Before the window and in it.
+//! Scheduling classes before and in the window.
 
 use std::fs;
 
-use miserly_launch::{BootTime, Launcher, Mode, Phase, Refusal, Reply, Told, Unenforced};
+use miserly_launch::{
+    Abilities, AttemptPhase, BootTime, RunMode, ShimCommand, ShimRefusal, ShimReply, Unenforced,
+};
 
 use crate::support::{SECOND, Test, cpus, done, kill, stat, status, ticks, until};
 
@@ -15,10 +17,10 @@ fn class(pid: u32) -> String {
     stat(pid).unwrap()[38].clone()
 }
 
-/// Where the idle time is in the times of a processor.
+/// Index of the idle time in the times of a processor.
 const IDLE: usize = 3;
 
-/// What a processor has spent its time on, in clock ticks.
+/// Returns the times of a processor in clock ticks.
 fn processor(cpu: u32) -> Vec<u64> {
     let all = fs::read_to_string("/proc/stat").unwrap();
     let line = all.lines().find_map(|line| line.strip_prefix(&format!("cpu{cpu} "))).expect("a processor");
@@ -26,25 +28,25 @@ fn processor(cpu: u32) -> Vec<u64> {
 }
 
 impl Test {
-    /// The same before its window.
+    /// Makes the job opportunistic.
     fn early(mut self, cpus: &[u32]) -> Test {
-        self.order.mode = Mode::Early { cpus: cpus.to_vec(), window: None };
+        self.spec.mode = RunMode::Opportunistic { cpus: cpus.to_vec(), window: None };
         self
     }
 }
 
 #[test]
 fn early_is_idle_and_critical_is_not() {
-    let abilities = Launcher::probe().unwrap();
-    let test = Test::of(TWO).early(&abilities.cpus);
+    let abilities = Abilities::probe().unwrap();
+    let test = Test::new(TWO).early(&abilities.cpus);
     let mut shim = test.launch();
     let pids = test.pids(2);
     assert!(pids.iter().all(|pid| class(*pid) == SCHED_IDLE));
-    let state = done(&mut shim, &Told::Hello);
+    let state = done(&mut shim, &ShimCommand::Status);
     assert!(state.idle && state.end.is_none(), "{state:?}");
 
     let (cpu, end) = (abilities.cpus[0], BootTime::now().after(60 * SECOND));
-    let state = done(&mut shim, &Told::Critical { cpus: vec![cpu], end });
+    let state = done(&mut shim, &ShimCommand::BeginWindow { cpus: vec![cpu], end });
     assert_eq!((state.idle, state.cpus, state.end), (!abilities.leaves_idle, vec![cpu], Some(end)));
     for pid in pids {
         assert_eq!(class(pid) == SCHED_IDLE, !abilities.leaves_idle);
@@ -55,23 +57,23 @@ fn early_is_idle_and_critical_is_not() {
 
 #[test]
 fn a_window_that_begins_ends_too_and_lets_a_parked_job_go_on() {
-    let test = Test::of("echo here; sleep 100").early(&cpus());
+    let test = Test::new("echo here; sleep 100").early(&cpus());
     let mut shim = test.launch();
     test.wait_out("here");
-    assert_eq!(done(&mut shim, &Told::Stop).phase, Phase::Stopped);
+    assert_eq!(done(&mut shim, &ShimCommand::Stop).phase, AttemptPhase::Stopped);
     let end = BootTime::now().after(SECOND);
-    let state = done(&mut shim, &Told::Critical { cpus: cpus(), end });
-    assert!(matches!(state.phase, Phase::Running | Phase::Ending(_)), "{state:?}");
-    assert_eq!(crate::support::ended(&shim).cause, Some(miserly_launch::Cause::Time));
+    let state = done(&mut shim, &ShimCommand::BeginWindow { cpus: cpus(), end });
+    assert!(matches!(state.phase, AttemptPhase::Running | AttemptPhase::Ending(_)), "{state:?}");
+    assert_eq!(crate::support::ended(&shim).cause, Some(miserly_launch::EndCause::Time));
 }
 
 #[test]
 fn a_window_that_begins_before_the_command_does_is_its_window() {
-    let test = Test::of(TWO).early(&cpus());
+    let test = Test::new(TWO).early(&cpus());
     let mut shim = test.launch();
     let (cpu, end) = (cpus()[0], BootTime::now().after(60 * SECOND));
-    done(&mut shim, &Told::Critical { cpus: vec![cpu], end });
-    let idle = !Launcher::probe().unwrap().leaves_idle;
+    done(&mut shim, &ShimCommand::BeginWindow { cpus: vec![cpu], end });
+    let idle = !Abilities::probe().unwrap().leaves_idle;
     for pid in test.pids(2) {
         assert!(class(pid) != SCHED_IDLE || idle);
         assert_eq!(status(pid, "Cpus_allowed_list"), cpu.to_string());
@@ -81,16 +83,16 @@ fn a_window_that_begins_before_the_command_does_is_its_window() {
 
 #[test]
 fn a_job_moves_to_other_processors() {
-    let test = Test::of(TWO);
+    let test = Test::new(TWO);
     let mut shim = test.launch();
     let pids = test.pids(2);
     for cpu in cpus() {
-        assert_eq!(done(&mut shim, &Told::Cpus { cpus: vec![cpu] }).cpus, [cpu]);
+        assert_eq!(done(&mut shim, &ShimCommand::SetCpus { cpus: vec![cpu] }).cpus, [cpu]);
         assert!(pids.iter().all(|pid| status(*pid, "Cpus_allowed_list") == cpu.to_string()));
     }
     for cpus in [vec![], vec![1000], vec![5000]] {
-        let reply = shim.tell(&Told::Cpus { cpus: cpus.clone() }).unwrap();
-        assert!(matches!(reply, Reply::Refused(Refusal::Cpus { .. })), "{cpus:?}: {reply:?}");
+        let reply = shim.request(&ShimCommand::SetCpus { cpus: cpus.clone() }).unwrap();
+        assert!(matches!(reply, ShimReply::Refused(ShimRefusal::Cpus { .. })), "{cpus:?}: {reply:?}");
     }
     kill(&mut shim);
 }
@@ -98,21 +100,22 @@ fn a_job_moves_to_other_processors() {
 #[test]
 fn an_early_job_gets_next_to_nothing_beside_a_busy_one_and_all_when_that_stops() {
     let cpu = [cpus()[0]];
-    let (early, busy) = (Test::of(BURNS).early(&cpu), Test::of(BURNS));
+    let (early, busy) = (Test::new(BURNS).early(&cpu), Test::new(BURNS));
     let mut busy_shim = busy.launch();
-    done(&mut busy_shim, &Told::Cpus { cpus: cpu.to_vec() });
+    done(&mut busy_shim, &ShimCommand::SetCpus { cpus: cpu.to_vec() });
     let busy_pid = busy.pids(1)[0];
     let mut early_shim = early.launch();
     let early_pid = early.pids(1)[0];
 
-    // One in ten is far above what the kernel gives: 0.2 % by class, 1.5 % where it weighs sessions.
+    // One in ten is far above the share that the kernel gives: 0.2 % by class, 1.5 % with
+    // autogroups.
     let (early_before, busy_before) = (ticks(early_pid), ticks(busy_pid));
     let busy_ticks = until(|| Some(ticks(busy_pid) - busy_before).filter(|ticks| *ticks >= 100));
     let early_ticks = ticks(early_pid) - early_before;
     assert!(early_ticks * 10 <= busy_ticks, "{early_ticks} beside {busy_ticks}");
 
-    done(&mut busy_shim, &Told::Stop);
-    // Whatever other programs leave of the processor is the early job's: hardly anything is left over.
+    done(&mut busy_shim, &ShimCommand::Stop);
+    // The opportunistic job gets the whole remainder: hardly any processor time is idle.
     let before = processor(cpu[0]);
     std::thread::sleep(SECOND);
     let spent: Vec<u64> =
@@ -123,8 +126,8 @@ fn an_early_job_gets_next_to_nothing_beside_a_busy_one_and_all_when_that_stops()
 }
 
 #[test]
-fn what_is_not_enforced_is_told_in_sentences() {
-    let abilities = Launcher::probe().unwrap();
+fn unenforced_limits_have_sentences() {
+    let abilities = Abilities::probe().unwrap();
     assert_eq!(abilities.unenforced.contains(&Unenforced::StaysIdle), !abilities.leaves_idle);
     assert!(abilities.unenforced.contains(&Unenforced::Memory));
     assert!(Unenforced::Memory.to_string().starts_with("memory is not guaranteed"));

@@ -1,11 +1,11 @@
-//! A disk that fills.
+//! Behaviour on a full disk.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use miserly_launch::{Exit, Found, LaunchError, Phase, Told, find, launch};
+use miserly_launch::{AttemptPhase, Exit, FoundAttempt, LaunchError, ShimCommand, find, launch};
 use tempfile::TempDir;
 
 use crate::support::{Test, done, ended, exe, until};
@@ -16,7 +16,7 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// `None` where nothing may be mounted.
+    /// Mounts one, or returns `None` without the permission to mount.
     fn mount() -> Option<SmallDisk> {
         let folder = TempDir::new().unwrap();
         let mut mount = Command::new("mount");
@@ -46,7 +46,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: a shim that a failed test left behind may still be in it.
+        // Lazily: a shim left by a failed test may still use it.
         let _ = Command::new("umount").arg("-l").arg(self.folder.path()).status();
     }
 }
@@ -54,13 +54,13 @@ impl Drop for SmallDisk {
 #[test]
 fn an_end_is_recorded_on_a_full_disk() {
     let Some(disk) = SmallDisk::mount() else { return };
-    let test = Test::of("echo here; while [ ! -e go ]; do sleep 0.01; done; exit 6");
+    let test = Test::new("echo here; while [ ! -e go ]; do sleep 0.01; done; exit 6");
     let dir = disk.path().join("7.1");
-    let mut shim = launch(exe(), &dir, &test.order).unwrap();
+    let mut shim = launch(exe(), &dir, &test.spec).unwrap();
     test.wait_out("here");
     disk.fill();
     assert!(fs::write(disk.path().join("more"), [0; 8192]).is_err());
-    done(&mut shim, &Told::Hello);
+    done(&mut shim, &ShimCommand::Status);
     fs::write(test.folder.path().join("go"), "").unwrap();
     assert_eq!(ended(&shim).exit, Exit::Code(6));
 }
@@ -68,16 +68,16 @@ fn an_end_is_recorded_on_a_full_disk() {
 #[test]
 fn an_end_that_cannot_be_recorded_can_be_asked_for_and_is_recorded_later() {
     let Some(disk) = SmallDisk::mount() else { return };
-    let test = Test::of("exec 2>/dev/null; echo here; while [ ! -e go ]; do sleep 0.01; done; exit 6");
+    let test = Test::new("exec 2>/dev/null; echo here; while [ ! -e go ]; do sleep 0.01; done; exit 6");
     let dir = disk.path().join("7.1");
-    let mut shim = launch(exe(), &dir, &test.order).unwrap();
+    let mut shim = launch(exe(), &dir, &test.spec).unwrap();
     test.wait_out("here");
-    // As on a file system that cannot make room beforehand.
-    fs::remove_file(dir.join("end.room")).unwrap();
+    // Simulates a file system without preallocation.
+    fs::remove_file(dir.join("end.preallocated")).unwrap();
     let fill = disk.fill();
     fs::write(test.folder.path().join("go"), "").unwrap();
-    let end = until(|| match done(&mut shim, &Told::Hello).phase {
-        Phase::Ended(end) => Some(end),
+    let end = until(|| match done(&mut shim, &ShimCommand::Status).phase {
+        AttemptPhase::Ended(end) => Some(end),
         _ => None,
     });
     assert_eq!(end.exit, Exit::Code(6));
@@ -87,15 +87,15 @@ fn an_end_that_cannot_be_recorded_can_be_asked_for_and_is_recorded_later() {
 }
 
 #[test]
-fn nothing_is_launched_on_a_full_disk_and_it_can_be_told() {
+fn a_launch_on_a_full_disk_fails_with_an_error() {
     let Some(disk) = SmallDisk::mount() else { return };
     let fill = disk.fill();
-    let test = Test::of("echo ran");
+    let test = Test::new("echo ran");
     let dir = disk.path().join("7.1");
-    let error = launch(exe(), &dir, &test.order).unwrap_err();
+    let error = launch(exe(), &dir, &test.spec).unwrap_err();
     assert!(matches!(error, LaunchError::Record(_)), "{error}");
     if dir.exists() {
-        assert!(matches!(find(&dir).unwrap(), Found::NeverRan));
+        assert!(matches!(find(&dir).unwrap(), FoundAttempt::NeverRan));
     }
     fs::remove_file(fill).unwrap();
     assert_eq!(test.out(), "");

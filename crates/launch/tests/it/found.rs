@@ -1,11 +1,11 @@
-//! What a daemon that was away finds.
+//! States that a restarted daemon finds.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use miserly_launch::{Cause, Exit, FindError, Found, LostTo, Phase, Told, find};
+use miserly_launch::{AttemptPhase, EndCause, Exit, FindError, FoundAttempt, LossCause, ShimCommand, find};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Test, alive, done, ended, exe, gone, kill, stat, until};
@@ -16,33 +16,33 @@ fn kill_9(pid: u32) {
 
 #[test]
 fn a_shim_that_lives_is_adopted() {
-    let test = Test::of("echo here; sleep 100");
+    let test = Test::new("echo here; sleep 100");
     let shim = test.launch();
     let identity = shim.identity().clone();
     test.wait_out("here");
     drop(shim);
-    let Found::Alive(mut shim) = test.find() else { panic!("it is not there") };
+    let FoundAttempt::Alive(mut shim) = test.find() else { panic!("it is not there") };
     assert_eq!(*shim.identity(), identity);
-    assert_eq!(done(&mut shim, &Told::Hello).phase, Phase::Running);
-    // A third one takes it over.
-    let Found::Alive(mut third) = test.find() else { panic!("it is not there") };
-    assert_eq!(done(&mut third, &Told::Hello).phase, Phase::Running);
+    assert_eq!(done(&mut shim, &ShimCommand::Status).phase, AttemptPhase::Running);
+    // A third connection takes it over.
+    let FoundAttempt::Alive(mut third) = test.find() else { panic!("it is not there") };
+    assert_eq!(done(&mut third, &ShimCommand::Status).phase, AttemptPhase::Running);
     kill(&mut third);
 }
 
 #[test]
-fn an_end_is_found_by_everybody_who_looks() {
-    let test = Test::of("exit 4");
+fn an_end_is_found_repeatedly() {
+    let test = Test::new("exit 4");
     test.run();
     for _ in 0..2 {
-        let Found::Ended(end) = test.find() else { panic!("it has not ended") };
+        let FoundAttempt::Ended(end) = test.find() else { panic!("it has not ended") };
         assert_eq!(end.exit, Exit::Code(4));
     }
 }
 
 #[test]
 fn a_shim_that_was_killed_is_lost_and_nothing_of_the_job_is_left() {
-    let test = Test::of(
+    let test = Test::new(
         "trap '' TERM HUP; (sleep 100 & echo $!; wait) & sleep 100 & echo $!; echo $$; wait; sleep 100",
     );
     let shim = test.launch();
@@ -50,43 +50,43 @@ fn a_shim_that_was_killed_is_lost_and_nothing_of_the_job_is_left() {
     kill_9(shim.identity().pid);
     assert!(gone(&shim));
     assert_eq!(shim.end().unwrap(), None);
-    let Found::Lost(lost) = test.find() else { panic!("it is not lost") };
-    assert_eq!(lost.to, LostTo::Kill);
+    let FoundAttempt::Lost(lost) = test.find() else { panic!("it is not lost") };
+    assert_eq!(lost.cause, LossCause::Kill);
     assert!(pids.contains(&lost.started.sid));
     assert!(pids.iter().all(|pid| !alive(*pid)));
-    // The main process dies with the shim; the others were killed now.
+    // The main process dies with the shim; the others are killed now.
     assert!(lost.killed.len() >= 3, "{:?}", lost.killed);
-    let Found::Lost(again) = test.find() else { panic!("it is not lost any more") };
+    let FoundAttempt::Lost(again) = test.find() else { panic!("it is not lost any more") };
     assert!(again.killed.is_empty());
 }
 
 #[test]
 fn a_lost_attempt_is_not_begun_again() {
-    let test = Test::of("echo ran >>ran; echo here; sleep 100");
+    let test = Test::new("echo ran >>ran; echo here; sleep 100");
     let shim = test.launch();
     test.wait_out("here");
     kill_9(shim.identity().pid);
     assert!(gone(&shim));
-    // Also if nobody has looked yet, and nothing tells of the first shim.
-    for name in ["shim.json", "ctl", "end.room"] {
+    // Even before any `find`, and without a trace of the first shim.
+    for name in ["shim.json", "ctl", "end.preallocated"] {
         fs::remove_file(test.dir().join(name)).unwrap();
     }
-    begin_again(&test);
-    assert!(matches!(test.find(), Found::Lost(_)));
+    call_shim_again(&test);
+    assert!(matches!(test.find(), FoundAttempt::Lost(_)));
     assert_eq!(fs::read_to_string(test.folder.path().join("ran")).unwrap(), "ran\n");
 }
 
-/// Calls a shim for an attempt, and gives it time.
-fn begin_again(test: &Test) {
+/// Calls a shim for an attempt and gives it time.
+fn call_shim_again(test: &Test) {
     let mut shim = Command::new(exe());
     shim.arg("shim").arg(test.dir()).stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap();
     thread::sleep(Duration::from_millis(300));
 }
 
-/// A stranger who leads a session of its own.
-fn stranger() -> Child {
+/// Spawns an unrelated process that leads a session of its own.
+fn unrelated() -> Child {
     let child = Command::new("setsid").args(["sleep", "100"]).stdin(Stdio::null()).spawn().unwrap();
-    // Started by a test, it leads no process group, and so it need not fork.
+    // Spawned by a test, it leads no process group and need not fork.
     until(|| stat(child.id()).filter(|stat| stat[3] == child.id().to_string()));
     child
 }
@@ -95,48 +95,50 @@ fn start_time(child: &Child) -> u64 {
     stat(child.id()).unwrap()[19].parse().unwrap()
 }
 
-/// Looks for an attempt that was lost long ago, whose session's number is a stranger's now; `change` is what else its record says.
-fn stranger_survives(change: impl Fn(&mut serde_json::Value, &Child)) {
-    let test = Test::of("echo here; sleep 100");
+/// Finds an attempt that was lost long ago, whose session number an unrelated process has now.
+///
+/// `change` makes further changes to its start record.
+fn unrelated_process_survives(change: impl Fn(&mut serde_json::Value, &Child)) {
+    let test = Test::new("echo here; sleep 100");
     let shim = test.launch();
     test.wait_out("here");
     kill_9(shim.identity().pid);
     assert!(gone(&shim));
-    let mut stranger = stranger();
+    let mut unrelated = unrelated();
     let path = test.dir().join("started.json");
     let mut started: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    (started["sid"], started["pid"]) = (stranger.id().into(), stranger.id().into());
-    change(&mut started, &stranger);
+    (started["sid"], started["pid"]) = (unrelated.id().into(), unrelated.id().into());
+    change(&mut started, &unrelated);
     fs::write(&path, started.to_string()).unwrap();
-    let Found::Lost(lost) = test.find() else { panic!("it is not lost") };
-    assert!(lost.killed.is_empty() && alive(stranger.id()));
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
+    let FoundAttempt::Lost(lost) = test.find() else { panic!("it is not lost") };
+    assert!(lost.killed.is_empty() && alive(unrelated.id()));
+    unrelated.kill().unwrap();
+    unrelated.wait().unwrap();
 }
 
 #[test]
-fn a_session_whose_leader_is_another_is_left_alone() {
-    stranger_survives(|started, stranger| {
+fn a_session_with_another_leader_is_not_killed() {
+    unrelated_process_survives(|started, unrelated| {
         started["autogroup"] = serde_json::Value::Null;
-        started["start_time"] = (start_time(stranger) - 1).into();
+        started["start_time"] = (start_time(unrelated) - 1).into();
     });
 }
 
 #[test]
-fn a_session_that_the_kernel_weighs_apart_is_left_alone() {
+fn a_session_with_another_autogroup_is_not_killed() {
     if fs::metadata("/proc/self/autogroup").is_err() {
-        eprintln!("skipped: this kernel does not weigh sessions");
+        eprintln!("skipped: this kernel does not set_weight sessions");
         return;
     }
-    // As if the leader had gone, which would have told: it is taken for the leader of old.
-    stranger_survives(|started, stranger| {
-        started["start_time"] = start_time(stranger).into();
+    // The start equals that of the unrelated leader, so only the autogroup distinguishes the two.
+    unrelated_process_survives(|started, unrelated| {
+        started["start_time"] = start_time(unrelated).into();
     });
 }
 
 #[test]
-fn another_boot_kills_nobody() {
-    let test = Test::of("echo here; sleep 100");
+fn another_boot_kills_no_process() {
+    let test = Test::new("echo here; sleep 100");
     let mut shim = test.launch();
     test.wait_out("here");
     kill_9(shim.identity().pid);
@@ -144,52 +146,52 @@ fn another_boot_kills_nobody() {
     let path = test.dir().join("started.json");
     let mut started: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     started["boot_id"] = "another".into();
-    // This very process, and its session.
+    // The process of this test, and its session.
     started["pid"] = std::process::id().into();
     fs::write(&path, started.to_string()).unwrap();
-    let Found::Lost(lost) = test.find() else { panic!("it is not lost") };
-    assert_eq!((lost.to, lost.killed), (LostTo::Reboot, vec![]));
-    assert!(shim.tell(&Told::Hello).is_err());
+    let FoundAttempt::Lost(lost) = test.find() else { panic!("it is not lost") };
+    assert_eq!((lost.cause, lost.killed), (LossCause::Reboot, vec![]));
+    assert!(shim.request(&ShimCommand::Status).is_err());
 }
 
 #[test]
-fn a_shim_whose_folder_is_removed_does_not_stay_for_ever() {
-    let test = Test::of("echo here; sleep 100");
+fn a_shim_exits_after_its_folder_is_deleted() {
+    let test = Test::new("echo here; sleep 100");
     let mut shim = test.launch();
     test.wait_out("here");
     fs::remove_dir_all(test.dir()).unwrap();
-    done(&mut shim, &Told::Kill { grace: Duration::ZERO, cause: Cause::User });
+    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO, cause: EndCause::User });
     assert!(gone(&shim));
 }
 
 #[test]
 fn an_attempt_that_was_given_up_is_not_begun() {
-    let test = Test::of("echo ran >>ran");
+    let test = Test::new("echo ran >>ran");
     fs::create_dir(test.dir()).unwrap();
-    let order = serde_json::to_vec(&test.order).unwrap();
-    fs::write(test.dir().join("order.json"), order).unwrap();
-    assert!(matches!(test.find(), Found::NeverRan));
-    // The shim that was on its way comes late.
-    begin_again(&test);
+    let order = serde_json::to_vec(&test.spec).unwrap();
+    fs::write(test.dir().join("spec.json"), order).unwrap();
+    assert!(matches!(test.find(), FoundAttempt::NeverRan));
+    // The delayed shim arrives.
+    call_shim_again(&test);
     assert!(!test.folder.path().join("ran").exists());
-    assert!(matches!(test.find(), Found::NeverRan));
+    assert!(matches!(test.find(), FoundAttempt::NeverRan));
 }
 
 #[test]
 fn without_a_folder_it_never_ran() {
-    let test = Test::of("");
-    assert!(matches!(test.find(), Found::NeverRan));
+    let test = Test::new("");
+    assert!(matches!(test.find(), FoundAttempt::NeverRan));
     fs::create_dir(test.dir()).unwrap();
-    assert!(matches!(test.find(), Found::NeverRan));
+    assert!(matches!(test.find(), FoundAttempt::NeverRan));
 }
 
 #[test]
-fn a_shim_that_nobody_waits_for_runs_its_attempt() {
-    let test = Test::of("echo ran >>ran");
+fn a_shim_without_a_launcher_runs_its_attempt() {
+    let test = Test::new("echo ran >>ran");
     fs::create_dir(test.dir()).unwrap();
-    fs::write(test.dir().join("order.json"), serde_json::to_vec(&test.order).unwrap()).unwrap();
+    fs::write(test.dir().join("spec.json"), serde_json::to_vec(&test.spec).unwrap()).unwrap();
     for _ in 0..3 {
-        // The second and the third find that it has had a shim.
+        // The second and the third call find that the attempt has had a shim.
         Command::new(exe())
             .arg("shim")
             .arg(test.dir())
@@ -203,8 +205,8 @@ fn a_shim_that_nobody_waits_for_runs_its_attempt() {
 }
 
 #[test]
-fn a_record_that_is_damaged_is_named() {
-    let test = Test::of("exit 0");
+fn a_damaged_record_is_named_in_the_error() {
+    let test = Test::new("exit 0");
     ended(&test.launch());
     fs::write(test.dir().join("end.json"), "{\"exit\": 3").unwrap();
     let error = find(&test.dir()).unwrap_err();

@@ -1,13 +1,13 @@
-//! What a command gets: exactly what was ordered, and nothing of the daemon's.
+//! The inherited properties of a command: exactly as specified, without any of the daemon's.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use miserly_launch::{Exit, Limits, Output};
+use miserly_launch::{Exit, OutputFile, ResourceLimits};
 
 use crate::support::{Test, cpus, status};
 
-/// A script's output when it has ended well.
+/// Returns the output of a script that succeeds.
 #[track_caller]
 fn output(test: &Test) -> String {
     let end = test.run();
@@ -16,30 +16,30 @@ fn output(test: &Test) -> String {
 }
 
 #[test]
-fn the_environment_is_what_was_ordered() {
-    let mut test = Test::of("env");
-    test.order.argv = vec!["/usr/bin/env".into()];
-    test.order.env = vec![("A".into(), "b c".into()), ("EMPTY".into(), "".into())];
+fn the_environment_is_as_specified() {
+    let mut test = Test::new("env");
+    test.spec.argv = vec!["/usr/bin/env".into()];
+    test.spec.env = vec![("A".into(), "b c".into()), ("EMPTY".into(), "".into())];
     assert_eq!(output(&test), "A=b c\nEMPTY=\n");
 }
 
 #[test]
 fn no_signal_is_blocked_or_ignored_and_no_file_is_open() {
-    let test = Test::of("grep -E '^Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd");
+    let test = Test::new("grep -E '^Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd");
     let out = output(&test);
     let mut lines = out.lines();
     for field in ["SigBlk:", "SigIgn:"] {
         let mask = lines.next().and_then(|line| line.strip_prefix(field)).unwrap();
-        // 32 and 33 are the C library's own, which it does not let anybody change.
+        // Signals 32 and 33 are reserved by the C library.
         assert_eq!(u64::from_str_radix(mask.trim(), 16).unwrap() & !(3 << 31), 0, "{out}");
     }
-    // The fourth is the folder that ls reads.
+    // The fourth is the directory that `ls` reads.
     assert_eq!(lines.collect::<Vec<_>>(), ["0", "1", "2", "3"]);
 }
 
 #[test]
 fn it_leads_a_session_of_its_own_and_reads_nothing() {
-    let test = Test::of("cut -d ' ' -f 1,5,6 /proc/$$/stat; readlink /proc/$$/fd/0");
+    let test = Test::new("cut -d ' ' -f 1,5,6 /proc/$$/stat; readlink /proc/$$/fd/0");
     let out = output(&test);
     let (ids, input) = out.split_once('\n').unwrap();
     let ids: Vec<&str> = ids.split(' ').collect();
@@ -49,40 +49,40 @@ fn it_leads_a_session_of_its_own_and_reads_nothing() {
 
 #[test]
 fn a_script_runs_by_its_interpreter_line() {
-    let mut test = Test::of("");
-    test.order.script = Some("#!/bin/sh -u\necho \"$1 and $2\"; echo $undefined\n".to_owned());
-    test.order.argv = vec!["one".into(), "two".into()];
+    let mut test = Test::new("");
+    test.spec.script = Some("#!/bin/sh -u\necho \"$1 and $2\"; echo $undefined\n".to_owned());
+    test.spec.argv = vec!["one".into(), "two".into()];
     assert_eq!(test.run().exit, Exit::Code(2));
     assert!(test.out().starts_with("one and two\n"), "{}", test.out());
 }
 
 #[test]
 fn a_script_without_such_a_line_is_the_shells() {
-    let mut test = Test::of("");
-    test.order.script = Some("echo $0 | sed 's|.*/||'\n".to_owned());
-    test.order.argv = vec![];
+    let mut test = Test::new("");
+    test.spec.script = Some("echo $0 | sed 's|.*/||'\n".to_owned());
+    test.spec.argv = vec![];
     assert_eq!(output(&test), "script\n");
 }
 
 #[test]
 fn outputs_are_truncated_or_appended_to() {
-    let mut test = Test::of("echo out; echo err >&2");
+    let mut test = Test::new("echo out; echo err >&2");
     fs::write(test.folder.path().join("out"), "before\nand more\n").unwrap();
-    test.order.attempt = 1;
+    test.spec.attempt = 1;
     assert_eq!(output(&test), "out\nerr\n");
 
-    let mut test = Test::of("echo out; echo err >&2");
+    let mut test = Test::new("echo out; echo err >&2");
     fs::write(test.folder.path().join("out"), "before\n").unwrap();
-    test.order.stdout.append = true;
-    test.order.stderr = Some(Output { path: test.folder.path().join("err"), append: false });
+    test.spec.stdout.append = true;
+    test.spec.stderr = Some(OutputFile { path: test.folder.path().join("err"), append: false });
     assert_eq!(output(&test), "before\nout\n");
     assert_eq!(fs::read_to_string(test.folder.path().join("err")).unwrap(), "err\n");
 }
 
 #[test]
 fn files_are_made_under_its_umask_and_the_attempt_is_its_owners() {
-    let mut test = Test::of("umask");
-    test.order.umask = 0o027;
+    let mut test = Test::new("umask");
+    test.spec.umask = 0o027;
     assert_eq!(output(&test), "0027\n");
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(test.folder.path().join("out")), 0o640);
@@ -91,16 +91,16 @@ fn files_are_made_under_its_umask_and_the_attempt_is_its_owners() {
 
 #[test]
 fn limits_and_nice_are_set() {
-    let mut test = Test::of("ulimit -d; ulimit -c; ulimit -Sn; ulimit -n 200 && ulimit -Sn; nice");
-    test.order.limits = Limits { memory: Some(64 << 20), core: Some(0), files: Some(100) };
-    test.order.nice = 7;
+    let mut test = Test::new("ulimit -d; ulimit -c; ulimit -Sn; ulimit -n 200 && ulimit -Sn; nice");
+    test.spec.limits = ResourceLimits { memory: Some(64 << 20), core: Some(0), files: Some(100) };
+    test.spec.nice = 7;
     assert_eq!(output(&test), "65536\n0\n100\n200\n7\n");
 }
 
 #[test]
 fn memory_beyond_the_limit_is_not_to_be_had() {
-    let mut test = Test::of("head -c 200000000 /dev/zero | tail -c 100000000 >/dev/null");
-    test.order.limits.memory = Some(32 << 20);
+    let mut test = Test::new("head -c 200000000 /dev/zero | tail -c 100000000 >/dev/null");
+    test.spec.limits.memory = Some(32 << 20);
     test.run();
     assert!(test.out().contains("memory"), "{}", test.out());
 }
@@ -108,18 +108,18 @@ fn memory_beyond_the_limit_is_not_to_be_had() {
 #[test]
 fn it_stays_on_its_processors_and_so_do_its_children() {
     let cpu = *cpus().last().unwrap();
-    let mut test = Test::of(
+    let mut test = Test::new(
         "grep Cpus_allowed_list /proc/$$/status; sh -c 'grep Cpus_allowed_list /proc/$$/status; exit 0'",
     );
-    let end = test.order.mode.end().unwrap();
-    test.order.mode = miserly_launch::Mode::Critical { cpus: vec![cpu], end };
+    let end = test.spec.mode.end().unwrap();
+    test.spec.mode = miserly_launch::RunMode::Reserved { cpus: vec![cpu], end };
     let line = format!("Cpus_allowed_list:\t{cpu}\n");
     assert_eq!(output(&test), line.repeat(2));
 }
 
 #[test]
 fn a_shim_holds_none_of_the_users_files() {
-    let test = Test::of("echo here; sleep 100");
+    let test = Test::new("echo here; sleep 100");
     let mut shim = test.launch();
     test.wait_out("here");
     let pid = shim.identity().pid;
@@ -127,7 +127,7 @@ fn a_shim_holds_none_of_the_users_files() {
         let file = fs::read_link(entry.unwrap().path()).unwrap();
         assert!(!file.starts_with(test.folder.path()) || file.starts_with(test.dir()), "{}", file.display());
     }
-    // Whom nobody waits for, the first process does, or whoever took its place.
+    // The shim's parent is the first process, or its replacement.
     assert_ne!(status(pid, "PPid"), std::process::id().to_string());
     crate::support::kill(&mut shim);
 }

@@ -1,14 +1,14 @@
-//! Attempts of jobs as real processes: everything that a daemon may rely on.
+//! Attempts as real processes: the guarantees on which a daemon relies.
 
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
-mod ahead;
 mod at_most_once;
 mod classes;
 mod disk;
 mod ends;
 mod found;
 mod inherits;
+mod opportunistic;
 mod stops;
 
 mod support;

@@ -1,8 +1,8 @@
-//! Stopping and going on, with a daemon and without.
+//! Stopping and resuming, with and without a daemon.
 
 use std::time::Duration;
 
-use miserly_launch::{Phase, Reply, TellError, Told};
+use miserly_launch::{AttemptPhase, CommandError, ShimCommand, ShimReply};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{SECOND, Test, done, ended, gone, kill, stat, until};
@@ -10,22 +10,22 @@ use crate::support::{SECOND, Test, done, ended, gone, kill, stat, until};
 const COUNTS: &str = "sh -c 'echo $$; i=0; while :; do i=$((i+1)); sleep 0.01; done' & echo $$; i=0; while :; do i=$((i+1)); echo line; sleep 0.01; done";
 
 fn is_stopped(pid: u32) -> bool {
-    // D: it waits for a child of vfork that has stopped, and stops before it goes on.
+    // D: it waits for a stopped child of `vfork`, and stops before it continues.
     stat(pid).is_some_and(|stat| stat[0] == "T" || stat[0] == "D")
 }
 
 #[test]
 fn stopped_is_all_of_it_and_going_on_too() {
-    let test = Test::of(COUNTS);
+    let test = Test::new(COUNTS);
     let mut shim = test.launch();
     let pids = test.pids(2);
     for _ in 0..10 {
-        assert_eq!(done(&mut shim, &Told::Stop).phase, Phase::Stopped);
+        assert_eq!(done(&mut shim, &ShimCommand::Stop).phase, AttemptPhase::Stopped);
         assert!(pids.iter().all(|pid| is_stopped(*pid)));
         let written = test.out();
         std::thread::sleep(Duration::from_millis(30));
         assert_eq!(test.out(), written);
-        assert_eq!(done(&mut shim, &Told::Continue).phase, Phase::Running);
+        assert_eq!(done(&mut shim, &ShimCommand::Resume).phase, AttemptPhase::Running);
         until(|| (test.out().len() > written.len()).then_some(()));
     }
     kill(&mut shim);
@@ -33,25 +33,25 @@ fn stopped_is_all_of_it_and_going_on_too() {
 
 #[test]
 fn a_job_that_makes_processes_stops_too() {
-    let test = Test::of("for i in 1 2 3 4; do (while :; do /bin/true; done) & done; echo here; wait");
+    let test = Test::new("for i in 1 2 3 4; do (while :; do /bin/true; done) & done; echo here; wait");
     let mut shim = test.launch();
     test.wait_out("here");
     for _ in 0..5 {
-        assert_eq!(done(&mut shim, &Told::Stop).phase, Phase::Stopped);
-        assert_eq!(done(&mut shim, &Told::Hello).phase, Phase::Stopped);
-        done(&mut shim, &Told::Continue);
+        assert_eq!(done(&mut shim, &ShimCommand::Stop).phase, AttemptPhase::Stopped);
+        assert_eq!(done(&mut shim, &ShimCommand::Status).phase, AttemptPhase::Stopped);
+        done(&mut shim, &ShimCommand::Resume);
     }
     kill(&mut shim);
 }
 
 #[test]
-fn answers_come_with_the_numbers_of_what_was_sent() {
-    let test = Test::of("echo here; sleep 100");
+fn replies_carry_the_numbers_of_their_commands() {
+    let test = Test::new("echo here; sleep 100");
     let mut shim = test.launch();
     test.wait_out("here");
-    let stop = shim.send(&Told::Stop).unwrap();
-    let hello = shim.send(&Told::Hello).unwrap();
-    done(&mut shim, &Told::Hello);
+    let stop = shim.send(&ShimCommand::Stop).unwrap();
+    let hello = shim.send(&ShimCommand::Status).unwrap();
+    done(&mut shim, &ShimCommand::Status);
     let mut numbers: Vec<u64> = (0..2).map(|_| until(|| shim.receive().unwrap()).number).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, [stop, hello]);
@@ -60,65 +60,65 @@ fn answers_come_with_the_numbers_of_what_was_sent() {
 }
 
 #[test]
-fn a_stop_that_is_overtaken_says_who_was_running() {
-    let test = Test::of("echo here; sleep 100");
+fn an_overridden_stop_is_answered() {
+    let test = Test::new("echo here; sleep 100");
     let mut shim = test.launch();
     test.wait_out("here");
-    let stop = shim.send(&Told::Stop).unwrap();
-    done(&mut shim, &Told::Continue);
+    let stop = shim.send(&ShimCommand::Stop).unwrap();
+    done(&mut shim, &ShimCommand::Resume);
     let answer = until(|| shim.receive().unwrap());
     assert_eq!(answer.number, stop);
-    assert!(matches!(answer.reply, Reply::Done(_) | Reply::NotStopped { .. }), "{answer:?}");
-    assert_eq!(done(&mut shim, &Told::Hello).phase, Phase::Running);
+    assert!(matches!(answer.reply, ShimReply::Done(_) | ShimReply::NotStopped { .. }), "{answer:?}");
+    assert_eq!(done(&mut shim, &ShimCommand::Status).phase, AttemptPhase::Running);
     kill(&mut shim);
 }
 
 #[test]
 fn without_a_daemon_a_stopped_job_goes_on_after_a_time() {
-    let mut test = Test::of(COUNTS);
-    test.order.alone = SECOND / 2;
+    let mut test = Test::new(COUNTS);
+    test.spec.orphan_resume_delay = SECOND / 2;
     let mut shim = test.launch();
     let pids = test.pids(2);
-    done(&mut shim, &Told::Stop);
-    // With a daemon it stays as it is.
+    done(&mut shim, &ShimCommand::Stop);
+    // With a daemon it remains stopped.
     std::thread::sleep(SECOND);
     assert!(pids.iter().all(|pid| is_stopped(*pid)));
     drop(shim);
     assert!(is_stopped(pids[0]));
     until(|| pids.iter().all(|pid| !is_stopped(*pid)).then_some(()));
-    let miserly_launch::Found::Alive(mut shim) = test.find() else { panic!("it is lost") };
-    assert_eq!(done(&mut shim, &Told::Hello).phase, Phase::Running);
+    let miserly_launch::FoundAttempt::Alive(mut shim) = test.find() else { panic!("it is lost") };
+    assert_eq!(done(&mut shim, &ShimCommand::Status).phase, AttemptPhase::Running);
     kill(&mut shim);
 }
 
 #[test]
 fn a_daemon_that_comes_back_in_time_finds_it_stopped() {
-    let mut test = Test::of(COUNTS);
-    test.order.alone = SECOND;
+    let mut test = Test::new(COUNTS);
+    test.spec.orphan_resume_delay = SECOND;
     let mut shim = test.launch();
     test.pids(2);
-    done(&mut shim, &Told::Stop);
+    done(&mut shim, &ShimCommand::Stop);
     drop(shim);
-    let miserly_launch::Found::Alive(mut shim) = test.find() else { panic!("it is lost") };
+    let miserly_launch::FoundAttempt::Alive(mut shim) = test.find() else { panic!("it is lost") };
     std::thread::sleep(2 * SECOND);
-    assert_eq!(done(&mut shim, &Told::Hello).phase, Phase::Stopped);
+    assert_eq!(done(&mut shim, &ShimCommand::Status).phase, AttemptPhase::Stopped);
     kill(&mut shim);
 }
 
 #[test]
 fn a_hung_shim_is_not_waited_for_for_ever() {
-    let test = Test::of("sleep 100");
+    let test = Test::new("sleep 100");
     let mut shim = test.launch();
     let pid = Pid::from_raw(shim.identity().pid.try_into().unwrap()).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
-    assert!(matches!(shim.tell(&Told::Hello), Err(TellError::Silent)));
+    assert!(matches!(shim.request(&ShimCommand::Status), Err(CommandError::Silent)));
     kill_process(pid, Signal::CONT).unwrap();
     kill(&mut shim);
 }
 
 #[test]
 fn a_shim_pays_no_heed_to_the_signals_of_a_terminal() {
-    let test = Test::of("echo here; sleep 100");
+    let test = Test::new("echo here; sleep 100");
     let mut shim = test.launch();
     test.wait_out("here");
     let pid = Pid::from_raw(shim.identity().pid.try_into().unwrap()).unwrap();
@@ -127,15 +127,15 @@ fn a_shim_pays_no_heed_to_the_signals_of_a_terminal() {
     {
         kill_process(pid, signal).unwrap();
     }
-    assert_eq!(done(&mut shim, &Told::Hello).phase, Phase::Running);
+    assert_eq!(done(&mut shim, &ShimCommand::Status).phase, AttemptPhase::Running);
     kill(&mut shim);
 }
 
 #[test]
-fn a_shim_that_has_gone_says_so() {
-    let test = Test::of("exit 0");
+fn a_request_to_an_exited_shim_fails() {
+    let test = Test::new("exit 0");
     let mut shim = test.launch();
     ended(&shim);
     assert!(gone(&shim));
-    assert!(matches!(shim.tell(&Told::Hello), Err(TellError::Gone)));
+    assert!(matches!(shim.request(&ShimCommand::Status), Err(CommandError::Gone)));
 }

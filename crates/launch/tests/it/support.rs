@@ -1,4 +1,4 @@
-//! An attempt, launched for a test, and what the machine says of it.
+//! A test attempt and its observation.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,84 +6,84 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use miserly_launch::{
-    BootTime, Cause, End, Found, Launcher, Limits, Mode, Order, Output, Reply, Shim, State, Told, find,
-    launch,
+    Abilities, AttemptEnd, AttemptSpec, AttemptState, BootTime, EndCause, FoundAttempt, OutputFile,
+    ResourceLimits, RunMode, Shim, ShimCommand, ShimReply, find, launch,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 
-/// Long enough for anything that takes any time at all.
+/// Longest wait for any event in a test.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-/// The program that acts as the shim.
+/// Returns the program that acts as the shim.
 pub(crate) fn exe() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_miserly-shim"))
 }
 
-/// The processors on which a test may run things.
+/// Returns the processors on which a test may run processes.
 pub(crate) fn cpus() -> Vec<u32> {
-    Launcher::probe().unwrap().cpus
+    Abilities::probe().unwrap().cpus
 }
 
-/// A folder with an order to be launched in it.
+/// A folder with the specification of an attempt.
 pub(crate) struct Test {
     pub(crate) folder: TempDir,
-    pub(crate) order: Order,
+    pub(crate) spec: AttemptSpec,
 }
 
 impl Test {
-    /// A script of the shell, on any processor, for a minute, its output in `out`.
-    pub(crate) fn of(script: &str) -> Test {
+    /// Creates a shell script on any processor for a minute, with its output in `out`.
+    pub(crate) fn new(script: &str) -> Test {
         let folder = TempDir::new().unwrap();
         let end = BootTime::now().after(60 * SECOND);
-        let order = Order {
+        let spec = AttemptSpec {
             job: 7,
             attempt: 1,
             argv: ["/bin/sh", "-c", script].map(OsString::from).to_vec(),
             script: None,
             cwd: folder.path().to_owned(),
             env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
-            stdout: Output { path: "out".into(), append: false },
+            stdout: OutputFile { path: "out".into(), append: false },
             stderr: None,
             umask: 0o022,
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             nice: 0,
-            mode: Mode::Critical { cpus: cpus(), end },
+            mode: RunMode::Reserved { cpus: cpus(), end },
             grace: SECOND,
-            alone: 60 * SECOND,
-            limit: None,
+            orphan_resume_delay: 60 * SECOND,
+            run_limit: None,
         };
-        Test { folder, order }
+        Test { folder, spec }
     }
 
-    /// The folder of the attempt.
+    /// Returns the folder of the attempt.
     pub(crate) fn dir(&self) -> PathBuf {
         self.folder.path().join("7.1")
     }
 
     pub(crate) fn launch(&self) -> Shim {
-        launch(exe(), &self.dir(), &self.order).unwrap()
+        launch(exe(), &self.dir(), &self.spec).unwrap()
     }
 
-    /// Launches it and waits for its end.
+    /// Launches the attempt and waits for its end.
     #[track_caller]
-    pub(crate) fn run(&self) -> End {
+    pub(crate) fn run(&self) -> AttemptEnd {
         ended(&self.launch())
     }
 
-    /// What it has written.
+    /// Returns the output.
     pub(crate) fn out(&self) -> String {
         fs::read_to_string(self.folder.path().join("out")).unwrap_or_default()
     }
 
-    /// Waits for a line of output; all of it.
+    /// Waits for a line and returns the whole output.
     #[track_caller]
     pub(crate) fn wait_out(&self, line: &str) -> String {
         until(|| self.out().lines().any(|written| written == line).then(|| self.out()))
     }
 
-    /// The pids that it wrote, one a line.
+    /// Returns the pids in the output, one per line.
     #[track_caller]
     pub(crate) fn pids(&self, count: usize) -> Vec<u32> {
         until(|| {
@@ -92,16 +92,16 @@ impl Test {
         })
     }
 
-    pub(crate) fn find(&self) -> Found {
+    pub(crate) fn find(&self) -> FoundAttempt {
         find(&self.dir()).unwrap()
     }
 }
 
 impl Drop for Test {
-    /// Leaves nothing running, also when the test has failed.
+    /// Leaves no process running, even after a failed test.
     fn drop(&mut self) {
-        if let Ok(Found::Alive(mut shim)) = find(&self.dir()) {
-            let _ = shim.tell(&Told::Kill { grace: Duration::ZERO, cause: Cause::User });
+        if let Ok(FoundAttempt::Alive(mut shim)) = find(&self.dir()) {
+            let _ = shim.request(&ShimCommand::Kill { grace: Duration::ZERO, cause: EndCause::User });
             gone(&shim);
         }
     }
@@ -109,19 +109,19 @@ impl Drop for Test {
 
 /// Waits for the end of an attempt.
 #[track_caller]
-pub(crate) fn ended(shim: &Shim) -> End {
+pub(crate) fn ended(shim: &Shim) -> AttemptEnd {
     assert!(gone(shim), "the shim is still there");
     shim.end().unwrap().expect("an end")
 }
 
-/// Waits for the end of a shim; whether it came.
+/// Waits for the exit of a shim; `true` if it exited in time.
 pub(crate) fn gone(shim: &Shim) -> bool {
     let mut polled = [PollFd::from_borrowed_fd(shim.fd(), PollFlags::IN)];
     let timeout = Timespec { tv_sec: SOON.as_secs().try_into().unwrap(), tv_nsec: 0 };
     poll(&mut polled, Some(&timeout)).unwrap() == 1
 }
 
-/// Waits for something to be so.
+/// Waits until `look` returns a value.
 #[track_caller]
 pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let late = BootTime::now().after(SOON);
@@ -134,33 +134,33 @@ pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// The state that a shim answers with when all went well.
+/// Sends a command and returns the state in its reply.
 #[track_caller]
-pub(crate) fn done(shim: &mut Shim, told: &Told) -> State {
-    match shim.tell(told).unwrap() {
-        Reply::Done(state) => state,
-        other => panic!("{told:?} is answered by {other:?}"),
+pub(crate) fn done(shim: &mut Shim, command: &ShimCommand) -> AttemptState {
+    match shim.request(command).unwrap() {
+        ShimReply::Done(state) => state,
+        other => panic!("{command:?} is answered by {other:?}"),
     }
 }
 
-/// The fields of a process's `stat` after its name, from its state on; `None` if it has gone.
+/// Returns the fields of `stat` from the state on, or `None` if the process has exited.
 pub(crate) fn stat(pid: u32) -> Option<Vec<String>> {
     let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = line.rsplit_once(')')?;
     Some(fields.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Whether a process runs, or could.
+/// Returns whether a process is not dead.
 pub(crate) fn alive(pid: u32) -> bool {
     stat(pid).is_some_and(|fields| fields[0] != "Z" && fields[0] != "X")
 }
 
-/// Processor time of a process, in clock ticks.
+/// Returns the processor time of a process in clock ticks.
 pub(crate) fn ticks(pid: u32) -> u64 {
     stat(pid).map_or(0, |fields| fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap())
 }
 
-/// A field of a process's `status`.
+/// Returns a field of a process's `status`.
 #[track_caller]
 pub(crate) fn status(pid: u32, field: &str) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -168,8 +168,8 @@ pub(crate) fn status(pid: u32, field: &str) -> String {
     line.trim_start_matches(':').trim().to_owned()
 }
 
-/// Ends an attempt that has served its purpose.
+/// Kills an attempt that is no longer needed.
 pub(crate) fn kill(shim: &mut Shim) {
-    done(shim, &Told::Kill { grace: Duration::ZERO, cause: Cause::User });
+    done(shim, &ShimCommand::Kill { grace: Duration::ZERO, cause: EndCause::User });
     ended(shim);
 }

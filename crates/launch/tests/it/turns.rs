@@ -1,91 +1,91 @@
-//! Jobs that take turns: stopped from the first, and for as long as they run.
+//! Jobs with a run limit: stopped from the beginning, and ended by their running time.
 
 use std::time::Duration;
 
-use miserly_launch::{BootTime, Cause, Exit, Phase, Refusal, Reply, Told};
+use miserly_launch::{AttemptPhase, BootTime, EndCause, Exit, ShimCommand, ShimRefusal, ShimReply};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::support::{SECOND, Test, done, ended, kill, stat, until};
 
-/// A job that writes a line again and again, and may run for so long.
-fn in_turns(limit: Duration) -> Test {
-    let mut test = Test::of("while :; do echo line; sleep 0.02; done");
-    test.order.limit = Some(limit);
-    test.order.grace = SECOND / 2;
+/// Returns a job that writes a line repeatedly and has a run limit.
+fn with_run_limit(limit: Duration) -> Test {
+    let mut test = Test::new("while :; do echo line; sleep 0.02; done");
+    test.spec.run_limit = Some(limit);
+    test.spec.grace = SECOND / 2;
     test
 }
 
 #[test]
-fn it_begins_stopped_and_its_command_is_not_run_before_its_turn() {
-    let test = in_turns(60 * SECOND);
+fn it_begins_stopped_and_runs_its_command_when_resumed() {
+    let test = with_run_limit(60 * SECOND);
     let mut shim = test.launch();
-    until(|| (done(&mut shim, &Told::Hello).phase == Phase::Stopped).then_some(()));
+    until(|| (done(&mut shim, &ShimCommand::Status).phase == AttemptPhase::Stopped).then_some(()));
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!((test.out(), done(&mut shim, &Told::Hello).end), (String::new(), None));
-    done(&mut shim, &Told::Continue);
+    assert_eq!((test.out(), done(&mut shim, &ShimCommand::Status).end), (String::new(), None));
+    done(&mut shim, &ShimCommand::Resume);
     test.wait_out("line");
-    assert!(done(&mut shim, &Told::Hello).end.is_some());
+    assert!(done(&mut shim, &ShimCommand::Status).end.is_some());
     kill(&mut shim);
 }
 
 #[test]
 fn only_the_time_in_which_it_runs_counts() {
-    let test = in_turns(2 * SECOND);
+    let test = with_run_limit(2 * SECOND);
     let mut shim = test.launch();
     let began = BootTime::now();
-    done(&mut shim, &Told::Continue);
+    done(&mut shim, &ShimCommand::Resume);
     test.wait_out("line");
-    done(&mut shim, &Told::Stop);
+    done(&mut shim, &ShimCommand::Stop);
     let ran = BootTime::now().since(began);
     std::thread::sleep(3 * SECOND);
     let before = BootTime::now();
-    done(&mut shim, &Told::Continue);
+    done(&mut shim, &ShimCommand::Resume);
     let end = ended(&shim);
-    assert_eq!(end.cause, Some(Cause::Time));
+    assert_eq!(end.cause, Some(EndCause::Time));
     assert!(matches!(end.exit, Exit::Signal { .. }), "{:?}", end.exit);
-    // TERM comes a grace before its end.
+    // `SIGTERM` precedes the end by the grace period.
     let left = SECOND * 3 / 2;
     assert!(end.at.since(before) + ran >= left, "{:?} and {ran:?}", end.at.since(before));
 }
 
 #[test]
 fn a_limit_may_be_changed_while_it_is_stopped() {
-    let test = in_turns(SECOND);
+    let test = with_run_limit(SECOND);
     let mut shim = test.launch();
-    done(&mut shim, &Told::RunFor { limit: 60 * SECOND });
-    let told = BootTime::now();
-    let end = done(&mut shim, &Told::Continue).end.expect("it runs");
-    assert!(end.since(told) > 50 * SECOND);
-    done(&mut shim, &Told::EndAt { end: told.after(30 * SECOND), left: None });
-    assert_eq!(done(&mut shim, &Told::Stop).end, Some(told.after(30 * SECOND)));
+    done(&mut shim, &ShimCommand::SetRunLimit { limit: 60 * SECOND });
+    let set_at = BootTime::now();
+    let end = done(&mut shim, &ShimCommand::Resume).end.expect("it runs");
+    assert!(end.since(set_at) > 50 * SECOND);
+    done(&mut shim, &ShimCommand::SetEnd { end: set_at.after(30 * SECOND), max_after_resume: None });
+    assert_eq!(done(&mut shim, &ShimCommand::Stop).end, Some(set_at.after(30 * SECOND)));
     kill(&mut shim);
 }
 
 #[test]
 fn a_shim_that_cannot_look_lets_all_go_on_once_it_can_and_the_time_counts_from_before() {
-    let mut test = Test::of("setsid sh -c 'echo $$; exec sleep 100' & echo $$; exec sleep 100");
-    test.order.limit = Some(60 * SECOND);
+    let mut test = Test::new("setsid sh -c 'echo $$; exec sleep 100' & echo $$; exec sleep 100");
+    test.spec.run_limit = Some(60 * SECOND);
     let mut shim = test.launch();
-    done(&mut shim, &Told::Continue);
+    done(&mut shim, &ShimCommand::Resume);
     let pids = test.pids(2);
-    assert_eq!(done(&mut shim, &Told::Stop).phase, Phase::Stopped);
+    assert_eq!(done(&mut shim, &ShimCommand::Stop).phase, AttemptPhase::Stopped);
     let stopped = |pid: &u32| stat(*pid).is_some_and(|stat| stat[0] == "T");
     let (pid, limit) = (shim.identity().pid, getrlimit(Resource::Nofile));
-    // As many as are open: one more cannot be opened, and those can still be waited for, which none can be under a lower limit.
+    // No further file can be opened, while the open ones can still be polled.
     let few = Rlimit { current: Some(lowest_unused(pid)), maximum: limit.maximum };
     let pid = Pid::from_raw(pid.try_into().unwrap());
     let files = prlimit(pid, Resource::Nofile, few).unwrap();
-    let refused = shim.tell(&Told::Continue).unwrap();
-    assert!(matches!(refused, Reply::Refused(Refusal::Blind { .. })), "{refused:?}");
-    let state = done(&mut shim, &Told::Hello);
-    assert_eq!((state.phase, state.end.is_some()), (Phase::Running, true));
+    let refused = shim.request(&ShimCommand::Resume).unwrap();
+    assert!(matches!(refused, ShimReply::Refused(ShimRefusal::Processes { .. })), "{refused:?}");
+    let state = done(&mut shim, &ShimCommand::Status);
+    assert_eq!((state.phase, state.end.is_some()), (AttemptPhase::Running, true));
     assert!(pids.iter().any(stopped));
     prlimit(pid, Resource::Nofile, files).unwrap();
     until(|| (!pids.iter().any(stopped)).then_some(()));
     kill(&mut shim);
 }
 
-/// The lowest number that a process has no open file under.
+/// Returns the lowest unused file number of a process.
 fn lowest_unused(pid: u32) -> u64 {
     let open = |number| std::path::Path::new(&format!("/proc/{pid}/fd/{number}")).exists();
     let mut number = 0;

@@ -1,27 +1,27 @@
-//! The end of the window, and what ends with it.
+//! The end of the window and of all processes with it.
 
 use std::time::Duration;
 
-use miserly_launch::{BootTime, Cause, Exit, Mode, Phase, Refusal, Reply, Told};
+use miserly_launch::{AttemptPhase, BootTime, EndCause, Exit, RunMode, ShimCommand, ShimRefusal, ShimReply};
 
 use crate::support::{SECOND, Test, alive, cpus, done, ended, until};
 
 impl Test {
-    /// The same until so long from now, with so much grace.
+    /// Sets the end of the window and the grace period.
     fn until(mut self, length: Duration, grace: Duration) -> Test {
-        self.order.mode = Mode::Critical { cpus: cpus(), end: BootTime::now().after(length) };
-        self.order.grace = grace;
+        self.spec.mode = RunMode::Reserved { cpus: cpus(), end: BootTime::now().after(length) };
+        self.spec.grace = grace;
         self
     }
 }
 
 #[test]
 fn term_comes_before_the_end_and_may_be_answered() {
-    let test = Test::of("trap 'echo asked; exit 3' TERM; echo here; while :; do sleep 0.05; done");
+    let test = Test::new("trap 'echo asked; exit 3' TERM; echo here; while :; do sleep 0.05; done");
     let test = test.until(3 * SECOND, 2 * SECOND);
-    let window_end = test.order.mode.end().unwrap();
+    let window_end = test.spec.mode.end().unwrap();
     let end = test.run();
-    assert_eq!((end.exit, end.cause, end.late), (Exit::Code(3), Some(Cause::Time), None));
+    assert_eq!((end.exit, end.cause, end.late), (Exit::Code(3), Some(EndCause::Time), None));
     assert!(test.out().ends_with("asked\n"), "{}", test.out());
     assert!(end.at >= window_end.before(2 * SECOND) && end.at < window_end, "{:?} {window_end:?}", end.at);
 }
@@ -29,18 +29,18 @@ fn term_comes_before_the_end_and_may_be_answered() {
 #[test]
 fn kill_comes_at_the_end_for_children_that_do_not_listen() {
     // A child, a grandchild, one in a process group of its own, and one in a session of its own.
-    let test = Test::of(
+    let test = Test::new(
         "trap '' TERM; sleep 100 & echo $!; (sleep 100 & echo $!; wait) & \
          bash -c 'set -m; trap \"\" TERM; sleep 100 & echo $!; wait' & \
          setsid sh -c 'echo $$; exec sleep 100' & wait; sleep 100",
     );
     let test = test.until(2 * SECOND, SECOND);
-    let window_end = test.order.mode.end().unwrap();
+    let window_end = test.spec.mode.end().unwrap();
     let shim = test.launch();
     let pids = test.pids(4);
     assert!(pids.iter().all(|pid| alive(*pid)));
     let end = ended(&shim);
-    assert_eq!((end.exit, end.cause), (Exit::Signal { signal: 9, core: false }, Some(Cause::Time)));
+    assert_eq!((end.exit, end.cause), (Exit::Signal { signal: 9, core: false }, Some(EndCause::Time)));
     assert!(end.at >= window_end);
     assert_eq!(end.late, Some(end.at.since(window_end)));
     assert!(pids.iter().all(|pid| !alive(*pid)));
@@ -48,87 +48,92 @@ fn kill_comes_at_the_end_for_children_that_do_not_listen() {
 
 #[test]
 fn a_stopped_job_is_asked_too() {
-    let test =
-        Test::of("trap 'exit 3' TERM; echo here; while :; do sleep 0.05; done").until(3 * SECOND, 2 * SECOND);
+    let test = Test::new("trap 'exit 3' TERM; echo here; while :; do sleep 0.05; done")
+        .until(3 * SECOND, 2 * SECOND);
     let mut shim = test.launch();
     test.wait_out("here");
-    assert_eq!(done(&mut shim, &Told::Stop).phase, Phase::Stopped);
+    assert_eq!(done(&mut shim, &ShimCommand::Stop).phase, AttemptPhase::Stopped);
     assert_eq!(ended(&shim).exit, Exit::Code(3));
 }
 
 #[test]
 fn a_window_that_is_over_starts_nothing() {
-    let mut test = Test::of("echo ran");
-    test.order.mode = Mode::Critical { cpus: cpus(), end: BootTime::now().before(SECOND) };
+    let mut test = Test::new("echo ran");
+    test.spec.mode = RunMode::Reserved { cpus: cpus(), end: BootTime::now().before(SECOND) };
     let end = test.run();
-    assert_eq!(end.cause, Some(Cause::Time));
+    assert_eq!(end.cause, Some(EndCause::Time));
     assert_eq!(test.out(), "");
 }
 
 #[test]
-fn what_a_main_process_leaves_behind_is_ended() {
-    let test = Test::of(
+fn leftovers_of_a_main_process_are_terminated() {
+    let test = Test::new(
         "(trap '' TERM; echo here; while :; do sleep 0.05; done) & setsid sleep 100 & while ! grep -q here out; do :; done; exit 5",
     );
     let end = test.run();
     assert_eq!((end.exit, end.cause), (Exit::Code(5), None));
-    // It did not listen, and so it was killed.
+    // It ignored `SIGTERM` and was killed.
     assert!(end.late.is_some());
 }
 
 #[test]
 fn another_end_counts() {
-    let test = Test::of("sleep 100").until(60 * SECOND, Duration::ZERO);
+    let test = Test::new("sleep 100").until(60 * SECOND, Duration::ZERO);
     let mut shim = test.launch();
     let soon = BootTime::now().after(SECOND / 2);
-    assert_eq!(done(&mut shim, &Told::EndAt { end: soon, left: None }).end, Some(soon));
+    assert_eq!(done(&mut shim, &ShimCommand::SetEnd { end: soon, max_after_resume: None }).end, Some(soon));
     let end = ended(&shim);
-    assert!(end.at >= soon && end.cause == Some(Cause::Time));
+    assert!(end.at >= soon && end.cause == Some(EndCause::Time));
 }
 
 #[test]
 fn a_user_kills_with_and_without_grace() {
     for (grace, signal) in [(10 * SECOND, 15), (Duration::ZERO, 9)] {
-        let test = Test::of("sleep 100 & wait");
+        let test = Test::new("sleep 100 & wait");
         let mut shim = test.launch();
-        let state = done(&mut shim, &Told::Kill { grace, cause: Cause::User });
-        // Where the kill comes first, there was no command yet.
-        assert!(matches!(state.phase, Phase::Ending(Some(Cause::User))), "{state:?}");
+        let state = done(&mut shim, &ShimCommand::Kill { grace, cause: EndCause::User });
+        // If the kill precedes the command, there is no main process yet.
+        assert!(matches!(state.phase, AttemptPhase::Ending(Some(EndCause::User))), "{state:?}");
         let end = ended(&shim);
-        assert_eq!(end.cause, Some(Cause::User));
+        assert_eq!(end.cause, Some(EndCause::User));
         assert!(matches!(end.exit, Exit::Failed(_)) || end.exit == Exit::Signal { signal, core: false });
     }
 }
 
 #[test]
 fn a_kill_shortens_a_grace_and_all_else_is_refused() {
-    let test = Test::of("trap '' TERM; echo here; sleep 100");
+    let test = Test::new("trap '' TERM; echo here; sleep 100");
     let mut shim = test.launch();
     test.wait_out("here");
-    done(&mut shim, &Told::Kill { grace: 50 * SECOND, cause: Cause::Requeue });
+    done(&mut shim, &ShimCommand::Kill { grace: 50 * SECOND, cause: EndCause::Requeue });
     let end = BootTime::now();
-    for told in [Told::Stop, Told::Continue, Told::EndAt { end, left: None }, Told::Cpus { cpus: cpus() }] {
-        assert_eq!(shim.tell(&told).unwrap(), Reply::Refused(Refusal::Ending));
+    for command in [
+        ShimCommand::Stop,
+        ShimCommand::Resume,
+        ShimCommand::SetEnd { end, max_after_resume: None },
+        ShimCommand::SetCpus { cpus: cpus() },
+    ] {
+        assert_eq!(shim.request(&command).unwrap(), ShimReply::Refused(ShimRefusal::Ending));
     }
-    done(&mut shim, &Told::Kill { grace: Duration::ZERO, cause: Cause::User });
+    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO, cause: EndCause::User });
     let end = ended(&shim);
-    assert_eq!((end.exit, end.cause), (Exit::Signal { signal: 9, core: false }, Some(Cause::Requeue)));
+    assert_eq!((end.exit, end.cause), (Exit::Signal { signal: 9, core: false }, Some(EndCause::Requeue)));
 }
 
 #[test]
 fn processes_that_multiply_while_they_are_killed_are_killed() {
-    let test = Test::of(
+    let test = Test::new(
         "multiply() { (trap '' TERM; while :; do sleep 0.01 & sleep 0.005; done) & }; for i in 1 2 3 4; do multiply; done; echo here; wait",
     );
     let mut shim = test.launch();
     test.wait_out("here");
     let session = shim.started().unwrap().unwrap().sid;
-    done(&mut shim, &Told::Kill { grace: SECOND / 10, cause: Cause::User });
+    done(&mut shim, &ShimCommand::Kill { grace: SECOND / 10, cause: EndCause::User });
     ended(&shim);
     assert!(in_session(session).is_empty());
 }
 
-/// The living processes of a session.
+/// Returns the living processes of a session.
 fn in_session(session: u32) -> Vec<u32> {
     let pids = std::fs::read_dir("/proc")
         .unwrap()
@@ -139,7 +144,7 @@ fn in_session(session: u32) -> Vec<u32> {
 
 #[test]
 fn orphans_are_waited_for_while_the_job_runs() {
-    let test = Test::of("for i in 1 2 3 4 5; do (sleep 0.01 &) ; done; echo here; sleep 100");
+    let test = Test::new("for i in 1 2 3 4 5; do (sleep 0.01 &) ; done; echo here; sleep 100");
     let mut shim = test.launch();
     test.wait_out("here");
     let pid = shim.identity().pid;
@@ -148,7 +153,7 @@ fn orphans_are_waited_for_while_the_job_runs() {
             std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         children.split_whitespace().count()
     };
-    // The main process alone.
+    // Only the main process.
     until(|| (zombies() <= 1).then_some(()));
     crate::support::kill(&mut shim);
 }

@@ -4,13 +4,13 @@ use std::iter;
 use std::path::PathBuf;
 
 use miserly_core::Span;
-use miserly_pools::{Pools, QueueSpec, parse};
-use toml::Spanned;
+use miserly_pools::{Pools, QueueSpec, duration, parse};
+use toml::{Spanned, Value};
 
-use super::error::{ConfigError, Problem};
+use super::error::{ConfigError, Problem, of_field};
 use super::file::{File, Written};
 use super::pools::pools;
-use super::{Configuration, Machine, Queue, paths, units};
+use super::{Configuration, Machine, Queue, paths};
 use crate::api::Access;
 
 impl Configuration {
@@ -27,12 +27,12 @@ impl Configuration {
 fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
     let Pools { pool, queues: parts } = pools(file, machine)?;
     let queues = queues(file, parts)?;
-    let most = usize::try_from(pool.most().cpus_count()).unwrap_or(usize::MAX);
+    let most = usize::try_from(pool.most().cpus_count().get()).unwrap_or(usize::MAX);
     // The last ones: what runs beside the jobs begins at the first.
     let cpus = machine.cpus[machine.cpus.len().saturating_sub(most)..].to_vec();
-    let time = |written: &Written<toml::Value>, field: &str, instead: i64| {
+    let time_or = |written: &Written<Value>, field: &str, instead: i64| {
         let instead = Span::from_secs(instead).unwrap_or(Span::ZERO);
-        units::time(written.as_ref(), field).map(|span| span.unwrap_or(instead))
+        time(written.as_ref(), field).map(|span| span.unwrap_or(instead))
     };
     let state = folder(file.state.as_ref(), "state")?;
     Ok(Configuration {
@@ -40,15 +40,23 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         socket: folder(file.socket.as_ref(), "socket")?.unwrap_or_else(paths::socket),
         access: access(file.access.as_ref())?,
         cpus,
-        grace: time(&file.grace, "grace", 10)?,
-        handover: time(&file.hand_over, "hand-over", 5)?,
-        alone: time(&file.alone, "alone", 600)?,
-        parking_lead: time(&file.parking_lead, "parking-lead", 5)?,
+        grace: time_or(&file.grace, "grace", 10)?,
+        handover: time_or(&file.hand_over, "hand-over", 5)?,
+        alone: time_or(&file.alone, "alone", 600)?,
+        parking_lead: time_or(&file.parking_lead, "parking-lead", 5)?,
         opportunistic: file.opportunistic.unwrap_or(true),
-        keep_history: units::time(file.keep_history.as_ref(), "keep-history")?,
+        keep_history: time(file.keep_history.as_ref(), "keep-history")?,
         pool,
         queues,
     })
+}
+
+/// Returns the duration in a field, if it is there.
+pub(super) fn time(written: Option<&Spanned<Value>>, field: &str) -> Result<Option<Span>, Problem> {
+    let read = |written: &Spanned<Value>| {
+        duration(written.get_ref()).map_err(|problem| of_field(written, field, &problem))
+    };
+    written.map(read).transpose()
 }
 
 /// A path from the root on: what it is from elsewhere would depend on where the daemon was started.

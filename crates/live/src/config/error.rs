@@ -1,5 +1,7 @@
 //! What is wrong with a configuration, and where.
 
+use std::fmt::Display;
+
 pub(super) use miserly_pools::Problem;
 use miserly_pools::line_of;
 use toml::Spanned;
@@ -31,7 +33,7 @@ pub enum ConfigError {
 }
 
 /// A problem with a field that is written there.
-pub(super) fn of_field<T>(written: &Spanned<T>, field: &str, problem: &str) -> Problem {
+pub(super) fn of_field<T>(written: &Spanned<T>, field: &str, problem: &dyn Display) -> Problem {
     Problem::new(written.span(), format!("{field}: {problem}"))
 }
 

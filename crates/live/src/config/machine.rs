@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use miserly_launch::Launcher;
+use miserly_launch::usable_cpus;
 
 /// What there is for us and our jobs: by affinity, by the limits of the control groups that we are in, by what is built in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Machine {
     /// # Errors
     /// If the system does not tell.
     pub fn here() -> std::io::Result<Machine> {
-        let cpus = Launcher::cpus()?;
+        let cpus = usable_cpus()?;
         let total = mem_total(&fs::read_to_string("/proc/meminfo")?);
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let limits = Limits::of(Path::new("/sys/fs/cgroup"), &groups);

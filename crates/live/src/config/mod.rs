@@ -21,8 +21,6 @@ mod queue;
 
 mod summary;
 
-mod units;
-
 use std::path::PathBuf;
 
 use miserly_core::Span;

@@ -25,10 +25,10 @@ pub(super) fn pools(file: &File, machine: &Machine) -> Result<Pools, Problem> {
 
 /// The pool; what is not written is half of the machine.
 fn of_pool(written: &PoolFile, machine: &Machine) -> miserly_pools::PoolFile {
-    let half = |of: u64| i64::try_from(of / 2).unwrap_or(i64::MAX);
-    let cpus = || Spanned::new(0..0, half(machine.count()).max(1));
+    let cpus = || Spanned::new(0..0, i64::try_from(machine.count() / 2).unwrap_or(i64::MAX).max(1));
     // Memory of which nobody knows is not accounted.
-    let memory = || (machine.memory > 1).then(|| Spanned::new(0..0, Value::Integer(half(machine.memory))));
+    let half = || Value::String(format!("{}KiB", machine.memory / 2));
+    let memory = || (machine.memory > 1).then(|| Spanned::new(0..0, half()));
     miserly_pools::PoolFile {
         cpus: written.cpus.clone().unwrap_or_else(cpus),
         memory: written.memory.clone().or_else(memory),

@@ -3,10 +3,12 @@
 use miserly_core::{Kind, Resources, Span, Time};
 use miserly_policies::Chosen;
 use miserly_pools::{QueueSpec, Week, kilobytes};
+use miserly_units::duration;
 
+use super::checked::time;
 use super::error::{Problem, of_field};
 use super::file::QueueFile;
-use super::{people, units};
+use super::people;
 
 /// The policy of a queue for which none is written.
 const POLICY: &str = "miser";
@@ -48,8 +50,8 @@ impl Queue {
         let written = written.unwrap_or(&nothing);
         let queue = Queue {
             policy: policy(written, &part.week)?,
-            default_time: units::time(written.default_time.as_ref(), "default-time")?,
-            most_time: units::time(written.max_time.as_ref(), "max-time")?,
+            default_time: time(written.default_time.as_ref(), "default-time")?,
+            most_time: time(written.max_time.as_ref(), "max-time")?,
             default_memory: default_memory(written, &part.week)?,
             users: people::all(&written.users, &written.groups)?,
             name: part.name,
@@ -65,13 +67,13 @@ impl Queue {
             (self.default_time, self.most_time, &written.default_time)
             && default > most
         {
-            let problem = format!("{default} s is more than max-time, {most} s");
+            let problem = format!("{} is more than max-time, {}", duration(default), duration(most));
             return Err(of_field(written, "default-time", &problem));
         }
         let memory = self.pool.most().get(Kind::Memory);
         match &written.default_memory {
             Some(written) if memory > 0 && self.default_memory > memory => {
-                Err(of_field(written, "default-memory", "it is more than the queue ever has"))
+                Err(of_field(written, "default-memory", &"it is more than the queue ever has"))
             }
             _ => Ok(()),
         }
@@ -90,7 +92,7 @@ fn default_memory(written: &QueueFile, pool: &Week) -> Result<u64, Problem> {
 
 /// The memory of a job that does not ask for any: its share, if it asks for one processor.
 fn share(pool: &Resources) -> u64 {
-    pool.get(Kind::Memory) / pool.cpus_count().max(1)
+    pool.get(Kind::Memory) / pool.cpus_count().get().max(1)
 }
 
 /// The policy, if it runs on such a pool, and if a launcher can do what it decides.
@@ -103,9 +105,10 @@ fn policy(queue: &QueueFile, pool: &Week) -> Result<Chosen, Problem> {
     let chosen = |text: &str| text.parse::<Chosen>().map_err(|error| error.to_string());
     let mut policy = chosen(text).map_err(|problem| wrong(format!("policy: {problem}")))?;
     if let Some(written) = &queue.horizon {
-        let problem = |problem: String| of_field(written, "horizon", &problem);
-        let horizon = units::duration(written.get_ref()).map_err(problem)?;
-        policy = chosen(&with(text, "horizon", &format!("{}s", horizon.secs()))).map_err(problem)?;
+        let horizon = miserly_pools::duration(written.get_ref())
+            .map_err(|problem| of_field(written, "horizon", &problem))?;
+        policy = chosen(&with(text, "horizon", &duration(horizon)))
+            .map_err(|problem| of_field(written, "horizon", &problem))?;
     }
     if let Some((name, why)) = NOT_LIVE.iter().find(|(name, _)| *name == policy.policy().name) {
         return Err(wrong(format!("policy {name}: {why}; it runs in simulations only")));

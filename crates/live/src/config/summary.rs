@@ -67,7 +67,7 @@ fn queue(queue: &Queue) -> QueueSummary {
         name: queue.name.clone(),
         policy: queue.policy.to_string(),
         promises: queue.policy.promises().as_str(),
-        cpus: [least.cpus_count(), most.cpus_count()],
+        cpus: [least.cpus_count().get(), most.cpus_count().get()],
         memory: [least, most].map(|amount| bytes(amount.get(Kind::Memory))),
         default_time: secs(queue.default_time),
         max_time: secs(queue.most_time),

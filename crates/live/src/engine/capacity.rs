@@ -1,6 +1,6 @@
 //! What the machine has, when that changes under the jobs.
 
-use miserly_core::{Fault, Kind, Resources, Round};
+use miserly_core::{Fault, Resources, Round};
 
 use super::{Action, Attempt, Engine, EngineError, Hands};
 use crate::clock::Now;
@@ -24,16 +24,16 @@ impl<H: Hands> Engine<H> {
         let Some(there) = self.cpus.shared_online() else { return Ok(()) };
         let has_none = |queue: &&super::Queue| !self.cpus.has_own(&queue.name);
         let shared = self.setup.queues.iter().filter(has_none);
-        let pools: u64 = shared.map(|queue| queue.pool.most().cpus_count()).sum();
+        let pools: u64 = shared.map(|queue| queue.pool.most().cpus_count().get()).sum();
         let mut missing = pools.saturating_sub(there);
         let mut changes = vec![];
         for (place, queue) in self.setup.queues.iter().enumerate().rev() {
             let whole: Resources = queue.pool.most();
-            let loses = self.cpus.own_lost(&queue.name).unwrap_or(missing).min(whole.cpus_count());
+            let loses = self.cpus.own_lost(&queue.name).unwrap_or(missing).min(whole.cpus_count().get());
             if !self.cpus.has_own(&queue.name) {
                 missing -= loses;
             }
-            changes.push((place, whole.with(Kind::Cpus, whole.cpus_count() - loses)));
+            changes.push((place, whole.with_cpus(whole.cpus_count() - loses.into())));
         }
         for (place, capacity) in changes {
             let queue = u32::try_from(place).unwrap_or(u32::MAX);

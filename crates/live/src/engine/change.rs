@@ -1,6 +1,7 @@
 //! Changes of jobs that were accepted.
 
 use miserly_core::{Amendment, Change, Effect, Round, Span, State, Time};
+use miserly_units::duration;
 
 use super::asks::Asked;
 use super::submit::{most_time, span_of};
@@ -172,16 +173,21 @@ impl<H: Hands> Engine<H> {
         };
         let (job, time, most) = (record.number, Span::from_ticks(record.time) + longer, most_time(queue));
         if time > most {
-            let told =
-                format!("job {job} would run for {time} s: its queue lets jobs run for at most {most} s");
+            let told = format!(
+                "job {job} would run for {}: its queue allows at most {}",
+                duration(time),
+                duration(most)
+            );
             return Err(problem(ProblemCode::Refused, told));
         }
         let end = self.end_of(job, at).unwrap_or(at) + longer;
         match queue.policy.horizon().filter(|horizon| end > at + *horizon) {
             None => Ok(()),
             Some(horizon) => {
-                let told =
-                    format!("job {job} would end beyond the horizon of its queue, {horizon} s from now");
+                let told = format!(
+                    "job {job} would end beyond the horizon of its queue, {} from now",
+                    duration(horizon)
+                );
                 Err(problem(ProblemCode::Refused, told))
             }
         }

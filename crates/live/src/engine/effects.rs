@@ -19,7 +19,7 @@ impl<H: Hands> Engine<H> {
             Effect::Suspended { .. } => self.suspended(at, number),
             Effect::Resumed { .. } => self.resumed(at, number),
             Effect::Requeued { .. } => self.displaced(number),
-            Effect::Filled { procs, .. } => self.filled(at, number, procs),
+            Effect::Filled { procs, .. } => self.filled(at, number, procs.get()),
             Effect::Refused { why, .. } => self.refused(now, number, why),
             Effect::Moved { .. } => self.moved(number),
             // The ledger has the plan and the pace; and no policy that resizes or writes out is let in.
@@ -164,7 +164,7 @@ impl<H: Hands> Engine<H> {
         let entry = self.system.ledger_of(*job)?.entry(*job);
         let State::Suspended { until, .. } = entry.state else { return None };
         let record = self.records.get(&number)?;
-        let left = entry.left(at, record.submission.cpus) - record.handover(self.setup.handover);
+        let left = entry.left(at, record.submission.cpus.into()) - record.handover(self.setup.handover);
         Some(Action::EndAlone { end: until + self.setup.alone + left, left })
     }
 

@@ -104,7 +104,7 @@ impl<H: Hands> Engine<H> {
     fn leave(&mut self, number: i64, outcome: &Outcome, round: &mut Round) {
         let Some(job) = self.handles.get(&number).copied() else { return };
         let Some(entry) = self.system.ledger_of(job).and_then(|ledger| ledger.get(job)) else { return };
-        if entry.state == State::Waiting && entry.filling.procs == 0 {
+        if entry.state == State::Waiting && entry.filling.procs.is_zero() {
             round.withdrawn.push(job);
         } else {
             round.ended.push(Ended { job, how: outcome.how() });
@@ -167,7 +167,7 @@ impl Record {
 
     /// How long it may run on.
     pub(super) fn left(&self, now: Time) -> Span {
-        self.entry.as_ref().map_or(Span::ZERO, |entry| entry.entry().left(now, self.submission.cpus))
+        self.entry.as_ref().map_or(Span::ZERO, |entry| entry.entry().left(now, self.submission.cpus.into()))
     }
 
     /// For how long its resources are planned: its time, and until it is gone for certain.

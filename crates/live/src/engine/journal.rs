@@ -257,11 +257,11 @@ impl EffectLine {
             Effect::Suspended { .. } => EffectLine::Suspended { job },
             Effect::Vacated { .. } => EffectLine::Vacated { job },
             Effect::Resumed { .. } => EffectLine::Resumed { job },
-            Effect::Resized { procs, .. } => EffectLine::Resized { job, procs },
+            Effect::Resized { procs, .. } => EffectLine::Resized { job, procs: procs.get() },
             Effect::Moved { .. } => EffectLine::Moved { job },
             Effect::Paced { .. } => EffectLine::Paced { job },
             Effect::Requeued { .. } => EffectLine::Requeued { job },
-            Effect::Filled { procs, .. } => EffectLine::Filled { job, procs },
+            Effect::Filled { procs, .. } => EffectLine::Filled { job, procs: procs.get() },
             Effect::Refused { why, .. } => EffectLine::Refused { job, why: RefusalLine::of(why) },
         }
     }

@@ -17,7 +17,7 @@ impl<H: Hands> Engine<H> {
     pub(super) fn pools(&self, now: Now) -> Pools {
         let pool = |(queue, setup): (&miserly_core::Driver, &super::Queue)| Pool {
             queue: setup.name.clone(),
-            cpus: setup.pool.most().cpus_count(),
+            cpus: setup.pool.most().cpus_count().get(),
             slices: slices(now, queue.ledger(), &setup.pool),
         };
         Pools { pools: self.system.queues().iter().zip(&self.setup.queues).map(pool).collect() }
@@ -54,8 +54,8 @@ fn slices(now: Now, ledger: &Ledger, pool: &Calendar) -> Vec<Slice> {
         let free = has.less(&held);
         Slice {
             from: now.wall_at(at),
-            cpus: has.cpus_count(),
-            cpus_free: free.cpus_count(),
+            cpus: has.cpus_count().get(),
+            cpus_free: free.cpus_count().get(),
             memory_free: free.get(Kind::Memory) * 1024,
         }
     };

@@ -154,7 +154,7 @@ impl Setup {
         left.sort_unstable();
         let mut own = BTreeMap::new();
         for queue in self.queues.iter().filter(|queue| queue.names_pes()) {
-            let wanted = usize::try_from(queue.pool.most().cpus_count()).unwrap_or(usize::MAX);
+            let wanted = usize::try_from(queue.pool.most().cpus_count().get()).unwrap_or(usize::MAX);
             own.insert(queue.name.clone(), left.split_off(left.len().saturating_sub(wanted)));
         }
         own

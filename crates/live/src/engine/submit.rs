@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use miserly_core::{Effect, Kind, Request, Resources, Round, Span, System, Terms, Time};
-use miserly_launch::{Draft, OrderError};
+use miserly_launch::{CommandSpec, SpecError};
+use miserly_units::duration;
 
 use super::asks::Asked;
 use super::effects::refusal;
@@ -234,7 +235,7 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
     if submission.cpus == 0 {
         return Err(Problem::with_field("cpus", "a job has at least one cpu"));
     }
-    if submission.cpus > most.cpus_count() {
+    if submission.cpus > most.cpus_count().get() {
         let told =
             format!("{} cpus: queue {} has at most {}", submission.cpus, queue.name, most.cpus_count());
         return Err(refused_field("cpus", told));
@@ -242,7 +243,9 @@ fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem>
     let memory = submission.memory.map_or(queue.default_memory, |bytes| bytes.div_ceil(1024));
     let most_memory = most.get(Kind::Memory);
     if most_memory > 0 && memory > most_memory {
-        let told = format!("{memory} kB of memory: queue {} has at most {most_memory} kB", queue.name);
+        let shown = |kilobytes: u64| miserly_units::memory(kilobytes.saturating_mul(1024));
+        let told =
+            format!("{} of memory: queue {} has at most {}", shown(memory), queue.name, shown(most_memory));
         return Err(refused_field("memory", told));
     }
     Ok((time, memory))
@@ -269,7 +272,7 @@ fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
 fn check_command(submission: &Submission) -> Result<(), Problem> {
     let name = name_of(submission);
     let variables = submission.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-    let draft = Draft {
+    let draft = CommandSpec {
         argv: submission.command.iter().map(OsStr::new).collect(),
         has_script: submission.script.is_some(),
         cwd: &submission.directory,
@@ -282,11 +285,11 @@ fn check_command(submission: &Submission) -> Result<(), Problem> {
             .collect(),
         umask: submission.umask,
     };
-    let field = |error: &OrderError| match error {
-        OrderError::Relative(_) | OrderError::ZeroByte { what: "the working directory", .. } => "directory",
-        OrderError::Variable(_) | OrderError::ZeroByte { what: "in the environment,", .. } => "environment",
-        OrderError::ZeroByte { what: "the output file", .. } => "output",
-        OrderError::Range { .. } => "umask",
+    let field = |error: &SpecError| match error {
+        SpecError::Relative(_) | SpecError::ZeroByte { what: "the working directory", .. } => "directory",
+        SpecError::Variable(_) | SpecError::ZeroByte { what: "in the environment,", .. } => "environment",
+        SpecError::ZeroByte { what: "the output file", .. } => "output",
+        SpecError::Range { .. } => "umask",
         _ => "command",
     };
     draft.check().map_err(|error| Problem::with_field(field(&error), error.to_string()))
@@ -305,7 +308,7 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
         (asked, _) => asked,
     };
     if time > most {
-        let told = format!("{time} s: queue {} lets jobs run for at most {most} s", queue.name);
+        let told = format!("{}: queue {} allows at most {}", duration(time), queue.name, duration(most));
         return Err(refused_field("time", told));
     }
     Ok(time)

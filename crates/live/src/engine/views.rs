@@ -136,9 +136,9 @@ impl<H: Hands> Engine<H> {
                 name: setup.name.clone(),
                 policy: setup.policy.to_string(),
                 promises: setup.policy.promises().as_str().into(),
-                cpus: pool.cpus_count(),
+                cpus: pool.cpus_count().get(),
                 memory: (memory > 0).then_some(memory * 1024),
-                cpus_held: held.cpus_count(),
+                cpus_held: held.cpus_count().get(),
                 memory_held: held.get(Kind::Memory) * 1024,
                 running: ledger.running_count() as u64,
                 waiting: self.records.values().filter(|record| record.queue == setup.name).count() as u64

@@ -6,7 +6,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use miserly_launch::{FindError, Found, LaunchError, Refusal, Reply, Shim, TellError, Told, launch};
+use miserly_launch::{
+    CommandError, FindError, FoundAttempt, LaunchError, Shim, ShimCommand, ShimRefusal, ShimReply, launch,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -117,12 +119,12 @@ impl Worker {
             tracing::warn!("job {} cannot be launched: {error}", self.attempt.job);
             // Whatever went wrong: what is certain is what is found.
             match self.found() {
-                Ok(Found::NeverRan) if passes(&error) => {}
-                Ok(Found::NeverRan) => {
+                Ok(FoundAttempt::NeverRan) if passes(&error) => {}
+                Ok(FoundAttempt::NeverRan) => {
                     self.report(self.given_up(&error));
                     return None;
                 }
-                Ok(Found::Alive(shim)) => return Some(shim),
+                Ok(FoundAttempt::Alive(shim)) => return Some(shim),
                 other => {
                     self.report(self.outcome(other));
                     return None;
@@ -143,7 +145,7 @@ impl Worker {
     ///
     /// # Errors
     /// If a record of it is damaged, so that it can never be told.
-    fn found(&mut self) -> Result<Found, FindError> {
+    fn found(&mut self) -> Result<FoundAttempt, FindError> {
         let mut pause = FIRST;
         loop {
             match super::found(&self.home, self.attempt) {
@@ -159,7 +161,7 @@ impl Worker {
     /// Its shim, if it is alive; else it is over, and that is reported.
     fn find_or_report(&mut self) -> Option<Shim> {
         match self.found() {
-            Ok(Found::Alive(shim)) => Some(shim),
+            Ok(FoundAttempt::Alive(shim)) => Some(shim),
             other => {
                 self.report(self.outcome(other));
                 None
@@ -167,7 +169,7 @@ impl Worker {
         }
     }
 
-    fn outcome(&self, found: Result<Found, FindError>) -> Outcome {
+    fn outcome(&self, found: Result<FoundAttempt, FindError>) -> Outcome {
         found.map_or_else(|error| self.failed(error.to_string()), |found| outcome(&self.home, found))
     }
 
@@ -223,7 +225,7 @@ impl Worker {
 
     /// Another connection to it. If it cannot be reached it is as it was.
     fn meet_again(&self, shim: &mut Shim) {
-        if let Ok(Found::Alive(again)) = super::found(&self.home, self.attempt) {
+        if let Ok(FoundAttempt::Alive(again)) = super::found(&self.home, self.attempt) {
             *shim = again;
         }
     }
@@ -243,7 +245,7 @@ impl Worker {
                     }
                 }
                 Word::Turn(Turn { runs, heard }) if Some(nth) == last => {
-                    came = self.tell(shim, if runs { &Told::Continue } else { &Told::Stop });
+                    came = self.tell(shim, if runs { &ShimCommand::Resume } else { &ShimCommand::Stop });
                     drop(heard);
                     if came.is_err() {
                         self.put_off.push(Word::Turn(Turn { runs, heard: None }));
@@ -255,21 +257,25 @@ impl Worker {
         came
     }
 
-    fn tell(&self, shim: &mut Shim, told: &Told) -> Result<(), Untold> {
+    fn tell(&self, shim: &mut Shim, told: &ShimCommand) -> Result<(), Untold> {
         let job = self.attempt.job;
-        match shim.tell(told) {
-            Ok(Reply::Done(_)) => Ok(()),
+        match shim.request(told) {
+            Ok(ShimReply::Done(_)) => Ok(()),
             // It runs its grace out, whoever's turn it is.
-            Ok(Reply::Refused(Refusal::Ending)) if matches!(told, Told::Stop | Told::Continue) => Ok(()),
+            Ok(ShimReply::Refused(ShimRefusal::Ending))
+                if matches!(told, ShimCommand::Stop | ShimCommand::Resume) =>
+            {
+                Ok(())
+            }
             Ok(reply) => {
                 tracing::warn!("job {job}: {told:?} came to {reply:?}");
                 // Those that have not stopped stop when they can.
-                if matches!(reply, Reply::NotStopped { .. }) { Ok(()) } else { Err(Untold::Refused) }
+                if matches!(reply, ShimReply::NotStopped { .. }) { Ok(()) } else { Err(Untold::Refused) }
             }
-            Err(TellError::Gone) => Err(Untold::Cut),
+            Err(CommandError::Gone) => Err(Untold::Cut),
             Err(error) => {
                 tracing::warn!("job {job}: {told:?} failed: {error}");
-                Err(if matches!(error, TellError::Silent) { Untold::Refused } else { Untold::Cut })
+                Err(if matches!(error, CommandError::Silent) { Untold::Refused } else { Untold::Cut })
             }
         }
     }
@@ -293,8 +299,8 @@ impl Worker {
 fn passes(error: &LaunchError) -> bool {
     match error {
         LaunchError::Record(_) | LaunchError::Spawn { .. } | LaunchError::Unclear { .. } => true,
-        LaunchError::Refused(refusal) => matches!(refusal, Refusal::Begin { .. }),
-        LaunchError::Order(_) | LaunchError::Died { .. } => false,
+        LaunchError::Refused(refusal) => matches!(refusal, ShimRefusal::Begin { .. }),
+        LaunchError::Spec(_) | LaunchError::Died { .. } => false,
     }
 }
 

@@ -18,7 +18,10 @@ mod sweep;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use miserly_launch::{FindError, Found, Launcher, LostTo, RecordError, Reply, Shim, Told, find};
+use miserly_launch::{
+    Abilities, FindError, FoundAttempt, LossCause, RecordError, Shim, ShimCommand, ShimReply, find,
+    usable_cpus,
+};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::{Begin, Worker};
@@ -72,7 +75,7 @@ impl Processes {
         let (mut over, mut critical) = (vec![], vec![]);
         for attempt in attempts {
             match found(&self.home, *attempt) {
-                Ok(Found::Alive(mut shim)) => {
+                Ok(FoundAttempt::Alive(mut shim)) => {
                     critical.extend(in_window(self.home.clock, *attempt, &mut shim));
                     self.employ(*attempt, Begin::Alive(Box::new(shim)));
                 }
@@ -165,12 +168,12 @@ pub fn unenforced() -> Vec<Unenforced> {
         what: what.as_str().to_owned(),
         sentence: what.to_string(),
     };
-    Launcher::probe().map(|able| able.unenforced.iter().map(told).collect()).unwrap_or_default()
+    Abilities::probe().map(|able| able.unenforced.iter().map(told).collect()).unwrap_or_default()
 }
 
 /// Whether a job that ran on what is idle can have processors of its own later.
 pub fn leaves_idle() -> bool {
-    Launcher::probe().is_ok_and(|able| able.leaves_idle)
+    Abilities::probe().is_ok_and(|able| able.leaves_idle)
 }
 
 /// The processors that this process may use, by number.
@@ -178,7 +181,7 @@ pub fn leaves_idle() -> bool {
 /// # Errors
 /// If nobody says.
 pub fn cpus() -> std::io::Result<Vec<u32>> {
-    Launcher::cpus()
+    usable_cpus()
 }
 
 /// Removes the folder of an attempt that is over.
@@ -195,7 +198,7 @@ fn folder(home: &Path, attempt: Attempt) -> PathBuf {
     home.join(format!("{}.{}", attempt.job, attempt.nth))
 }
 
-fn found(home: &Home, attempt: Attempt) -> Result<Found, FindError> {
+fn found(home: &Home, attempt: Attempt) -> Result<FoundAttempt, FindError> {
     find(&folder(&home.folder, attempt))
 }
 
@@ -206,17 +209,17 @@ fn is_final(error: &FindError) -> bool {
 
 /// The window that an attempt is in, as its shim has it. A shim that does not answer has nothing to say.
 fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<Critical> {
-    let Ok(Reply::Done(state)) = shim.tell(&Told::Hello) else { return None };
+    let Ok(ShimReply::Done(state)) = shim.request(&ShimCommand::Status) else { return None };
     Some(Critical { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
 }
 
 /// What became of an attempt that is not alive.
-fn outcome(home: &Home, found: Found) -> Outcome {
+fn outcome(home: &Home, found: FoundAttempt) -> Outcome {
     match found {
-        Found::Ended(end) => order::ended(home.clock, &end),
-        Found::Lost(lost) if lost.to == LostTo::Reboot => Outcome::Lost(LostBy::Reboot),
-        Found::Lost(_) => Outcome::Lost(LostBy::Shim),
-        Found::NeverRan | Found::Alive(_) => Outcome::NeverRan,
+        FoundAttempt::Ended(end) => order::ended(home.clock, &end),
+        FoundAttempt::Lost(lost) if lost.cause == LossCause::Reboot => Outcome::Lost(LostBy::Reboot),
+        FoundAttempt::Lost(_) => Outcome::Lost(LostBy::Shim),
+        FoundAttempt::NeverRan | FoundAttempt::Alive(_) => Outcome::NeverRan,
     }
 }
 

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use miserly_core::{Span, Time};
-use miserly_launch::{BootTime, Cause, End, Exit, Failure, Limits, Mode, Order, Output, Told, Window};
+use miserly_launch::{
+    AttemptEnd, AttemptSpec, BootTime, EndCause, Exit, OutputFile, ReservedWindow, ResourceLimits, RunMode,
+    ShimCommand, StartFailure,
+};
 
 use super::Home;
 use crate::clock::BootClock;
@@ -13,10 +16,10 @@ use crate::engine::{Action, Ahead, Attempt, Launch, Outcome};
 use crate::model::{self, KilledBy};
 
 /// What the shim of a job is ordered.
-pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {
+pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSpec {
     let submission = &launch.submission;
     let cpus = launch.cpus.clone();
-    Order {
+    AttemptSpec {
         job: attempt.job.unsigned_abs(),
         attempt: attempt.nth,
         argv: submission.command.iter().map(OsString::from).collect(),
@@ -26,26 +29,29 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> Order {
         stdout: file(launch.output.clone(), attempt),
         stderr: launch.error.clone().map(|path| file(path, attempt)),
         umask: submission.umask,
-        limits: Limits {
+        limits: ResourceLimits {
             memory: (launch.memory > 0).then(|| launch.memory.saturating_mul(1024)),
             core: None,
             files: super::files::before(),
         },
         nice: 0,
         mode: match launch.end {
-            Some(_) if launch.limit.is_some() => Mode::Critical { cpus, end: BootTime::MAX },
-            Some(end) => Mode::Critical { cpus, end: boot_time(home.clock, end) },
-            None => Mode::Early { cpus, window: launch.ahead.clone().map(|ahead| window(home.clock, ahead)) },
+            Some(_) if launch.limit.is_some() => RunMode::Reserved { cpus, end: BootTime::MAX },
+            Some(end) => RunMode::Reserved { cpus, end: boot_time(home.clock, end) },
+            None => RunMode::Opportunistic {
+                cpus,
+                window: launch.ahead.clone().map(|ahead| window(home.clock, ahead)),
+            },
         },
         grace: duration(launch.grace),
-        alone: duration(launch.alone),
-        limit: launch.limit.map(duration),
+        orphan_resume_delay: duration(launch.alone),
+        run_limit: launch.limit.map(duration),
     }
 }
 
 /// The first attempt begins the file anew, as a shell would; one that runs again goes on behind what is there.
-fn file(path: PathBuf, attempt: Attempt) -> Output {
-    Output { path, append: attempt.nth > 1 }
+fn file(path: PathBuf, attempt: Attempt) -> OutputFile {
+    OutputFile { path, append: attempt.nth > 1 }
 }
 
 /// The submitter's environment, and what a job may want to know of itself; by the names that scripts know from Slurm, too.
@@ -70,30 +76,30 @@ fn environment(home: &Home, attempt: Attempt, launch: &Launch) -> Vec<(OsString,
 }
 
 /// What the shim is told, for what the engine wants.
-pub(super) fn told(clock: BootClock, action: Action) -> Option<Told> {
+pub(super) fn told(clock: BootClock, action: Action) -> Option<ShimCommand> {
     Some(match action {
-        Action::Stop => Told::Stop,
-        Action::Continue => Told::Continue,
-        Action::Critical { cpus, end } => Told::Critical { cpus, end: boot_time(clock, end) },
-        Action::Ahead(ahead) => Told::Window(window(clock, ahead)),
-        Action::Move(cpus) => Told::Cpus { cpus },
-        Action::RunFor(limit) => Told::RunFor { limit: duration(limit) },
-        Action::EndAt(end) => Told::EndAt { end: boot_time(clock, end), left: None },
+        Action::Stop => ShimCommand::Stop,
+        Action::Continue => ShimCommand::Resume,
+        Action::Critical { cpus, end } => ShimCommand::BeginWindow { cpus, end: boot_time(clock, end) },
+        Action::Ahead(ahead) => ShimCommand::SetWindow(window(clock, ahead)),
+        Action::Move(cpus) => ShimCommand::SetCpus { cpus },
+        Action::RunFor(limit) => ShimCommand::SetRunLimit { limit: duration(limit) },
+        Action::EndAt(end) => ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: None },
         Action::EndAlone { end, left } => {
-            Told::EndAt { end: boot_time(clock, end), left: Some(duration(left)) }
+            ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: Some(duration(left)) }
         }
-        Action::Kill { grace, by } => Told::Kill { grace: duration(grace), cause: cause(by) },
+        Action::Kill { grace, by } => ShimCommand::Kill { grace: duration(grace), cause: cause(by) },
         Action::Launch(_) | Action::Forget => return None,
     })
 }
 
 /// How an attempt ended, in the engine's words.
-pub(super) fn ended(clock: BootClock, end: &End) -> Outcome {
+pub(super) fn ended(clock: BootClock, end: &AttemptEnd) -> Outcome {
     let at = clock.ticks(end.at.0);
     let by = end.cause.as_ref().map(|cause| match cause {
-        Cause::Time => KilledBy::Time,
-        Cause::Memory => KilledBy::Memory,
-        Cause::User | Cause::Requeue | Cause::Capacity => KilledBy::User,
+        EndCause::Time => KilledBy::Time,
+        EndCause::Memory => KilledBy::Memory,
+        EndCause::User | EndCause::Requeue | EndCause::Capacity => KilledBy::User,
     });
     match &end.exit {
         Exit::Code(code) => Outcome::Ended { at, exit: model::Exit::Code(*code), by },
@@ -102,25 +108,25 @@ pub(super) fn ended(clock: BootClock, end: &End) -> Outcome {
     }
 }
 
-fn why(failure: &Failure) -> model::Failure {
+fn why(failure: &StartFailure) -> model::Failure {
     match failure {
-        Failure::Folder { .. } => model::Failure::Directory,
-        Failure::Output { .. } => model::Failure::Output,
-        Failure::Program { .. } => model::Failure::Program,
+        StartFailure::WorkingDirectory { .. } => model::Failure::Directory,
+        StartFailure::OutputFile { .. } => model::Failure::Output,
+        StartFailure::Program { .. } => model::Failure::Program,
         _ => model::Failure::System,
     }
 }
 
-fn cause(by: KilledBy) -> Cause {
+fn cause(by: KilledBy) -> EndCause {
     match by {
-        KilledBy::Time => Cause::Time,
-        KilledBy::Memory => Cause::Memory,
-        KilledBy::User => Cause::User,
+        KilledBy::Time => EndCause::Time,
+        KilledBy::Memory => EndCause::Memory,
+        KilledBy::User => EndCause::User,
     }
 }
 
-fn window(clock: BootClock, Ahead { start, end, cpus }: Ahead) -> Window {
-    Window { start: boot_time(clock, start), end: boot_time(clock, end), cpus }
+fn window(clock: BootClock, Ahead { start, end, cpus }: Ahead) -> ReservedWindow {
+    ReservedWindow { start: boot_time(clock, start), end: boot_time(clock, end), cpus }
 }
 
 fn boot_time(clock: BootClock, at: Time) -> BootTime {

@@ -1,7 +1,7 @@
 //! Folders of attempts that nobody knows: a crash lost the word to remove them, or damage lost their jobs.
 
 use miserly_core::Span;
-use miserly_launch::{Cause, Found, Shim, Told};
+use miserly_launch::{EndCause, FoundAttempt, Shim, ShimCommand};
 
 use super::attempt::Begin;
 use super::{Processes, folder, found, order, remove};
@@ -29,7 +29,7 @@ impl Processes {
     fn settle_unknown(&mut self, attempt: Attempt, grace: Span) {
         let path = folder(&self.home.folder, attempt);
         match found(&self.home, attempt) {
-            Ok(Found::Alive(shim)) => {
+            Ok(FoundAttempt::Alive(shim)) => {
                 tracing::warn!("{}: nobody knows its job, which runs; it is ended", path.display());
                 let begin = Begin::Unknown(end(attempt, shim, grace));
                 self.employ(attempt, begin);
@@ -42,8 +42,8 @@ impl Processes {
 
 /// Tells a shim to end its job.
 fn end(attempt: Attempt, mut shim: Shim, grace: Span) -> Box<Shim> {
-    let kill = Told::Kill { grace: order::duration(grace), cause: Cause::User };
-    if let Err(error) = shim.tell(&kill) {
+    let kill = ShimCommand::Kill { grace: order::duration(grace), cause: EndCause::User };
+    if let Err(error) = shim.request(&kill) {
         tracing::warn!("job {}: {kill:?} failed: {error}", attempt.job);
     }
     Box::new(shim)

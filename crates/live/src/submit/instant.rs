@@ -2,8 +2,7 @@
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
-
-use super::quantity::of_units;
+use miserly_units::parse_duration;
 
 /// Reads an instant; `now` also says in which time zone.
 ///
@@ -24,11 +23,11 @@ pub fn instant(text: &str, now: &Zoned) -> Result<Timestamp, String> {
     })
 }
 
-/// A length of time from now; without a unit, seconds, as in Slurm.
+/// Returns the instant that is a duration from now.
 fn later(text: &str, now: &Zoned) -> Option<Timestamp> {
     let length = text.strip_prefix("now").unwrap_or(text).strip_prefix('+')?;
-    let secs = of_units(length).or_else(|| of_units(&format!("{length}s")))?;
-    now.timestamp().checked_add(SignedDuration::from_secs(i64::try_from(secs).ok()?)).ok()
+    let length = SignedDuration::from_micros(parse_duration(length).ok()?.ticks());
+    now.timestamp().checked_add(length).ok()
 }
 
 fn of_calendar(text: &str, now: &Zoned) -> Option<Timestamp> {

@@ -1,6 +1,7 @@
 //! What an option's value means.
 
 use jiff::Zoned;
+use miserly_units::UnitError;
 
 use super::instant::instant;
 use super::options::Subject;
@@ -34,9 +35,11 @@ impl Gathered {
             Subject::CpusPerTask => self.cpus_per_task = Some(count(value)?),
             Subject::Tasks => self.tasks = Some(count(value)?),
             Subject::Nodes => return nodes(value),
-            Subject::Memory => wishes.memory = Some(Memory::Job(amount(value, dialect)?)),
-            Subject::MemoryPerCpu => wishes.memory = Some(Memory::PerCpu(amount(value, dialect)?)),
-            Subject::Time => wishes.time = Some(time(value, dialect)?),
+            Subject::Memory => wishes.memory = Some(Memory::Job(amount(value, dialect).map_err(text)?)),
+            Subject::MemoryPerCpu => {
+                wishes.memory = Some(Memory::PerCpu(amount(value, dialect).map_err(text)?))
+            }
+            Subject::Time => wishes.time = Some(time(value, dialect).map_err(text)?),
             Subject::Queue => wishes.queue = Some(value.to_owned()),
             Subject::Begin => wishes.begin = Some(instant(value, now)?),
             Subject::Deadline => wishes.deadline = Some(instant(value, now)?),
@@ -94,6 +97,12 @@ impl Gathered {
         };
         Ok(Wishes { cpus: self.wishes.cpus.or(of_tasks), ..self.wishes })
     }
+}
+
+// By value, as `map_err` gives it.
+#[allow(clippy::needless_pass_by_value)]
+fn text(error: UnitError) -> String {
+    error.to_string()
 }
 
 fn count(value: &str) -> Result<u64, String> {

@@ -34,7 +34,7 @@ impl World<'_> {
     }
 
     fn start(&mut self, job: usize) -> bool {
-        let size = usize::try_from(self.jobs[job].request.procs()).expect("a small job");
+        let size = usize::try_from(self.jobs[job].request.procs().get()).expect("a small job");
         let found = if self.rules.packing == NaivePacking::Migration {
             self.map_anew(Some((job, size)))
         } else {

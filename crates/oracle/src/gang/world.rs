@@ -94,7 +94,7 @@ impl<'a> World<'a> {
     pub(super) fn new(machine: &Machine, jobs: &'a [NaiveJob], rules: &'a NaiveGang) -> World<'a> {
         let capacity = machine.capacity();
         World {
-            procs: usize::try_from(capacity.cpus_count()).expect("a small machine"),
+            procs: usize::try_from(capacity.cpus_count().get()).expect("a small machine"),
             capacity,
             jobs,
             rules,

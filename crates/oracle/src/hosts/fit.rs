@@ -26,18 +26,18 @@ pub(super) fn fit(machine: &Machine, free: &[Resources], demand: &Resources) -> 
     hosts.sort_by_key(|&host| Reverse(fullness(host, &free[host])));
     let (mut taken, mut left) = (Vec::new(), demand.cpus_count());
     for host in hosts {
-        if let Some(rest) = best(machine, free, &taken, &times(demand, left)) {
+        if let Some(rest) = best(machine, free, &taken, &times(demand, left.get())) {
             taken.push(rest);
             return Some(taken);
         }
         // The most of its processors, each with its part of all else, for which there is room.
-        let fitting = (1..=left).rev().find_map(|procs| {
+        let fitting = (1..=left.get()).rev().find_map(|procs| {
             let amount = held(machine, host, &free[host], &times(demand, procs))?;
             Some((procs, amount))
         });
         if let Some((procs, amount)) = fitting {
             taken.push(Part { host, amount });
-            left -= procs;
+            left -= procs.into();
         }
     }
     None
@@ -54,7 +54,7 @@ fn best(machine: &Machine, free: &[Resources], taken: &[Part], need: &Resources)
 
 /// Sorts the fullest host first.
 pub(super) fn fullness(host: usize, free: &Resources) -> (u64, u64, usize) {
-    (free.cpus_count(), free.get(Kind::Memory), host)
+    (free.cpus_count().get(), free.get(Kind::Memory), host)
 }
 
 /// What a job that needs so much of the host holds of it; `None` if the host has no room for it.
@@ -69,6 +69,6 @@ pub(super) fn held(machine: &Machine, host: usize, free: &Resources, need: &Reso
 
 /// So many processors of the job, each with an equal part of all else.
 fn times(demand: &Resources, procs: u64) -> Resources {
-    let of = |kind: Kind| demand.get(kind) / demand.cpus_count() * procs;
+    let of = |kind: Kind| demand.get(kind) / demand.cpus_count().get() * procs;
     Kind::ALL.into_iter().fold(Resources::NONE, |sum, kind| sum.with(kind, of(kind)))
 }

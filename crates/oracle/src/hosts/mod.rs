@@ -64,7 +64,7 @@ pub fn schedule_on_hosts(
 ) -> Vec<NaiveStart> {
     let placed = World::new(machine, jobs, policy).run(instants);
     let start = |(at, parts): (Time, Vec<Part>)| {
-        let mut on: Vec<_> = parts.iter().map(|part| (part.host, part.amount.cpus_count())).collect();
+        let mut on: Vec<_> = parts.iter().map(|part| (part.host, part.amount.cpus_count().get())).collect();
         on.sort_unstable();
         NaiveStart { at, on }
     };

@@ -60,7 +60,7 @@ pub(super) fn enough(candidates: &[usize], fits: impl Fn(&[usize]) -> bool) -> O
 
 impl World<'_> {
     pub(super) fn nobody(&self) -> Vec<bool> {
-        vec![false; usize::try_from(self.machine.capacity().cpus_count()).expect("small machines")]
+        vec![false; usize::try_from(self.machine.capacity().cpus_count().get()).expect("small machines")]
     }
 
     /// What is available once these are gone.
@@ -74,7 +74,7 @@ impl World<'_> {
     }
 
     pub(super) fn procs(&self, job: usize) -> u64 {
-        self.jobs[job].request.procs()
+        self.jobs[job].request.procs().get()
     }
 
     /// Whether a job keeps others from its processors.

@@ -78,7 +78,7 @@ fn no_machine_is_over_committed_and_no_job_starts_before_its_submit() {
 fn held_at(time: Time, jobs: &[NaiveJob], starts: &[Time]) -> u64 {
     let running =
         jobs.iter().zip(starts).filter(|(job, start)| **start <= time && time < **start + job.runtime.0);
-    running.map(|(job, _)| job.request.procs()).sum()
+    running.map(|(job, _)| job.request.procs().get()).sum()
 }
 
 #[test]

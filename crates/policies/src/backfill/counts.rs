@@ -1,6 +1,8 @@
 //! The availability of a machine of identical processors: their count over time.
 
-use miserly_core::{Desk, Entry, Expected, JobId, Ledger, Machine, Placement, Span, State, Time, Violation};
+use miserly_core::{
+    Desk, Entry, Expected, JobId, Ledger, Machine, Placement, Procs, Span, State, Time, Violation,
+};
 
 use super::availability::{Availability, FreedCapacity};
 use super::reservations::{Reservation, Reservations};
@@ -235,7 +237,7 @@ impl Availability for CountPlan {
     }
 
     fn never_fits(&self, ledger: &Ledger, _from: Time, job: &Waiting) -> bool {
-        u64::from(job.procs) > ledger.machine().capacity().cpus_count()
+        Procs::new(job.procs.into()) > ledger.machine().capacity().cpus_count()
     }
 
     fn take(&mut self, at: Time, job: &Waiting, _place: &()) {

@@ -1,7 +1,7 @@
 //! The availability of hosts, as the backfilling engine uses it.
 
 use miserly_core::{
-    Desk, Entry, HostId, JobId, Ledger, Machine, Placement, Resources, Span, Spread, Time, Violation,
+    Desk, Entry, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time, Violation,
 };
 
 use super::availability::{Availability, FreedCapacity};
@@ -9,7 +9,7 @@ use super::reservations::{Reservation, Reservations};
 use crate::shared::{Admits, FreedHosts, HostPlan, Waiting};
 
 /// The width of the widest job that can start now.
-struct Width(u64);
+struct Width(Procs);
 
 impl Width {
     fn new(ledger: &Ledger) -> Width {
@@ -23,7 +23,7 @@ impl Width {
 
 impl Admits for Width {
     fn admits(&self, procs: u32, _span: Span) -> bool {
-        u64::from(procs) <= self.0
+        Procs::new(procs.into()) <= self.0
     }
 }
 
@@ -107,10 +107,10 @@ impl Availability for HostPlan {
 
     fn room_in(&self, freed: &FreedHosts, ledger: &Ledger) -> impl Admits {
         match freed.hosts() {
-            _ if freed.is_nowhere() => Width(0),
+            _ if freed.is_nowhere() => Width(Procs::ZERO),
             Some(hosts) if ledger.machine().spread() == Spread::One => {
                 let free = hosts.iter().map(|(host, _)| ledger.free_hosts().on(*host).cpus_count());
-                Width(free.max().unwrap_or(0))
+                Width(free.max().unwrap_or(Procs::ZERO))
             }
             _ => Width::new(ledger),
         }

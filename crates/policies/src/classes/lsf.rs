@@ -185,7 +185,7 @@ impl Lsf {
 
     /// Whose turn it is on the host.
     fn turn(&self, ledger: &Ledger, host: HostId) -> Option<Next> {
-        if ledger.free_hosts().on(host).cpus_count() == 0 || is_kept(ledger, host) {
+        if ledger.free_hosts().on(host).cpus_count().is_zero() || is_kept(ledger, host) {
             return None;
         }
         // The first size of which somebody waits: if all are too big for what is free, they are in the way of the rest.

@@ -1,6 +1,6 @@
 //! The processing time that a job missed while it waited for memory.
 
-use miserly_core::{Desk, Entry, Memo, State, Time, Violation, work};
+use miserly_core::{Desk, Entry, Memo, Procs, State, Time, Violation, work};
 
 use super::Rules;
 use super::host::Host;
@@ -25,7 +25,7 @@ impl Host {
 ///
 /// It catches up with the processors that it has beyond its equal share. In a quantum whose work will be lost it catches
 /// up nothing, and misses its equal share as if it waited.
-fn counted(entry: &Entry, fair: u64, now: Time, rules: &Rules) -> Option<Memo> {
+fn counted(entry: &Entry, fair: Procs, now: Time, rules: &Rules) -> Option<Memo> {
     let memo = entry.memo;
     let (start, lost) = match entry.state {
         State::Running { start, quantum, .. } => (start, quantum.is_some() && !rules.keep_work),
@@ -44,7 +44,7 @@ fn counted(entry: &Entry, fair: u64, now: Time, rules: &Rules) -> Option<Memo> {
 }
 
 /// What a job in the queue is to catch up by now, if it would have had `share` processors all the time.
-pub(super) fn missed(memo: Memo, share: u64, now: Time) -> Memo {
+pub(super) fn missed(memo: Memo, share: Procs, now: Time) -> Memo {
     let since = now - memo.owed_at.unwrap_or(now);
     Memo { owed: memo.owed + work(since, share), owed_at: Some(now), ..memo }
 }

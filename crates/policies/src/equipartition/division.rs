@@ -1,24 +1,26 @@
 //! How the processors of a host are divided among its jobs.
 
+use miserly_core::Procs;
+
 /// The share of each job, if they are as equal as allowed by what each asked for (Chiang and Vernon §2.5).
 ///
 /// Nobody gets more than it asked for, and nobody who wants more has over one processor less than anybody else. What
 /// cannot be divided goes to the first of those who want more, one each. O(n log n).
-pub(super) fn equally(procs: u64, asked: &[u64]) -> Vec<u64> {
+pub(super) fn equally(procs: Procs, asked: &[Procs]) -> Vec<Procs> {
     let level = level(procs, asked);
-    let mut shares: Vec<u64> = asked.iter().map(|&asked| asked.min(level)).collect();
+    let mut shares: Vec<Procs> = asked.iter().map(|&asked| asked.min(level)).collect();
     let mut left = procs.saturating_sub(shares.iter().sum());
     for (share, asked) in shares.iter_mut().zip(asked) {
-        if left > 0 && *share < *asked {
-            *share += 1;
-            left -= 1;
+        if !left.is_zero() && *share < *asked {
+            *share += Procs::ONE;
+            left -= Procs::ONE;
         }
     }
     shares
 }
 
 /// The highest level up to which every job that wants so much can be filled.
-fn level(procs: u64, asked: &[u64]) -> u64 {
+fn level(procs: Procs, asked: &[Procs]) -> Procs {
     let mut rising = asked.to_vec();
     rising.sort_unstable();
     let mut left = procs;
@@ -26,15 +28,15 @@ fn level(procs: u64, asked: &[u64]) -> u64 {
         if *want > left / jobs {
             return left / jobs;
         }
-        left -= want;
+        left -= *want;
     }
-    rising.last().copied().unwrap_or(0)
+    rising.last().copied().unwrap_or(Procs::ZERO)
 }
 
 /// What a job asked for, and whether it is to have all of it before others share what is left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Want {
-    pub(super) asked: u64,
+    pub(super) asked: Procs,
     pub(super) all: bool,
 }
 
@@ -42,10 +44,10 @@ pub(super) struct Want {
 ///
 /// Both kinds divide what there is for them equally. There must be a processor for each job; as many are used as
 /// all of them together asked for, if there are so many. O(n log n).
-pub(super) fn divide(procs: u64, wants: &[Want]) -> Vec<u64> {
+pub(super) fn divide(procs: Procs, wants: &[Want]) -> Vec<Procs> {
     let of = |all: bool| wants.iter().filter(move |want| want.all == all).map(|want| want.asked);
-    let (first, rest): (Vec<u64>, Vec<u64>) = (of(true).collect(), of(false).collect());
-    let first = equally(procs.saturating_sub(rest.len() as u64), &first);
+    let (first, rest): (Vec<Procs>, Vec<Procs>) = (of(true).collect(), of(false).collect());
+    let first = equally(procs.saturating_sub(Procs::new(rest.len() as u64)), &first);
     let rest = equally(procs.saturating_sub(first.iter().sum()), &rest);
     let (mut first, mut rest) = (first.into_iter(), rest.into_iter());
     let shares = wants.iter().map(|want| if want.all { first.next() } else { rest.next() });
@@ -56,21 +58,29 @@ pub(super) fn divide(procs: u64, wants: &[Want]) -> Vec<u64> {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check_equally(procs: u64, asked: &[u64], expected: &[u64]) {
+        let asked: Vec<Procs> = asked.iter().copied().map(Procs::new).collect();
+        let shares: Vec<u64> = equally(procs.into(), &asked).into_iter().map(Procs::get).collect();
+        assert_eq!(shares, expected);
+    }
+
     #[test]
     fn as_equal_as_the_requests_allow() {
-        assert_eq!(equally(8, &[8, 8]), [4, 4]);
-        assert_eq!(equally(8, &[1, 8, 8]), [1, 4, 3]);
-        assert_eq!(equally(8, &[8, 2, 8, 1]), [3, 2, 2, 1]);
-        assert_eq!(equally(8, &[2, 3]), [2, 3]);
-        assert_eq!(equally(3, &[5, 5, 5]), [1, 1, 1]);
-        assert!(equally(3, &[]).is_empty());
+        check_equally(8, &[8, 8], &[4, 4]);
+        check_equally(8, &[1, 8, 8], &[1, 4, 3]);
+        check_equally(8, &[8, 2, 8, 1], &[3, 2, 2, 1]);
+        check_equally(8, &[2, 3], &[2, 3]);
+        check_equally(3, &[5, 5, 5], &[1, 1, 1]);
+        check_equally(3, &[], &[]);
     }
 
     #[test]
     fn some_are_to_have_all() {
-        let shares = |procs, wants: &[(u64, bool)]| {
-            let wants: Vec<Want> = wants.iter().map(|&(asked, all)| Want { asked, all }).collect();
-            divide(procs, &wants)
+        let shares = |procs: u64, wants: &[(u64, bool)]| -> Vec<u64> {
+            let want = |&(asked, all): &(u64, bool)| Want { asked: asked.into(), all };
+            let wants: Vec<Want> = wants.iter().map(want).collect();
+            divide(procs.into(), &wants).into_iter().map(Procs::get).collect()
         };
         assert_eq!(shares(8, &[(8, false), (6, true), (8, false)]), [1, 6, 1]);
         // There is one processor for each other job.

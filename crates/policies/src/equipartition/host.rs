@@ -1,7 +1,7 @@
 //! A host and the jobs that are assigned to it.
 
 use miserly_core::{
-    Entry, Expected, HostId, JobId, Kind, Ledger, Placement, Resources, State, Time, span_of_work,
+    Entry, Expected, HostId, JobId, Kind, Ledger, Placement, Procs, Resources, State, Time, span_of_work,
 };
 
 use super::Rules;
@@ -13,13 +13,13 @@ use super::division::{Want, divide, equally};
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) id: HostId,
-    pub(super) procs: u64,
+    pub(super) procs: Procs,
     /// In the order of their admission. Those that have no processor yet are pledged to the host in the ledger.
     pub(super) jobs: Vec<Assigned>,
     /// What they all asked for together, processors.
-    pub(super) asked: u64,
+    pub(super) asked: Procs,
     /// What those that catch up have beyond their equal shares.
-    pub(super) extra: u64,
+    pub(super) extra: Procs,
     /// What those take, besides processors, that have not started yet.
     pub(super) unstarted: Resources,
     /// Something has happened here since the last pass.
@@ -37,30 +37,30 @@ pub(super) struct Host {
 pub(super) struct Assigned {
     pub(super) admitted: u64,
     pub(super) job: JobId,
-    pub(super) asked: u64,
+    pub(super) asked: Procs,
     /// To be started for a quantum only, with little memory.
     pub(super) lend: bool,
     /// Its equal share.
-    pub(super) fair: u64,
+    pub(super) fair: Procs,
     /// Its share, with those in mind that are to have all they asked for.
-    pub(super) target: u64,
+    pub(super) target: Procs,
 }
 
 impl Assigned {
     pub(super) fn of(job: JobId, entry: &Entry, lend: bool) -> Assigned {
         let asked = entry.request.procs();
-        Assigned { admitted: entry.admitted, job, asked, lend, fair: 0, target: 0 }
+        Assigned { admitted: entry.admitted, job, asked, lend, fair: Procs::ZERO, target: Procs::ZERO }
     }
 }
 
 impl Host {
-    pub(super) fn new(id: HostId, procs: u64) -> Host {
+    pub(super) fn new(id: HostId, procs: Procs) -> Host {
         Host {
             id,
             procs,
             jobs: Vec::new(),
-            asked: 0,
-            extra: 0,
+            asked: Procs::ZERO,
+            extra: Procs::ZERO,
             unstarted: Resources::NONE,
             touched: false,
             at_once: false,
@@ -95,7 +95,7 @@ impl Host {
     /// Computes the shares of its jobs anew, without those whose end at this instant is certain. O(n log n).
     pub(super) fn survey(&mut self, now: Time, ledger: &Ledger, rules: &Rules) {
         self.jobs.retain(|assigned| !is_released(ledger.entry(assigned.job)));
-        let asked: Vec<u64> = self.jobs.iter().map(|assigned| assigned.asked).collect();
+        let asked: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.asked).collect();
         let want = |assigned: &Assigned| Want {
             asked: assigned.asked,
             all: assigned.lend || rules.gives_all(ledger.entry(assigned.job), now),
@@ -105,16 +105,16 @@ impl Host {
         for (assigned, (fair, target)) in self.jobs.iter_mut().zip(shares) {
             (assigned.fair, assigned.target) = (fair, target);
         }
-        self.asked = asked.iter().fold(0, |sum, asked| sum.saturating_add(*asked));
+        self.asked = asked.iter().fold(Procs::ZERO, |sum, asked: &Procs| sum.saturating_add(*asked));
         let catches_up = |assigned: &&Assigned| catches_up(ledger.entry(assigned.job));
         let extra = |assigned: &Assigned| assigned.target.saturating_sub(assigned.fair);
         self.extra = self.jobs.iter().filter(catches_up).map(extra).sum();
     }
 
     /// The equal share of one more job.
-    pub(super) fn share_of_another(&self, admitted: u64, asked: u64) -> u64 {
+    pub(super) fn share_of_another(&self, admitted: u64, asked: Procs) -> Procs {
         let place = self.jobs.partition_point(|other| other.admitted < admitted);
-        let mut all: Vec<u64> = self.jobs.iter().map(|assigned| assigned.asked).collect();
+        let mut all: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.asked).collect();
         all.insert(place, asked);
         equally(self.procs, &all)[place]
     }
@@ -149,8 +149,8 @@ impl Host {
     }
 
     /// A placement of so many processors here, and of all else that is needed.
-    pub(super) fn placement(&self, need: Resources, procs: u64) -> Placement {
-        Placement::on(self.id, need.with(Kind::Cpus, procs))
+    pub(super) fn placement(&self, need: Resources, procs: Procs) -> Placement {
+        Placement::on(self.id, need.with_cpus(procs))
     }
 }
 
@@ -164,7 +164,7 @@ fn is_released(entry: &Entry) -> bool {
 }
 
 /// When a job will be entitled to another number of processors, by time alone.
-fn turning_point(now: Time, entry: &Entry, fair: u64, rules: &Rules) -> Time {
+fn turning_point(now: Time, entry: &Entry, fair: Procs, rules: &Rules) -> Time {
     let State::Running { start, quantum, .. } = entry.state else { return Time::MAX };
     let long = Some(start + rules.long_job_after).filter(|long| *long > now);
     let gains = entry.working().saturating_sub(fair);

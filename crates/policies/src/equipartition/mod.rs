@@ -15,7 +15,7 @@ mod repartition;
 pub use rules::Rules;
 
 use miserly_core::{
-    Desk, Entry, Event, HostId, JobId, Ledger, Policy, Resources, Span, State, Time, Violation,
+    Desk, Entry, Event, HostId, JobId, Ledger, Policy, Procs, Resources, Span, State, Time, Violation,
 };
 
 use self::catch_up::missed;
@@ -66,7 +66,7 @@ struct Queued {
     admitted: u64,
     job: JobId,
     /// The processors that it would have now.
-    share: u64,
+    share: Procs,
     /// It has come since the last pass.
     fresh: bool,
 }
@@ -88,7 +88,7 @@ impl Equipartition {
                     host.leave(job);
                     host.at_once = true;
                     let place = self.queue.partition_point(|other| other.admitted < admitted);
-                    self.queue.insert(place, Queued { admitted, job, share: 0, fresh: false });
+                    self.queue.insert(place, Queued { admitted, job, share: Procs::ZERO, fresh: false });
                 }
             }
         }
@@ -127,7 +127,7 @@ impl Equipartition {
                 self.assign(desk, queued.job, false)? || (quantum && self.assign(desk, queued.job, true)?);
             if !assigned {
                 self.queue.push(Queued { fresh: false, ..queued });
-                let memo = missed(desk.ledger().entry(queued.job).memo, 0, desk.now());
+                let memo = missed(desk.ledger().entry(queued.job).memo, Procs::ZERO, desk.now());
                 desk.remember(queued.job, memo)?;
             }
         }
@@ -167,7 +167,7 @@ impl Equipartition {
             let procs = ledger.request(queued.job).procs();
             let best = placement::best(&self.hosts, now, ledger, &self.rules, &Resources::cpus(procs));
             let host = best.and_then(|at| self.hosts.get(at));
-            queued.share = host.map_or(0, |host| host.share_of_another(queued.admitted, procs));
+            queued.share = host.map_or(Procs::ZERO, |host| host.share_of_another(queued.admitted, procs));
         }
     }
 
@@ -177,7 +177,7 @@ impl Equipartition {
     }
 
     fn enqueue(&mut self, job: JobId, ledger: &Ledger, fresh: bool) {
-        self.queue.push(Queued { admitted: ledger.entry(job).admitted, job, share: 0, fresh });
+        self.queue.push(Queued { admitted: ledger.entry(job).admitted, job, share: Procs::ZERO, fresh });
     }
 }
 

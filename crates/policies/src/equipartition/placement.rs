@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use miserly_core::{Ledger, Resources, Time};
+use miserly_core::{Ledger, Procs, Resources, Time};
 
 use super::Rules;
 use super::host::Host;
@@ -37,22 +37,22 @@ pub(super) fn best(
 }
 
 /// The processors of a host, but for those given to jobs that catch up.
-fn host_size(host: &Host) -> u64 {
+fn host_size(host: &Host) -> Procs {
     host.procs.saturating_sub(host.extra)
 }
 
 /// Whether there is a processor for one more job.
 fn has_place(host: &Host) -> bool {
-    (host.jobs.len() as u64) < host_size(host)
+    Procs::new(host.jobs.len() as u64) < host_size(host)
 }
 
 /// The processors that the jobs of a host ask for, with the new one.
-fn asked(host: &Host, procs: u64) -> u128 {
+fn asked(host: &Host, procs: Procs) -> u128 {
     u128::from(host.asked) + u128::from(procs)
 }
 
 /// The processors of a host that nobody has; as they would be after the repartitioning, where one is due.
-fn unallocated(host: &Host, now: Time, ledger: &Ledger, rules: &Rules) -> u64 {
+fn unallocated(host: &Host, now: Time, ledger: &Ledger, rules: &Rules) -> Procs {
     if host.is_due(now, ledger, rules) {
         host.procs.saturating_sub(host.asked)
     } else {

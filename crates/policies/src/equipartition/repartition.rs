@@ -1,6 +1,6 @@
 //! Carrying out what the shares of a host say.
 
-use miserly_core::{Desk, Entry, JobId, Ledger, Memo, Reason, State, Violation};
+use miserly_core::{Desk, Entry, JobId, Ledger, Memo, Procs, Reason, State, Violation};
 
 use super::Rules;
 use super::host::{Assigned, Host};
@@ -61,7 +61,7 @@ impl Host {
     ) -> Result<(), Violation> {
         for assigned in self.jobs.clone() {
             let free = desk.ledger().free_hosts().on(self.id).cpus_count();
-            if free > 0 && !is_running(desk.ledger(), assigned.job) {
+            if !free.is_zero() && !is_running(desk.ledger(), assigned.job) {
                 self.start(desk, rules, &assigned, free.min(assigned.asked), first)?;
             }
         }
@@ -73,7 +73,7 @@ impl Host {
         desk: &mut Desk<'_>,
         rules: &Rules,
         assigned: &Assigned,
-        procs: u64,
+        procs: Procs,
         first: Option<u64>,
     ) -> Result<(), Violation> {
         let need = rules.need(desk.ledger(), assigned.job, assigned.lend);

@@ -1,6 +1,6 @@
 //! Alternative scheduling (§2): jobs run in further rows, where their processors are free.
 
-use miserly_core::{Desk, JobId, Ledger, Matrix, PeSet, Row, SlotId, Violation};
+use miserly_core::{Desk, JobId, Ledger, Matrix, PeSet, Procs, Row, SlotId, Violation};
 
 use super::residents::{Resident, Residents, Shadow};
 
@@ -37,7 +37,7 @@ struct Guests {
     jobs: Vec<(u64, JobId)>,
     /// What they left idle, how many these are, and their shadow.
     idle: PeSet,
-    count: u64,
+    count: Procs,
     shadow: Shadow,
 }
 
@@ -158,7 +158,7 @@ impl Guests {
     /// And those of further jobs for which there is room.
     fn and_of(mut self, slot: SlotId, residents: &[&Resident]) -> Guests {
         for resident in residents {
-            if self.count == 0 {
+            if self.count.is_zero() {
                 break;
             }
             let may = resident.size <= self.count && resident.slot != slot;

@@ -14,8 +14,8 @@ pub use packing::{
 };
 
 use miserly_core::{
-    Desk, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Reason, Slicing, SlotId, Span,
-    Time, UNIFICATIONS, Violation,
+    Desk, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Procs, Reason, Slicing, SlotId,
+    Span, Time, UNIFICATIONS, Violation,
 };
 
 use self::alternative::Alternative;
@@ -107,7 +107,7 @@ impl Gang {
             return Ok(false);
         }
         let admitted = desk.ledger().entry(waiting.job).admitted;
-        let Some((place, mark)) = self.find(desk, admitted, u64::from(waiting.procs))? else {
+        let Some((place, mark)) = self.find(desk, admitted, Procs::new(waiting.procs.into()))? else {
             return Ok(false);
         };
         let reason = if passed { Reason::Backfilled } else { in_turn(desk, waiting.job) };
@@ -131,7 +131,7 @@ impl Gang {
         &mut self,
         desk: &mut Desk<'_>,
         admitted: u64,
-        size: u64,
+        size: Procs,
     ) -> Result<Option<(Place, Option<u32>)>, Violation> {
         let Some(matrix) = desk.ledger().matrix() else { return Ok(None) };
         if let Some(place) = self.packing.place(matrix, size) {
@@ -147,7 +147,7 @@ impl Gang {
     }
 
     /// Where one more job goes, and where the others; `None` if the packing does not move jobs, or there are not rows enough.
-    fn map_with(&self, ledger: &Ledger, admitted: u64, size: u64) -> Option<(Place, Vec<Place>)> {
+    fn map_with(&self, ledger: &Ledger, admitted: u64, size: Procs) -> Option<(Place, Vec<Place>)> {
         // Who waited goes before those that came later: else the next mapping would move him.
         let nth = self.residents.before(admitted);
         let mut sizes = self.sizes();
@@ -162,12 +162,12 @@ impl Gang {
     }
 
     /// How many processors each job has, in the order of arrival.
-    fn sizes(&self) -> Vec<u64> {
+    fn sizes(&self) -> Vec<Procs> {
         self.residents.iter().map(|resident| resident.size).collect()
     }
 
     /// Where jobs of these sizes go; `None` if the packing does not move jobs, or there are not rows enough.
-    fn map_anew(&self, ledger: &Ledger, sizes: &[u64]) -> Option<Vec<Place>> {
+    fn map_anew(&self, ledger: &Ledger, sizes: &[Procs]) -> Option<Vec<Place>> {
         let matrix = ledger.matrix()?;
         let places = self.packing.remap(matrix.all().count(), sizes)?;
         let fits = places.iter().all(|place| (place.slot.0 as usize) < matrix.most());
@@ -250,7 +250,7 @@ impl Policy for Gang {
         let ranges = self.residents.iter().filter_map(|resident| resident.pes.ranges().last());
         let highest = ranges.map(|(_, high)| u64::from(*high) + 1).max().unwrap_or(0);
         let procs = ledger.machine().capacity().cpus_count();
-        self.packing.reset(procs, procs.max(highest));
+        self.packing.reset(procs, procs.max(Procs::new(highest)));
         self.residents.iter().for_each(|resident| self.packing.came(&resident.pes));
         self.alternative.forget();
         self.moved = false;

@@ -1,6 +1,6 @@
 //! The jobs that have places in the matrix, in the order of their arrival.
 
-use miserly_core::{JobId, Ledger, PeSet, SlotId, State};
+use miserly_core::{JobId, Ledger, PeSet, Procs, SlotId, State};
 
 use super::packing::Place;
 
@@ -12,7 +12,7 @@ pub(super) struct Resident {
     pub(super) slot: SlotId,
     pub(super) pes: PeSet,
     /// How many these are, and their shadow.
-    pub(super) size: u64,
+    pub(super) size: Procs,
     pub(super) shadow: Shadow,
 }
 

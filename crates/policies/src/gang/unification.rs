@@ -25,7 +25,7 @@ pub(super) fn unite(desk: &mut Desk<'_>, residents: &mut Residents, slot: SlotId
 /// A row with jobs on lost processors is none: where these really run, who knows.
 fn disjoint(ledger: &Ledger, slot: SlotId) -> Option<SlotId> {
     let matrix = ledger.matrix()?;
-    let whole = |row: &Row| row.lost_count() == 0;
+    let whole = |row: &Row| row.lost_count().is_zero();
     let mine = matrix.row(slot).filter(|row| whole(row))?;
     let mut busy = matrix.all().clone();
     busy.remove_all(mine.open());

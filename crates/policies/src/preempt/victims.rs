@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use miserly_core::{HostId, JobId, Kind, Ledger, Resources, Span, State, Time};
+use miserly_core::{HostId, JobId, Ledger, Procs, Resources, Span, State, Time};
 
 /// A host where a job could have its quantum, and what that takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) struct Chance {
     /// The jobs to preempt, smallest slowdown first.
     pub(super) victims: Vec<JobId>,
     /// The processors that would be idle then.
-    idle: u64,
+    idle: Procs,
 }
 
 /// A job that may be preempted.
@@ -19,7 +19,7 @@ pub(super) struct Chance {
 struct Victim {
     job: JobId,
     host: HostId,
-    procs: u64,
+    procs: Procs,
     /// Its time in the system and the time that it has run, in ticks: their ratio is its current slowdown.
     in_system: u128,
     run: u128,
@@ -52,13 +52,13 @@ pub(super) fn chances(
         .map(HostId)
         .zip(ledger.free_hosts().each())
         .filter(|(_, free)| need.without_cpus().fits_in(free))
-        .filter_map(|(host, free)| chance(host, free.get(Kind::Cpus), need.cpus_count(), &victims))
+        .filter_map(|(host, free)| chance(host, free.cpus_count(), need.cpus_count(), &victims))
         .collect();
     chances.sort_by_key(|chance| (chance.idle, chance.host));
     chances
 }
 
-fn chance(host: HostId, free: u64, procs: u64, victims: &[Victim]) -> Option<Chance> {
+fn chance(host: HostId, free: Procs, procs: Procs, victims: &[Victim]) -> Option<Chance> {
     let mut chance = Chance { host, victims: vec![], idle: free };
     let first = victims.partition_point(|victim| victim.host < host);
     let mut here = victims[first..].iter().take_while(|victim| victim.host == host);
@@ -85,7 +85,7 @@ fn eligible(ledger: &Ledger, now: Time, after: Span) -> Vec<Victim> {
             host: share.host,
             procs,
             in_system: u128::from((now - entry.request.submit).ticks().unsigned_abs()),
-            run: (entry.done(now) / u128::from(procs.max(1))).max(1),
+            run: (entry.done(now) / u128::from(procs.max(Procs::ONE))).max(1),
             admitted: entry.admitted,
         })
     };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use miserly_core::{Machine, Policy, Span};
+use miserly_core::{Machine, Policy, Procs, Span};
 
 use super::domain::{NoValue, Value};
 use super::error::{PolicyError, nearest};
@@ -65,7 +65,7 @@ impl Chosen {
     /// # Errors
     /// If the policy does not run on such a machine.
     pub fn build(&self, machine: &Machine, seed: u64) -> Result<Box<dyn Policy>, PolicyError> {
-        let fits = machine.capacity().cpus_count() <= u64::from(Profile::MOST);
+        let fits = machine.capacity().cpus_count() <= Procs::new(Profile::MOST.into());
         if !fits {
             return Err(PolicyError::TooLarge { policy: self.policy.name });
         }

@@ -5,6 +5,7 @@ use std::fmt;
 use miserly_core::Span;
 use miserly_formula::FormulaError;
 use miserly_formula::presets::PRESETS;
+use miserly_units::{UnitError, parse_duration_from};
 
 use super::error::{PolicyError, nearest};
 use super::{Chosen, POLICIES};
@@ -32,7 +33,7 @@ pub enum Domain {
     Flag,
     /// A backfill policy, with its parameters in quotes if it has any.
     Policy,
-    /// A length of time: a whole number with a unit (`90s`, `5m`, `50h`, `2d`), or of seconds without one.
+    /// A duration, as `miserly_units` reads it.
     Duration {
         /// The shortest, in seconds.
         least: u64,
@@ -69,12 +70,6 @@ pub(super) enum NoValue {
 const FLAG: &[(&str, &str)] = &[("true", "yes"), ("false", "no")];
 
 const NEVER: (&str, &str) = ("none", "never");
-
-/// Units of time, in seconds.
-const UNITS: [(&str, u64); 4] = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)];
-
-/// The longest duration in seconds: as long as the times of a log may be.
-const LONGEST: u64 = 10_000_000_000;
 
 impl Domain {
     /// Every value that has a name, with its meaning.
@@ -141,7 +136,7 @@ impl Domain {
             Domain::Flag => text.parse().ok().map(Value::Flag),
             Domain::Policy => text.parse().ok().map(|chosen: Chosen| Value::Policy(chosen.into())),
             Domain::Duration { none: true, .. } if text == NEVER.0 => Some(Value::Duration(Span::MAX)),
-            Domain::Duration { least, .. } => duration(text, least).map(Value::Duration),
+            Domain::Duration { least, .. } => return duration(text, least).map(Value::Duration),
         };
         value.ok_or_else(|| NoValue::Unknown {
             nearest: nearest(text, self.values().into_iter().map(|(name, _)| name)),
@@ -165,13 +160,13 @@ fn order(name: &str) -> Option<Order> {
     criterion.or_else(|| Priority::preset(name).map(Order::by_formula))
 }
 
-/// The length of time that is written so, if it is not shorter than `least` seconds.
-fn duration(text: &str, least: u64) -> Option<Span> {
-    let with_unit = UNITS.iter().find_map(|(unit, secs)| Some((text.strip_suffix(unit)?, *secs)));
-    let (digits, unit) = with_unit.unwrap_or((text, 1));
-    let secs = digits.parse::<u64>().ok()?.checked_mul(unit)?;
-    let allowed = Some(secs).filter(|secs| (least..=LONGEST).contains(secs))?;
-    Span::from_secs(i64::try_from(allowed).ok()?)
+/// Returns the duration that `text` denotes, if it is not shorter than `least` seconds.
+fn duration(text: &str, least: u64) -> Result<Span, NoValue> {
+    let least = i64::try_from(least).ok().and_then(Span::from_secs).unwrap_or(Span::MAX);
+    parse_duration_from(text, least).map_err(|problem| match problem {
+        UnitError::TimeUnit { nearest, .. } => NoValue::Unknown { nearest },
+        _ => NoValue::Unknown { nearest: None },
+    })
 }
 
 /// What a value has to be, as a message or a page says it.
@@ -191,7 +186,7 @@ impl fmt::Display for Domain {
             Domain::Order => write!(f, "one of {}; or a formula in quotes", names(*self)),
             Domain::Duration { least, none } => {
                 let or_none = if *none { ", or none" } else { "" };
-                write!(f, "a time of {least} s or more, such as 90, 90s, 5m, 50h or 2d{or_none}")
+                write!(f, "a duration of {least}s or more, such as 90, 90s, 15min, 50h or 1d12h{or_none}")
             }
             Domain::Choice(_) | Domain::Flag | Domain::Policy => write!(f, "one of {}", names(*self)),
         }
@@ -216,13 +211,11 @@ mod tests {
     #[test]
     fn durations_in_seconds_or_with_a_unit() {
         let domain = Domain::Duration { least: 1, none: false };
-        for (text, secs) in [("90", 90), ("90s", 90), ("5m", 300), ("50h", 180_000), ("2d", 172_800)] {
+        for (text, secs) in [("90", 90), ("5m", 300), ("15min", 900), ("50h", 180_000), ("1d12h", 129_600)] {
             check(domain, text, Some(secs));
         }
         check(domain, "10000000000", Some(10_000_000_000));
-        for text in
-            ["0", "10000000001", "115741d", "18446744073709551615h", "-1", "1.5h", "5 m", "m", "", "none"]
-        {
+        for text in ["0", "0.5", "10000000001", "115741d", "18446744073709551615h", "-1", "m", "", "none"] {
             check(domain, text, None);
         }
         check(Domain::Duration { least: 0, none: false }, "0", Some(0));
@@ -232,6 +225,9 @@ mod tests {
     fn no_duration_is_for_ever() {
         let domain = Domain::Duration { least: 0, none: true };
         assert_eq!(domain.named("none").ok(), Some(Value::Duration(Span::MAX)));
-        assert_eq!(domain.to_string(), "a time of 0 s or more, such as 90, 90s, 5m, 50h or 2d, or none");
+        assert_eq!(
+            domain.to_string(),
+            "a duration of 0s or more, such as 90, 90s, 15min, 50h or 1d12h, or none"
+        );
     }
 }

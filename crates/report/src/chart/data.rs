@@ -54,9 +54,9 @@ pub enum Scale {
     Linear,
     /// Equal ratios are equal distances. What is not above zero has no place on it; the chart says how much that was.
     Log,
-    /// Seconds from the start of the log, with ticks such as 30 min, 2 h, 3 d.
+    /// Seconds from the start of the log, with ticks such as 30m, 2h, 3d.
     Seconds,
-    /// Lengths of time in seconds on a logarithmic scale, with ticks such as 1 s, 1 min, 1 h.
+    /// Lengths of time in seconds on a logarithmic scale, with ticks such as 1s, 1m, 1h.
     LogSeconds,
     /// Names, in this order; the value n is the place of the n-th one. The axes of a heat map are of this kind.
     Category(Vec<String>),

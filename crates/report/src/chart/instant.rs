@@ -153,12 +153,12 @@ mod tests {
         let now = Instant::of(&matrix, 4.0);
         assert_eq!(
             now.said(8),
-            "At 4 s: 2 slots used. Processors taken, of 8, by jobs of the slot + by others: slot 0: 4 + 2; slot 1: 1."
+            "At 4s: 2 slots used. Processors taken, of 8, by jobs of the slot + by others: slot 0: 4 + 2; slot 1: 1."
         );
         assert_eq!(
             now.told(&job, &places[1]),
-            "job 7, 1 processor\nin slot 1, its own\nruns in 2 of 2 slots: 100 % of the time\nsubmitted 0"
+            "job 7, 1 processor\nin slot 1, its own\nruns in 2 of 2 slots: 100 % of the time\nsubmitted 0s"
         );
-        assert_eq!(Instant::of(&matrix, 8.5).short(), "at 8.5 s: 1 slot used");
+        assert_eq!(Instant::of(&matrix, 8.5).short(), "at 8.5s: 1 slot used");
     }
 }

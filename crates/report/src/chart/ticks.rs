@@ -210,27 +210,22 @@ mod tests {
 
     #[test]
     fn seconds() {
-        check(&Scale::Seconds, 0.0, 3_600.0, "0|10 min|20 min|30 min|40 min|50 min|1 h");
-        check(&Scale::Seconds, 0.0, 100_000.0, "0|6 h|12 h|18 h|1 d");
-        check(&Scale::Seconds, 0.0, 28.0e6, "0|100 d|200 d|300 d");
+        check(&Scale::Seconds, 0.0, 3_600.0, "0s|10m|20m|30m|40m|50m|1h");
+        check(&Scale::Seconds, 0.0, 100_000.0, "0s|6h|12h|18h|1d");
+        check(&Scale::Seconds, 0.0, 28.0e6, "0s|100d|200d|300d");
         check(
             &Scale::Seconds,
             10_368_000.0,
             10_371_600.0,
-            "120 d|120 d 10 min|120 d 20 min|120 d 30 min|120 d 40 min|120 d 50 min|120 d 1 h",
+            "120d|120d10m|120d20m|120d30m|120d40m|120d50m|120d1h",
         );
-        check(&Scale::Seconds, 0.0, 2.0, "0|0.5 s|1 s|1.5 s|2 s");
+        check(&Scale::Seconds, 0.0, 2.0, "0s|0.5s|1s|1.5s|2s");
     }
 
     #[test]
     fn lengths_of_time() {
-        check(&Scale::LogSeconds, 1.0, 60.0, "1 s|.|.|.|.|.|.|.|.|10 s|.|.|.|.|1 min");
-        check(
-            &Scale::LogSeconds,
-            60.0,
-            86_400.0,
-            "1 min|.|.|.|.|.|.|.|.|10 min|.|.|.|.|1 h|.|.|.|.|6 h|.|.|1 d",
-        );
-        check(&Scale::LogSeconds, 2.0, 5.0, "2 s|2.5 s|3 s|3.5 s|4 s|4.5 s|5 s");
+        check(&Scale::LogSeconds, 1.0, 60.0, "1s|.|.|.|.|.|.|.|.|10s|.|.|.|.|1m");
+        check(&Scale::LogSeconds, 60.0, 86_400.0, "1m|.|.|.|.|.|.|.|.|10m|.|.|.|.|1h|.|.|.|.|6h|.|.|1d");
+        check(&Scale::LogSeconds, 2.0, 5.0, "2s|2.5s|3s|3.5s|4s|4.5s|5s");
     }
 }

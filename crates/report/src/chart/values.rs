@@ -1,5 +1,7 @@
 //! Values as text: numbers with their thousands apart, powers of ten, times in human units.
 
+use miserly_units::{duration, span_of_seconds};
+
 const MINUTE: f64 = 60.0;
 const DAY: f64 = 86_400.0;
 
@@ -47,40 +49,13 @@ fn scientific(value: f64) -> String {
     format!("{digits}·10{}", superscript(exponent.parse().unwrap_or(0)))
 }
 
-/// A number below a minute, with no more decimals than it has.
-fn short(secs: f64) -> String {
-    if secs.abs() < 1e-6 {
-        return scientific(secs);
-    }
-    with_decimals(secs, 6).trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// A time or a length of time in at most two units: 30 min, 2 h 30 min, 3 d 12 h; with three, the clock helps: 3 d 12:30.
+/// Returns a time or a duration, to the second where it is a minute or more: `2h30m`, `3d12h30m`.
 pub(super) fn time(secs: f64) -> String {
     if secs.abs() >= 1e12 {
-        return format!("{} d", scientific(secs / DAY));
+        return format!("{}d", scientific(secs / DAY));
     }
-    if secs != 0.0 && secs.abs() < 1.0 || secs.fract().abs() > 1e-6 && secs.abs() < MINUTE {
-        return format!("{} s", short(secs));
-    }
-    let sign = if secs < 0.0 { "−" } else { "" };
-    // Below 10^12, so it fits.
-    #[allow(clippy::cast_possible_truncation)]
-    let secs = secs.abs().round() as i64;
-    let parts = [(secs / 86_400, "d"), (secs / 3_600 % 24, "h"), (secs / 60 % 60, "min"), (secs % 60, "s")];
-    let shown: Vec<String> = parts
-        .iter()
-        .filter(|part| part.0 > 0)
-        .map(|(value, unit)| format!("{} {unit}", grouped(&value.to_string())))
-        .collect();
-    let [(days, _), (hours, _), (minutes, _), (seconds, _)] = parts;
-    match (shown.len(), days, seconds) {
-        (0, ..) => "0".into(),
-        (1 | 2, ..) => format!("{sign}{}", shown.join(" ")),
-        (_, 0, _) => format!("{sign}{hours}:{minutes:02}:{seconds:02}"),
-        (_, _, 0) => format!("{sign}{days} d {hours}:{minutes:02}"),
-        _ => format!("{sign}{days} d {hours}:{minutes:02}:{seconds:02}"),
-    }
+    let shown = if secs.abs() < MINUTE { secs } else { secs.round() };
+    duration(span_of_seconds(shown)).replace('-', "−")
 }
 
 pub(super) fn superscript(exponent: i32) -> String {
@@ -122,9 +97,6 @@ mod tests {
     #[test]
     fn times() {
         let shown = [0.0, 59.0, 90.0, 9_000.0, 12_345.0, 90_000.0, 304_200.0, -60.0].map(time);
-        assert_eq!(
-            shown,
-            ["0", "59 s", "1 min 30 s", "2 h 30 min", "3:25:45", "1 d 1 h", "3 d 12:30", "−1 min"]
-        );
+        assert_eq!(shown, ["0s", "59s", "1m30s", "2h30m", "3h25m45s", "1d1h", "3d12h30m", "−1m"]);
     }
 }

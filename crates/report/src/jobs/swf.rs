@@ -41,7 +41,7 @@ impl<W: Write> Sink for SwfJobs<W> {
         record.set(Field::Wait, job.wait().secs());
         record.set(Field::Runtime, job.runtime.secs());
         // No machine has more processors than fit.
-        record.set(Field::Allocated, i64::try_from(job.request.procs()).unwrap_or(i64::MAX));
+        record.set(Field::Allocated, i64::try_from(job.request.procs().get()).unwrap_or(i64::MAX));
         record.set(Field::Status, i64::from(!job.killed));
         self.writer.job(&record)
     }

@@ -71,7 +71,7 @@ fn slots(places: &[&PlaceHeld]) -> Vec<SlotDoc> {
     for place in places.iter().map(|held| &held.place) {
         let slot = place.slot.0;
         let doc = slots.entry(slot).or_insert(SlotDoc { slot, own: 0, also: 0 });
-        *(if place.own { &mut doc.own } else { &mut doc.also }) += place.pes.count();
+        *(if place.own { &mut doc.own } else { &mut doc.also }) += place.pes.count().get();
     }
     slots.into_values().collect()
 }
@@ -88,7 +88,7 @@ fn jobs(places: &[&PlaceHeld], used: usize) -> Vec<JobDoc> {
         JobDoc {
             job: place.number,
             user: place.user,
-            procs: place.pes.count(),
+            procs: place.pes.count().get(),
             submit: secs(place.submit),
             slot: place.slot.0,
             since: secs(held.from),

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use miserly_units::span_of_seconds;
+
 use super::{JobDoc, MatrixDoc};
 use crate::count;
 
@@ -50,7 +52,7 @@ impl MatrixDoc {
             slots => format!("{} slots", count(slots as u64)),
         };
         let column = if unit > 1 { format!("; a column is {unit} of them") } else { String::new() };
-        let (at, procs) = (seconds(self.at), count(self.procs));
+        let (at, procs) = (span_of_seconds(self.at), count(self.procs));
         format!("{} at {at}: {slots} used, {procs} processors{column}\n\n", self.policy)
     }
 
@@ -80,8 +82,8 @@ impl MatrixDoc {
                 letter.to_ascii_uppercase().to_string(),
                 job.job.to_string(),
                 job.procs.to_string(),
-                seconds(job.submit),
-                seconds(job.since),
+                span_of_seconds(job.submit).to_string(),
+                span_of_seconds(job.since).to_string(),
                 job.slot.to_string(),
                 if job.also_in.is_empty() { "-".into() } else { ranges(&together(&job.also_in)) },
                 format!("{}/{}", 1 + job.also_in.len(), self.slots.len()),
@@ -120,12 +122,6 @@ const LETTERS: usize = 26;
 
 fn letters() -> impl Iterator<Item = char> {
     ('a'..='z').cycle()
-}
-
-/// Seconds, to the tick.
-fn seconds(secs: f64) -> String {
-    let text = format!("{secs:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Ascending numbers as ranges of those that follow each other.

@@ -117,17 +117,13 @@
   const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
     1728000, 4320000, 8640000];
 
-  /** A time in at most two units, or by the clock. The drawing says times the same way. */
+  /** A duration. The drawing prints durations the same way. */
   function time(secs) {
     const whole = Math.round(Math.abs(secs));
-    const parts = [[Math.floor(whole / 86400), 'd'], [Math.floor(whole / 3600) % 24, 'h'], [Math.floor(whole / 60) % 60, 'min'], [whole % 60, 's']];
+    const parts = [[Math.floor(whole / 86400), 'd'], [Math.floor(whole / 3600) % 24, 'h'], [Math.floor(whole / 60) % 60, 'm'], [whole % 60, 's']];
     const shown = parts.filter(([value]) => value > 0);
-    if (!shown.length) return '0';
-    const sign = secs < 0 ? '−' : '';
-    if (shown.length <= 2) return sign + shown.map(([value, unit]) => `${value} ${unit}`).join(' ');
-    const two = (value) => String(value).padStart(2, '0');
-    const [[days], [hours], [minutes], [seconds]] = parts;
-    return `${sign}${days ? `${days} d ` : ''}${hours}:${two(minutes)}${seconds ? `:${two(seconds)}` : ''}`;
+    if (!shown.length) return '0s';
+    return (secs < 0 ? '−' : '') + shown.map(([value, unit]) => `${value}${unit}`).join('');
   }
 
   class Schedule {

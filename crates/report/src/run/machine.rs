@@ -1,8 +1,9 @@
 //! The machine of a run, as documents and tables tell it.
 
+use miserly_units::memory;
 use serde::Serialize;
 
-use crate::numbers::{count, memory};
+use crate::numbers::count;
 
 /// A machine: its hosts, and how jobs lie on them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -76,15 +77,15 @@ impl MachineDoc {
         one && self.sharing == "shared" && self.pools.is_none()
     }
 
-    /// In a line, for people: `o2k: 8 hosts, 336 GB memory, span one, sharing shared`.
+    /// In a line, for people: `o2k: 8 hosts, 336GiB memory, span one, sharing shared`.
     pub(super) fn told(&self) -> String {
         let number: u64 = self.hosts.iter().map(HostsDoc::number).sum();
         let mut text =
             format!("{}: {} {}", self.name, count(number), if number == 1 { "host" } else { "hosts" });
         // The memory of a machine is checked to be a number.
-        let kilobytes = self.hosts.iter().map(|host| host.number() * host.memory.unwrap_or(0)).sum();
+        let kilobytes: u64 = self.hosts.iter().map(|host| host.number() * host.memory.unwrap_or(0)).sum();
         if kilobytes > 0 {
-            text.push_str(&format!(", {} memory", memory(kilobytes)));
+            text.push_str(&format!(", {} memory", memory(kilobytes.saturating_mul(1024))));
         }
         text.push_str(&format!(", span {}, sharing {}", self.span, self.sharing));
         text + &self.pools.as_ref().map_or_else(String::new, PoolsDoc::told)
@@ -127,9 +128,9 @@ mod tests {
     fn told_in_a_line() {
         let nodes =
             machine("any", "whole", vec![hosts(Some(119), Some(1 << 20)), hosts(None, Some(1 << 21))]);
-        assert_eq!(nodes.told(), "m.toml: 120 hosts, 121 GB memory, span any, sharing whole");
+        assert_eq!(nodes.told(), "m.toml: 120 hosts, 121GiB memory, span any, sharing whole");
         let one = machine("one", "shared", vec![hosts(None, Some(1536))]);
-        assert_eq!(one.told(), "m.toml: 1 host, 1.50 MB memory, span one, sharing shared");
+        assert_eq!(one.told(), "m.toml: 1 host, 1.5MiB memory, span one, sharing shared");
     }
 
     #[test]

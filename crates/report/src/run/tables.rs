@@ -1,11 +1,14 @@
 //! The tables that people read.
 
+use miserly_core::Span;
+use miserly_units::{duration, duration_rounded, span_of_seconds};
+
 use super::details::Difference;
 use super::document::{EarlyDoc, Measure, Outcome, Settings, SuspendedDoc};
 use super::group_tables;
 use super::layout::Columns;
 use super::slicing::{BatchSettings, SlicingDoc};
-use crate::numbers::{count, duration, figure, percent};
+use crate::numbers::{count, figure, percent};
 
 /// One run as a table, with what it was above it, and its breakdowns below.
 ///
@@ -287,14 +290,14 @@ fn further(settings: &Settings, drawn: bool) -> String {
         text.push_str(&format!(", load x {}", settings.scale_load));
     }
     if settings.warmup > 0 {
-        text.push_str(&format!(", warm-up {}", duration(settings.warmup)));
+        text.push_str(&format!(", warm-up {}", secs_text(settings.warmup)));
     }
     if let Some(BatchSettings { jobs, count, discard }) = settings.batches {
         text.push_str(&format!(", {count} batches of {jobs} terminations after {discard}"));
     }
     if let Some(filling) = &settings.filling {
         match (filling.early, filling.parking_lead) {
-            ("on", Some(lead)) => text.push_str(&format!(", early, parked {lead} s ahead")),
+            ("on", Some(lead)) => text.push_str(&format!(", early, parked {} ahead", secs_text(lead))),
             ("off", _) => text.push_str(", nothing early"),
             _ => {}
         }
@@ -344,11 +347,12 @@ fn early_work(early: &EarlyDoc) -> String {
     format!("{}: jobs that ran ahead of their starts {jobs}, done before {done}", percent(early.share))
 }
 
+fn secs_text(secs: i64) -> String {
+    duration(Span::from_secs(secs).unwrap_or(Span::MAX))
+}
+
 fn makespan(secs: f64) -> String {
-    // Seconds of a makespan fit by far.
-    #[allow(clippy::cast_possible_truncation)]
-    let seconds = secs as i64;
-    format!("{} s ({})", whole(Some(secs)), duration(seconds))
+    format!("{} s ({})", whole(Some(secs)), duration_rounded(span_of_seconds(secs)))
 }
 
 fn promises(outcome: &Outcome) -> String {

@@ -156,7 +156,7 @@ mod tests {
             "  powers of two              100.0 %   100.0 %                    -  yes\n",
             "  squares                     80.0 %    99.2 %                    -  (yes)\n",
             "  multiples of ten             0.0 %     0.0 %                    -  no\n",
-            "1 min on 4, 1 min on 4, 2 min on 8, 1 h on 16, 1 h on 16\n",
+            "1m on 4, 1m on 4, 2m on 8, 1h on 16, 1h on 16\n",
             "Repetitions   4 runs of 6 jobs (same user, executable and size), mean 1.5, longest 2, order -\n",
         ] {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");

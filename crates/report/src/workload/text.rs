@@ -1,5 +1,6 @@
 //! The small parts that the texts are made of: durations, shares, bars, wrapped lists.
 
+use miserly_units::{duration_rounded, span_of_seconds};
 use miserly_workload::describe::{Common, Share};
 
 /// No line of the texts is longer, unless a name in it is.
@@ -11,12 +12,9 @@ pub(super) const INDENT: usize = 4;
 /// Where the text of a labelled line begins.
 pub(super) const LABEL: usize = 13;
 
-const UNITS: [(u32, &str); 4] = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];
-
-/// Seconds in the largest unit that fits, to three digits: `4 h`, `1.13 d`, `35 s`.
+/// Returns a number of seconds as a rounded duration.
 pub(super) fn duration(seconds: f64) -> String {
-    let (unit, name) = UNITS.into_iter().find(|&(unit, _)| seconds >= f64::from(unit)).unwrap_or((1, "s"));
-    format!("{} {name}", short(seconds / f64::from(unit)))
+    duration_rounded(span_of_seconds(seconds))
 }
 
 /// A number to three digits or to the last whole one, without zeros at its end.
@@ -97,12 +95,6 @@ pub(super) fn labelled(label: &str, items: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations() {
-        let shown = [0.0, 35.0, 300.0, 14_400.0, 97_225.0, 9_000_000.0].map(duration);
-        assert_eq!(shown, ["0 s", "35 s", "5 min", "4 h", "1.13 d", "104 d"]);
-    }
 
     #[test]
     fn shares() {

@@ -46,7 +46,7 @@ pub(crate) fn chart_as(
     let trace = Trace::memory("chart", log.into());
     let options = JobOptions { procs, overrun, ..JobOptions::default() };
     let mut jobs = Jobs::new(&trace, true, options).expect("a log in memory can be read");
-    let machine = Machine::plain(procs.into());
+    let machine = Machine::plain(u64::from(procs));
     let chosen: Chosen = policy.parse().expect("a policy");
     let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
     let mut schedule = Schedule::default();
@@ -142,7 +142,7 @@ pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)],
         let system = System::new(vec![driver]).filling(Filler { lead: second, machine: whole });
         let load: Vec<_> =
             load.iter().map(|&(at, procs)| (Time::from_secs(at).expect("a few"), procs)).collect();
-        let mut simulation = Simulation::over(system, whole.cpus_count())
+        let mut simulation = Simulation::over(system, whole.cpus_count().get())
             .with_pes()
             .with_interactive(Box::new(load.into_iter()));
         let mut schedule = Schedule::default();

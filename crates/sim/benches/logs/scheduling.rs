@@ -38,7 +38,7 @@ pub(crate) fn run(
     jobs: &mut dyn Iterator<Item = Result<Job, TraceError>>,
     policy: &str,
 ) -> Metrics {
-    let machine = Machine::plain(procs.into());
+    let machine = Machine::plain(u64::from(procs));
     let chosen: Chosen = policy.parse().expect("a policy");
     let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
     let mut metrics = Metrics::new(procs.into(), Span::ZERO);

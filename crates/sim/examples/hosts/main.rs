@@ -60,7 +60,7 @@ impl Run {
     fn measure(&self) -> Result<(), String> {
         let machine = self.workload.machine();
         let policy = self.policy.build(&machine, 1).map_err(|error| error.to_string())?;
-        let mut metrics = Metrics::new(machine.capacity().cpus_count(), Span::ZERO);
+        let mut metrics = Metrics::new(machine.capacity().cpus_count().get(), Span::ZERO);
         let mut checksum = Checksum::default();
         let mut simulation = Simulation::new(machine, policy, Instants::Batch);
         let begun = Instant::now();

@@ -140,7 +140,7 @@ impl Observer for MatrixWatch {
             return;
         }
         let Some((ledger, matrix)) = sliced(system.queues()) else { return };
-        self.procs = matrix.all().count();
+        self.procs = matrix.all().count().get();
         if now < self.to { self.look(now, ledger) } else { self.stop(self.to) }
     }
 }
@@ -175,5 +175,5 @@ impl Observer for MostSlots {
 fn taken(matrix: &Matrix) -> u64 {
     let all = matrix.all().count();
     // Jobs keep processors that the machine has lost.
-    matrix.rows().map(|(_, row)| all.saturating_sub(row.open_count())).sum()
+    matrix.rows().map(|(_, row)| all.saturating_sub(row.open_count()).get()).sum()
 }

@@ -59,7 +59,9 @@ impl Measures {
             ran.then(|| self.slowdown.add_ratio(response_ticks / run.ticks() as f64)),
             Some(self.bounded_slowdown.add_ratio((wait + run.max(TAU)).ticks() as f64 / bounded)),
             Some(self.bounded_slowdown_standard.add_ratio((response_ticks / bounded).max(1.0))),
-            Some(self.width_slowdown.add_ratio(response_ticks / (job.request.procs() as f64 * bounded))),
+            Some(
+                self.width_slowdown.add_ratio(response_ticks / (job.request.procs().get() as f64 * bounded)),
+            ),
         ]
     }
 

@@ -40,7 +40,7 @@ impl Simulation {
                 return self.go_on(now, job);
             }
             Effect::Resized { .. } | Effect::Moved { .. } => return self.go_on(now, job),
-            Effect::Filled { procs, .. } => return self.go_ahead(now, job, procs),
+            Effect::Filled { procs, .. } => return self.go_ahead(now, job, procs.get()),
             Effect::Paced { .. } => {
                 live.see_turns(now, entry(&self.system, live.queue, job));
                 return self.expect_end(now, job);

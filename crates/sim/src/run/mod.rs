@@ -8,7 +8,7 @@ use std::io;
 use std::iter::Peekable;
 
 use miserly_core::{
-    Driver, Effect, EndHow, Ended, Entry, Instants, JobId, Ledger, Machine, Matrix, Policy, Round,
+    Driver, Effect, EndHow, Ended, Entry, Instants, JobId, Ledger, Machine, Matrix, Policy, Procs, Round,
     Submission, System, Time, Violation,
 };
 use miserly_workload::{Job, TraceError, queue_position};
@@ -80,7 +80,7 @@ impl Simulation {
     /// A run of `policy` on an idle machine.
     pub fn new(machine: Machine, policy: Box<dyn Policy>, instants: Instants) -> Simulation {
         let procs = machine.capacity().cpus_count();
-        Simulation::over(System::new(vec![Driver::new(Ledger::new(machine), policy, instants)]), procs)
+        Simulation::over(System::new(vec![Driver::new(Ledger::new(machine), policy, instants)]), procs.get())
     }
 
     /// A run of queues with nobody in them, on a machine of so many processors in all.
@@ -109,7 +109,7 @@ impl Simulation {
     #[must_use]
     pub fn with_pes(mut self) -> Simulation {
         self.pes = Some(match self.system.queues() {
-            [only] if only.ledger().machine().capacity().cpus_count() == self.procs => {
+            [only] if only.ledger().machine().capacity().cpus_count() == self.procs.into() => {
                 Numbering::of(only.ledger().machine())
             }
             queues => Numbering::of_pools(self.procs, queues),
@@ -167,7 +167,7 @@ impl Simulation {
         let Some(now) = self.next_instant(jobs) else { return Ok(None) };
         self.collect_due(now);
         self.collect_arrivals(now, jobs, observers)?;
-        self.round.interactive = self.load.change(now);
+        self.round.interactive = self.load.change(now).map(Procs::new);
         self.system.round(now, &mut self.round, &mut self.effects)?;
         self.finish(now, observers)?;
         self.apply(now, observers)?;
@@ -288,7 +288,7 @@ impl Simulation {
     /// How all stands, now that the instant is over.
     fn standing(&self) -> Standing {
         let ledgers = || self.system.queues().iter().map(Driver::ledger);
-        let held: u64 = ledgers().map(|ledger| ledger.held().cpus_count()).sum();
+        let held: u64 = ledgers().map(|ledger| ledger.held().cpus_count().get()).sum();
         Standing {
             free: self.procs.saturating_sub(held + self.load.procs()),
             kept: ledgers().map(kept).sum(),
@@ -304,7 +304,7 @@ fn kept(ledger: &Ledger) -> u64 {
     let mut hosts: Vec<_> = ledger.pledged().iter().map(|(host, _)| *host).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    hosts.iter().map(|host| ledger.free_hosts().on(*host).cpus_count()).sum()
+    hosts.iter().map(|host| ledger.free_hosts().on(*host).cpus_count().get()).sum()
 }
 
 /// A job that is in the queue of that position.

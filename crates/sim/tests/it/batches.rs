@@ -1,6 +1,6 @@
 //! Batches by termination, against a slow version: the whole list of the jobs that ended, cut into pieces.
 
-use miserly_core::{Instants, Machine, Span, Time, work};
+use miserly_core::{Instants, Machine, Procs, Span, Time, work};
 use miserly_sim::{BatchRule, Finished, Mark, Metrics, Simulation};
 use miserly_workload::Job;
 
@@ -78,7 +78,7 @@ fn marks_are_how_all_stood() {
         // The begin is the end of what is discarded.
         let last = 14 + 7 * nth - 1;
         assert_eq!(mark.at, all[last].end);
-        let by = |from: Time, to: Time| work(to.min(mark.at) - from.min(mark.at), 1);
+        let by = |from: Time, to: Time| work(to.min(mark.at) - from.min(mark.at), Procs::new(1));
         let done = |job: &Finished| by(job.start, job.end) * u128::from(job.request.procs());
         let came = |job: &&Finished| job.request.submit <= mark.at;
         let arrived = |job: &Finished| work(job.runtime, job.request.procs());

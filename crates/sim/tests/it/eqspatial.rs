@@ -4,7 +4,7 @@ use std::io;
 
 use miserly_core::{
     ActualRuntime, Effect, Entry, Host, HostId, Instants, JobId, JobNumber, Kind, Ledger, Machine, PeSet,
-    Request, Resources, Span, State, Time, work,
+    Procs, Request, Resources, Span, State, Time, work,
 };
 use miserly_oracle::{NaiveJob, equipartition};
 use miserly_policies::Chosen;
@@ -43,7 +43,7 @@ fn job((number, &((submit, runtime, more), procs, (memory, used))): (i64, &Asks)
 /// One to three hosts, and jobs whose memory one of them has; crowded, with many equal instants.
 pub(crate) fn workload() -> impl Strategy<Value = (Machine, Vec<Job>)> {
     prop::collection::vec((1u64..9, 10u64..40), 1..4).prop_flat_map(|each| {
-        let most = each.iter().map(|(_, memory)| *memory).max().unwrap_or(0);
+        let most = each.iter().map(|(_, memory)| *memory).max().unwrap_or(Procs::ZERO.get());
         // Half of the jobs overrun nothing, some ask for more processors than any host has.
         let job_of = ((0i64..60, 0i64..30, -3i64..20), 1u64..12, (0..=most, 1u64..=10));
         let all = prop::collection::vec(job_of, 1..40);
@@ -138,20 +138,24 @@ fn shares(entry: &Entry, now: Time, long: Option<Span>) -> bool {
 fn check_division(ledger: &Ledger, host: HostId, now: Time, long: Option<Span>) {
     let jobs = on_host(ledger, host);
     let procs = ledger.machine().host(host).capacity.cpus_count();
-    let asked: u64 = jobs.iter().map(|entry| entry.request.procs()).sum();
-    let used: u64 = jobs.iter().map(|entry| entry.working()).sum();
+    let asked: Procs = jobs.iter().map(|entry| entry.request.procs()).sum();
+    let used: Procs = jobs.iter().map(|entry| entry.working()).sum();
     assert_eq!(used, procs.min(asked), "as many as there are, or as were asked for");
-    assert!(jobs.iter().all(|entry| entry.working() >= 1));
+    assert!(jobs.iter().all(|entry| entry.working() >= Procs::ONE));
     let (equal, first): (Vec<&Entry>, Vec<&Entry>) =
         jobs.into_iter().partition(|entry| shares(entry, now, long));
     for kind in [&equal, &first] {
-        let most = kind.iter().map(|entry| entry.working()).max().unwrap_or(0);
+        let most = kind.iter().map(|entry| entry.working()).max().unwrap_or(Procs::ZERO);
         for entry in kind.iter().filter(|entry| entry.working() < entry.request.procs()) {
-            assert!(entry.working() + 1 >= most, "job {} has too few at {now}", entry.request.number);
+            assert!(
+                entry.working() + Procs::ONE >= most,
+                "job {} has too few at {now}",
+                entry.request.number
+            );
         }
     }
     if first.iter().any(|entry| entry.working() < entry.request.procs()) {
-        assert!(equal.iter().all(|entry| entry.working() == 1), "they have all that can be spared");
+        assert!(equal.iter().all(|entry| entry.working() == Procs::ONE), "they have all that can be spared");
     }
 }
 
@@ -215,11 +219,11 @@ proptest! {
             let finished = play(&machine, &jobs, &params.written, instants, |_, _, _| {});
             for (job, source) in finished.iter().zip(&jobs) {
                 let (done, asked) = (worked(job) - job.lost, work(job.runtime, job.request.procs()));
-                let last = job.pes.as_ref().map_or(0, PeSet::count);
+                let last = job.pes.as_ref().map_or(Procs::ZERO, PeSet::count);
                 prop_assert!(done >= asked, "job {} ended before it was done", job.request.number);
                 // One that outgrows its memory in the quantum runs to the end of that, whatever it has to do.
                 let outgrew = params.keep_work && source.used_memory > Some(params.quantum_memory);
-                prop_assert!(outgrew || done - asked < u128::from(last.max(1)), "job {} did more", job.request.number);
+                prop_assert!(outgrew || done - asked < u128::from(last.max(Procs::new(1))), "job {} did more", job.request.number);
             }
         }
     }

@@ -45,6 +45,19 @@ fn f1_by_hand() {
 }
 
 #[test]
+fn equal_values_tie_and_the_earlier_submission_comes_first() {
+    // At 200 both waiting jobs have the value 413/60. In floating-point arithmetic job 3 would have 6.883333333333334 and
+    // job 2, which came before it, 6.883333333333333.
+    let quads = [(0, 200, 3, 200), (80, 10, 3, 480), (140, 10, 1, 180)];
+    let formula = "'wait / 3600 + 5 * (wait + estimate) / estimate + 0.2 * procs'";
+    for policy in ["priority-bf", "priority-backfill", &format!("fcfs(order={formula})")] {
+        for instants in BOTH {
+            assert_eq!(run(3, &jobs(&quads), policy, instants).starts(), [0, 200, 210], "{policy}");
+        }
+    }
+}
+
+#[test]
 fn a_weight_adds_to_what_a_formula_gives() {
     // At 100 the narrow job 3 has waited for 1 second, the wide job 2 for 91: -8 + 0.1 * 91 is more than -1 + 0.1 * 1.
     let quads = [(0, 100, 8, 100), (9, 10, 8, 10), (99, 10, 1, 10)];

@@ -93,7 +93,7 @@ fn host(machine: &Machine, job: &Finished) -> usize {
     let first = u64::from(job.pes.as_ref().unwrap().ranges()[0].0);
     let mut end = 0;
     let its = machine.hosts().iter().position(|host| {
-        end += host.capacity.cpus_count();
+        end += host.capacity.cpus_count().get();
         first < end
     });
     its.unwrap()

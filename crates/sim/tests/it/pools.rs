@@ -1,7 +1,8 @@
 //! Policies in pools that vary over time, that lose capacity, and whose jobs are withdrawn and amended.
 
 use miserly_core::{
-    ActualRuntime, Expected, Filler, Kind, Machine, Request, Resources, Span, State, System, Terms, Time,
+    ActualRuntime, Expected, Filler, Kind, Machine, Procs, Request, Resources, Span, State, System, Terms,
+    Time,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaiveJob, NaivePool, windows};
 use miserly_policies::Chosen;
@@ -163,17 +164,17 @@ fn check_filling(now: Time, system: &System, filler: Filler) {
     for (start, entry) in turns {
         let all = demand(&entry.request);
         let procs = all.cpus_count().min(idle.cpus_count());
-        let fits = all.with(Kind::Cpus, procs).fits_in(&idle);
+        let fits = all.with(Kind::Cpus, procs.get()).fits_in(&idle);
         let may = entry.request.terms.begin.is_none_or(|begin| begin <= now);
         let runs = may && start > now + filler.lead && !entry.request.terms.in_window_only && fits;
         assert_eq!(
             entry.filling.procs,
-            if runs { procs } else { 0 },
+            if runs { procs } else { Procs::new(0) },
             "job {} at {now}",
             entry.request.number
         );
         if runs {
-            idle = idle.less(&all.with(Kind::Cpus, procs));
+            idle = idle.less(&all.with(Kind::Cpus, procs.get()));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use miserly_core::{
     Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, Expected, Fault, Filler, Instants,
-    JobId, Ledger, Machine, Policy, Resources, Round, Span, State, Submission, System, Time, work,
+    JobId, Ledger, Machine, Policy, Procs, Resources, Round, Span, State, Submission, System, Time, work,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaivePool};
 
@@ -129,7 +129,7 @@ impl<'a> Play<'a> {
         let entry = self.ledger().get(job)?;
         let quantum = match entry.state {
             State::Running { quantum, .. } => quantum,
-            State::Waiting if entry.filling.procs > 0 => None,
+            State::Waiting if entry.filling.procs > Procs::new(0) => None,
             _ => return None,
         };
         let all = work(self.script.jobs[job.index()].runtime.0, entry.request.procs());

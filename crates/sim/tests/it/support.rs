@@ -111,7 +111,7 @@ pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: Inst
 }
 
 /// Every kind of order, as parameters of a policy.
-pub(crate) const ORDERS: [&str; 37] = [
+pub(crate) const ORDERS: [&str; 38] = [
     "order=arrival",
     "order=shortest",
     "order=longest",
@@ -141,6 +141,7 @@ pub(crate) const ORDERS: [&str; 37] = [
     "order=f3",
     "order=f4",
     "order='wait / estimate'",
+    "order='wait / 180 + 5 * (wait + estimate) / estimate + 0.2 * procs'",
     "order='1 / estimate'",
     "order='procs - wait'",
     "order='if(wait > 5, wait, -estimate)'",
@@ -279,7 +280,7 @@ pub(crate) fn machine(hosts: &[(u64, u64)]) -> Machine {
 pub(crate) fn processors_on(machine: &Machine, pes: &PeSet) -> Vec<(usize, u64)> {
     let mut low = 0;
     let on = machine.hosts().iter().enumerate().map(|(place, host)| {
-        let end = low + host.capacity.cpus_count();
+        let end = low + host.capacity.cpus_count().get();
         let here = pes.ranges().iter().flat_map(|&(first, last)| u64::from(first)..=u64::from(last));
         let count = here.filter(|pe| (low..end).contains(pe)).count() as u64;
         low = end;

@@ -51,15 +51,15 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
         (800, Effect::Suspended { job: JOB }),
         (830, Effect::Vacated { job: JOB }),
         (860, Effect::Resumed { job: JOB }),
-        (870, Effect::Resized { job: JOB, procs: 1 }),
-        (880, Effect::Resized { job: JOB, procs: 4 }),
+        (870, Effect::Resized { job: JOB, procs: 1.into() }),
+        (880, Effect::Resized { job: JOB, procs: 4.into() }),
         (890, Effect::Requeued { job: JOB, lost: 0 }),
     ]);
     let expect = [
         "10  submitted; 8 processors were free, nobody waiting",
         "10  started for a quantum, after 0s of waiting",
         "70  back in the queue; 240.00 processor-seconds of work are lost",
-        "70  promised a start at 150 or before, 1m 20s ahead",
+        "70  promised a start at 150 or before, 1m20s ahead",
         "130  started again in its turn (reserved)",
         "800  suspended",
         "830  written out: holds nothing now",
@@ -87,7 +87,8 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
 
 #[test]
 fn many_changes_of_processors_are_told_in_a_line() {
-    let resized = |n: u32| (20 + i64::from(n), Effect::Resized { job: JOB, procs: u64::from(n % 2 + 2) });
+    let resized =
+        |n: u32| (20 + i64::from(n), Effect::Resized { job: JOB, procs: u64::from(n % 2 + 2).into() });
     let effects: Vec<_> = [(10, started(Reason::AtOnce))].into_iter().chain((0..25).map(resized)).collect();
     let lines = lines(&watched(&effects));
     assert_eq!(lines.len(), 2 + 10 + 1);

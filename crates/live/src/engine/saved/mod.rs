@@ -79,11 +79,11 @@ impl SavedEntry {
             memo: SavedMemo::of(&entry.memo),
             done: entry.progress.done,
             done_at: entry.progress.at.ticks(),
-            working: entry.progress.procs,
+            working: entry.progress.procs.get(),
             filling: SavedProgress {
                 done: entry.filling.done,
                 at: entry.filling.at.ticks(),
-                procs: entry.filling.procs,
+                procs: entry.filling.procs.get(),
             },
             rows: SavedRows::of(entry),
         }
@@ -99,9 +99,10 @@ impl SavedEntry {
         entry.decided = self.decided;
         entry.memo = self.memo.memo();
         let at = Time::from_ticks(self.done_at);
-        entry.progress = Progress { done: self.done, at, procs: self.working, ..Progress::default() };
+        entry.progress = Progress { done: self.done, at, procs: self.working.into(), ..Progress::default() };
         let SavedProgress { done, at, procs } = self.filling;
-        entry.filling = Progress { done, at: Time::from_ticks(at), procs, ..Progress::default() };
+        entry.filling =
+            Progress { done, at: Time::from_ticks(at), procs: procs.into(), ..Progress::default() };
         self.rows.restore(&mut entry);
         entry
     }
@@ -128,7 +129,8 @@ mod tests {
         let mut entry = entry(SlotId(2));
         entry.also_in = vec![SlotId(0), SlotId(5)];
         let at = Time::from_ticks(40);
-        entry.progress = Progress { done: 70, at, procs: 3, pace: Pace::new(2, 3), rest: 5, parts: 12 };
+        entry.progress =
+            Progress { done: 70, at, procs: 3.into(), pace: Pace::new(2, 3), rest: 5, parts: 12 };
         let text = serde_json::to_string(&SavedEntry::of(&entry)).unwrap();
         assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
     }

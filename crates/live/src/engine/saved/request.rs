@@ -48,7 +48,7 @@ impl SavedRequest {
             number: request.number,
             submit: request.submit.ticks(),
             estimate: request.estimate.ticks(),
-            cpus: request.demand.cpus_count(),
+            cpus: request.demand.cpus_count().get(),
             memory: request.demand.get(Kind::Memory),
             gpus: request.demand.get(Kind::Gpus),
             other: request.demand.get(Kind::Other),

@@ -134,7 +134,7 @@ fn what_makes_no_sense_is_refused_with_its_line() {
     refused("#MISERLY --cpus many", 1, "many");
     refused("#MISERLY --hold=yes", 1, "takes no value");
     refused("#MISERLY 4", 1, "\"4\" belongs to no option");
-    refused("#MISERLY --time 30", 1, "--time: 30 what?");
+    refused("#MISERLY --time 1:30", 1, "--time: \"1:30\" is ambiguous");
     refused("#MISERLY --name 'x", 1, "quote");
     refused("#MISERLY -é", 1, "-é");
     refused("#MISERLY --array 0-9%2", 1, "--array");

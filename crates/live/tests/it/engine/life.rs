@@ -69,7 +69,7 @@ impl Life {
     pub(crate) fn of_policy(policy: &str, pool: u64, machine: u32) -> Life {
         let amount = Resources::cpus(pool).with(Kind::Memory, MEMORY);
         let queue = Queue { pool: Calendar::constant(amount), ..queue("batch", policy) };
-        let whole = Resources::cpus(machine.into()).with(Kind::Memory, MEMORY);
+        let whole = Resources::cpus(u64::from(machine)).with(Kind::Memory, MEMORY);
         let setup = Setup {
             queues: vec![queue],
             cpus: (0..machine).take(usize::try_from(pool).unwrap()).collect(),

@@ -1,6 +1,6 @@
 //! Best fit.
 
-use miserly_core::{Matrix, Row, SlotId};
+use miserly_core::{Matrix, Procs, Row, SlotId};
 
 use super::{Packing, Place, with_room};
 
@@ -10,12 +10,12 @@ use super::{Packing, Place, with_room};
 pub struct BestFit;
 
 /// The row that fits a job of this size best.
-pub(super) fn best(matrix: &Matrix, size: u64) -> Option<(SlotId, &Row)> {
+pub(super) fn best(matrix: &Matrix, size: Procs) -> Option<(SlotId, &Row)> {
     with_room(matrix, size).min_by_key(|(slot, row)| (row.open_count(), *slot))
 }
 
 impl Packing for BestFit {
-    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
         let (slot, row) = best(matrix, size)?;
         Some(Place { slot, pes: row.open().clone().take_lowest(size)? })
     }

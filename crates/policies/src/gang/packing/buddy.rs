@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use miserly_core::{Matrix, PeSet};
+use miserly_core::{Matrix, PeSet, Procs};
 
 use super::{Packing, Place};
 
@@ -50,7 +50,7 @@ struct Search<'a> {
     /// The size of the controllers.
     size: u32,
     /// The size of the job.
-    job: u64,
+    job: Procs,
 }
 
 impl Buddy {
@@ -134,7 +134,7 @@ impl Buddy {
     fn look(&self, node: usize, above: u32, search: &Search<'_>, best: &mut Option<Candidate>) {
         let beaten = |load: u32| best.is_some_and(|best| best.load <= load);
         let own = self.own[node];
-        if beaten(above + own) || u64::from(self.count(node)) < search.job {
+        if beaten(above + own) || Procs::from(u64::from(self.count(node))) < search.job {
             return;
         }
         if self.size(node) == search.size {
@@ -170,7 +170,7 @@ impl Buddy {
     }
 
     /// The processors of a job on the least loaded controller that is free, and that load.
-    fn on_least(&self, open: &PeSet, job: u64) -> Option<(u32, PeSet)> {
+    fn on_least(&self, open: &PeSet, job: Procs) -> Option<(u32, PeSet)> {
         let size = controller(job);
         let Candidate { load, node } = self.least(&Search { open, size, job })?;
         let mut ranges = vec![];
@@ -180,7 +180,7 @@ impl Buddy {
 }
 
 impl Packing for Buddy {
-    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
         let places = super::with_room(matrix, size).filter_map(|(slot, row)| {
             let (load, pes) = self.on_least(row.open(), size)?;
             Some((load, slot, pes))
@@ -189,13 +189,13 @@ impl Packing for Buddy {
         Some(Place { slot, pes })
     }
 
-    fn open(&self, matrix: &Matrix, size: u64) -> Option<PeSet> {
+    fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {
         self.on_least(matrix.all(), size).map(|(_, pes)| pes)
     }
 
-    fn reset(&mut self, procs: u64, numbers: u64) {
+    fn reset(&mut self, procs: Procs, numbers: Procs) {
         self.procs = u32::try_from(procs).unwrap_or(u32::MAX);
-        self.span = controller(numbers.max(1));
+        self.span = controller(numbers.max(Procs::ONE));
         let nodes = 2 * self.span as usize;
         (self.own, self.down) = (vec![0; nodes], vec![0; nodes]);
     }
@@ -210,8 +210,8 @@ impl Packing for Buddy {
 }
 
 /// The size of the controllers that a job of this size is mapped to: 2^ceil(lg size).
-fn controller(size: u64) -> u32 {
-    u32::try_from(size.next_power_of_two()).unwrap_or(1 << 31)
+fn controller(size: Procs) -> u32 {
+    u32::try_from(size.get().next_power_of_two()).unwrap_or(1 << 31)
 }
 
 /// Whether all of these are open.
@@ -228,7 +228,7 @@ fn first_free(search: &Search<'_>, pes: &Range<u32>) -> Option<u32> {
     let first = |&(low, high): &(u32, u32)| {
         let low = low.max(pes.start).checked_next_multiple_of(size)?;
         let end = low.saturating_add(size).min(pes.end);
-        (low < end && end - 1 <= high && u64::from(end - low) >= search.job).then_some(low)
+        (low < end && end - 1 <= high && Procs::from(u64::from(end - low)) >= search.job).then_some(low)
     };
     within.find_map(first)
 }
@@ -249,8 +249,9 @@ mod tests {
         sum
     }
 
-    fn with(booking: Booking, procs: u64, jobs: &[PeSet]) -> Buddy {
+    fn with(booking: Booking, procs: impl Into<Procs>, jobs: &[PeSet]) -> Buddy {
         let mut buddy = Buddy::new(booking);
+        let procs = procs.into();
         buddy.reset(procs, procs);
         for pes in jobs {
             buddy.came(pes);
@@ -293,9 +294,10 @@ mod tests {
     #[test]
     fn a_controller_over_a_lost_processor_is_that_of_the_others() {
         let mut buddy = Buddy::new(Booking::Own);
-        buddy.reset(3, 4);
+        buddy.reset(Procs::new(3), Procs::new(4));
         buddy.came(&PeSet::block(3, 1));
-        let chosen = |count| buddy.on_least(&PeSet::first(3), count).map(|(_, pes)| pes.to_string());
+        let chosen =
+            |count: u64| buddy.on_least(&PeSet::first(3), count.into()).map(|(_, pes)| pes.to_string());
         assert_eq!(
             [3, 4, 2, 1].map(chosen),
             [Some("0-2".into()), None, Some("0-1".into()), Some("0".into())]
@@ -304,9 +306,9 @@ mod tests {
 
     #[test]
     fn groups_are_taken_by_the_loads_below() {
-        let chosen = |jobs: &[PeSet], procs, count| {
+        let chosen = |jobs: &[PeSet], procs: u64, count: u64| {
             let buddy = with(Booking::Own, procs, jobs);
-            buddy.on_least(&PeSet::first(u32::try_from(procs).unwrap()), count).unwrap().1.to_string()
+            buddy.on_least(&PeSet::first(u32::try_from(procs).unwrap()), count.into()).unwrap().1.to_string()
         };
         assert_eq!(chosen(&[], 8, 5), "0-4");
         // The less loaded half as a whole; of the other one the less loaded processor of the less loaded pair.

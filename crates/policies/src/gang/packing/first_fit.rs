@@ -1,6 +1,6 @@
 //! First fit.
 
-use miserly_core::Matrix;
+use miserly_core::{Matrix, Procs};
 
 use super::{Packing, Place, with_room};
 
@@ -9,7 +9,7 @@ use super::{Packing, Place, with_room};
 pub struct FirstFit;
 
 impl Packing for FirstFit {
-    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
         let (slot, row) = with_room(matrix, size).next()?;
         Some(Place { slot, pes: row.open().clone().take_lowest(size)? })
     }

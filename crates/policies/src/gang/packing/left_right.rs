@@ -1,6 +1,6 @@
 //! From the left or from the right (§2.2): best fit, with processors from one end or the other.
 
-use miserly_core::{Matrix, PeSet};
+use miserly_core::{Matrix, PeSet, Procs};
 
 use super::best_fit::best;
 use super::{Packing, Place};
@@ -9,7 +9,7 @@ use super::{Packing, Place};
 #[derive(Clone, Copy, Debug)]
 pub struct BySize {
     /// The largest of the small ones. The paper takes 8, of 128 processors.
-    pub threshold: u64,
+    pub threshold: Procs,
 }
 
 /// Rows are filled from the left or from the right, as many from the one as from the other, if need be one more from the left.
@@ -25,7 +25,7 @@ enum Side {
 /// The mark of a row that is filled from the right.
 const FROM_RIGHT: u32 = 1;
 
-fn take(mut from: PeSet, count: u64, side: Side) -> Option<PeSet> {
+fn take(mut from: PeSet, count: Procs, side: Side) -> Option<PeSet> {
     match side {
         Side::Left => from.take_lowest(count),
         Side::Right => from.take_highest(count),
@@ -33,18 +33,18 @@ fn take(mut from: PeSet, count: u64, side: Side) -> Option<PeSet> {
 }
 
 impl BySize {
-    fn side(self, size: u64) -> Side {
+    fn side(self, size: Procs) -> Side {
         if size <= self.threshold { Side::Left } else { Side::Right }
     }
 }
 
 impl Packing for BySize {
-    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
         let (slot, row) = best(matrix, size)?;
         Some(Place { slot, pes: take(row.open().clone(), size, self.side(size))? })
     }
 
-    fn open(&self, matrix: &Matrix, size: u64) -> Option<PeSet> {
+    fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {
         take(matrix.all().clone(), size, self.side(size))
     }
 }
@@ -56,13 +56,13 @@ fn next(matrix: &Matrix) -> Side {
 }
 
 impl Packing for BySlots {
-    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
         let (slot, row) = best(matrix, size)?;
         let from = if row.mark() == FROM_RIGHT { Side::Right } else { Side::Left };
         Some(Place { slot, pes: take(row.open().clone(), size, from)? })
     }
 
-    fn open(&self, matrix: &Matrix, size: u64) -> Option<PeSet> {
+    fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {
         take(matrix.all().clone(), size, next(matrix))
     }
 

@@ -1,6 +1,6 @@
 //! By the load on processors (§2.3): the jobs that use each of them.
 
-use miserly_core::{Matrix, PeSet};
+use miserly_core::{Matrix, PeSet, Procs};
 
 use super::loads::{Least, Loads};
 use super::{Packing, Place, with_room};
@@ -26,18 +26,18 @@ impl LeastLoaded {
 }
 
 impl Packing for LeastLoaded {
-    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place> {
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
         let places = with_room(matrix, size)
             .filter_map(|(slot, row)| Some((slot, self.loads.least(row.open(), size)?)));
         let (slot, least) = places.min_by_key(|(slot, least)| ((self.of)(least), *slot))?;
         Some(Place { slot, pes: least.pes })
     }
 
-    fn open(&self, matrix: &Matrix, size: u64) -> Option<PeSet> {
+    fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {
         self.loads.least(matrix.all(), size).map(|least| least.pes)
     }
 
-    fn reset(&mut self, _procs: u64, _numbers: u64) {
+    fn reset(&mut self, _procs: Procs, _numbers: Procs) {
         self.loads = Loads::none();
     }
 

@@ -1,6 +1,6 @@
 //! How many jobs use each processor.
 
-use miserly_core::PeSet;
+use miserly_core::{PeSet, Procs};
 
 /// The load on every processor, as stretches of equal load.
 ///
@@ -91,11 +91,11 @@ impl Loads {
     }
 
     /// The `count` least loaded of these, of equals the lowest; `None` if there are fewer. O(g log g) in the stretches among them.
-    pub(super) fn least(&self, pes: &PeSet, count: u64) -> Option<Least> {
+    pub(super) fn least(&self, pes: &PeSet, count: Procs) -> Option<Least> {
         let mut stretches = self.over(pes);
         // Of one load they stay in order.
         stretches.sort_by_key(|stretch| stretch.load);
-        let (mut ranges, mut left, mut most, mut sum) = (Vec::new(), count, 0, 0);
+        let (mut ranges, mut left, mut most, mut sum) = (Vec::new(), count.get(), 0, 0);
         for Stretch { load, low, high } in stretches {
             if left == 0 {
                 break;
@@ -139,8 +139,8 @@ mod tests {
             let size = 1 + u64::from(below(5, 6));
             let mut naive: Vec<(u32, u32)> = each(&some).map(|pe| (counts[pe as usize], pe)).collect();
             naive.sort_unstable();
-            let least = loads.least(&some, size);
-            assert_eq!(least.is_some(), some.count() >= size);
+            let least = loads.least(&some, size.into());
+            assert_eq!(least.is_some(), some.count() >= size.into());
             if let Some(least) = least {
                 let chosen = &naive[..usize::try_from(size).unwrap()];
                 let mut pes: Vec<u32> = chosen.iter().map(|(_, pe)| *pe).collect();

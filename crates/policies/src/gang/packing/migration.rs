@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use miserly_core::{Matrix, PeSet, SlotId};
+use miserly_core::{Matrix, PeSet, Procs, SlotId};
 
 use super::{Packing, Place};
 
@@ -12,7 +12,7 @@ use super::{Packing, Place};
 pub struct Migration;
 
 impl Packing for Migration {
-    fn place(&self, _matrix: &Matrix, _size: u64) -> Option<Place> {
+    fn place(&self, _matrix: &Matrix, _size: Procs) -> Option<Place> {
         None
     }
 
@@ -20,21 +20,21 @@ impl Packing for Migration {
         true
     }
 
-    fn remap(&self, procs: u64, sizes: &[u64]) -> Option<Vec<Place>> {
+    fn remap(&self, procs: Procs, sizes: &[Procs]) -> Option<Vec<Place>> {
         // One that is wider than what the machine still has stays where it is, and so do the others.
         if sizes.iter().any(|size| *size > procs) {
             return None;
         }
         let mut order: Vec<usize> = (0..sizes.len()).collect();
         order.sort_by_key(|&at| Reverse(sizes[at]));
-        let mut filled: Vec<u64> = vec![];
+        let mut filled: Vec<Procs> = vec![];
         let nowhere = Place { slot: SlotId(0), pes: PeSet::empty() };
         let mut places = vec![nowhere; sizes.len()];
         for at in order {
             let size = sizes[at];
-            let row = filled.iter().position(|filled| procs - filled >= size).unwrap_or(filled.len());
+            let row = filled.iter().position(|filled| procs - *filled >= size).unwrap_or(filled.len());
             if row == filled.len() {
-                filled.push(0);
+                filled.push(Procs::ZERO);
             }
             let pes = PeSet::block(u32::try_from(filled[row]).ok()?, u32::try_from(size).ok()?);
             filled[row] += size;
@@ -52,7 +52,8 @@ mod tests {
         let shown = |places: Vec<Place>| -> Vec<String> {
             places.iter().map(|place| format!("{}: {}", place.slot.0, place.pes)).collect()
         };
-        let places = Migration.remap(procs, sizes).map(shown);
+        let asked: Vec<Procs> = sizes.iter().copied().map(Procs::new).collect();
+        let places = Migration.remap(procs.into(), &asked).map(shown);
         let expected = expected.map(|all| all.iter().map(ToString::to_string).collect());
         assert_eq!(places, expected, "{sizes:?} on {procs}");
     }

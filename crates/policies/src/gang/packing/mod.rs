@@ -16,7 +16,7 @@ mod migration;
 
 use std::fmt::Debug;
 
-use miserly_core::{Matrix, PeSet, SlotId};
+use miserly_core::{Matrix, PeSet, Procs, SlotId};
 
 pub use best_fit::BestFit;
 pub use buddy::{Booking, Buddy};
@@ -40,10 +40,10 @@ pub struct Place {
 /// which it is told of, and from the marks of the rows.
 pub trait Packing: Debug + Send {
     /// Where a job of this size goes among the rows that are used; `None` if none of them can take it.
-    fn place(&self, matrix: &Matrix, size: u64) -> Option<Place>;
+    fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place>;
 
     /// Which processors a job of this size, which the host has, gets in a row that nobody uses.
-    fn open(&self, matrix: &Matrix, size: u64) -> Option<PeSet> {
+    fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {
         matrix.all().clone().take_lowest(size)
     }
 
@@ -53,7 +53,7 @@ pub trait Packing: Debug + Send {
     }
 
     /// Nobody is there, on so many processors. Jobs may come that have others, which are lost, below `numbers`.
-    fn reset(&mut self, _procs: u64, _numbers: u64) {}
+    fn reset(&mut self, _procs: Procs, _numbers: Procs) {}
 
     /// A job has its place on these processors now.
     fn came(&mut self, _pes: &PeSet) {}
@@ -67,12 +67,12 @@ pub trait Packing: Debug + Send {
     }
 
     /// Where all jobs go that are there, by their sizes, in the order of their arrival, if the scheme moves jobs.
-    fn remap(&self, _procs: u64, _sizes: &[u64]) -> Option<Vec<Place>> {
+    fn remap(&self, _procs: Procs, _sizes: &[Procs]) -> Option<Vec<Place>> {
         None
     }
 }
 
 /// The rows that can take so many, by capacity alone.
-fn with_room(matrix: &Matrix, size: u64) -> impl Iterator<Item = (SlotId, &miserly_core::Row)> {
+fn with_room(matrix: &Matrix, size: Procs) -> impl Iterator<Item = (SlotId, &miserly_core::Row)> {
     matrix.rows().filter(move |(_, row)| row.open_count() >= size)
 }

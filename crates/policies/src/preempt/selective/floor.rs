@@ -1,7 +1,7 @@
 //! The processors by number: who has them, who is about to have them, and how a job comes to them.
 
 use miserly_core::{
-    Desk, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Reason, Resources, Span, State, Time,
+    Desk, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Procs, Reason, Resources, Span, State, Time,
     Violation,
 };
 
@@ -156,7 +156,7 @@ impl Floor {
     pub(super) fn choose(
         &self,
         ledger: &Ledger,
-        procs: u64,
+        procs: Procs,
         of: &PeSet,
         returning: &[JobId],
     ) -> Option<PeSet> {

@@ -1,6 +1,6 @@
 //! Which of the free processors a job gets that may be anywhere.
 
-use miserly_core::PeSet;
+use miserly_core::{PeSet, Procs};
 
 /// Which of the free processors a job gets that may be anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Place {
     pub(super) fn choose<'p>(
         self,
         from: &PeSet,
-        count: u64,
+        count: Procs,
         returning: impl Iterator<Item = &'p PeSet>,
     ) -> Option<PeSet> {
         if from.count() < count {
@@ -50,7 +50,7 @@ mod tests {
     fn choose(place: Place, count: u64) -> Option<String> {
         let free = PeSet::of_ranges(&[(0, 9)]);
         let returning = [(2, 3), (0, 5), (3, 7)].map(|range| PeSet::of_ranges(&[range]));
-        place.choose(&free, count, returning.iter()).map(|pes| pes.to_string())
+        place.choose(&free, count.into(), returning.iter()).map(|pes| pes.to_string())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use miserly_core::{Entry, Span, Time};
+use miserly_core::{Entry, Procs, Span, Time};
 
 /// A ratio, exactly. The larger, the more urgent.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +112,7 @@ const SECOND: Span = Span::from_ticks(1_000_000);
 
 /// For how long a job has worked.
 pub(super) fn ran(entry: &Entry, now: Time) -> Span {
-    let procs = u128::from(entry.request.procs().max(1));
+    let procs = u128::from(entry.request.procs().max(Procs::ONE));
     i64::try_from(entry.done(now) / procs).map_or(Span::MAX, Span::from_ticks)
 }
 

@@ -1,7 +1,7 @@
 //! Immediate service as the slides have it: a slice at once for whoever comes, and the rest by EASY.
 
 use miserly_core::{
-    Desk, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Reason, Span, State, Time, Violation,
+    Desk, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Procs, Reason, Span, State, Time, Violation,
 };
 
 use super::Moving;
@@ -39,7 +39,7 @@ struct Reservation {
     /// When it can run.
     at: Time,
     /// Processors that it leaves free then, if it can be anywhere.
-    extra: u64,
+    extra: Procs,
     /// Where it will be, if that is certain.
     on: PeSet,
 }
@@ -118,7 +118,7 @@ impl Slices {
         let mut occupied = self.occupied(ledger, now);
         if let Some(own) = floor::own(entry).filter(|_| self.floor.must_return(ledger, entry)) {
             let ends = occupied.iter().filter(|(_, pes)| pes.meets(own)).map(|(end, _)| *end);
-            return Reservation { at: ends.max().unwrap_or(now), extra: 0, on: own.clone() };
+            return Reservation { at: ends.max().unwrap_or(now), extra: Procs::ZERO, on: own.clone() };
         }
         occupied.sort_unstable_by_key(|(end, _)| *end);
         let procs = entry.request.procs();

@@ -1,6 +1,6 @@
 //! What a job could bring about at this pass.
 
-use miserly_core::{Desk, JobId, Kind, Ledger, PeSet, Resources, State, Time};
+use miserly_core::{Desk, JobId, Ledger, PeSet, Procs, Resources, State, Time};
 
 use super::Suspension;
 use super::floor::{self, Floor};
@@ -26,7 +26,7 @@ pub(super) struct View {
     victims: Vec<Victim>,
     /// The rank of the last job that has to be suspended for somebody who needs so many processors and nothing else; whether victims may
     /// be of any width.
-    bars: Vec<((bool, u64), Option<Rank>)>,
+    bars: Vec<((bool, Procs), Option<Rank>)>,
     /// The suspended jobs, the most urgent first, once somebody had to know.
     suspended: Option<Vec<JobId>>,
 }
@@ -80,7 +80,7 @@ impl View {
         self.bars[at].1
     }
 
-    fn bar_for(&self, need: &Resources, procs: u64, any_width: bool) -> Option<Rank> {
+    fn bar_for(&self, need: &Resources, procs: Procs, any_width: bool) -> Option<Rank> {
         let mut had = self.free;
         let may = |victim: &&Victim| any_width || self.narrow_enough(procs, victim);
         self.victims.iter().filter(may).find_map(|victim| {
@@ -89,8 +89,8 @@ impl View {
         })
     }
 
-    fn narrow_enough(&self, procs: u64, victim: &Victim) -> bool {
-        !self.rules.half_width || procs.saturating_mul(2) >= victim.gives.cpus_count()
+    fn narrow_enough(&self, procs: Procs, victim: &Victim) -> bool {
+        !self.rules.half_width || procs.saturating_add(procs) >= victim.gives.cpus_count()
     }
 
     /// Who is on these processors, if all of them can be had by suspending jobs.
@@ -146,7 +146,7 @@ impl View {
 
 /// What a job has to be given to run where it may be anywhere.
 pub(super) fn need(ledger: &Ledger, job: JobId) -> Resources {
-    floor::rest(ledger, job).with(Kind::Cpus, ledger.request(job).procs())
+    floor::rest(ledger, job).with_cpus(ledger.request(job).procs())
 }
 
 /// What a job has to be given by jobs that leave, with what is free: of what it needs, the first makes up for
@@ -158,7 +158,7 @@ pub(super) fn need_of_leavers(ledger: &Ledger, job: JobId) -> Resources {
 
 /// These processors, and what is free besides processors.
 pub(super) fn room(floor: &Floor, ledger: &Ledger, available: &PeSet) -> Resources {
-    floor.free_rest(ledger).with(Kind::Cpus, available.count())
+    floor.free_rest(ledger).with_cpus(available.count())
 }
 
 /// The first of these until there is enough with what is free, without those at their end that are not needed then.

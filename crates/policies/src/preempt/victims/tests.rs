@@ -1,7 +1,8 @@
 //! Whom to preempt, against the obvious way to find out.
 
 use miserly_core::{
-    Desk, Driver, Entry, Event, Host, Instants, Machine, Policy, Request, Round, Submission, Violation,
+    Desk, Driver, Entry, Event, Host, Instants, Kind, Machine, Policy, Procs, Request, Round, Submission,
+    Violation,
 };
 use proptest::prelude::*;
 
@@ -81,7 +82,7 @@ fn slowdown(entry: &Entry, now: Time) -> (u128, u128) {
 }
 
 /// Host by host: while there is too little, the one among those left that has the smallest slowdown.
-fn naive(ledger: &Ledger, now: Time, need: &Resources, after: Span) -> Vec<(HostId, Vec<JobId>, u64)> {
+fn naive(ledger: &Ledger, now: Time, need: &Resources, after: Span) -> Vec<(HostId, Vec<JobId>, Procs)> {
     let mut found = vec![];
     for (host, free) in (0..).map(HostId).zip(ledger.free_hosts().each()) {
         let may_go = |job: &JobId| match &ledger.entry(*job).state {

@@ -159,7 +159,7 @@ fn packing(values: &Values) -> Box<dyn Packing> {
     match values.word("packing") {
         "first-fit" => Box::new(FirstFit),
         "best-fit" => Box::new(BestFit),
-        "left-right-by-size" => Box::new(BySize { threshold: values.integer("threshold") }),
+        "left-right-by-size" => Box::new(BySize { threshold: values.integer("threshold").into() }),
         "left-right-by-slots" => Box::new(BySlots),
         "min-max-load" => Box::new(LeastLoaded::by_most()),
         "min-average-load" => Box::new(LeastLoaded::by_mean()),

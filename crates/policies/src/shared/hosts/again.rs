@@ -1,11 +1,11 @@
 //! Where and when there is room for a job that was looked for before.
 
-use miserly_core::{HostId, Ledger, Placement, Resources, Span, Spread, Time};
+use miserly_core::{HostId, Ledger, Placement, Procs, Resources, Span, Spread, Time};
 
 use super::{FreedHosts, HostPlan};
 
 impl HostPlan {
-    /// Where a job can start now that could not before these hosts had freed: as [`fit_now`](HostPlan::fit_now), on them alone.
+    /// Where a job can start now that could not before these hosts were freed: as [`fit_now`](HostPlan::fit_now), on them alone.
     /// No reservation may begin now.
     pub fn fit_now_on(
         &self,
@@ -23,7 +23,7 @@ impl HostPlan {
         self.best(now, span, demand, roomy)
     }
 
-    /// The hosts that have freed, if each can be looked at alone.
+    /// The hosts where capacity was freed, if each can be looked at alone.
     pub fn hosts_alone<'a>(&self, freed: &'a FreedHosts) -> Option<&'a [(HostId, Time)]> {
         let alone = self.machine.spread() == Spread::One && !self.is_pool();
         freed.hosts().filter(|_| alone)
@@ -42,7 +42,7 @@ impl HostPlan {
     }
 
     /// The earliest start from `from` on and before that of a reservation, for somebody who had none when he last looked: only
-    /// hosts that have freed since can have one. The reservation is in the plan.
+    /// hosts where capacity was freed since can have one. The reservation is in the plan.
     pub fn earlier_on(
         &self,
         from: Time,
@@ -68,7 +68,7 @@ impl HostPlan {
         best.map(|((start, (.., host)), need)| (start, Placement::on(host, need)))
     }
 
-    /// The earliest start of a job that cannot start now, if what it was is known, and what has changed: hosts that have freed, and
+    /// The earliest start of a job that cannot start now, if what it was is known, and what has changed: hosts where capacity was freed, and
     /// hosts where something was taken. `None` if it has to be searched for everywhere.
     ///
     /// Where nothing has changed it is the same as before. A host that has less now may be a better fit at the same time.
@@ -107,16 +107,16 @@ impl HostPlan {
     }
 
     /// The most processors that are free at any time where there is more than before, from now on.
-    pub fn most_cpus(&self, now: Time, freed: &FreedHosts) -> u64 {
+    pub fn most_cpus(&self, now: Time, freed: &FreedHosts) -> Procs {
         match (freed.hosts(), &self.together) {
-            (None, _) => u64::MAX,
+            (None, _) => Procs::MAX,
             (Some(_), Some(together)) => {
-                freed.until().map_or(0, |until| together.most_within(now, until).into())
+                freed.until().map_or(Procs::ZERO, |until| Procs::new(together.most_within(now, until).into()))
             }
             (Some(hosts), None) => {
                 let most =
                     |(host, until): &(HostId, Time)| self.hosts[host.index()].most_cpus_within(now, *until);
-                hosts.iter().map(most).max().unwrap_or(0)
+                hosts.iter().map(most).max().unwrap_or(Procs::ZERO)
             }
         }
     }

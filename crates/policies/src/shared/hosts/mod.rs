@@ -15,7 +15,8 @@ mod trial;
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Entry, Expected, HostId, JobId, Ledger, Machine, Placement, Resources, Sharing, Span, Spread, State, Time,
+    Entry, Expected, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Sharing, Span, Spread,
+    State, Time,
 };
 
 pub use self::freed::FreedHosts;
@@ -282,7 +283,7 @@ impl HostPlan {
 }
 
 /// The registry admits no machine, and the driver no job, beyond a `u32`.
-fn small(procs: u64) -> u32 {
+fn small(procs: Procs) -> u32 {
     u32::try_from(procs).unwrap_or(u32::MAX)
 }
 

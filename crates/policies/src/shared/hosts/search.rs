@@ -1,6 +1,6 @@
 //! Where and when there is room for a job.
 
-use miserly_core::{FreeHosts, HostId, Kind, Ledger, Placement, Resources, Share, Span, Spread, Time};
+use miserly_core::{FreeHosts, HostId, Kind, Ledger, Placement, Procs, Resources, Share, Span, Spread, Time};
 
 use super::pool::Pool;
 use super::timeline::Timeline;
@@ -163,7 +163,7 @@ impl HostPlan {
     }
 
     /// How well a job fits the host at that time: the better the smaller.
-    pub(super) fn fit_on(&self, host: HostId, at: Time) -> (u64, u64, HostId) {
+    pub(super) fn fit_on(&self, host: HostId, at: Time) -> (Procs, u64, HostId) {
         let free = self.free_at(host, at);
         (free.cpus_count(), free.get(Kind::Memory), host)
     }
@@ -172,7 +172,7 @@ impl HostPlan {
     fn fit_throughout(&self, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
         self.together_from(at, at + Span::TICK, Time::MAX, span, demand)?;
         let free: Vec<Resources> = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
-        let parts: u64 = free.iter().map(|free| free.parts(demand)).sum();
+        let parts: Procs = free.iter().map(|free| free.parts(demand)).sum();
         if parts < demand.cpus_count() {
             return None;
         }

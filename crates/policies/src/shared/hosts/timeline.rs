@@ -1,6 +1,6 @@
 //! What one host has free, from now on.
 
-use miserly_core::{Kind, Resources, Span, Time};
+use miserly_core::{Kind, Procs, Resources, Span, Time};
 
 /// How many kinds of resource there are.
 const KINDS: usize = Kind::ALL.len();
@@ -155,9 +155,9 @@ impl Timeline {
     }
 
     /// The most processors that are free at any instant of `from..to`.
-    pub(super) fn most_cpus_within(&self, from: Time, to: Time) -> u64 {
+    pub(super) fn most_cpus_within(&self, from: Time, to: Time) -> Procs {
         let most = self.steps(from, to - from).map(|free| free[Kind::Cpus as usize]).max();
-        most.and_then(|most| u64::try_from(most).ok()).unwrap_or(0)
+        most.and_then(|most| u64::try_from(most).ok()).map_or(Procs::ZERO, Procs::new)
     }
 
     /// What is free from `from` on, stretch by stretch, each with its end; the last one ends never.

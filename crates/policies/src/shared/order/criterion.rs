@@ -62,7 +62,7 @@ impl Criterion {
     pub(super) fn rank(self, request: &Request) -> Option<i64> {
         let estimate = request.estimate.ticks();
         // No machine has more processors than an i64 counts.
-        let procs = i64::try_from(request.procs()).unwrap_or(i64::MAX);
+        let procs = i64::try_from(request.procs().get()).unwrap_or(i64::MAX);
         Some(match self {
             Criterion::Arrival => 0,
             Criterion::Shortest => estimate,
@@ -80,7 +80,7 @@ impl Criterion {
     /// With r the estimate in seconds, at least 1, p the processors, and u the random number in [0, 1).
     pub(super) fn value(self, request: &Request, random: f64) -> f64 {
         let r = request.estimate.max(SECOND).as_secs_f64();
-        let p = request.procs() as f64;
+        let p = request.procs().get() as f64;
         match self {
             Criterion::Arrival => 0.0,
             Criterion::Shortest => 1.0 / r,

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use miserly_core::{Entry, Kind, Time};
+use miserly_core::{Entry, Kind, Span, Time};
 use miserly_formula::presets::PRESETS;
-use miserly_formula::{Direction, Formula, FormulaError};
+use miserly_formula::{Direction, Formula, FormulaError, Fraction};
 
 use super::criterion::SECOND;
 
 /// A formula over what is known of a waiting job, and which of its values comes first.
 ///
 /// A value that is not a number comes last. The formula is parsed once; evaluating it allocates nothing.
+///
+/// # Ties
+/// A formula of rational operations is computed exactly ([`Formula::eval_exactly`]): jobs with equal values tie. Submission, then job
+/// number decide the tie. Formulas with roots or logarithms are computed in double precision, and tie where the bits are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Priority {
     formula: Arc<Formula>,
@@ -73,7 +77,8 @@ impl Priority {
 
     /// A number of which the largest comes first: the formula's, or less that where the smallest does.
     pub(super) fn value(&self, now: Time, entry: &Entry) -> f64 {
-        let value = self.formula.eval(&facts(now, entry));
+        let exact = self.formula.eval_exactly(&fractions(now, entry));
+        let value = exact.unwrap_or_else(|| self.formula.eval(&facts(now, entry)));
         match self.first {
             Direction::Largest => value,
             Direction::Smallest => -value,
@@ -88,13 +93,38 @@ fn facts(now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
     [
         (now - request.submit).as_secs_f64(),
         request.estimate.max(SECOND).as_secs_f64(),
-        request.procs() as f64,
+        request.procs().get() as f64,
         (request.submit - Time::ZERO).as_secs_f64(),
         request.demand.get(Kind::Memory) as f64,
         known(request.user),
         known(request.queue),
         f64::from(entry.memo.bypassed),
     ]
+}
+
+/// The values of [`Priority::NAMES`], exactly.
+fn fractions(now: Time, entry: &Entry) -> [Fraction; Priority::NAMES.len()] {
+    let request = &entry.request;
+    let integer = |amount: u64| Fraction::new(amount.into(), 1).unwrap_or(0.into());
+    let known = |number: Option<u32>| Fraction::from(number.map_or(-1, i64::from));
+    [
+        seconds(now - request.submit),
+        seconds(request.estimate.max(SECOND)),
+        integer(request.procs().get()),
+        seconds(request.submit - Time::ZERO),
+        integer(request.demand.get(Kind::Memory)),
+        known(request.user),
+        known(request.queue),
+        Fraction::from(i64::from(entry.memo.bypassed)),
+    ]
+}
+
+fn seconds(span: Span) -> Fraction {
+    let (ticks, second) = (span.ticks(), SECOND.ticks());
+    if ticks % second == 0 {
+        return Fraction::from(ticks / second);
+    }
+    Fraction::new(ticks.into(), second.into()).unwrap_or(0.into())
 }
 
 #[cfg(test)]

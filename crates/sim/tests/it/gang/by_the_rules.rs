@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Entry, Instants, JobNumber, Ledger, Machine, PeSet, SlotId, Time, work};
+use miserly_core::{Entry, Instants, JobNumber, Ledger, Machine, PeSet, Procs, SlotId, Time, work};
 use miserly_workload::Job;
 use proptest::prelude::*;
 
@@ -67,7 +67,7 @@ struct Account {
 impl Account {
     fn note(&mut self, now: Time, ledger: &Ledger) {
         for (job, speed) in &self.speed {
-            let since = self.last.map_or(0, |last| work(now - last, 1));
+            let since = self.last.map_or(0, |last| work(now - last, Procs::new(1)));
             *self.done.entry(*job).or_default() += since * speed;
         }
         let jobs = running(ledger);
@@ -146,7 +146,7 @@ proptest! {
         for instants in BOTH {
             play(&Machine::plain(procs), &jobs, "gang(packing=migration)", instants, |_, ledger| {
                 let jobs = running(ledger);
-                let sum: u64 = jobs.iter().map(|entry| entry.request.procs()).sum();
+                let sum: u64 = jobs.iter().map(|entry| entry.request.procs().get()).sum();
                 assert_eq!(used(&jobs) as u64, sum.div_ceil(procs));
             });
         }

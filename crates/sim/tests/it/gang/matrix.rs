@@ -9,7 +9,7 @@ use crate::support::{Quad, jobs, machine};
 /// The rows that are used, with their numbers.
 fn drawn(ledger: &Ledger) -> Vec<String> {
     let matrix = ledger.matrix().expect("time is sliced");
-    let procs = usize::try_from(matrix.all().count()).unwrap();
+    let procs = usize::try_from(matrix.all().count().get()).unwrap();
     let draw = |slot| {
         let mut line = vec![b'.'; procs];
         for entry in ledger.running().map(|job| ledger.entry(job)) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Entry, Instants, JobNumber, Ledger, Machine, Pace, Time, work};
+use miserly_core::{Entry, Instants, JobNumber, Ledger, Machine, Pace, Procs, Time, work};
 use miserly_sim::Slices;
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ struct Counted {
 
 impl Counted {
     fn note(&mut self, now: Time, ledger: &Ledger) {
-        let since = self.last.map_or(0, |last| work(now - last, 1));
+        let since = self.last.map_or(0, |last| work(now - last, Procs::new(1)));
         for (job, (ran_in, used)) in &self.adds {
             let sum = self.sums.entry(*job).or_default();
             *sum = (sum.0 + since * ran_in, sum.1 + since * used);

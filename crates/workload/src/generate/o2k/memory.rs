@@ -69,7 +69,7 @@ fn range(size: Size, procs: u32) -> (u64, u64) {
     };
     // One that is narrow enough for the smaller class asks for more memory than that admits.
     let least = match smaller {
-        Some(smaller) if u64::from(procs) <= smaller.procs() => per_processor(smaller) + 1,
+        Some(smaller) if u64::from(procs) <= smaller.procs().get() => per_processor(smaller) + 1,
         _ => LEAST,
     };
     (least, per_processor(size))
@@ -184,7 +184,7 @@ mod tests {
     fn the_ends_of_the_range_are_of_the_class() {
         let of = |procs: u32, megabytes: u64| {
             let procs = u64::from(procs);
-            Class::of(procs, megabytes * MEGABYTE * procs, Span::ZERO).map(|class| class.size)
+            Class::of(procs.into(), megabytes * MEGABYTE * procs, Span::ZERO).map(|class| class.size)
         };
         for size in Size::ALL {
             for procs in 1..=u32::try_from(size.procs()).unwrap() {

@@ -1,4 +1,4 @@
-//! Lines of JSON over a socket, without ever waiting.
+//! Nonblocking messages over a socket, one line of JSON each.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,38 +7,40 @@ use std::os::unix::net::UnixStream;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A line that is longer is no message of ours.
+/// Longest accepted line in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// One end of a conversation.
+/// One end of a connection.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct Connection {
     stream: UnixStream,
-    /// What was read and not yet taken.
+    /// Bytes that were read and not yet consumed.
     inbox: Vec<u8>,
     closed: bool,
 }
 
-impl Line {
-    pub(crate) fn new(stream: UnixStream) -> io::Result<Line> {
+impl Connection {
+    pub(crate) fn new(stream: UnixStream) -> io::Result<Connection> {
         stream.set_nonblocking(true)?;
-        Ok(Line { stream, inbox: Vec::new(), closed: false })
+        Ok(Connection { stream, inbox: Vec::new(), closed: false })
     }
 
     /// Sends a message.
     ///
     /// # Errors
-    /// Also if the other side reads so little that there is no room: the conversation is broken then.
+    /// Also if the send buffer is full because the peer does not read. The connection is then
+    /// broken.
     pub(crate) fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         self.stream.write_all(&line)
     }
 
-    /// The next message; `None` if there is none yet.
+    /// Returns the next message, or `None` if there is none yet.
     ///
     /// # Errors
-    /// `UnexpectedEof` once the other side has gone and all that it sent was taken; `InvalidData` for what is no message.
+    /// `UnexpectedEof` once the peer has closed and all its messages are consumed; `InvalidData`
+    /// for a malformed message.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         while !self.inbox.contains(&b'\n') && !self.closed {
             if self.inbox.len() > LONGEST {
@@ -55,7 +57,7 @@ impl Line {
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// Reads what there is; `false` if there is nothing.
+    /// Reads the available bytes; `false` if there are none.
     fn read(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 4096];
         match self.stream.read(&mut buffer) {
@@ -70,7 +72,7 @@ impl Line {
     }
 }
 
-impl AsFd for Line {
+impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
@@ -80,13 +82,13 @@ impl AsFd for Line {
 mod tests {
     use super::*;
 
-    fn pair() -> (UnixStream, Line) {
+    fn pair() -> (UnixStream, Connection) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        (ours, Line::new(theirs).unwrap())
+        (ours, Connection::new(theirs).unwrap())
     }
 
     #[test]
-    fn messages_come_whole_and_in_order_and_then_the_end() {
+    fn messages_arrive_whole_and_in_order_and_then_the_end() {
         let (mut from, mut to) = pair();
         assert_eq!(to.receive::<u32>().unwrap(), None);
         from.write_all(b"1\n2\n3").unwrap();
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_an_error() {
+    fn a_malformed_message_is_an_error() {
         let (mut from, mut to) = pair();
         from.write_all(b"{\n").unwrap();
         assert!(to.receive::<u32>().is_err());

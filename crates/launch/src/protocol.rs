@@ -1,0 +1,200 @@
+//! The protocol between the daemon and a shim.
+//!
+//! Each message is one line of JSON over the socket `ctl` of the attempt's folder.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::end::{AttemptEnd, EndCause};
+use crate::spec::ReservedWindow;
+use crate::time::BootTime;
+
+/// A command to a shim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShimCommand {
+    /// Requests the state and changes nothing.
+    Status,
+    /// Stops every process.
+    ///
+    /// The reply comes when all have stopped, or after [`STOP_TIMEOUT`](crate::STOP_TIMEOUT) with
+    /// the processes that have not.
+    Stop,
+    /// Resumes every process.
+    Resume,
+    /// Begins the window: the job leaves the idle class and gets these processors.
+    ///
+    /// A stopped job is resumed after all other changes.
+    BeginWindow {
+        /// Processors, by number.
+        cpus: Vec<u32>,
+        /// End of the window.
+        end: BootTime,
+    },
+    /// Sets the window of an opportunistic job.
+    ///
+    /// The shim begins the window itself if no daemon does. If the window has already begun, only
+    /// its end changes.
+    SetWindow(ReservedWindow),
+    /// Moves the job to other processors at once.
+    SetCpus {
+        /// Processors, by number.
+        cpus: Vec<u32>,
+    },
+    /// Changes the end of the window.
+    SetEnd {
+        /// End of the window.
+        end: BootTime,
+        /// For a stopped job: longest time that it runs after the shim resumes it without a daemon.
+        ///
+        /// The window then ends at the earlier of the two instants. A later command that sets the
+        /// end clears this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_after_resume: Option<Duration>,
+    },
+    /// Ends the window after a total running time, for a job that takes turns with others.
+    ///
+    /// Time in which the job is stopped does not count.
+    SetRunLimit {
+        /// Total running time, including the time already run.
+        limit: Duration,
+    },
+    /// Sends `SIGTERM`, and `SIGKILL` after the grace period; `SIGKILL` at once without one.
+    Kill {
+        /// Time from `SIGTERM` to `SIGKILL`.
+        grace: Duration,
+        /// Cause to be recorded.
+        cause: EndCause,
+    },
+}
+
+/// A reply of a shim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShimReply {
+    /// The command was carried out.
+    ///
+    /// [`ShimCommand::Kill`] is answered when termination begins; the shim exits when it is complete.
+    Done(AttemptState),
+    /// Not all processes have stopped.
+    NotStopped {
+        /// State of the job.
+        state: AttemptState,
+        /// Processes that were still running.
+        running: Vec<u32>,
+    },
+    /// The command was rejected.
+    Refused(ShimRefusal),
+}
+
+/// A reason for which a shim rejects a command or an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum ShimRefusal {
+    /// The job is already being terminated.
+    #[error("the job is already being terminated")]
+    Ending,
+    /// The processor list is invalid, or a processor does not exist.
+    #[error("cannot run on the processors {cpus:?}: {error}")]
+    Cpus {
+        /// Processors.
+        cpus: Vec<u32>,
+        /// Error of the kernel.
+        error: String,
+    },
+    /// The processes cannot be inspected.
+    #[error("cannot inspect the processes of the job: {error}")]
+    Processes {
+        /// Error of the kernel.
+        error: String,
+    },
+    /// The attempt was declared void by the daemon that launched it or by a later one.
+    #[error("the attempt was declared void before its shim began")]
+    Void,
+    /// The attempt has or had a shim.
+    #[error("the attempt already has or had a shim")]
+    Taken,
+    /// The shim cannot create its files in the folder.
+    #[error("the shim cannot begin: {error}")]
+    Begin {
+        /// Underlying error.
+        error: String,
+    },
+}
+
+impl ShimRefusal {
+    pub(crate) fn from_cpus(cpus: &[u32], error: &dyn ToString) -> ShimRefusal {
+        ShimRefusal::Cpus { cpus: cpus.to_owned(), error: error.to_string() }
+    }
+
+    pub(crate) fn from_processes(error: &std::io::Error) -> ShimRefusal {
+        ShimRefusal::Processes { error: error.to_string() }
+    }
+
+    pub(crate) fn check_cpus(cpus: &[u32]) -> Result<(), ShimRefusal> {
+        crate::spec::check_cpus(cpus).map_err(|error| ShimRefusal::from_cpus(cpus, &error))
+    }
+}
+
+/// The state of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptState {
+    /// Phase of the job.
+    pub phase: AttemptPhase,
+    /// Whether the main process is in the idle class.
+    ///
+    /// `true` after [`ShimCommand::BeginWindow`] means that the kernel did not let the job leave
+    /// the class ([`Abilities::leaves_idle`](crate::Abilities)).
+    pub idle: bool,
+    /// Processors on which the job may run.
+    pub cpus: Vec<u32>,
+    /// End of the window, once the window has begun.
+    pub end: Option<BootTime>,
+    /// The window, if it is known and has not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<ReservedWindow>,
+}
+
+/// The phase of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptPhase {
+    /// The command is not running yet.
+    Starting,
+    /// The job is running.
+    Running,
+    /// A stop was requested and some processes are still running.
+    Stopping,
+    /// All processes have stopped.
+    Stopped,
+    /// The job is being terminated; without a cause, because its main process has exited.
+    Ending(Option<EndCause>),
+    /// The job has ended but its end cannot be recorded, for example on a full disk. The shim
+    /// retries.
+    Ended(Box<AttemptEnd>),
+}
+
+/// A numbered [`ShimCommand`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CommandMessage {
+    pub(crate) number: u64,
+    pub(crate) command: ShimCommand,
+}
+
+/// The first message of a shim to its launcher.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Handshake {
+    /// The shim has claimed the attempt.
+    Claimed,
+    Refused(ShimRefusal),
+}
+
+/// The reply to a numbered command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyMessage {
+    /// Number of the command, as returned by [`Shim::send`](crate::Shim::send).
+    pub number: u64,
+    /// The reply.
+    pub reply: ShimReply,
+}

@@ -1,0 +1,73 @@
+//! Claiming an attempt for a shim.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use rustix::fs::Mode;
+use rustix::process::umask;
+use rustix::stdio::dup2_stdin;
+
+use crate::connection::Connection;
+use crate::folder::{self, AttemptLock, Folder};
+use crate::handle::REPLY_TIMEOUT;
+use crate::identity::Identity;
+use crate::protocol::ShimRefusal;
+use crate::spec::AttemptSpec;
+use crate::time::BootTime;
+use crate::wait;
+
+/// An attempt that this shim has claimed.
+pub(super) struct ClaimedAttempt {
+    pub(super) folder: Folder,
+    pub(super) spec: AttemptSpec,
+    pub(super) listener: UnixListener,
+    /// Lock of the attempt, held until the shim exits.
+    pub(super) _lock: AttemptLock,
+}
+
+/// Claims the attempt unless it is void or was claimed before.
+pub(super) fn claim(dir: &Path) -> Result<ClaimedAttempt, ShimRefusal> {
+    umask(Mode::RWXG | Mode::RWXO);
+    let failed = |error: &dyn ToString| ShimRefusal::Begin { error: error.to_string() };
+    let folder = Folder::open(dir).map_err(|error| failed(&error))?;
+    let lock = folder.lock().map_err(|error| failed(&error))?.ok_or(ShimRefusal::Taken)?;
+    for record in [folder::STARTED, folder::END, folder::SHIM] {
+        if folder.has(record).map_err(|error| failed(&error))? {
+            return Err(ShimRefusal::Taken);
+        }
+    }
+    // A void attempt has no specification under this name.
+    let spec = folder.read(folder::SPEC).map_err(|error| failed(&error))?.ok_or(ShimRefusal::Void)?;
+    let listener = nonblocking_listener(&folder).map_err(|error| failed(&error))?;
+    let me = Identity::from_pid(std::process::id()).map_err(|error| failed(&error))?;
+    folder.preallocate_end().map_err(|error| failed(&error))?;
+    // Written last, because a reader of this file connects.
+    folder.write(folder::SHIM, &me).map_err(|error| failed(&error))?;
+    Ok(ClaimedAttempt { folder, spec, listener, _lock: lock })
+}
+
+fn nonblocking_listener(folder: &Folder) -> io::Result<UnixListener> {
+    let listener = folder.listen()?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Returns the connection on standard input, or `None` if no launcher started this shim.
+pub(super) fn launcher_connection() -> io::Result<Option<Connection>> {
+    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    if stream.peer_addr().is_err() {
+        return Ok(None);
+    }
+    // The connection must close when its only descriptor is dropped.
+    dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    Connection::new(stream).map(Some)
+}
+
+/// Waits until the launcher has opened the pidfd of this process.
+///
+/// The wait also ends if the launcher dies, because its connection closes.
+pub(super) fn wait_for_launcher(launcher: &Connection) -> io::Result<()> {
+    wait::readable(&[launcher.as_fd()], BootTime::now().after(REPLY_TIMEOUT)).map(|_| ())
+}

@@ -1,0 +1,233 @@
+//! Execution of the daemon's commands.
+
+use rustix::process::Signal;
+
+use super::job_processes::StopScan;
+use super::stop::PendingStop;
+use super::supervisor::Supervisor;
+use super::timeline::DueAction;
+use crate::connection::Connection;
+use crate::identity::raw;
+use crate::protocol::{
+    AttemptPhase, AttemptState, CommandMessage, ReplyMessage, ShimCommand, ShimRefusal, ShimReply,
+};
+use crate::spec::{ReservedWindow, RunMode};
+use crate::sys;
+use crate::time::BootTime;
+
+/// The result of a command that is answered at once.
+pub(super) type CommandResult = Result<(), ShimRefusal>;
+
+impl Supervisor {
+    /// Accepts connections. The latest one is the daemon's.
+    pub(super) fn accept(&mut self) {
+        while let Ok((stream, _)) = self.attempt.listener.accept() {
+            let Ok(connection) = Connection::new(stream) else { continue };
+            // Commands of the previous connection remain valid.
+            self.receive_commands();
+            self.daemon = Some(connection);
+            self.timeline.set_daemon_absent(None);
+            if let Some(stop) = &mut self.stop {
+                // The sender of the stop has been replaced.
+                stop.number = None;
+            }
+        }
+    }
+
+    /// Carries out all received commands.
+    pub(super) fn receive_commands(&mut self) {
+        loop {
+            match self.daemon.as_mut().map(Connection::receive::<CommandMessage>) {
+                None | Some(Ok(None)) => return,
+                Some(Ok(Some(message))) => self.handle(message),
+                Some(Err(_)) => self.lose_daemon(),
+            }
+        }
+    }
+
+    fn lose_daemon(&mut self) {
+        self.daemon = None;
+        self.timeline.set_daemon_absent(Some(BootTime::now()));
+    }
+
+    fn answer(&mut self, number: u64, reply: ShimReply) {
+        let sent = self.daemon.as_mut().map(|connection| connection.send(&ReplyMessage { number, reply }));
+        if let Some(Err(_)) = sent {
+            self.lose_daemon();
+        }
+    }
+
+    fn handle(&mut self, CommandMessage { number, command }: CommandMessage) {
+        let now = BootTime::now();
+        let is_terminating = self.pending_end.is_some()
+            || (self.timeline.ending().is_some() && !matches!(command, ShimCommand::Kill { .. }));
+        let result = match command {
+            ShimCommand::Status => Ok(()),
+            _ if is_terminating => Err(ShimRefusal::Ending),
+            ShimCommand::Stop => return self.begin_stop(number, now),
+            command => self.execute(command, now),
+        };
+        let reply = result.map_or_else(ShimReply::Refused, |()| ShimReply::Done(self.state()));
+        self.answer(number, reply);
+    }
+
+    /// Carries out a command that is answered at once.
+    fn execute(&mut self, command: ShimCommand, now: BootTime) -> CommandResult {
+        match command {
+            ShimCommand::Resume if self.timeline.is_stopped() => return self.resume(),
+            // A resumed job may have stopped processes of its own.
+            ShimCommand::Status | ShimCommand::Stop | ShimCommand::Resume => {}
+            ShimCommand::BeginWindow { cpus, end } => return self.begin_window(cpus, end, now),
+            ShimCommand::SetWindow(window) => return self.set_window(window),
+            ShimCommand::SetCpus { cpus } => return self.move_to_cpus(cpus),
+            ShimCommand::SetEnd { end, max_after_resume } => {
+                self.timeline.set_end(end);
+                self.timeline.set_max_after_resume(max_after_resume);
+            }
+            ShimCommand::SetRunLimit { limit } => self.timeline.set_run_limit(now, limit),
+            ShimCommand::Kill { grace, cause } => self.timeline.terminate(now, grace, cause),
+        }
+        Ok(())
+    }
+
+    /// Stops the process group with one signal. Later scans stop the other processes.
+    pub(super) fn stop_group(&self) {
+        if self.main.exit.is_none() {
+            self.processes.signal_group(Signal::STOP);
+        }
+    }
+
+    fn begin_window(&mut self, cpus: Vec<u32>, end: BootTime, now: BootTime) -> CommandResult {
+        // A job that is already on these processors may have placed its threads itself.
+        if !matches!(&self.mode, RunMode::Reserved { cpus: current, .. } if *current == cpus) {
+            self.place(&cpus, true)?;
+        }
+        self.mode = RunMode::Reserved { cpus, end };
+        self.timeline.set_start(None);
+        self.timeline.set_end(end);
+        self.set_nice(0, now);
+        if self.timeline.is_stopped() { self.resume() } else { Ok(()) }
+    }
+
+    /// Begins the window at its start without a command.
+    pub(super) fn begin_due_window(&mut self, now: BootTime) {
+        let Some(window) = self.mode.window().cloned() else { return };
+        if let Err(refusal) = self.begin_window(window.cpus, window.end, now) {
+            super::log(&refusal);
+            // The job ends with its window, wherever it runs.
+            let cpus = self.mode.cpus().to_owned();
+            self.mode = RunMode::Reserved { cpus, end: window.end };
+            self.timeline.set_end(window.end);
+            if self.timeline.is_stopped()
+                && let Err(refusal) = self.resume()
+            {
+                super::log(&refusal);
+            }
+        }
+    }
+
+    fn set_window(&mut self, new: ReservedWindow) -> CommandResult {
+        ShimRefusal::check_cpus(&new.cpus)?;
+        match &mut self.mode {
+            RunMode::Opportunistic { window, .. } => {
+                self.timeline.set_start(Some(new.start));
+                *window = Some(new);
+            }
+            RunMode::Reserved { end, .. } => {
+                *end = new.end;
+                self.timeline.set_end(new.end);
+            }
+        }
+        Ok(())
+    }
+
+    fn move_to_cpus(&mut self, cpus: Vec<u32>) -> CommandResult {
+        self.place(&cpus, false)?;
+        match &mut self.mode {
+            RunMode::Reserved { cpus: current, .. } | RunMode::Opportunistic { cpus: current, .. } => {
+                *current = cpus
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, cpus: &[u32], out_of_idle: bool) -> CommandResult {
+        ShimRefusal::check_cpus(cpus)?;
+        self.processes.place(cpus, out_of_idle).map_err(|error| ShimRefusal::from_cpus(cpus, &error))
+    }
+
+    fn begin_stop(&mut self, number: u64, now: BootTime) {
+        self.abandon_stop();
+        self.in_one_group = false;
+        self.resume_at = None;
+        self.stop_group();
+        self.timeline.set_stopped(BootTime::now(), true);
+        self.stop = Some(PendingStop::new(number, now));
+    }
+
+    /// Scans for running processes if a stop is pending.
+    pub(super) fn prove_stop(&mut self, now: BootTime) {
+        let Some(stop) = self.stop.as_mut().filter(|stop| stop.scan_at <= now) else { return };
+        let (until, number) = (stop.until, stop.number);
+        stop.schedule_scan(now);
+        let scan =
+            self.processes.stop(&mut stop.sent).unwrap_or(StopScan { stopped: false, in_one_group: false });
+        let stopped = scan.stopped;
+        // Stopped processes create no others and join no other group.
+        self.in_one_group = stopped && scan.in_one_group;
+        if !stopped && now >= until {
+            self.abandon_stop();
+        } else if let (true, Some(number)) = (stopped, number) {
+            self.stop = None;
+            // The scan has just established the phase, unless the job is being terminated.
+            let is_running = self.pending_end.is_none() && self.timeline.ending().is_none();
+            let state = if is_running { self.state_in(AttemptPhase::Stopped) } else { self.state() };
+            self.answer(number, ShimReply::Done(state));
+        } else if stopped {
+            self.stop = None;
+        }
+    }
+
+    /// Answers a stop that was not proved.
+    pub(super) fn abandon_stop(&mut self) {
+        let Some(number) = self.stop.take().and_then(|stop| stop.number) else { return };
+        let state = self.state();
+        let running = self.processes.running().unwrap_or_default();
+        self.answer(number, ShimReply::NotStopped { state, running });
+    }
+
+    /// Overrides a pending or complete stop, since the due action cannot wait.
+    pub(super) fn override_stop(&mut self, due: DueAction) {
+        self.abandon_stop();
+        if due == DueAction::Term {
+            self.timeline.set_stopped(BootTime::now(), false);
+        }
+    }
+
+    fn state(&self) -> AttemptState {
+        self.state_in(self.phase())
+    }
+
+    fn state_in(&self, phase: AttemptPhase) -> AttemptState {
+        AttemptState {
+            phase,
+            idle: raw(self.main.pid).is_some_and(|main| sys::is_idle(main).unwrap_or(false)),
+            cpus: self.mode.cpus().to_owned(),
+            end: self.timeline.end(),
+            window: self.mode.window().cloned(),
+        }
+    }
+
+    fn phase(&self) -> AttemptPhase {
+        match (&self.pending_end, self.timeline.ending()) {
+            (Some(pending_end), _) => AttemptPhase::Ended(Box::new(pending_end.end.clone())),
+            (None, Some(ending)) => AttemptPhase::Ending(ending.cause),
+            _ if self.timeline.is_stopped() => match self.processes.running() {
+                Ok(running) if running.is_empty() => AttemptPhase::Stopped,
+                _ => AttemptPhase::Stopping,
+            },
+            _ if self.main.connection.is_some() => AttemptPhase::Starting,
+            _ => AttemptPhase::Running,
+        }
+    }
+}

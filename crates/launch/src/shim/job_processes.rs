@@ -1,0 +1,167 @@
+//! The processes of a job: the shim's descendants and all processes in the session.
+//!
+//! The shim adopts orphans (`PR_SET_CHILD_SUBREAPER`), so a process that leaves the session is
+//! still found.
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+
+use rustix::io::Errno;
+use rustix::process::{Signal, kill_process_group};
+
+use crate::cpus;
+use crate::identity::{self, raw};
+use crate::procfs::{self, Stat};
+use crate::sys;
+
+/// Limit of scans for a job that creates threads faster than they can be moved.
+const MAX_SCANS: u32 = 100;
+
+/// The processes of a job.
+pub(super) struct JobProcesses {
+    /// Main process, which leads the session.
+    main: u32,
+    shim: u32,
+}
+
+/// The result of a scan of processes that must stop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StopScan {
+    /// Whether all have stopped.
+    pub(super) stopped: bool,
+    /// Whether all are in the process group of the main process.
+    pub(super) in_one_group: bool,
+}
+
+impl JobProcesses {
+    pub(super) fn new(main: u32) -> JobProcesses {
+        JobProcesses { main, shim: std::process::id() }
+    }
+
+    /// Returns the processes that are not dead.
+    pub(super) fn living(&self) -> io::Result<Vec<Stat>> {
+        let all = procfs::processes()?;
+        let mut members = BTreeSet::from([self.shim]);
+        members.extend(all.iter().filter(|stat| stat.session == self.main).map(|stat| stat.pid));
+        // A child may have a lower number than its parent.
+        loop {
+            let before = members.len();
+            let children: Vec<u32> =
+                all.iter().filter(|stat| members.contains(&stat.parent)).map(|stat| stat.pid).collect();
+            members.extend(children);
+            if members.len() == before {
+                break;
+            }
+        }
+        members.remove(&self.shim);
+        Ok(all.into_iter().filter(|stat| members.contains(&stat.pid) && !stat.is_dead()).collect())
+    }
+
+    /// Sends a signal to every process. Processes of other users do not receive it.
+    pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
+        for stat in &self.living()? {
+            send(stat, signal)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a signal to the process group of the main process with one system call.
+    ///
+    /// Valid only until the main process is reaped: its number cannot be reused before.
+    pub(super) fn signal_group(&self, signal: Signal) {
+        if let Some(group) = raw(self.main) {
+            // The process may not lead a group yet, or may be dead and alone in it.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    /// Sends a signal to every process outside that group.
+    pub(super) fn signal_others(&self, signal: Signal) -> io::Result<()> {
+        for stat in self.living()?.iter().filter(|stat| stat.group != self.main) {
+            send(stat, signal)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a stop signal to every running process.
+    ///
+    /// `sent` holds the processes that earlier scans signalled, by number and start. If a scan
+    /// finds no running process, the stop is proved. A process missed by that scan would have been
+    /// created by a running one.
+    pub(super) fn stop(&self, sent: &mut BTreeSet<(u32, u64)>) -> io::Result<StopScan> {
+        let mut scan = StopScan { stopped: true, in_one_group: true };
+        for stat in &self.living()? {
+            scan.in_one_group &= stat.group == self.main;
+            if !stat.is_halted() {
+                scan.stopped &= !sent.insert((stat.pid, stat.start_time)) && stat.is_stopped();
+                send(stat, Signal::STOP)?;
+            }
+        }
+        Ok(scan)
+    }
+
+    /// Returns the processes that were signalled and still run.
+    pub(super) fn running(&self) -> io::Result<Vec<u32>> {
+        Ok(self.living()?.iter().filter(|stat| !stat.is_stopped()).map(|stat| stat.pid).collect())
+    }
+
+    /// Moves every thread to these processors and, where permitted, out of the idle class.
+    ///
+    /// Scans until no new thread is found, since a thread may create others before it is moved.
+    ///
+    /// # Errors
+    /// The kernel rejects the processors.
+    pub(super) fn place(&self, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
+        let mut placed = BTreeSet::new();
+        for _ in 0..MAX_SCANS {
+            let mut found_new = false;
+            for process in self.living()? {
+                for thread in procfs::threads(process.pid)? {
+                    if placed.insert((thread.pid, thread.start_time)) {
+                        found_new = true;
+                        place_thread(&thread, cpus, out_of_idle)?;
+                    }
+                }
+            }
+            if !found_new {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn send(stat: &Stat, signal: Signal) -> io::Result<()> {
+    match identity::signal(stat, signal) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other.map(|_| ()),
+    }
+}
+
+fn place_thread(thread: &Stat, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
+    if out_of_idle {
+        // The reply's state shows whether the kernel permitted this.
+        let _ = sys::set_idle(raw(thread.pid), false);
+    }
+    match cpus::set_affinity(raw(thread.pid), cpus) {
+        // The thread has exited, or belongs to another user.
+        Ok(()) | Err(Errno::SRCH | Errno::PERM) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Sets the nice value of a session's autogroup, -20 to 19.
+///
+/// Returns `false` if the kernel requires a retry a tenth of a second later. With
+/// `sched_autogroup`, the class and nice value of a process count only within its session. An
+/// opportunistic job would then get as much as a reserved one.
+pub(super) fn set_session_nice(main: u32, nice: i32) -> bool {
+    let mut options = OpenOptions::new();
+    let written = options
+        .write(true)
+        .open(format!("/proc/{main}/autogroup"))
+        .and_then(|mut file| file.write_all(nice.to_string().as_bytes()));
+    // After any other failure there are no autogroups.
+    !matches!(written, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+}

@@ -1,0 +1,421 @@
+//! The next deadline of a job: begin, `SIGTERM`, `SIGKILL` or resume. Pure: the caller passes the
+//! time.
+
+use std::time::Duration;
+
+use crate::end::EndCause;
+use crate::time::BootTime;
+
+/// Time from `SIGTERM` to `SIGKILL` for processes that outlive the main process.
+///
+/// The grace period of the specification applies if it is shorter.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+
+/// Delay after which the shim begins a window although a daemon is connected.
+///
+/// A daemon may begin the window later for a reason, and needs a moment to send that.
+const BEGIN_DELAY: Duration = Duration::from_secs(2);
+
+/// The deadlines of a job: begin of its window, termination, kill and resume.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    /// Start of a window that has not begun.
+    start: Option<BootTime>,
+    end: Option<BootTime>,
+    /// Running time, if the job has a run limit. It then determines the end.
+    budget: Option<RunBudget>,
+    grace: Duration,
+    orphan_resume_delay: Duration,
+    stopped: bool,
+    /// Instant since which no daemon is connected.
+    absent_since: Option<BootTime>,
+    /// Longest time that the window lasts after the shim has resumed the job without a daemon.
+    max_after_resume: Option<Duration>,
+    ending: Option<Termination>,
+}
+
+/// The running time of a job that is stopped repeatedly.
+#[derive(Clone, Copy, Debug)]
+struct RunBudget {
+    /// Run limit.
+    limit: Duration,
+    /// Running time up to the last stop.
+    ran: Duration,
+    /// Instant since which the job runs.
+    since: Option<BootTime>,
+}
+
+/// A termination in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Termination {
+    /// Cause; `None` if the main process exited and the remaining processes follow.
+    pub(super) cause: Option<EndCause>,
+    /// Instant of `SIGKILL`.
+    pub(super) kill_at: BootTime,
+    term_sent: bool,
+    pub(super) killed: bool,
+}
+
+/// An action that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DueAction {
+    /// Begin the window, because no daemon does.
+    Begin,
+    /// Send `SIGTERM`.
+    Term,
+    /// Send `SIGKILL`.
+    Kill,
+    /// Resume a stopped job whose daemon did not reconnect.
+    Resume,
+}
+
+impl Timeline {
+    /// Creates the timeline of a running job with a connected daemon.
+    pub(super) fn new(end: Option<BootTime>, grace: Duration, orphan_resume_delay: Duration) -> Timeline {
+        let (start, budget, absent_since, max_after_resume, ending) = (None, None, None, None, None);
+        Timeline {
+            start,
+            end,
+            budget,
+            grace,
+            orphan_resume_delay,
+            stopped: false,
+            absent_since,
+            max_after_resume,
+            ending,
+        }
+    }
+
+    /// Creates the timeline of a stopped job with a run limit.
+    pub(super) fn with_run_limit(
+        limit: Duration,
+        grace: Duration,
+        orphan_resume_delay: Duration,
+    ) -> Timeline {
+        let budget = RunBudget { limit, ran: Duration::ZERO, since: None };
+        Timeline { budget: Some(budget), stopped: true, ..Timeline::new(None, grace, orphan_resume_delay) }
+    }
+
+    /// Returns the next instant at which an action is due.
+    pub(super) fn next(&self) -> Option<BootTime> {
+        match self.ending {
+            Some(ending) if ending.killed => None,
+            Some(ending) if ending.term_sent => Some(ending.kill_at),
+            Some(_) => Some(BootTime(0)),
+            None => [self.begin_at(), self.term_at(), self.continue_at()].into_iter().flatten().min(),
+        }
+    }
+
+    /// Returns an action due at `now`, each once. The caller repeats the call until it returns
+    /// `None`.
+    pub(super) fn due(&mut self, now: BootTime) -> Option<DueAction> {
+        if self.ending.is_none() && self.begin_at().is_some_and(|at| at <= now) {
+            self.start = None;
+            return Some(DueAction::Begin);
+        }
+        if self.ending.is_none() && self.term_at().is_some_and(|at| at <= now) {
+            self.ending = self.end().map(|end| Termination::new(Some(EndCause::Time), end));
+        }
+        let Some(ending) = &mut self.ending else {
+            let resumes = self.continue_at().is_some_and(|at| at <= now);
+            if resumes {
+                self.resume_orphan(now);
+            }
+            return resumes.then_some(DueAction::Resume);
+        };
+        if ending.kill_at <= now && !ending.killed {
+            (ending.term_sent, ending.killed) = (true, true);
+            return Some(DueAction::Kill);
+        }
+        let send_term = !ending.term_sent;
+        ending.term_sent = true;
+        send_term.then_some(DueAction::Term)
+    }
+
+    /// Terminates the job after `grace`, no later than an earlier deadline.
+    pub(super) fn terminate(&mut self, now: BootTime, grace: Duration, cause: EndCause) {
+        self.end_by(now.after(grace), Some(cause));
+    }
+
+    /// Terminates the remaining processes after the exit of the main process.
+    pub(super) fn terminate_leftovers(&mut self, now: BootTime) {
+        if self.ending.is_none() {
+            self.end_by(now.after(self.grace.min(LEFTOVER_GRACE)), None);
+        }
+    }
+
+    fn end_by(&mut self, kill_at: BootTime, cause: Option<EndCause>) {
+        let kill_at = self.end().map_or(kill_at, |end| kill_at.min(end));
+        let ending = self.ending.get_or_insert(Termination::new(cause, kill_at));
+        ending.kill_at = ending.kill_at.min(kill_at);
+    }
+
+    pub(super) fn ending(&self) -> Option<Termination> {
+        self.ending
+    }
+
+    /// Returns the end of the window, unknown for a stopped job with a run limit.
+    pub(super) fn end(&self) -> Option<BootTime> {
+        self.budget.map_or(self.end, RunBudget::end)
+    }
+
+    /// Sets the start of a window that has not begun. `None`: it has begun or is unknown.
+    pub(super) fn set_start(&mut self, start: Option<BootTime>) {
+        self.start = start;
+    }
+
+    /// Replaces the end of the window.
+    pub(super) fn set_end(&mut self, end: BootTime) {
+        self.end = Some(end);
+        (self.max_after_resume, self.budget) = (None, None);
+    }
+
+    /// Ends the window after a total running time. Stopped time does not count.
+    pub(super) fn set_run_limit(&mut self, now: BootTime, limit: Duration) {
+        let since = (!self.stopped).then_some(now);
+        self.budget.get_or_insert(RunBudget { limit, ran: Duration::ZERO, since }).limit = limit;
+        (self.end, self.max_after_resume) = (None, None);
+    }
+
+    /// Limits the window after a resume without a daemon. An earlier end still applies.
+    pub(super) fn set_max_after_resume(&mut self, max_after_resume: Option<Duration>) {
+        self.max_after_resume = max_after_resume;
+    }
+
+    fn resume_orphan(&mut self, now: BootTime) {
+        self.set_stopped(now, false);
+        if let Some(length) = self.max_after_resume.take() {
+            let end = now.after(length);
+            self.end = Some(self.end.map_or(end, |before| before.min(end)));
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Records that the job is stopped or runs, from now on.
+    pub(super) fn set_stopped(&mut self, now: BootTime, stopped: bool) {
+        self.stopped = stopped;
+        if let Some(budget) = &mut self.budget {
+            budget.set_running(now, !stopped);
+        }
+    }
+
+    /// Records the instant since which no daemon is connected; `None` if one is.
+    pub(super) fn set_daemon_absent(&mut self, since: Option<BootTime>) {
+        self.absent_since = since;
+    }
+
+    fn begin_at(&self) -> Option<BootTime> {
+        let delay = if self.absent_since.is_some() { Duration::ZERO } else { BEGIN_DELAY };
+        self.start.map(|start| start.after(delay))
+    }
+
+    fn term_at(&self) -> Option<BootTime> {
+        self.end().map(|end| end.before(self.grace))
+    }
+
+    fn continue_at(&self) -> Option<BootTime> {
+        self.absent_since.filter(|_| self.stopped).map(|since| since.after(self.orphan_resume_delay))
+    }
+}
+
+impl RunBudget {
+    /// Returns the instant at which the run limit is reached if the job is not stopped before.
+    fn end(self) -> Option<BootTime> {
+        Some(self.since?.after(self.limit.saturating_sub(self.ran)))
+    }
+
+    fn set_running(&mut self, now: BootTime, running: bool) {
+        if let Some(since) = self.since.take() {
+            self.ran += now.since(since);
+        }
+        self.since = running.then_some(now);
+    }
+}
+
+impl Termination {
+    fn new(cause: Option<EndCause>, kill_at: BootTime) -> Termination {
+        Termination { cause, kill_at, term_sent: false, killed: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Returns a job that ends at 100 s with a grace of 10 s and is resumed after 5 s without a
+    /// daemon.
+    fn timeline() -> Timeline {
+        Timeline::new(Some(at(100)), 10 * SECOND, 5 * SECOND)
+    }
+
+    fn at(second: i64) -> BootTime {
+        BootTime(second * 1_000_000)
+    }
+
+    #[track_caller]
+    fn check(timeline: &mut Timeline, second: i64, due: &[DueAction], next: Option<i64>) {
+        let all: Vec<DueAction> = std::iter::from_fn(|| timeline.due(at(second))).collect();
+        assert_eq!((all.as_slice(), timeline.next()), (due, next.map(at)));
+    }
+
+    #[test]
+    fn a_window_ends_with_a_grace_and_then_by_force() {
+        let mut timeline = timeline();
+        check(&mut timeline, 89, &[], Some(90));
+        check(&mut timeline, 90, &[DueAction::Term], Some(100));
+        check(&mut timeline, 99, &[], Some(100));
+        check(&mut timeline, 101, &[DueAction::Kill], None);
+        assert_eq!(timeline.ending().unwrap().cause, Some(EndCause::Time));
+    }
+
+    #[test]
+    fn a_window_that_is_over_leaves_no_grace() {
+        check(&mut timeline(), 200, &[DueAction::Kill], None);
+    }
+
+    #[test]
+    fn without_a_window_nothing_is_due() {
+        check(&mut Timeline::new(None, SECOND, SECOND), 1_000_000, &[], None);
+    }
+
+    #[test]
+    fn a_kill_keeps_to_the_window_and_the_first_cause_counts() {
+        let mut timeline = timeline();
+        timeline.terminate(at(50), 90 * SECOND, EndCause::User);
+        check(&mut timeline, 50, &[DueAction::Term], Some(100));
+        timeline.terminate(at(60), 5 * SECOND, EndCause::Memory);
+        check(&mut timeline, 60, &[], Some(65));
+        check(&mut timeline, 65, &[DueAction::Kill], None);
+        assert_eq!(timeline.ending().unwrap().cause, Some(EndCause::User));
+    }
+
+    #[test]
+    fn without_a_grace_it_is_killed_at_once() {
+        let mut timeline = timeline();
+        timeline.terminate(at(50), Duration::ZERO, EndCause::User);
+        check(&mut timeline, 50, &[DueAction::Kill], None);
+    }
+
+    #[test]
+    fn leftovers_of_a_main_process_have_a_second() {
+        let mut timeline = timeline();
+        timeline.terminate_leftovers(at(50));
+        check(&mut timeline, 50, &[DueAction::Term], Some(51));
+        assert_eq!(timeline.ending().unwrap().cause, None);
+    }
+
+    #[test]
+    fn another_end_counts_until_the_job_is_term_sent() {
+        let mut timeline = timeline();
+        timeline.set_end(at(200));
+        check(&mut timeline, 100, &[], Some(190));
+        check(&mut timeline, 190, &[DueAction::Term], Some(200));
+    }
+
+    #[test]
+    fn a_window_begins_by_itself_when_no_daemon_begins_it() {
+        let mut timeline = Timeline::new(None, 10 * SECOND, 5 * SECOND);
+        timeline.set_start(Some(at(50)));
+        check(&mut timeline, 50, &[], Some(52));
+        timeline.set_daemon_absent(Some(at(20)));
+        check(&mut timeline, 49, &[], Some(50));
+        check(&mut timeline, 50, &[DueAction::Begin], None);
+        timeline.set_end(at(100));
+        check(&mut timeline, 50, &[], Some(90));
+    }
+
+    #[test]
+    fn a_daemon_that_hangs_is_not_waited_for() {
+        let mut timeline = Timeline::new(None, 10 * SECOND, 5 * SECOND);
+        timeline.set_start(Some(at(50)));
+        check(&mut timeline, 52, &[DueAction::Begin], None);
+    }
+
+    #[test]
+    fn a_job_that_is_being_ended_begins_no_window() {
+        let mut timeline = Timeline::new(None, 10 * SECOND, 5 * SECOND);
+        timeline.set_start(Some(at(50)));
+        timeline.set_daemon_absent(Some(at(20)));
+        timeline.terminate(at(49), 5 * SECOND, EndCause::User);
+        check(&mut timeline, 50, &[DueAction::Term], Some(54));
+    }
+
+    #[test]
+    fn max_after_resume_counts_from_the_resume() {
+        let mut timeline = timeline();
+        timeline.set_stopped(at(0), true);
+        timeline.set_end(BootTime(i64::MAX));
+        timeline.set_max_after_resume(Some(30 * SECOND));
+        timeline.set_daemon_absent(Some(at(1000)));
+        check(&mut timeline, 1004, &[], Some(1005));
+        check(&mut timeline, 1006, &[DueAction::Resume], Some(1026));
+        check(&mut timeline, 1026, &[DueAction::Term], Some(1036));
+        check(&mut timeline, 1036, &[DueAction::Kill], None);
+    }
+
+    #[test]
+    fn another_end_replaces_max_after_resume() {
+        let mut timeline = timeline();
+        timeline.set_stopped(at(0), true);
+        timeline.set_max_after_resume(Some(SECOND));
+        timeline.set_end(at(200));
+        timeline.set_daemon_absent(Some(at(20)));
+        check(&mut timeline, 25, &[DueAction::Resume], Some(190));
+    }
+
+    #[test]
+    fn a_run_limit_ends_the_job() {
+        let mut timeline = Timeline::with_run_limit(20 * SECOND, 5 * SECOND, 50 * SECOND);
+        check(&mut timeline, 1000, &[], None);
+        timeline.set_stopped(at(1000), false);
+        check(&mut timeline, 1000, &[], Some(1015));
+        timeline.set_stopped(at(1010), true);
+        check(&mut timeline, 2000, &[], None);
+        timeline.set_run_limit(at(2000), 30 * SECOND);
+        timeline.set_stopped(at(3000), false);
+        // A repeated call changes nothing.
+        timeline.set_stopped(at(3005), false);
+        check(&mut timeline, 3005, &[], Some(3015));
+        check(&mut timeline, 3015, &[DueAction::Term], Some(3020));
+        check(&mut timeline, 3020, &[DueAction::Kill], None);
+        assert_eq!(timeline.ending().unwrap().cause, Some(EndCause::Time));
+    }
+
+    #[test]
+    fn a_job_with_a_run_limit_is_resumed_without_a_daemon() {
+        let mut timeline = Timeline::with_run_limit(20 * SECOND, 5 * SECOND, 50 * SECOND);
+        timeline.set_stopped(at(100), false);
+        timeline.set_stopped(at(112), true);
+        timeline.set_daemon_absent(Some(at(120)));
+        check(&mut timeline, 120, &[], Some(170));
+        check(&mut timeline, 170, &[DueAction::Resume], Some(173));
+        check(&mut timeline, 178, &[DueAction::Kill], None);
+    }
+
+    #[test]
+    fn an_end_replaces_the_run_limit() {
+        let mut timeline = Timeline::with_run_limit(20 * SECOND, 5 * SECOND, 50 * SECOND);
+        timeline.set_end(at(200));
+        timeline.set_stopped(at(100), false);
+        check(&mut timeline, 150, &[], Some(195));
+    }
+
+    #[test]
+    fn a_stopped_job_waits_for_its_daemon_for_a_time() {
+        let mut timeline = timeline();
+        timeline.set_stopped(at(0), true);
+        check(&mut timeline, 20, &[], Some(90));
+        timeline.set_daemon_absent(Some(at(20)));
+        check(&mut timeline, 24, &[], Some(25));
+        timeline.set_daemon_absent(None);
+        check(&mut timeline, 30, &[], Some(90));
+        timeline.set_daemon_absent(Some(at(30)));
+        check(&mut timeline, 35, &[DueAction::Resume], Some(90));
+        assert!(!timeline.is_stopped());
+    }
+}

@@ -1,0 +1,279 @@
+//! The specification of an attempt: command, processors and times.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::lossless;
+use crate::time::BootTime;
+
+/// The complete specification of one attempt. The shim needs no further input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptSpec {
+    /// Job number.
+    pub job: u64,
+    /// Attempt number, from 1.
+    pub attempt: u32,
+    /// Program and arguments, or only the arguments if there is a script.
+    ///
+    /// A program name without a slash is looked up in the `PATH` of `env`.
+    #[serde(with = "lossless")]
+    pub argv: Vec<OsString>,
+    /// Text of a script.
+    ///
+    /// It is written to a file of the attempt's folder. Its interpreter line runs it, or `/bin/sh`
+    /// if there is none.
+    pub script: Option<String>,
+    /// Absolute working directory. The attempt fails if it does not exist.
+    #[serde(with = "lossless")]
+    pub cwd: PathBuf,
+    /// Complete environment of the command.
+    #[serde(with = "lossless")]
+    pub env: Vec<(OsString, OsString)>,
+    /// Standard output. Standard input is empty.
+    pub stdout: OutputFile,
+    /// Standard error. `None` shares the file of standard output and keeps the order of writes.
+    pub stderr: Option<OutputFile>,
+    /// File mode creation mask, also for the output files; 0 to 0o777.
+    pub umask: u32,
+    /// Resource limits of the processes.
+    pub limits: ResourceLimits,
+    /// Nice value, 0 to 19.
+    pub nice: i32,
+    /// Opportunistic, or in the reserved window.
+    pub mode: RunMode,
+    /// Time from `SIGTERM` to the end of the window. `SIGKILL` follows at the end.
+    pub grace: Duration,
+    /// Time for which a stopped job stays stopped without a connected daemon. The shim then resumes
+    /// it.
+    pub orphan_resume_delay: Duration,
+    /// Total running time of a job that takes turns with others on its processors.
+    ///
+    /// Stopped time does not count, and the job begins stopped. The end of the window follows from
+    /// this limit, and the end in `mode` is ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_limit: Option<Duration>,
+}
+
+/// An output file. It is created if it does not exist; its directory is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputFile {
+    /// Path with all patterns expanded, relative to the job's working directory.
+    #[serde(with = "lossless")]
+    pub path: PathBuf,
+    /// Whether existing content is kept.
+    pub append: bool,
+}
+
+/// Resource limits of each process of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceLimits {
+    /// Bytes of data: heap and private writable mappings (`RLIMIT_DATA`).
+    ///
+    /// Not `RLIMIT_AS`: many runtimes reserve far more address space than they use. Neither limit
+    /// covers the sum over the processes of a job.
+    pub memory: Option<u64>,
+    /// Bytes of a core file; 0 for none.
+    pub core: Option<u64>,
+    /// Open files: the soft limit of `RLIMIT_NOFILE`, which the job may raise.
+    ///
+    /// The limit of the daemon applies if this is `None`.
+    #[serde(default)]
+    pub files: Option<u64>,
+}
+
+/// The mode in which a job runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunMode {
+    /// In its window, on reserved processors.
+    Reserved {
+        /// Processors, by number.
+        cpus: Vec<u32>,
+        /// End of the window.
+        end: BootTime,
+    },
+    /// Before its window, on idle resources (`SCHED_IDLE`).
+    Opportunistic {
+        /// Processors on which the job may run, by number.
+        cpus: Vec<u32>,
+        /// The window, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<ReservedWindow>,
+    },
+}
+
+/// A reserved window that has not begun.
+///
+/// The shim begins and ends it without a daemon unless a command changes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReservedWindow {
+    /// Start of the window.
+    pub start: BootTime,
+    /// End of the window.
+    pub end: BootTime,
+    /// Reserved processors, by number.
+    pub cpus: Vec<u32>,
+}
+
+impl RunMode {
+    /// Returns the processors on which the job may run.
+    pub fn cpus(&self) -> &[u32] {
+        match self {
+            RunMode::Reserved { cpus, .. } | RunMode::Opportunistic { cpus, .. } => cpus,
+        }
+    }
+
+    /// Returns the end of the window if the window has begun.
+    pub fn end(&self) -> Option<BootTime> {
+        match self {
+            RunMode::Reserved { end, .. } => Some(*end),
+            RunMode::Opportunistic { .. } => None,
+        }
+    }
+
+    /// Returns the window if it is known and has not begun.
+    pub fn window(&self) -> Option<&ReservedWindow> {
+        match self {
+            RunMode::Reserved { .. } => None,
+            RunMode::Opportunistic { window, .. } => window.as_ref(),
+        }
+    }
+}
+
+/// An error in a specification that no machine could run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Neither a program nor a script is given.
+    #[error("no command: give a program or a script")]
+    NoCommand,
+    /// A path that would depend on the working directory of the daemon.
+    #[error("the working directory {} is not absolute", .0.display())]
+    Relative(PathBuf),
+    /// No processors are given.
+    #[error("no processors given")]
+    NoCpus,
+    /// A processor number above the limit of the kernel's processor sets.
+    #[error("processor {0} does not exist; the highest is {max}", max = crate::cpus::MAX)]
+    NoSuchCpu(u32),
+    /// A string with a zero byte, which the kernel would truncate.
+    #[error("{what} {text:?} contains a zero byte")]
+    ZeroByte {
+        /// Kind of string.
+        what: &'static str,
+        /// The string.
+        text: OsString,
+    },
+    /// An invalid name of an environment variable.
+    #[error("invalid name of an environment variable: {0:?}; a name is not empty and contains no =")]
+    Variable(OsString),
+    /// A value out of range.
+    #[error("{what} is {value}; the range is {range}")]
+    Range {
+        /// Field.
+        what: &'static str,
+        /// Value.
+        value: i64,
+        /// Permitted range.
+        range: &'static str,
+    },
+}
+
+impl AttemptSpec {
+    /// Checks the specification without looking at the machine.
+    ///
+    /// # Errors
+    /// The first invalid field.
+    pub fn check(&self) -> Result<(), SpecError> {
+        self.command_spec().check()?;
+        check_cpus(self.mode.cpus())?;
+        self.mode.window().map_or(Ok(()), |window| check_cpus(&window.cpus))?;
+        check_range("nice", self.nice.into(), 0..=19, "0 to 19")
+    }
+
+    fn command_spec(&self) -> CommandSpec<'_> {
+        let outputs = [Some(&self.stdout), self.stderr.as_ref()];
+        CommandSpec {
+            argv: self.argv.iter().map(OsString::as_os_str).collect(),
+            has_script: self.script.is_some(),
+            cwd: &self.cwd,
+            env: self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect(),
+            outputs: outputs.into_iter().flatten().map(|output| output.path.as_path()).collect(),
+            umask: self.umask,
+        }
+    }
+}
+
+/// The part of a specification that a submission determines, so that it can be checked at
+/// submission.
+#[derive(Clone, Debug)]
+pub struct CommandSpec<'a> {
+    /// See [`AttemptSpec::argv`].
+    pub argv: Vec<&'a OsStr>,
+    /// Whether there is an [`AttemptSpec::script`].
+    pub has_script: bool,
+    /// See [`AttemptSpec::cwd`].
+    pub cwd: &'a Path,
+    /// See [`AttemptSpec::env`].
+    pub env: Vec<(&'a OsStr, &'a OsStr)>,
+    /// Output files.
+    pub outputs: Vec<&'a Path>,
+    /// See [`AttemptSpec::umask`].
+    pub umask: u32,
+}
+
+impl CommandSpec<'_> {
+    /// Checks this part of a specification.
+    ///
+    /// # Errors
+    /// The first invalid field.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if !self.has_script && self.argv.is_empty() {
+            return Err(SpecError::NoCommand);
+        }
+        if !self.cwd.is_absolute() {
+            return Err(SpecError::Relative(self.cwd.to_owned()));
+        }
+        check_range("the umask", self.umask.into(), 0..=0o777, "0 to 0o777")?;
+        self.check_strings()?;
+        let is_invalid = |name: &OsStr| name.is_empty() || name.as_bytes().contains(&b'=');
+        match self.env.iter().find(|(name, _)| is_invalid(name)) {
+            Some((name, _)) => Err(SpecError::Variable((*name).to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    fn check_strings(&self) -> Result<(), SpecError> {
+        let arguments = self.argv.iter().map(|text| ("the argument", *text));
+        let values = self.env.iter().flat_map(|(name, value)| [*name, *value]);
+        let values = values.map(|text| ("in the environment,", text));
+        let outputs = self.outputs.iter().map(|path| ("the output file", path.as_os_str()));
+        let folder = [("the working directory", self.cwd.as_os_str())];
+        let mut all = arguments.chain(values).chain(outputs).chain(folder);
+        match all.find(|(_, text)| text.as_bytes().contains(&0)) {
+            Some((what, text)) => Err(SpecError::ZeroByte { what, text: text.to_owned() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Checks that a job could run on these processors on some machine.
+pub(crate) fn check_cpus(cpus: &[u32]) -> Result<(), SpecError> {
+    match cpus.iter().find(|cpu| **cpu > crate::cpus::MAX) {
+        _ if cpus.is_empty() => Err(SpecError::NoCpus),
+        Some(cpu) => Err(SpecError::NoSuchCpu(*cpu)),
+        None => Ok(()),
+    }
+}
+
+fn check_range(
+    what: &'static str,
+    value: i64,
+    within: std::ops::RangeInclusive<i64>,
+    range: &'static str,
+) -> Result<(), SpecError> {
+    if within.contains(&value) { Ok(()) } else { Err(SpecError::Range { what, value, range }) }
+}

@@ -1,0 +1,107 @@
+//! Opportunistic jobs whose window begins and ends without a daemon.
+
+use std::time::Duration;
+
+use miserly_launch::{
+    Abilities, AttemptPhase, BootTime, EndCause, FoundAttempt, ReservedWindow, RunMode, Shim, ShimCommand,
+};
+
+use crate::support::{SECOND, Test, cpus, done, ended, kill, stat, status, until};
+
+const SCHED_IDLE: &str = "5";
+const WAITS: &str = "echo $$; while :; do sleep 0.05; done";
+
+fn class(pid: u32) -> String {
+    stat(pid).expect("it is there")[38].clone()
+}
+
+/// Returns a window on the first processor.
+fn window(start: Duration, end: Duration) -> ReservedWindow {
+    let now = BootTime::now();
+    ReservedWindow { start: now.after(start), end: now.after(end), cpus: vec![cpus()[0]] }
+}
+
+impl Test {
+    fn opportunistic(mut self, window: Option<ReservedWindow>) -> Test {
+        self.spec.mode = RunMode::Opportunistic { cpus: cpus(), window };
+        self
+    }
+
+    fn adopted(&self) -> Shim {
+        match self.find() {
+            FoundAttempt::Alive(shim) => shim,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn without_a_daemon_a_window_begins_and_ends_on_time() {
+    let window = window(SECOND, 4 * SECOND);
+    let test = Test::new(WAITS).opportunistic(Some(window.clone()));
+    let shim = test.launch();
+    let pid = test.pids(1)[0];
+    assert_eq!(class(pid), SCHED_IDLE);
+    drop(shim);
+    let allowed = || status(pid, "Cpus_allowed_list") == window.cpus[0].to_string();
+    let orphan_resume_delay = cpus().len() == 1;
+    until(|| (BootTime::now() >= window.start && allowed()).then_some(()));
+    let leaves_idle = Abilities::probe().expect("the launcher's abilities").leaves_idle;
+    until(|| ((class(pid) == SCHED_IDLE) != leaves_idle || orphan_resume_delay).then_some(()));
+    let mut shim = test.adopted();
+    let state = done(&mut shim, &ShimCommand::Status);
+    assert_eq!((state.end, state.cpus, state.window), (Some(window.end), window.cpus, None));
+    let end = ended(&shim);
+    assert_eq!(end.cause, Some(EndCause::Time));
+    assert!(end.at >= window.end.before(test.spec.grace) && end.at < window.end.after(SECOND), "{end:?}");
+}
+
+#[test]
+fn a_parked_job_is_resumed_at_its_start() {
+    let window = window(SECOND, 60 * SECOND);
+    let test = Test::new(WAITS).opportunistic(Some(window.clone()));
+    let mut shim = test.launch();
+    test.pids(1);
+    assert_eq!(done(&mut shim, &ShimCommand::Stop).phase, AttemptPhase::Stopped);
+    drop(shim);
+    until(|| (BootTime::now() >= window.start).then_some(()));
+    let mut shim = test.adopted();
+    let state = until(|| Some(done(&mut shim, &ShimCommand::Status)).filter(|state| state.end.is_some()));
+    assert_eq!((state.phase, state.end), (AttemptPhase::Running, Some(window.end)));
+    kill(&mut shim);
+}
+
+#[test]
+fn a_daemon_that_is_there_begins_it_unless_it_hangs() {
+    let window = window(SECOND / 2, 60 * SECOND);
+    let test = Test::new(WAITS).opportunistic(Some(window.clone()));
+    let mut shim = test.launch();
+    test.pids(1);
+    until(|| (BootTime::now() >= window.start.after(SECOND / 2)).then_some(()));
+    assert_eq!(
+        done(&mut shim, &ShimCommand::Status).window.as_ref(),
+        Some(&window),
+        "a daemon is given a moment"
+    );
+    until(|| (BootTime::now() >= window.start.after(3 * SECOND)).then_some(()));
+    assert_eq!(done(&mut shim, &ShimCommand::Status).end, Some(window.end));
+    kill(&mut shim);
+}
+
+#[test]
+fn a_window_that_is_moved_begins_when_it_was_moved_to() {
+    let test = Test::new(WAITS).opportunistic(None);
+    let mut shim = test.launch();
+    test.pids(1);
+    let (later, sooner) = (window(60 * SECOND, 90 * SECOND), window(SECOND, 30 * SECOND));
+    assert_eq!(done(&mut shim, &ShimCommand::SetWindow(later.clone())).window, Some(later));
+    assert_eq!(done(&mut shim, &ShimCommand::SetWindow(sooner.clone())).window, Some(sooner.clone()));
+    drop(shim);
+    until(|| (BootTime::now() >= sooner.start.after(SECOND / 5)).then_some(()));
+    let mut shim = test.adopted();
+    assert_eq!(done(&mut shim, &ShimCommand::Status).end, Some(sooner.end));
+    // The window has begun; only its end can change.
+    let other = window(20 * SECOND, 50 * SECOND);
+    assert_eq!(done(&mut shim, &ShimCommand::SetWindow(other.clone())).end, Some(other.end));
+    kill(&mut shim);
+}
