@@ -16,6 +16,9 @@ pub trait FreedCapacity: Debug + Default + Send {
 
     /// Whether no capacity was freed.
     fn is_nowhere(&self) -> bool;
+
+    /// Whether every job has to be looked at.
+    fn is_anywhere(&self) -> bool;
 }
 
 /// Free resources over time, beside the jobs on the machine and the reservations that were taken.

@@ -59,6 +59,13 @@ impl<A: Availability> ChangeTracker<A> {
         }
     }
 
+    /// Returns the head's reservation, if it has to be the same as at the last pass.
+    pub(super) fn unchanged_head(&self, plan: &A, desk: &Desk<'_>) -> Option<&Reservation<A::Place>> {
+        let head = self.head.as_ref().filter(|_| self.freed.is_nowhere())?;
+        let (at, place) = plan.earliest_start_again(desk, head, &self.freed, &self.taken)?;
+        (at == head.at && place == head.place).then_some(head)
+    }
+
     /// Returns the earliest start of a head that cannot start now.
     pub(super) fn earliest_start(
         &mut self,

@@ -79,6 +79,10 @@ impl FreedCapacity for FreedProcs {
     fn is_nowhere(&self) -> bool {
         self.until == NEVER
     }
+
+    fn is_anywhere(&self) -> bool {
+        self.until != NEVER
+    }
 }
 
 impl FreedProcs {

@@ -35,6 +35,10 @@ impl FreedCapacity for FreedHosts {
     fn is_nowhere(&self) -> bool {
         self.until().is_none()
     }
+
+    fn is_anywhere(&self) -> bool {
+        self.hosts().is_none()
+    }
 }
 
 /// Returns the resources that the job has to hold.

@@ -183,18 +183,28 @@ impl<A: Availability> Recomputed<A> {
         made: &[Reservation<A::Place>],
     ) -> Result<(), Violation> {
         let mut last = if self.queue.has_candidates() { None } else { behind };
+        let (nowhere, anywhere) = (self.changes.freed.is_nowhere(), self.changes.freed.is_anywhere());
         let mut arrived = std::mem::take(&mut self.arrived);
-        self.queue.new_candidates(&mut arrived);
-        let mut new = arrived.iter().copied().peekable();
+        arrived.clear();
+        if !anywhere {
+            self.queue.new_candidates(&mut arrived);
+        }
+        let mut new = &arrived[..];
         loop {
-            while new.next_if(|job| Some(job.key) <= last).is_some() {}
-            let old = if self.changes.freed.is_nowhere() {
-                None
-            } else {
+            while let [first, rest @ ..] = new
+                && Some(first.key) <= last
+            {
+                new = rest;
+            }
+            let mut next = new.first().copied();
+            if !nowhere {
                 let room = self.plan.room_in(&self.changes.freed, desk.ledger());
-                self.queue.next_candidate(last.as_ref(), &room)
-            };
-            let next = old.into_iter().chain(new.peek().copied()).min_by_key(|next| next.key);
+                let old = self.queue.next_candidate(last.as_ref(), &room);
+                next = match (next, old) {
+                    (Some(new), Some(old)) if new.key < old.key => Some(new),
+                    (new, old) => old.or(new),
+                };
+            }
             let Some(next) = next else { break };
             last = Some(next.key);
             if made.iter().any(|made| made.job.job == next.job) {
@@ -247,6 +257,15 @@ impl<A: Availability> Recomputed<A> {
         Ok(())
     }
 
+    /// Returns the head's reservation, if it is the same as at the last pass.
+    fn unchanged_head(&mut self, desk: &Desk<'_>) -> Option<Reservation<A::Place>> {
+        let first = match self.head() {
+            Some(held) => self.queue.get(held)?,
+            None => *self.queue.first()?,
+        };
+        self.changes.unchanged_head(&self.plan, desk).filter(|head| head.job == first).cloned()
+    }
+
     /// Reserves and backfills. Afterwards no reservation is in the plan.
     fn decide(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let mut made = std::mem::take(&mut self.promised);
@@ -255,10 +274,16 @@ impl<A: Availability> Recomputed<A> {
         for lent in &made {
             self.plan.hold(desk.now(), lent);
         }
-        let mut last = None;
-        let decided = match self.reserve(desk, &mut made, &mut last) {
-            Ok(true) => self.backfill(desk, last, &made),
-            reserved => reserved.map(|_| ()),
+        let decided = if let Some(head) = self.unchanged_head(desk) {
+            self.plan.hold(desk.now(), &head);
+            made.push(head);
+            self.backfill(desk, None, &made)
+        } else {
+            let mut last = None;
+            match self.reserve(desk, &mut made, &mut last) {
+                Ok(true) => self.backfill(desk, last, &made),
+                reserved => reserved.map(|_| ()),
+            }
         };
         self.plan.release(&made);
         self.changes.settle(made.get(self.lent.len()));
