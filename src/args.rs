@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use miserly_core::{Instants, Sharing, Span, Spread};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_policies::shared::Profile;
 use miserly_sim::Grouping;
 use miserly_units::{UnitError, parse_seconds};
@@ -216,7 +216,7 @@ pub(crate) struct SimulateArgs {
 
     /// The policy, such as easy or 'easy(backfill=shortest)'; `miserly policies` lists them
     #[arg(long, short, value_name = "POLICY")]
-    pub(crate) policy: Chosen,
+    pub(crate) policy: PolicySpec,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
@@ -249,7 +249,7 @@ pub(crate) struct CompareArgs {
 
     /// A policy to compare; repeatable; without one, a telling set
     #[arg(long, short, value_name = "POLICY")]
-    pub(crate) policy: Vec<Chosen>,
+    pub(crate) policy: Vec<PolicySpec>,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
@@ -277,7 +277,7 @@ pub(crate) struct ExplainArgs {
 
     /// The policy, such as easy or 'easy(backfill=shortest)'
     #[arg(long, short, value_name = "POLICY")]
-    pub(crate) policy: Chosen,
+    pub(crate) policy: PolicySpec,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
@@ -298,7 +298,7 @@ pub(crate) struct MatrixArgs {
 
     /// A policy that shares processors by turns, such as 'gang(packing=best-fit)'
     #[arg(long, short, value_name = "POLICY")]
-    pub(crate) policy: Chosen,
+    pub(crate) policy: PolicySpec,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use miserly_lab::{Overview, Prepared, overview};
-use miserly_policies::Chosen;
+use miserly_experiments::{Overview, overview};
+use miserly_policies::PolicySpec;
 use miserly_report::page::html;
 use miserly_report::{AtomicFile, Outcome};
+use miserly_run::RunSetup;
 use miserly_sim::Grouping;
 
 use crate::args::ReportFileArgs;
@@ -28,7 +29,7 @@ impl ReportFileArgs {
     }
 
     /// Has the runs record what was asked for, and what the page shows.
-    pub(crate) fn records(&self, log: Prepared, details: bool, by: &[Grouping]) -> Prepared {
+    pub(crate) fn records(&self, log: RunSetup, details: bool, by: &[Grouping]) -> RunSetup {
         let shown = if self.asked() { &SHOWN[..] } else { &[] };
         let more = shown.iter().filter(|kind| !by.contains(kind)).copied();
         let by: Vec<Grouping> = by.iter().copied().chain(more).collect();
@@ -36,7 +37,7 @@ impl ReportFileArgs {
     }
 
     /// Writes the page of these runs, if it was asked for.
-    pub(crate) fn write(&self, runs: Vec<(&Prepared, &Chosen, &Outcome)>) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, runs: Vec<(&RunSetup, &PolicySpec, &Outcome)>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let page = overview(&Overview { command: command(), runs, window: self.window })?;
         write(path, html(&page).as_bytes()).with_context(|| format!("--report {}", path.display()))

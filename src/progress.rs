@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use miserly_lab::Stopwatch;
+use miserly_run::Stopwatch;
 use miserly_sim::{Finished, Observer};
 
 /// How many jobs end between two looks at the clock.

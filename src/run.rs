@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use miserly_lab::{Filling, FillingOptions, MachineError, MachineSpec, Prepared, RunOptions};
+use miserly_machine_file::{MachineError, MachineSpec};
+use miserly_run::{OpportunisticMode, OpportunisticOptions, RunOptions, RunSetup};
 use miserly_workload::{Estimates, Interactive, Trace, TraceError};
 
 use crate::args::RunArgs;
@@ -15,8 +16,8 @@ pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
 }
 
 /// The log, ready to be run; `estimates` are those of a command line that says nothing of them.
-pub(crate) fn prepare(trace: Trace, args: &RunArgs, estimates: Estimates) -> anyhow::Result<Prepared> {
-    Ok(Prepared::new(trace, args.options(estimates)?)?)
+pub(crate) fn prepare(trace: Trace, args: &RunArgs, estimates: Estimates) -> anyhow::Result<RunSetup> {
+    Ok(RunSetup::new(trace, args.options(estimates)?)?)
 }
 
 impl RunArgs {
@@ -38,17 +39,20 @@ impl RunArgs {
             warmup: self.warmup,
             batches: None,
             seed: self.seed,
-            filling: FillingOptions { when: self.filling(), interactive: self.load()? },
+            opportunistic: OpportunisticOptions {
+                mode: self.opportunistic_mode(),
+                interactive: self.load()?,
+            },
             details: false,
             by: Vec::new(),
         })
     }
 
-    fn filling(&self) -> Filling {
+    fn opportunistic_mode(&self) -> OpportunisticMode {
         match self.parking_lead {
-            _ if self.no_early => Filling::Off,
-            Some(secs) => Filling::Lead(secs),
-            None => Filling::WithMiser,
+            _ if self.no_early => OpportunisticMode::Off,
+            Some(secs) => OpportunisticMode::Lead(secs),
+            None => OpportunisticMode::ByPolicy,
         }
     }
 

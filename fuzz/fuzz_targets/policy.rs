@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use libfuzzer_sys::fuzz_target;
 use miserly_core::{Machine, Span};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_workload::swf::Record;
 use miserly_workload::{Estimates, Filter};
 
@@ -31,8 +31,8 @@ where
 }
 
 fuzz_target!(|text: &str| {
-    if let Some(chosen) = understood::<Chosen>(text) {
-        let again: Chosen = chosen.to_string().parse().unwrap();
+    if let Some(chosen) = understood::<PolicySpec>(text) {
+        let again: PolicySpec = chosen.to_string().parse().unwrap();
         assert_eq!(chosen.promises(), again.promises());
         // A point of the family on hosts may have a plainer policy stand in for it, which has its own name.
         assert!(!chosen.build(&Machine::plain(8), 0).unwrap().name().is_empty());

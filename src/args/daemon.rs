@@ -22,7 +22,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 
-    /// Go on without what is damaged in its state, after saying what that is; what was there is kept aside
+    /// Restore a damaged state from what is readable and from the newest backup; the damaged files are kept, and losses listed
     #[arg(long)]
     pub(crate) recover: bool,
 

@@ -1,8 +1,8 @@
 //! `miserly compare`: several policies on the same logs.
 
-use miserly_lab::{PrepareError, Prepared};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::{Difference, Outcome, compare_tables, differences};
+use miserly_run::{RunSetup, SetupError};
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Trace};
 use rayon::prelude::*;
@@ -41,9 +41,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let logs = logs(args)?;
     let jobs: u64 = logs.iter().map(|log| log.survey.records).sum();
     let progress = Progress::new(jobs * policies.len() as u64);
-    let runs: Vec<(&Prepared, &Chosen)> =
+    let runs: Vec<(&RunSetup, &PolicySpec)> =
         logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy))).collect();
-    let finished: Vec<Result<Outcome, PrepareError>> = runs
+    let finished: Vec<Result<Outcome, SetupError>> = runs
         .into_par_iter()
         .map(|(log, policy)| log.outcome(policy, false, &mut [&mut progress.watch()]))
         .collect();
@@ -69,22 +69,22 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     print(&tables.collect::<Vec<_>>().join("\n"))
 }
 
-fn policies(args: &CompareArgs) -> anyhow::Result<Vec<Chosen>> {
+fn policies(args: &CompareArgs) -> anyhow::Result<Vec<PolicySpec>> {
     if args.policy.is_empty() {
         return Ok(TELLING.iter().map(|policy| policy.parse()).collect::<Result<_, _>>()?);
     }
     Ok(args.policy.clone())
 }
 
-fn logs(args: &CompareArgs) -> anyhow::Result<Vec<Prepared>> {
-    let viewed = |log: Prepared| -> anyhow::Result<Prepared> {
+fn logs(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
+    let viewed = |log: RunSetup| -> anyhow::Result<RunSetup> {
         Ok(args.report.records(log.with_checksum(args.json || args.report.asked())?, false, &args.by))
     };
     if args.traces.is_empty() {
         let log = prepare(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;
         return Ok(vec![viewed(log)?]);
     }
-    let prepare = |path: &std::path::PathBuf| -> anyhow::Result<Prepared> {
+    let prepare = |path: &std::path::PathBuf| -> anyhow::Result<RunSetup> {
         viewed(prepare(open(path)?, &args.run, Estimates::default())?)
     };
     args.traces.iter().map(prepare).collect()

@@ -4,10 +4,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use miserly_lab::experiment::{Executed, Experiment, Watcher, looked_in};
-use miserly_lab::papers::{self, PAPERS, Paper};
-use miserly_lab::present::tell_charts_apart;
-use miserly_lab::{Session, page, write_page};
+use miserly_experiments::experiment::{Executed, Experiment, Watcher, looked_in};
+use miserly_experiments::papers::{self, PAPERS, Paper};
+use miserly_experiments::present::number_charts;
+use miserly_experiments::{Session, page, write_page};
 use miserly_report::page::{Page, Section, markdown};
 use miserly_sim::Observer;
 
@@ -124,7 +124,7 @@ fn whole(paper: &Paper, pages: Vec<Page>) -> Page {
             }
         }
     }
-    tell_charts_apart(&mut whole.sections);
+    number_charts(&mut whole.sections);
     whole
 }
 

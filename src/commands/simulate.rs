@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use miserly_lab::Prepared;
 use miserly_report::{AtomicFile, CsvJobs, Outcome, SwfJobs, simulate_table};
+use miserly_run::RunSetup;
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 
@@ -23,8 +23,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     args.report.check()?;
     let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
     let prepared = prepared.with_checksum(args.json || args.report.asked())?;
-    let mut prepared = args.report.records(prepared, args.details, &args.by);
-    prepared.job_options.keep_records = matches!(format, Some((_, Format::Swf)));
+    let prepared = args.report.records(prepared, args.details, &args.by);
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
     let mut outcome = match format {
@@ -55,7 +54,7 @@ impl Format {
 
 /// Runs the log and writes what became of its jobs.
 fn with_jobs(
-    prepared: &Prepared,
+    prepared: &RunSetup,
     args: &SimulateArgs,
     path: &Path,
     format: Format,
@@ -71,7 +70,8 @@ fn with_jobs(
         }
         Format::Swf => {
             let notes = notes(prepared, args)?;
-            let mut jobs = InOrder::new(SwfJobs::new(output, &prepared.survey.header, &notes)?);
+            let records = prepared.records()?;
+            let mut jobs = InOrder::new(SwfJobs::new(output, &prepared.survey.header, &notes, records)?);
             let outcome = prepared.outcome(&args.policy, false, &mut [&mut jobs, watch])?;
             (outcome, jobs.into_inner().into_inner())
         }
@@ -81,7 +81,7 @@ fn with_jobs(
 }
 
 /// What a simulated log says of itself.
-fn notes(prepared: &Prepared, args: &SimulateArgs) -> anyhow::Result<Vec<String>> {
+fn notes(prepared: &RunSetup, args: &SimulateArgs) -> anyhow::Result<Vec<String>> {
     Ok(vec![
         format!("simulated by miserly {}, policy {}", env!("CARGO_PKG_VERSION"), args.policy),
         format!("settings {}", serde_json::to_string(&prepared.settings())?),

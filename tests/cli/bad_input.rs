@@ -1,5 +1,7 @@
 //! Bad input: one clear message on standard error, nothing on standard output, exit code 2.
 
+use miserly_test_support::Draws;
+
 use crate::support::{Lab, gzipped, line, log, small_log};
 
 /// A folder with something wrong in every file but `log.swf`.
@@ -32,12 +34,8 @@ fn lab() -> Lab {
 
 /// Bytes as from a disk that is not a log: every value, no pattern.
 fn noise(count: usize) -> Vec<u8> {
-    let mut state: u32 = 12_345;
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        state.to_be_bytes()[0]
-    };
-    (0..count).map(|_| next()).collect()
+    let mut draws = Draws::new(12_345);
+    (0..count).map(|_| draws.bits().to_be_bytes()[0]).collect()
 }
 
 /// One line that is refused, and the first line of what is said. What follows it, if anything, is the usage.

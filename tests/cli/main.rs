@@ -22,6 +22,8 @@ mod experiment;
 
 mod interrupt;
 
+mod policy_tables;
+
 mod bad_input;
 mod batches;
 

@@ -6,7 +6,7 @@ use crate::support::{Daemon, Draws, rounds, sh};
 
 /// The daemon goes, in order or not, and comes back.
 fn restart(daemon: &mut Daemon, draws: &mut Draws) {
-    if draws.of(&[true, false]) {
+    if draws.choice(&[true, false]) {
         daemon.kill();
     } else {
         daemon.stop();
@@ -33,7 +33,7 @@ fn a_job_whose_window_was_made_longer_is_not_killed_at_its_old_end() {
     let mut daemon = Daemon::of_policy("miser");
     let mut draws = Draws::new(8);
     for _ in 0..rounds().div_ceil(4) {
-        let job = Submission { no_opportunistic: true, ..sh("sleep 2.5; exit 7", 2.0) };
+        let job = Submission { no_opportunistic: true, ..sh("sleep 5.5; exit 7", 5.0) };
         let number = daemon.submit(&job);
         daemon.client().extend(number, 60.0).expect("there is room");
         restart(&mut daemon, &mut draws);

@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use miserly_live::client::ClientError;
 use miserly_live::model::{Exit, Phase, ProblemCode, Submission};
+use miserly_live::store::{Backups, Store};
+use miserly_test_support::Requirement;
 
 use crate::support::{Daemon, SOON, processes, sh, until};
 
@@ -51,8 +53,9 @@ fn file_of(daemon: &Daemon, prefix: &str) -> PathBuf {
 #[test]
 fn a_flipped_byte_is_found_and_running_jobs_are_not_disturbed() {
     let (mut daemon, job) = killed_with_a_job();
-    // Ended in order, so that all is in the database itself.
     daemon.stop();
+    // Opening it brings the log into the database itself.
+    drop(Store::open(&daemon.state()).expect("an undamaged state"));
     let path = file_of(&daemon, "");
     let bytes = fs::read(&path).expect("the database");
     let needle = b"\"line\":\"round\"";
@@ -87,7 +90,8 @@ impl Small {
             .arg(&at)
             .stderr(Stdio::null())
             .status();
-        mounted.is_ok_and(|status| status.success()).then_some(Small(at))
+        let mounted = mounted.is_ok_and(|status| status.success());
+        Requirement::Mount.is_met(mounted, "needs the right to mount a file system").then(|| Small(at))
     }
 }
 
@@ -100,10 +104,7 @@ impl Drop for Small {
 #[test]
 fn a_full_disk_refuses_submissions_and_forgets_no_end() {
     let mut daemon = Daemon::asleep(&crate::support::queue("miser"));
-    let Some(small) = Small::mount(daemon.state()) else {
-        eprintln!("skipped: no file system can be mounted here");
-        return;
-    };
+    let Some(small) = Small::mount(daemon.state()) else { return };
     daemon.start();
     let script = "touch runs; while [ ! -e go ]; do sleep 0.05; done; exit 7";
     let number = daemon.submit(&Submission { directory: daemon.path(""), ..sh(script, 600.0) });
@@ -140,13 +141,144 @@ fn refuses_a_configuration(daemon: &Daemon) {
     until("it refuses the configuration", SOON, || (refused() > before).then_some(()));
 }
 
+/// Takes a backup of the state as it is now.
+#[track_caller]
+fn back_up(daemon: &Daemon) {
+    Backups::new(&daemon.state()).take(3).expect("a backup").expect("something was committed");
+}
+
+fn remove_store(daemon: &Daemon) {
+    fs::remove_dir_all(daemon.state().join("store")).expect("a store that can be removed");
+}
+
+/// Adds its job and its attempt to a file when it runs.
+fn signs(daemon: &Daemon, then: &str) -> Submission {
+    let script = format!("echo $MISERLY_JOB_ID $MISERLY_ATTEMPT >> ran; {then}");
+    Submission { directory: daemon.path(""), ..sh(&script, 600.0) }
+}
+
+fn ran(daemon: &Daemon) -> Vec<String> {
+    let text = fs::read_to_string(daemon.path("ran")).unwrap_or_default();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn a_store_that_is_gone_comes_back_from_its_backup_and_the_running_job_goes_on() {
+    let (mut daemon, job) = killed_with_a_job();
+    back_up(&daemon);
+    daemon.kill();
+    remove_store(&daemon);
+    refused_then_recovered(daemon, job);
+}
+
+/// All of them waited when the backup was taken. One ended since, one began and runs, one was submitted since and runs, one still waits.
+#[test]
+fn a_backup_that_is_older_than_the_jobs_runs_none_of_them_twice() {
+    let cpus = crate::support::cpus().len();
+    let all = |job: Submission| Submission {
+        cpus: u64::try_from(cpus).expect("a number"),
+        no_opportunistic: true,
+        ..job
+    };
+    let mut daemon = Daemon::of_policy("miser");
+    let waits = "while [ ! -e go ]; do sleep 0.05; done; exit 7";
+    let first = daemon.submit(&all(signs(&daemon, "while [ ! -e begin ]; do sleep 0.05; done")));
+    until("the first one runs", SOON, || (ran(&daemon).len() == 1).then_some(()));
+    let ends = daemon.submit(&all(signs(&daemon, "exit 3")));
+    let half = Submission { cpus: 1, ..all(signs(&daemon, waits)) };
+    let runs = daemon.submit(&half);
+    let last = daemon.submit(&all(signs(&daemon, "exit 4")));
+    back_up(&daemon);
+    fs::write(daemon.path("begin"), "").expect("a file");
+    daemon.wait(ends);
+    until("the third one runs", SOON, || matches!(daemon.job(runs).phase, Phase::Critical(_)).then_some(()));
+    until("it has signed", SOON, || (ran(&daemon).len() == 3).then_some(()));
+    daemon.kill();
+    remove_store(&daemon);
+    daemon.start_with(&["--recover"]);
+    let ended = |number| daemon.wait(number).phase;
+    assert!(matches!(ended(first), Phase::Done { exit: Exit::Code(0), .. }), "{:?}", ended(first));
+    assert!(matches!(ended(ends), Phase::Done { exit: Exit::Code(3), .. }), "{:?}", ended(ends));
+    assert!(matches!(daemon.job(runs).phase, Phase::Critical(_)), "{:?}", daemon.job(runs).phase);
+    fs::write(daemon.path("go"), "").expect("a file");
+    assert!(matches!(ended(runs), Phase::Done { exit: Exit::Code(7), .. }), "{:?}", ended(runs));
+    assert!(matches!(ended(last), Phase::Done { exit: Exit::Code(4), .. }), "{:?}", ended(last));
+    let once: Vec<String> = [first, ends, runs, last].iter().map(|job| format!("{job} 1")).collect();
+    assert_eq!(ran(&daemon), once, "each ran once");
+    assert!(daemon.log().contains("from the backup"), "{}", daemon.log());
+}
+
+/// As after the loss of any commits: no backup has the job, so nothing but its folder shows it.
+#[test]
+fn a_job_that_the_backup_does_not_have_is_ended_and_its_number_is_not_given_again() {
+    let mut daemon = Daemon::of_policy("miser");
+    daemon.wait(daemon.submit(&sh("true", 5.0)));
+    back_up(&daemon);
+    let lost = daemon.submit(&signs(&daemon, "sleep 600"));
+    until("it runs", SOON, || (ran(&daemon).len() == 1).then_some(()));
+    let shims = processes::shims(&daemon.path(""));
+    daemon.kill();
+    remove_store(&daemon);
+    daemon.start_with(&["--recover"]);
+    until("the job is ended", SOON, || {
+        let left = processes::shims(&daemon.path(""));
+        shims.iter().all(|shim| !left.contains(shim)).then_some(())
+    });
+    let next = daemon.submit(&sh("true", 5.0));
+    assert!(next > lost, "a number is given once: {next} after {lost}");
+    daemon.wait(next);
+}
+
+/// A job that ended in the commits that a shortened log lost has its record, and does not run again.
+#[test]
+fn a_job_whose_end_is_lost_with_the_log_does_not_run_twice() {
+    let mut daemon = Daemon::of_policy("miser");
+    daemon.wait(daemon.submit(&sh("true", 5.0)));
+    let job = daemon.submit(&signs(&daemon, "exit 3"));
+    daemon.wait(job);
+    daemon.kill();
+    let path = file_of(&daemon, "wal");
+    let length = fs::metadata(&path).expect("the log").len();
+    File::options().write(true).open(&path).expect("the log").set_len(length - 2000).expect("a shorter log");
+    daemon.start_with(&["--recover"]);
+    let ended = daemon.wait(job).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(3), .. }), "{ended:?}");
+    assert_eq!(ran(&daemon), [format!("{job} 1")]);
+}
+
+#[test]
+fn backups_are_taken_while_the_daemon_runs_and_a_full_disk_skips_them() {
+    let mut daemon = Daemon::asleep(&format!("backup-interval = 1\n{}", crate::support::queue("miser")));
+    let Some(small) = Small::mount(daemon.state()) else {
+        eprintln!("skipped: no file system can be mounted here");
+        return;
+    };
+    daemon.start();
+    daemon.wait(daemon.submit(&sh("true", 5.0)));
+    until("a backup is complete", SOON, || daemon.log().contains("is complete").then_some(()));
+    let filler = fill(&small.0);
+    // Taken back: the next interval finds something new to copy.
+    let skipped = || daemon.log().contains("no backup was taken").then_some(());
+    File::options().write(true).open(&filler).expect("the filler").set_len(1_000_000).expect("less");
+    daemon.wait(daemon.submit(&sh("true", 5.0)));
+    let filler = (filler, fill_as(&small.0, "more"));
+    until("a backup is skipped", SOON, skipped);
+    fs::remove_file(filler.0).and_then(|()| fs::remove_file(filler.1)).expect("files that can be removed");
+    daemon.wait(daemon.submit(&sh("true", 5.0)));
+    daemon.stop();
+    drop(small);
+}
+
 /// Jobs that nobody knows any more have no window, and their numbers are not given to others.
 #[test]
 fn a_state_that_is_gone_leaves_no_job_that_a_new_one_is_taken_for() {
     let (mut daemon, lost) = killed_with_a_job();
     let shims = processes::shims(&daemon.path(""));
     daemon.kill();
-    fs::remove_dir_all(daemon.state().join("store")).expect("a store that can be removed");
+    remove_store(&daemon);
+    fs::remove_dir_all(daemon.state().join("backups")).expect("backups that can be removed");
     daemon.start();
     let signs = Submission { directory: daemon.path(""), ..sh("touch new", 5.0) };
     let next = daemon.submit(&signs);
@@ -164,8 +296,12 @@ fn a_state_that_is_gone_leaves_no_job_that_a_new_one_is_taken_for() {
 
 /// Leaves no room.
 fn fill(folder: &std::path::Path) -> PathBuf {
+    fill_as(folder, "filler")
+}
+
+fn fill_as(folder: &std::path::Path, name: &str) -> PathBuf {
     use std::io::Write;
-    let path = folder.join("filler");
+    let path = folder.join(name);
     let mut file = File::create(&path).expect("a file");
     for block in [65_536, 4096, 512, 1] {
         while file.write_all(&vec![0; block]).is_ok() {}

@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::net::UnixStream;
-use std::thread;
-use std::time::Duration;
 
 use miserly_live::model::{Exit, JobView, KilledBy, Phase, Slots, Submission};
 
-use crate::support::{Daemon, SOON, cpus, queue, sh, until};
+use crate::support::{Daemon, SOON, cpus, has_two_cpus, queue, sh, until};
 
 /// In milliseconds.
 const QUANTUM: u64 = 1000;
@@ -156,15 +154,21 @@ fn a_shim_to_which_the_connection_is_cut_is_told_again() {
         let ctl = daemon.state().join(format!("attempts/{job}.1/ctl"));
         drop(UnixStream::connect(ctl).expect("a shim"));
     }
-    thread::sleep(Duration::from_millis(2 * QUANTUM));
+    let cut = noted(&daemon, &names).last().expect("they ran").0;
+    until("each has run since", SOON, || {
+        names
+            .iter()
+            .all(|name| noted(&daemon, &[name]).last().is_some_and(|(at, _)| *at > cut + QUANTUM))
+            .then_some(())
+    });
     check_turns(&daemon, &names, 3);
     finish(&daemon, &jobs);
 }
 
 #[test]
 fn who_fits_beside_another_row_runs_there_too_and_rows_that_fit_together_become_one() {
-    if all() < 2 {
-        return eprintln!("skipped: two jobs beside each other need two processors");
+    if !has_two_cpus() {
+        return;
     }
     let daemon = Daemon::new(&gang().replace(&format!("cpus = {}", all()), "cpus = 2"));
     let waits = |file: &str| Submission {

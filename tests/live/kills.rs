@@ -46,7 +46,7 @@ fn kill_at_random(mut daemon: Daemon, seed: u64) {
     let mut draws = Draws::new(seed);
     let mut accepted = Accepted::default();
     for round in 0..rounds() {
-        let victim = draws.of(&[Victim::Daemon, Victim::Daemon, Victim::Shim, Victim::Both]);
+        let victim = draws.choice(&[Victim::Daemon, Victim::Daemon, Victim::Shim, Victim::Both]);
         let more = load_and_kill(&mut daemon, &mut draws, victim, round);
         accepted.jobs.extend(more.jobs);
         accepted.cancelled.extend(more.cancelled);
@@ -108,7 +108,7 @@ fn kill_a_shim(daemon: &Daemon, draws: &mut Draws) {
     let shims = processes::shims(&daemon.path(""));
     if !shims.is_empty() {
         // It may have gone.
-        let _ = kill_process(draws.of(&shims), Signal::KILL);
+        let _ = kill_process(draws.choice(&shims), Signal::KILL);
     }
 }
 
@@ -198,8 +198,8 @@ fn what_came_due_while_the_daemon_was_away_starts_first_thing_and_is_late_for_th
     let promised = daemon.job(second).promise.expect("miser promises").now.start;
     until("the first one runs", SOON, || daemon.path("runs").exists().then_some(()));
     daemon.kill();
-    until("its promised start", SOON, || (jiff::Timestamp::now() > promised).then_some(()));
-    thread::sleep(Duration::from_millis(200));
+    let late = promised + jiff::SignedDuration::from_millis(200);
+    until("its promised start is past", SOON, || (jiff::Timestamp::now() > late).then_some(()));
     let began = now();
     daemon.start();
     let second = daemon.wait(second);

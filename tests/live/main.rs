@@ -29,3 +29,5 @@ mod policies;
 mod gang;
 
 mod reload;
+
+mod readme;

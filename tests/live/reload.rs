@@ -6,7 +6,7 @@ use miserly_live::model::{Exit, Phase, Submission};
 use rustix::process::{Signal, kill_process};
 
 use crate::same::play;
-use crate::support::{Daemon, SOON, cpus, processes, sh, until};
+use crate::support::{Daemon, SOON, has_two_cpus, processes, sh, until};
 
 const WAITS: &str = "echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done; exit 7";
 
@@ -51,14 +51,6 @@ fn look(daemon: &Daemon, number: i64) -> (Vec<u32>, u32, usize) {
     let job = daemon.job(number);
     let cpus = if let Phase::Critical(holding) = &job.phase { holding.cpus.clone() } else { vec![] };
     (cpus, job.attempts, job.promise.expect("miser promises").history.len())
-}
-
-fn has_two_cpus() -> bool {
-    let two = cpus().len() >= 2;
-    if !two {
-        eprintln!("skipped: a larger pool needs two processors");
-    }
-    two
 }
 
 fn names(daemon: &Daemon) -> Vec<String> {

@@ -108,7 +108,7 @@ fn live(daemon: &Daemon, draws: &mut Draws, jobs: usize) -> Vec<i64> {
             let submitted = client.submit(&Submission { array, ..sh("sleep 0.02", 0.5) });
             numbers.extend(submitted.expect("it is accepted").jobs.iter().map(|job| job.number));
         }
-        let other = draws.of(&numbers);
+        let other = draws.choice(&numbers);
         meddle(&client, draws, other);
     }
     numbers
@@ -117,7 +117,7 @@ fn live(daemon: &Daemon, draws: &mut Draws, jobs: usize) -> Vec<i64> {
 /// A job that ends early, or at the end of its window, or fails; some wide, some that wait for an instant or another job.
 fn job(draws: &mut Draws, last: Option<i64>) -> Submission {
     let widest = u64::try_from(cpus().len()).expect("a number of processors").min(2);
-    let (script, time) = draws.of(&[
+    let (script, time) = draws.choice(&[
         ("true", 0.5),
         ("exit 3", 1.0),
         ("sleep 0.03", 0.3),

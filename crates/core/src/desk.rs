@@ -3,7 +3,8 @@
 use crate::ledger::Short;
 use crate::violation::{Rule, Violation};
 use crate::{
-    Effect, HostId, JobId, JobNumber, Ledger, Memo, Placement, Procs, Reason, Refusal, SlotId, Span, Time,
+    Effect, HostId, JobId, JobNumber, Ledger, Persistent, Placement, Procs, Reason, Refusal, SlotId, Span,
+    Time,
 };
 
 /// The checked handle of one pass: every decision is checked against the ledger and applied at once.
@@ -124,9 +125,14 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Adds a value to a tally of the policy's, by number: what it has to remember of jobs that are gone.
-    pub fn tally(&mut self, index: usize, value: u64) {
-        self.ledger.add_to_tally(index, value);
+    /// Keeps a value of the policy itself, in place of the one of the same type.
+    pub fn set_policy_state<T: Persistent>(&mut self, value: &T) {
+        self.ledger.set_policy_state(value);
+    }
+
+    /// Counts a slot unification at a termination.
+    pub fn count_unification(&mut self) {
+        self.ledger.count_unification();
     }
 
     /// Gives a running job this number of processors of its host, at most as many as it asked for. Speed follows the
@@ -161,12 +167,12 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Notes a number for a row, which is forgotten when the row is not used any more.
+    /// Keeps a value of a slot, in place of the one of the same type. It is dropped when the slot is not used any more.
     ///
     /// # Errors
-    /// If the row is not used.
-    pub fn mark_row(&mut self, slot: SlotId, mark: u32) -> Result<(), Violation> {
-        self.ledger.mark_row(slot, mark).map_err(|rule| refused(self.now, None, rule))
+    /// If the slot is not used.
+    pub fn set_slot_state<T: Persistent>(&mut self, slot: SlotId, value: &T) -> Result<(), Violation> {
+        self.ledger.set_slot_state(slot, value).map_err(|rule| refused(self.now, None, rule))
     }
 
     /// Takes a running job off the machine and puts it back into the queue. What it has done is lost, unless `keep_work`.
@@ -189,20 +195,20 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Notes what the policy has to remember of a job.
+    /// Keeps a value of a job, in place of the one of the same type. It is dropped when the job leaves the system.
     ///
     /// # Errors
     /// If the job is not in the ledger.
-    pub fn remember(&mut self, job: JobId, memo: Memo) -> Result<(), Violation> {
-        self.ledger.remember(job, memo).map_err(|rule| self.refused(job, rule))
+    pub fn set_job_state<T: Persistent>(&mut self, job: JobId, value: &T) -> Result<(), Violation> {
+        self.ledger.set_job_state(job, value).map_err(|rule| self.refused(job, rule))
     }
 
-    /// Notes a time for a host.
+    /// Keeps a value of a host, in place of the one of the same type.
     ///
     /// # Errors
     /// If there is no such host.
-    pub fn mark(&mut self, host: HostId, at: Time) -> Result<(), Violation> {
-        self.ledger.set_mark(host, at).map_err(|rule| refused(self.now, None, rule))
+    pub fn set_host_state<T: Persistent>(&mut self, host: HostId, value: &T) -> Result<(), Violation> {
+        self.ledger.set_host_state(host, value).map_err(|rule| refused(self.now, None, rule))
     }
 
     /// The same desk for a policy within this one. What it promises is not told, unless `promises`.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::violation::{Rule, Violation};
 use crate::{
-    Amendment, Broken, Desk, Effect, Ended, Event, Expected, Fault, JobId, Ledger, Policy, Round, State, Time,
+    Amendment, Broken, Desk, Effect, Ended, Event, Expected, Fault, HostId, JobId, Ledger, Policy, Round,
+    State, Time,
 };
 
 /// How the events of one instant reach the policy.
@@ -47,6 +48,11 @@ impl Driver {
         prepare(&mut ledger, &*policy);
         policy.rebuild(last, &ledger);
         Driver { ledger, policy, instants, wake: None, last, unchecked: 0 }
+    }
+
+    /// Returns the hosts that the policy keeps idle for waiting jobs.
+    pub fn kept_hosts(&self) -> Vec<HostId> {
+        self.policy.kept_hosts(&self.ledger)
     }
 
     /// Who holds what.

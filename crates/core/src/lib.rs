@@ -64,6 +64,8 @@ mod desk;
 
 mod policy;
 
+mod policy_state;
+
 mod driver;
 
 mod filler;
@@ -89,15 +91,15 @@ pub use filler::Filler;
 pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, JobId, JobNumber, Request, Terms};
 pub use ledger::{
-    Entry, Expected, Holds, Ledger, Matrix, Memo, Pace, Progress, Promise, Row, Slicing, State, Tally,
-    UNIFICATIONS, span_of_work, work,
+    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Row, Slicing, State, span_of_work, work,
 };
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use pes::PeSet;
 pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;
+pub use policy_state::{LedgerState, Persistent, PolicyState, StateRecord, join_words, split_words};
 pub use procs::Procs;
 pub use resources::{Kind, Resources};
-pub use system::System;
+pub use system::{System, queue_position};
 pub use time::{Span, Time};
 pub use violation::{Rule, Violation};

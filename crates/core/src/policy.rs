@@ -1,6 +1,6 @@
 //! What a scheduling policy is.
 
-use crate::{Desk, Event, Ledger, Slicing, Time, Violation};
+use crate::{Desk, Event, HostId, Ledger, Slicing, Time, Violation};
 
 /// A scheduling policy: a deterministic state machine that is told events and decides when asked.
 ///
@@ -31,6 +31,11 @@ pub trait Policy: Send {
     /// ([`Ledger::slice_time`]) and names processors.
     fn slices_time(&self) -> Option<Slicing> {
         None
+    }
+
+    /// Returns the hosts that the policy keeps idle for waiting jobs, for the metrics of a run. A host may be listed twice.
+    fn kept_hosts(&self, _ledger: &Ledger) -> Vec<HostId> {
+        Vec::new()
     }
 
     /// Forgets everything and derives it again from the ledger, as of `now`.

@@ -123,3 +123,11 @@ impl System {
         parts
     }
 }
+
+/// Returns the position, among `queues` queues, of the queue that has that number in a log.
+///
+/// The first queue has number 1. No number, or one that no queue has, means the first queue.
+pub fn queue_position(number: Option<u32>, queues: usize) -> usize {
+    let position = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
+    position.filter(|position| *position < queues).unwrap_or(0)
+}

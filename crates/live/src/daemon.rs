@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use miserly_core::{Filler, Kind, Resources, Span, Time};
-use miserly_pools::monday;
+use miserly_machine_file::monday;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use rustix::time::{ClockId, clock_gettime};
@@ -21,7 +21,7 @@ use crate::engine::{About, Engine, EngineError, Input, Queue, Setup};
 use crate::model::{Problem, ProblemCode};
 use crate::process::Processes;
 use crate::service::{Caller, Question, Reply, Service};
-use crate::store::{Store, StoreError};
+use crate::store::{BackupThread, Store, StoreError};
 use crate::timer::Timer;
 
 /// So many questions at most are answered in one turn, and written down together.
@@ -108,6 +108,8 @@ async fn daemon(
     let (sender, mut inputs) = unbounded_channel();
     // The state first: whoever has it is the daemon.
     let store = Store::open(&options.configuration.state)?;
+    let (folder, plan) = (options.configuration.state.clone(), options.configuration.backups);
+    let backups = BackupThread::start(folder, plan).map_err(system("cannot start a thread for backups"))?;
     let socket = api::bind(&options.configuration.socket, options.configuration.access)?;
     let (mut engine, clock) = engine(&options, store, sender.clone())?;
     let signals = Signals::new().map_err(system("cannot wait for signals"))?;
@@ -117,7 +119,8 @@ async fn daemon(
     }));
     tracing::info!("ready on {}", options.configuration.socket.display());
     let ended =
-        turns(&mut engine, clock, &mut inputs, signals, reread, Fixed::of(&options.configuration)).await;
+        turns(&mut engine, clock, &mut inputs, signals, reread, Fixed::of(&options.configuration), &backups)
+            .await;
     drop(stop);
     // Answers that are on their way arrive; whoever waits for a job's end has to ask again.
     drop(inputs);
@@ -179,6 +182,7 @@ async fn turns(
     mut signals: Signals,
     reread: impl Fn() -> Result<Configuration, String>,
     fixed: Fixed,
+    backups: &BackupThread,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
     let mut awake = Awake::now();
@@ -189,7 +193,7 @@ async fn turns(
             input = inputs.recv() => happened.extend(input),
             waited = timer.wait(clock, engine.next_moment()) => waited.map_err(system("cannot wait"))?,
             told = signals.next() => match told {
-                Told::Reread => reload(engine, clock, &reread, &fixed)?,
+                Told::Reread => reload(engine, clock, &reread, &fixed, backups)?,
                 Told::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
                     engine.go(Now::of(&clock))?;
@@ -235,6 +239,7 @@ fn reload(
     clock: BootClock,
     reread: &impl Fn() -> Result<Configuration, String>,
     fixed: &Fixed,
+    backups: &BackupThread,
 ) -> Result<(), DaemonError> {
     match reread() {
         Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
@@ -242,7 +247,10 @@ fn reload(
             "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
         ),
         Ok(configuration) => match engine.set_up(Now::of(&clock), setup_of(&configuration, clock))? {
-            Ok(()) => tracing::info!("the configuration was read again"),
+            Ok(()) => {
+                backups.change(configuration.backups);
+                tracing::info!("the configuration was read again");
+            }
             Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
         },
     }

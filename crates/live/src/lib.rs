@@ -23,6 +23,8 @@ pub mod process;
 
 pub mod daemon;
 
+pub mod recover;
+
 mod timer;
 
 pub mod api;

@@ -23,10 +23,12 @@ impl NaivePolicy {
             "fcfs" => Some(NaivePolicy::Fcfs { order }),
             "easy" => {
                 let backfill = given.word("backfill").map_or(Some(order), |word| given.order(word))?;
-                let hold = given.word("hold") == Some("true");
+                let hold = given.word("hold_head") == Some("true");
                 Some(NaivePolicy::Easy { order, backfill, hold })
             }
-            "conservative" if given.word("keep") == Some("false") => Some(NaivePolicy::NoGuarantee { order }),
+            "conservative" if given.word("keep_reservations") == Some("false") => {
+                Some(NaivePolicy::NoGuarantee { order })
+            }
             "sorted" => {
                 let guarantee = given.number("guarantee", 1)?;
                 Some(NaivePolicy::Sorted { order, guarantee })
@@ -46,8 +48,8 @@ impl NaiveOnHosts {
             None => given.order(given.word("order").unwrap_or("arrival"))?,
         };
         let backfill = given.word("backfill").map_or(Some(order), |word| given.order(word))?;
-        let hold = name == "sjf-backfill" || given.word("hold") == Some("true");
-        let depth = match (name, given.word("depth"), given.word("keep")) {
+        let hold = name == "sjf-backfill" || given.word("hold_head") == Some("true");
+        let depth = match (name, given.word("depth"), given.word("keep_reservations")) {
             ("fcfs", ..) => return Some(NaiveOnHosts::Fcfs { order }),
             (_, Some("kept"), _) | ("conservative", _, None | Some("true")) => {
                 return Some(NaiveOnHosts::Kept { order });

@@ -1,15 +1,15 @@
 //! The scheduling policies and their registry: pure, deterministic state machines.
 //!
-//! Rooms by mechanism: [`backfill`], [`window`], [`preempt`], [`classes`], [`equipartition`], [`gang`]; over
-//! shared structures: [`shared`]. Every policy is registered once
-//! ([`POLICIES`]), with its parameters and its paper, and every front end reads that one registry.
+//! Modules by mechanism: [`backfill`], [`window`], [`preempt`], [`classes`], [`equipartition`], [`gang`]; over
+//! shared structures: [`shared`]. Each policy has a [`PolicyDescriptor`] with its parameters, its needs, its promises and its
+//! paper. A [`Registry`] is a list of descriptors, and every front end reads it.
 //!
 //! ```
 //! use miserly_core::Machine;
-//! use miserly_policies::Chosen;
+//! use miserly_policies::PolicySpec;
 //!
-//! let chosen: Chosen = "easy(backfill=shortest)".parse()?;
-//! let policy = chosen.build(&Machine::plain(100), 1)?;
+//! let spec: PolicySpec = "easy(backfill=shortest)".parse()?;
+//! let policy = spec.build(&Machine::plain(100), 1)?;
 //! assert_eq!(policy.name(), "easy");
 //! # Ok::<(), miserly_policies::PolicyError>(())
 //! ```
@@ -30,7 +30,7 @@ pub mod shared;
 
 mod registry;
 
-mod spec;
-
-pub use registry::{Chosen, DefaultValue, Domain, POLICIES, Param, PolicyError, Promises, Registered, find};
-pub use spec::{Spec, SyntaxError, Written};
+pub use registry::{
+    DefaultValue, Domain, InnerPolicy, Needs, OrderSettings, Param, ParamReader, Params, PolicyDescriptor,
+    PolicyError, PolicySpec, Promises, Registry, Spelling, SyntaxError,
+};

@@ -26,19 +26,18 @@ const MARK: usize = 5;
 ///     request: Request::new(1, start, end - start, Resources::cpus(2)),
 ///     runtime: end - start,
 ///     killed: false,
-///     status: miserly_workload::swf::Status::Unknown,
+///     status: miserly_sim::LoggedStatus::Unknown,
 ///     start,
 ///     end,
 ///     reason: Some(Reason::AtOnce),
 ///     promised: None,
 ///     broken: false,
 ///     pes: Some(PeSet::first(2)),
-///     stays: vec![],
+///     allocations: vec![],
 ///     interruptions: Interruptions::default(),
 ///     lost: 0,
-///     ahead: None,
+///     opportunistic: None,
 ///     slices: None,
-///     record: None,
 /// };
 /// let chart = "   2 |....
 ///    1 |1111
@@ -117,9 +116,9 @@ type Interval = (Time, Time);
 /// From when to when the job has that processor, each time with when it works there.
 fn holds(job: &Finished, pe: u32) -> impl Iterator<Item = (Interval, Interval)> {
     let has = move |pes: &PeSet| pes.ranges().iter().any(|&(low, high)| (low..=high).contains(&pe));
-    let stays = job.stays.iter().filter(move |stay| has(&stay.pes));
+    let stays = job.allocations.iter().filter(move |stay| has(&stay.pes));
     let stays = stays.map(|stay| ((stay.from, stay.to), stay.worked));
-    let whole = job.pes.iter().filter(move |pes| job.stays.is_empty() && has(pes));
+    let whole = job.pes.iter().filter(move |pes| job.allocations.is_empty() && has(pes));
     stays.chain(whole.map(|_| ((job.start, job.end), (job.start, job.end))))
 }
 

@@ -1,123 +1,123 @@
-//! A job whose part in the run is over, and who wants to know.
+//! Finished jobs, and the observers of a run.
 
 use std::io;
 
 use miserly_core::{Effect, JobNumber, PeSet, Reason, Refusal, Request, Span, System, Time};
-use miserly_workload::swf::{Record, Status};
 
-use crate::{Interruptions, Slices};
+use crate::{Interruptions, LoggedStatus, Slices};
 
-/// What became of one job.
+/// A finished job.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// Its place in the order of submission, from 0: the same under every policy.
+    /// Its position in the order of submission, from 0: the same under every policy.
     pub admission: u64,
-    /// What its user asked for.
+    /// The request of its user.
     pub request: Request,
-    /// How long it runs on the processors that it asked for.
+    /// The time that it runs on the processors that it requests.
     pub runtime: Span,
-    /// Whether it was killed at its estimate.
+    /// Whether it was killed at its time limit.
     pub killed: bool,
-    /// How it ended, as its log has it.
-    pub status: Status,
-    /// When it started; if it was requeued, the last time. Of one that was done before its start, when it first ran.
+    /// The end of the job as its log has it.
+    pub status: LoggedStatus,
+    /// The time of its start; if it was requeued, of the last one.
+    ///
+    /// An opportunistic job that ended before its start has the time at which it first ran.
     pub start: Time,
-    /// When it ended.
+    /// The time of its end.
     pub end: Time,
-    /// Why it started then; `None` if it was done before its start.
+    /// The start reason; `None` if it ended before its start.
     pub reason: Option<Reason>,
-    /// The latest start that it was promised, as first told.
+    /// The latest start of its first promise.
     pub promised: Option<Time>,
     /// Whether that promise, or a better one after it, was broken.
     pub broken: bool,
-    /// The processors it ran on, in the end, if they were asked for.
+    /// The processors of its last allocation, if processors are numbered.
     pub pes: Option<PeSet>,
-    /// Where it was when, if that was asked for and was not one place from the start to the end.
-    pub stays: Vec<Stay>,
-    /// How often it was suspended, for how long, and what that cost.
+    /// Its allocations, if processors are numbered and there was not one from the start to the end.
+    pub allocations: Vec<Allocation>,
+    /// Its suspensions: their number, their time, and their cost.
     pub interruptions: Interruptions,
-    /// The work that it did and that was lost, processor-ticks.
+    /// The work that was lost, processor-ticks.
     pub lost: u128,
-    /// What it did before its start, on what was idle, if anything.
-    pub ahead: Option<Ahead>,
-    /// The rows in which it ran, where time is sliced.
+    /// Its work before its start, on idle processors, if any.
+    pub opportunistic: Option<OpportunisticWork>,
+    /// The slots in which it ran, if time is sliced.
     pub slices: Option<Slices>,
-    /// Its line in the log, if it was kept.
-    pub record: Option<Box<Record>>,
 }
 
 impl Finished {
-    /// Time in the system less the runtime on the processors asked for: time in the queue, and what it lost while it was
-    /// suspended, had fewer processors, or did work that was thrown away (Chiang and Vernon §4.4).
+    /// Returns the time in the system less the runtime on the requested processors (Chiang and Vernon §4.4).
+    ///
+    /// It has the time in the queue, the suspensions, the time lost with fewer processors, and work that was lost.
     pub fn wait(&self) -> Span {
         (self.response() - self.runtime).max(Span::ZERO)
     }
 
-    /// Time in the system.
+    /// Returns the time in the system.
     pub fn response(&self) -> Span {
         self.end - self.request.submit
     }
 
-    /// Why it started, as tables and files have it: `ahead` of one that was done before its start.
+    /// Returns the start reason as tables and files have it; `ahead` for a job that ended before its start.
     pub fn reason_word(&self) -> &'static str {
         self.reason.map_or("ahead", Reason::as_str)
     }
 }
 
-/// What a job did ahead of its start, on what was idle (Miser §3.2).
+/// The work of an opportunistic job before its start, on idle processors (Miser §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ahead {
-    /// When it first ran.
+pub struct OpportunisticWork {
+    /// The time at which it first ran.
     pub since: Time,
-    /// For how long it ran, the times when it was parked left out.
+    /// The time that it ran, without the times at which it was parked.
     pub ran: Span,
-    /// The work that it did, processor-ticks.
+    /// The work, processor-ticks.
     pub work: u128,
 }
 
-/// Some time on some processors.
+/// Processors that a job holds for some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stay {
-    /// When it came there.
+pub struct Allocation {
+    /// The time at which it gets them.
     pub from: Time,
-    /// When it left.
+    /// The time at which it releases them.
     pub to: Time,
-    /// From when to when it worked there: before, it was read back, and afterwards written out.
+    /// Begin and end of its work there. It is swapped in before, and swapped out afterwards.
     pub worked: (Time, Time),
     /// The processors.
     pub pes: PeSet,
 }
 
-/// The machine and its queue at an instant.
+/// The state of the machine and its queues at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// Processors that nobody holds.
+pub struct SystemSnapshot {
+    /// Processors without a job.
     pub free: u64,
-    /// Those among them that are kept idle: on hosts that are reserved for a waiting job.
+    /// Free processors that are kept idle, on hosts that are reserved for a waiting job.
     pub kept: u64,
     /// Jobs in the queue.
     pub waiting: usize,
-    /// Rows that are used, where time is sliced; of all queues together.
+    /// Slots in use, if time is sliced; of all queues together.
     pub rows: usize,
     /// The work of all jobs that were submitted so far, processor-ticks.
     pub arrived: u128,
 }
 
-/// Somebody who watches a run.
+/// An observer of a run.
 pub trait Observer {
     /// A job was submitted.
     fn submitted(&mut self, _now: Time, _request: &Request) {}
 
-    /// The scheduler did something with a job.
+    /// The scheduler decided about a job.
     fn effect(&mut self, _now: Time, _job: JobNumber, _effect: &Effect) {}
 
-    /// An instant is over, and this is how all stands.
-    fn instant(&mut self, _now: Time, _standing: Standing) {}
+    /// An instant is over.
+    fn instant(&mut self, _now: Time, _snapshot: SystemSnapshot) {}
 
-    /// The same, for whoever has to look closer: at the ledgers. An instant may have several rounds, with an end each.
+    /// A round is over; the ledgers are there to see. An instant may have several rounds.
     fn system(&mut self, _now: Time, _system: &System) {}
 
-    /// Whether the run may end here; asked after each instant. One is enough to end it.
+    /// Returns whether the run may end. One observer is enough to end it.
     fn has_enough(&self) -> bool {
         false
     }
@@ -133,7 +133,7 @@ pub trait Observer {
     /// A job ended. Called in the order of the ends.
     ///
     /// # Errors
-    /// If what the observer writes cannot be written; the run ends there.
+    /// If the observer cannot write. The run ends there.
     fn finished(&mut self, _job: &Finished) -> io::Result<()> {
         Ok(())
     }

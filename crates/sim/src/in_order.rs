@@ -95,9 +95,9 @@ impl<S: Sink> Observer for InOrder<S> {
 #[cfg(test)]
 mod tests {
     use miserly_core::{Reason, Resources, Span};
-    use miserly_workload::swf::Status;
 
     use super::*;
+    use crate::LoggedStatus;
 
     /// The numbers of the jobs, as they came.
     #[derive(Default)]
@@ -121,19 +121,18 @@ mod tests {
             request: request(number),
             runtime: Span::TICK,
             killed: false,
-            status: Status::Unknown,
+            status: LoggedStatus::Unknown,
             start,
             end,
             reason: Some(Reason::AtOnce),
             promised: None,
             broken: false,
             pes: None,
-            stays: vec![],
+            allocations: vec![],
             interruptions: crate::Interruptions::default(),
             lost: 0,
-            ahead: None,
+            opportunistic: None,
             slices: None,
-            record: None,
         }
     }
 

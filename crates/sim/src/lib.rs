@@ -1,14 +1,33 @@
-//! Virtual time: runs a policy on the jobs of a log and measures the schedule.
+//! Virtual time: runs a policy on jobs and measures the schedule.
 //!
-//! [`Simulation`] is a source of events for the one [`Driver`](miserly_core::Driver): arrivals come from the
-//! log, ends from the true runtimes, which only this floor knows. [`Observer`]s see the jobs as they finish;
-//! [`Metrics`] is one of them.
+//! [`Simulation`] is a source of events for the [`Driver`](miserly_core::Driver). Arrivals come from an
+//! iterator of [`Job`]s. Ends follow from their runtimes, which no policy sees. [`Observer`]s see the
+//! jobs as they finish; [`Metrics`] is one of them.
+//!
+//! ```
+//! use std::convert::Infallible;
+//!
+//! use miserly_core::{Instants, Machine, Request, Resources, Span, Time};
+//! use miserly_policies::PolicySpec;
+//! use miserly_sim::{Job, Metrics, Simulation};
+//!
+//! let machine = Machine::plain(4u64);
+//! let policy = "easy".parse::<PolicySpec>()?.build(&machine, 0)?;
+//! let request = |number| Request::new(number, Time::ZERO, Span::from_ticks(90), Resources::cpus(4u64));
+//! let mut jobs = (1..=3).map(|number| Ok::<_, Infallible>(Job::new(request(number), Span::from_ticks(60))));
+//! let mut metrics = Metrics::new(4, Span::ZERO);
+//! Simulation::new(machine, policy, Instants::Batch).run(&mut jobs, &mut [&mut metrics])?;
+//! assert_eq!(metrics.measures.wait.summary().mean, Some(60.0 / 1e6));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod job;
 
 mod event_queue;
 
 mod finished;
 
-mod filling;
+mod opportunistic;
 
 mod in_order;
 
@@ -27,9 +46,10 @@ mod replay;
 mod slices;
 
 pub use event_queue::EventQueue;
-pub use finished::{Ahead, Finished, Observer, Standing, Stay};
+pub use finished::{Allocation, Finished, Observer, OpportunisticWork, SystemSnapshot};
 pub use in_order::{InOrder, Sink};
 pub use interruptions::Interruptions;
+pub use job::{Job, LoggedStatus};
 pub use matrix::{MatrixRecord, MatrixWatch, MostSlots, PlaceHeld, SlotPlace};
 pub use metrics::{
     BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, BatchRule, Batches, Bucket, Distribution,
@@ -37,6 +57,6 @@ pub use metrics::{
     Mark, Measures, Metrics, Percentiles, Quality, SKETCH_ERROR, Series, Sliced, Summary, Suspended, Window,
     interval, student_t_95,
 };
-pub use replay::{Came, Outside, Past, Ran, replay, replay_over};
+pub use replay::{ExternalEvents, ReplayLog, ReplayedEffect, RunRecord, replay, replay_over};
 pub use run::{RunError, Simulation};
 pub use slices::Slices;

@@ -97,7 +97,7 @@ impl Numbering {
 #[cfg(test)]
 mod tests {
     use miserly_core::{Instants, Ledger, Resources};
-    use miserly_policies::Chosen;
+    use miserly_policies::PolicySpec;
 
     use super::*;
 
@@ -105,7 +105,7 @@ mod tests {
     fn queues_that_name_processors_have_blocks_of_their_own() {
         let pool = |(procs, policy): (u64, &str)| {
             let machine = Machine::plain(procs);
-            let policy = policy.parse::<Chosen>().unwrap().build(&machine, 0).unwrap();
+            let policy = policy.parse::<PolicySpec>().unwrap().build(&machine, 0).unwrap();
             Driver::new(Ledger::new(machine), policy, Instants::Batch)
         };
         let pools = [(2, "ss"), (3, "easy"), (2, "is")].map(pool);

@@ -1,8 +1,8 @@
-//! Playing a past again: what a daemon wrote down, under virtual time.
+//! Replay of the log of a daemon under virtual time.
 //!
-//! The past says what came from outside: submissions, withdrawals, amended requests, faults, and how long each start ran. When a
-//! job started, what it was promised and in which order things happened is not taken from it, but comes from the same policies
-//! again; if they are what was run, it comes out the same.
+//! The replay log has the external events: submissions, withdrawals, amended requests, faults, and the
+//! runtime of each start. Starts, promises and their order are not part of it. The policies decide them
+//! again, and under the same policies they are the same.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,118 +11,119 @@ use miserly_core::{
     Submission, System, Time, Violation,
 };
 
-/// What came from outside at one instant.
+/// The external events of one instant.
 #[derive(Clone, Debug, Default)]
-pub struct Outside {
-    /// When.
+pub struct ExternalEvents {
+    /// The instant.
     pub at: Time,
-    /// The queues changed before anything else happened: the how-manieth change, from 0.
+    /// The number of the change of the queues that comes first, from 0, if there is one.
     pub change: Option<usize>,
-    /// Nobody scheduled between then and this instant.
+    /// There was no daemon between this time and the instant.
     pub away_since: Option<Time>,
-    /// Jobs that ended ahead of their windows, on what was idle.
+    /// Opportunistic jobs that ended before their starts.
     pub ended: Vec<(JobNumber, EndHow)>,
-    /// Jobs that were taken back.
+    /// Jobs that were withdrawn.
     pub withdrawn: Vec<JobNumber>,
-    /// Requests that were changed.
+    /// Requests that were amended.
     pub amended: Vec<(JobNumber, Change)>,
-    /// What became of the machine.
+    /// A change of the capacity of the machine.
     pub fault: Option<Fault>,
     /// Jobs that were submitted.
     pub submitted: Vec<Request>,
 }
 
-/// How one start of a job went.
+/// The record of one start of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ran {
-    /// For how long it ran.
+pub struct RunRecord {
+    /// The time that it ran.
     pub runtime: Span,
-    /// How it ended.
+    /// The way in which it ended.
     pub how: EndHow,
 }
 
-/// All that came from outside.
+/// The external events of a daemon, and the records of its runs.
 #[derive(Clone, Debug, Default)]
-pub struct Past {
-    /// By instant; a round each.
-    pub outside: VecDeque<Outside>,
-    /// When it ends: nothing is known of what came later.
+pub struct ReplayLog {
+    /// The events by instant; a round each.
+    pub events: VecDeque<ExternalEvents>,
+    /// The end of the log.
     pub until: Time,
-    /// How the starts of each job went, in order.
-    pub runs: BTreeMap<JobNumber, VecDeque<Ran>>,
+    /// The records of the starts of each job, in order.
+    pub runs: BTreeMap<JobNumber, VecDeque<RunRecord>>,
 }
 
 /// An effect of the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Came {
-    /// When.
+pub struct ReplayedEffect {
+    /// The instant.
     pub at: Time,
-    /// For which job.
+    /// The job.
     pub job: JobNumber,
-    /// What.
+    /// The effect.
     pub effect: Effect,
 }
 
-/// Plays a past again.
+/// Replays a log, and returns the effects.
 ///
 /// # Example
 /// ```
 /// use miserly_core::{Driver, EndHow, Instants, Ledger, Machine, Request, Resources, Span, System, Time};
-/// use miserly_policies::Chosen;
-/// use miserly_sim::{Outside, Past, Ran, replay};
+/// use miserly_policies::PolicySpec;
+/// use miserly_sim::{ExternalEvents, ReplayLog, RunRecord, replay};
 ///
 /// let machine = Machine::plain(4);
-/// let policy = "easy".parse::<Chosen>()?.build(&machine, 0)?;
+/// let policy = "easy".parse::<PolicySpec>()?.build(&machine, 0)?;
 /// let system = System::new(vec![Driver::new(Ledger::new(machine), policy, Instants::Batch)]);
 /// let request = Request::new(1, Time::ZERO, Span::from_ticks(9), Resources::cpus(4));
-/// let mut past = Past { until: Time::from_ticks(5), ..Past::default() };
-/// past.outside.push_back(Outside { submitted: vec![request], ..Outside::default() });
-/// past.runs.entry(1).or_default().push_back(Ran { runtime: Span::from_ticks(5), how: EndHow::Done });
-/// assert_eq!(replay(system, past)?.len(), 1);
+/// let mut log = ReplayLog { until: Time::from_ticks(5), ..ReplayLog::default() };
+/// log.events.push_back(ExternalEvents { submitted: vec![request], ..ExternalEvents::default() });
+/// log.runs.entry(1).or_default().push_back(RunRecord { runtime: Span::from_ticks(5), how: EndHow::Done });
+/// assert_eq!(replay(system, log)?.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// If a policy makes a mistake.
-pub fn replay(system: System, past: Past) -> Result<Vec<Came>, Violation> {
-    replay_over(system, past, &mut |_, system| system)
+pub fn replay(system: System, log: ReplayLog) -> Result<Vec<ReplayedEffect>, Violation> {
+    replay_over(system, log, &mut |_, system| system)
 }
 
-/// The same, where the queues changed on the way: `change` puts the queues after a change in the place of those before, with the jobs
-/// that are in them ([`Outside::change`]).
+/// Replays a log in which the queues changed ([`ExternalEvents::change`]).
+///
+/// `change` returns the queues after a change, with the jobs of those before it.
 ///
 /// # Errors
 /// As [`replay`].
 pub fn replay_over(
     system: System,
-    past: Past,
+    log: ReplayLog,
     change: &mut dyn FnMut(usize, System) -> System,
-) -> Result<Vec<Came>, Violation> {
+) -> Result<Vec<ReplayedEffect>, Violation> {
     let mut replay = Replay {
         system,
-        past,
+        log,
         handles: BTreeMap::new(),
         running: BTreeMap::new(),
-        came: vec![],
+        effects: vec![],
         numbers: vec![],
     };
-    let until = replay.past.until;
+    let until = replay.log.until;
     while let Some(at) = replay.next_instant().filter(|at| *at <= until) {
         if let Some(nth) = replay.change_at(at) {
             replay.system = change(nth, replay.system);
         }
         replay.step(at)?;
     }
-    Ok(replay.came)
+    Ok(replay.effects)
 }
 
 struct Replay {
     system: System,
-    past: Past,
+    log: ReplayLog,
     handles: BTreeMap<JobNumber, JobId>,
-    /// The jobs that run, by handle: when each ends, how, and the rank of its start; a job without an end in the past runs for ever.
+    /// The running jobs, by handle. A job without an end in the log runs for ever.
     running: BTreeMap<JobId, Running>,
-    came: Vec<Came>,
+    effects: Vec<ReplayedEffect>,
     /// The numbers of all jobs so far, by handle.
     numbers: Vec<JobNumber>,
 }
@@ -137,13 +138,13 @@ struct Running {
 
 impl Replay {
     fn next_instant(&self) -> Option<Time> {
-        let outside = self.past.outside.front();
+        let outside = self.log.events.front();
         let ends = self.running.values().filter_map(|running| running.end.map(|(at, _)| at));
         let overdue = self.running.keys().filter_map(|job| self.expected(*job));
         let due = ends.chain(overdue).chain(self.system.wake()).min();
         let at = outside.map(|outside| outside.at);
         let away = outside.and_then(|outside| outside.away_since);
-        // What came due while nobody scheduled waited until somebody did.
+        // An event that was due without a daemon waits for the next one.
         if due.zip(away).is_some_and(|(due, since)| due > since) {
             at
         } else {
@@ -151,12 +152,12 @@ impl Replay {
         }
     }
 
-    /// Which change of the queues comes first at that instant, if there is one.
+    /// Returns the change of the queues that comes first at that instant.
     fn change_at(&self, at: Time) -> Option<usize> {
-        self.past.outside.front().filter(|outside| outside.at <= at)?.change
+        self.log.events.front().filter(|outside| outside.at <= at)?.change
     }
 
-    /// When a running job is expected to end, unless that is past.
+    /// Returns the expected end of a running job; `None` if it is overdue.
     fn expected(&self, job: JobId) -> Option<Time> {
         match self.system.ledger_of(job)?.entry(job).state {
             State::Running { expected: Expected::At(end), .. } => Some(end),
@@ -181,10 +182,10 @@ impl Replay {
             self.running.remove(&job);
             self.handles.remove(&running.number);
         }
-        if self.past.outside.front().is_some_and(|outside| outside.at <= at)
-            && let Some(outside) = self.past.outside.pop_front()
+        if self.log.events.front().is_some_and(|outside| outside.at <= at)
+            && let Some(external) = self.log.events.pop_front()
         {
-            self.take_in(outside, &mut round);
+            self.add_external(external, &mut round);
         }
         for job in &round.withdrawn {
             // Unless it has come back in the same round, by another handle.
@@ -197,30 +198,30 @@ impl Replay {
         self.system.round(at, &mut round, &mut effects)?;
         for effect in effects {
             let number = self.numbers[effect.job().index()];
-            self.came.push(Came { at, job: number, effect });
-            self.follow(at, number, effect);
+            self.effects.push(ReplayedEffect { at, job: number, effect });
+            self.apply(at, number, effect);
         }
         Ok(())
     }
 
-    fn take_in(&mut self, outside: Outside, round: &mut Round) {
-        round.fault = outside.fault;
-        for (number, how) in outside.ended {
-            let job = self.handles.get(&number).copied().filter(|job| self.runs_early(*job));
+    fn add_external(&mut self, external: ExternalEvents, round: &mut Round) {
+        round.fault = external.fault;
+        for (number, how) in external.ended {
+            let job = self.handles.get(&number).copied().filter(|job| self.is_opportunistic(*job));
             round.ended.extend(job.map(|job| Ended { job, how }));
             self.handles.retain(|_, other| Some(*other) != job);
         }
-        // Under another policy the job may have started by now: then the past does not fit, and the difference was before.
+        // Under another policy the job may run by now. The schedules differ before this event then.
         let waits = |job: &JobId| {
             self.system.ledger_of(*job).is_some_and(|ledger| ledger.entry(*job).state == State::Waiting)
         };
-        let withdrawn = outside.withdrawn.iter().filter_map(|number| self.handles.get(number).copied());
+        let withdrawn = external.withdrawn.iter().filter_map(|number| self.handles.get(number).copied());
         round.withdrawn = withdrawn.filter(waits).collect();
         let amendment = |(number, change): &(JobNumber, Change)| {
             Some(Amendment { job: *self.handles.get(number)?, change: *change })
         };
-        round.amended = outside.amended.iter().filter_map(amendment).collect();
-        for request in outside.submitted {
+        round.amended = external.amended.iter().filter_map(amendment).collect();
+        for request in external.submitted {
             let job = JobId(u32::try_from(self.numbers.len()).unwrap_or(u32::MAX));
             self.numbers.push(request.number);
             self.handles.insert(request.number, job);
@@ -228,15 +229,15 @@ impl Replay {
         }
     }
 
-    fn runs_early(&self, job: JobId) -> bool {
+    fn is_opportunistic(&self, job: JobId) -> bool {
         self.system.ledger_of(job).is_some_and(|ledger| !ledger.entry(job).filling.procs.is_zero())
     }
 
-    fn follow(&mut self, at: Time, number: JobNumber, effect: Effect) {
+    fn apply(&mut self, at: Time, number: JobNumber, effect: Effect) {
         let job = effect.job();
         match effect {
             Effect::Started { .. } => {
-                let ran = self.past.runs.get_mut(&number).and_then(VecDeque::pop_front);
+                let ran = self.log.runs.get_mut(&number).and_then(VecDeque::pop_front);
                 let end = ran.map(|ran| (at + ran.runtime, ran.how));
                 let admitted = self.system.ledger_of(job).map_or(0, |ledger| ledger.entry(job).admitted);
                 self.running.insert(job, Running { number, start: at, admitted, end });

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Terms, Time};
+use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Terms, Time, queue_position};
 
 use crate::estimates::{Estimates, Factor};
 use crate::filter::Filter;
@@ -344,13 +344,6 @@ fn job_of(record: &Record, options: &JobOptions) -> Result<Job, Skip> {
     let status = record.status();
     let record = options.keep_records.then(|| Box::new(record.clone()));
     Ok(Job { request, runtime: ActualRuntime(runtime), killed, status, used_memory, record })
-}
-
-/// Which of so many queues a log's queue number means: 1 is the first one. Any number that none has, or no number, means
-/// the first one too.
-pub fn queue_position(number: Option<u32>, queues: usize) -> usize {
-    let position = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
-    position.filter(|position| *position < queues).unwrap_or(0)
 }
 
 /// Whether nobody is named, or this one.

@@ -26,6 +26,8 @@ mod estimates;
 
 mod jobs;
 
+mod local_time;
+
 pub mod describe;
 
 pub mod check;
@@ -41,6 +43,6 @@ pub use describe::{Description, describe};
 pub use estimates::{Estimates, EstimatesError, Factor};
 pub use filter::{Filter, FilterError};
 pub use interactive::{Interactive, InteractiveError};
-pub use jobs::{Arrivals, Counts, Job, JobOptions, Jobs, Overrun, ProcsField, queue_position};
+pub use jobs::{Arrivals, Counts, Job, JobOptions, Jobs, Overrun, ProcsField};
 pub use packed::Packing;
 pub use trace::{Survey, Trace, TraceError};

@@ -1,10 +1,9 @@
 //! What the fuzzer makes, and the case that it stands for.
 
 use arbitrary::Arbitrary;
-use miserly_core::{ActualRuntime, Instants, Request, Resources, Span, Time};
+use miserly_core::{Instants, Request, Resources, Span, Time};
 use miserly_policies::{Domain, POLICIES, Param, Registered};
-use miserly_workload::Job;
-use miserly_workload::swf::Status;
+use miserly_sim::Job;
 
 /// The seed of the run.
 pub(crate) const SEED: u64 = 7;
@@ -74,7 +73,8 @@ pub(crate) struct Case {
 impl Input {
     pub(crate) fn case(self) -> Case {
         let procs = u64::from(self.procs % 40) + 1;
-        let policy = &POLICIES[usize::from(self.policy) % POLICIES.len()];
+        let policies: Vec<_> = Registry::built_in().policies().collect();
+        let policy = policies[usize::from(self.policy) % policies.len()];
         let unit = if self.in_seconds { SECOND } else { Span::TICK };
         let mut submit = 0;
         let job = |(number, small): (i64, Small)| {
@@ -92,23 +92,24 @@ impl Input {
 }
 
 /// The policy with some values of all its parameters.
-fn written(policy: &'static Registered, values: [u8; 8]) -> String {
+fn written(policy: &'static PolicyDescriptor, values: [u8; 8]) -> String {
     let arg = |(param, byte): (&Param, u8)| {
-        let value = match param.domain {
+        let value = match &param.domain {
             Domain::Number => (f64::from(byte % 8) / 1e3).to_string(),
             Domain::NumberOr(least, _) if byte % 8 > 0 => (least + f64::from(byte % 8) / 8.0).to_string(),
-            Domain::Integer(least, most) => (least + u64::from(byte % 4)).min(most).to_string(),
+            Domain::Integer(least, most) => (least + u64::from(byte % 4)).min(*most).to_string(),
             Domain::Duration { least, .. } => format!("{}s", least + u64::from(byte % 4)),
             listed => {
                 let names = listed.values().into_iter().map(|(name, _)| name);
-                let formulas = FORMULAS.into_iter().filter(|_| listed == Domain::Order);
+                let formulas = FORMULAS.into_iter().filter(|_| matches!(listed, Domain::Order));
                 let values: Vec<&str> = names.chain(formulas).collect();
                 values[usize::from(byte) % values.len()].to_owned()
             }
         };
         format!("{}={value}", param.name)
     };
-    let args: Vec<String> = policy.params.iter().zip(values.into_iter().cycle()).map(arg).collect();
+    let params = policy.params(&Registry::built_in()).unwrap();
+    let args: Vec<String> = params.iter().zip(values.into_iter().cycle()).map(arg).collect();
     format!("{}({})", policy.name, args.join(", "))
 }
 
@@ -136,13 +137,7 @@ impl Small {
         // Overdue jobs are waited for by the shortest estimate: seconds of ticks would be millions of passes.
         let estimate = if unit == SECOND { estimate.max(unit.ticks()) } else { estimate };
         let demand = Resources::cpus(u64::from(self.procs) % procs + 1);
-        Job {
-            request: Request::new(number, submit, Span::from_ticks(estimate), demand),
-            runtime: ActualRuntime(Span::from_ticks(runtime)),
-            killed: false,
-            status: Status::Unknown,
-            used_memory: None,
-            record: None,
-        }
+        let request = Request::new(number, submit, Span::from_ticks(estimate), demand);
+        Job::new(request, Span::from_ticks(runtime))
     }
 }

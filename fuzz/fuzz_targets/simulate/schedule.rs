@@ -1,11 +1,11 @@
 //! The run, and what must hold of any schedule.
 
+use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{JobNumber, Machine, PeSet, Reason, Refusal, Request, Time};
-use miserly_policies::{Chosen, Promises};
+use miserly_policies::{PolicySpec, Promises};
 use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::TraceError;
 
 use crate::input::{Case, SEED};
 
@@ -33,11 +33,11 @@ impl Observer for Schedule {
 /// Runs the jobs, with the policy rebuilt after every so many rounds.
 pub(crate) fn run(case: &Case, replace_every: usize) -> Schedule {
     let machine = Machine::plain(case.procs);
-    let chosen: Chosen = case.policy.parse().unwrap();
+    let chosen: PolicySpec = case.policy.parse().unwrap();
     let build = || chosen.build(&machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), build(), case.instants).with_pes();
-    let mut jobs = case.jobs.iter().cloned().map(Ok::<_, TraceError>).peekable();
+    let mut jobs = case.jobs.iter().cloned().map(Ok::<_, Infallible>).peekable();
     let mut observers: [&mut dyn Observer; 1] = [&mut schedule];
     let mut rounds = 0;
     while simulation.step(&mut jobs, &mut observers).expect("the policy makes no mistake").is_some() {
@@ -66,19 +66,18 @@ pub(crate) fn check(case: &Case, schedule: &Schedule) {
     gone.sort_unstable();
     let all: Vec<JobNumber> = case.jobs.iter().map(|job| job.request.number).collect();
     assert_eq!(gone, all, "every job ends or is refused, once");
-    let refuses = ["lsf", "miser"].iter().any(|policy| case.policy.starts_with(policy));
-    assert!(schedule.refused.is_empty() || refuses, "others have no classes and no horizon");
+    let spec: PolicySpec = case.policy.parse().unwrap();
+    let needs = spec.needs();
+    assert!(schedule.refused.is_empty() || needs.refusals, "others have no classes and no horizon");
     let overruns = case.jobs.iter().any(|job| job.runtime.0 > job.request.planned());
-    let promises = case.policy.parse::<Chosen>().unwrap().promises();
-    // The jobs of an equipartition change their processors as they run, those of immediate service stop, and gangs take turns.
-    let stopping = ["eqspatial", "gang", "immediate", "soon", "ss", "tss", "srt", "is"];
-    let rigid = !stopping.iter().any(|name| case.policy.starts_with(name));
+    let promises = spec.promises();
+    let rigid = !(needs.resizing || needs.time_slices || needs.suspension || needs.requeue);
     for (index, job) in jobs.iter().enumerate() {
         assert!(job.start >= job.request.submit);
         let asked = case.jobs.iter().find(|asked| asked.request.number == job.request.number);
         let runtime = asked.expect("a job of the case").runtime.0;
         // A job that has done a part of its work in a quantum may do only the rest from its last start on.
-        let kept = case.policy.contains("keep_work=true");
+        let kept = needs.checkpoints;
         assert!(kept || job.end - job.start >= runtime);
         assert!(!rigid || job.end - job.start == runtime);
         assert!(overruns || !job.broken, "only an overdue job breaks promises");

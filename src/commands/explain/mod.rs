@@ -7,7 +7,7 @@ mod story;
 mod watch;
 
 use miserly_core::JobNumber;
-use miserly_lab::Prepared;
+use miserly_run::RunSetup;
 use miserly_workload::Estimates;
 use miserly_workload::swf::{Field, Line, ReadError};
 
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
 }
 
 /// Why there is no such job in the run.
-fn absent(prepared: &Prepared, job: JobNumber) -> anyhow::Result<anyhow::Error> {
+fn absent(prepared: &RunSetup, job: JobNumber) -> anyhow::Result<anyhow::Error> {
     let mut reader = prepared.trace.reader()?;
     loop {
         match reader.next_line() {

@@ -2,7 +2,7 @@
 
 use miserly_core::{Broken, Reason, Refusal, Request, SlotId, Span, Time};
 use miserly_report::{count, figure};
-use miserly_sim::Ahead;
+use miserly_sim::OpportunisticWork;
 use miserly_units::{duration, duration_rounded};
 
 /// How many of those who passed a job are named on a terminal, and how many changes of its processors or slots in a row.
@@ -18,7 +18,7 @@ pub(super) struct Story {
     pub(super) passed_by: Vec<Passer>,
     pub(super) end: Option<(Time, End)>,
     /// What it did ahead of its start, if anything.
-    pub(super) ahead: Option<Ahead>,
+    pub(super) ahead: Option<OpportunisticWork>,
 }
 
 #[derive(Clone, Copy)]
@@ -245,7 +245,7 @@ impl End {
 }
 
 /// A line on what it did ahead of its start.
-fn told_ahead(ahead: &Ahead) -> String {
+fn told_ahead(ahead: &OpportunisticWork) -> String {
     let work = figure(Some(processor_seconds(ahead.work)));
     format!(
         "\nAhead of its start it ran for {}, and did {work} processor-seconds of its work.\n",

@@ -1,7 +1,7 @@
 //! Follows one job through a run.
 
 use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Request, System, Time};
-use miserly_sim::{Finished, Observer, Standing};
+use miserly_sim::{Finished, Observer, SystemSnapshot};
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What};
 
@@ -95,8 +95,8 @@ impl Observer for Watch {
         story.note(Event { at: now, what });
     }
 
-    fn instant(&mut self, _now: Time, standing: Standing) {
-        self.before = (standing.free, standing.waiting);
+    fn instant(&mut self, _now: Time, snapshot: SystemSnapshot) {
+        self.before = (snapshot.free, snapshot.waiting);
     }
 
     fn system(&mut self, now: Time, system: &System) {
@@ -119,7 +119,7 @@ impl Observer for Watch {
             story.free += job.request.procs().get();
         }
         if let Some(story) = self.story.as_mut().filter(|_| job.request.number == self.job) {
-            story.ahead = job.ahead;
+            story.ahead = job.opportunistic;
             let how = if job.killed { End::KilledAtEstimate } else { End::Done };
             story.end.get_or_insert((job.end, how));
         }

@@ -7,8 +7,11 @@ use miserly_live::api::Access;
 use miserly_live::client::named_socket;
 use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
 use miserly_live::daemon::{self, Options};
-use miserly_live::store::Store;
+use miserly_live::store::UsedBackup;
 use miserly_units::{duration, memory, span_of_seconds};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::text::{numbers, table};
 use crate::args::ServeArgs;
@@ -31,21 +34,29 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Goes on without what is damaged, and says what that is.
+/// Restores a damaged state, and reports the sources and the losses.
 fn recover(configuration: &Configuration) -> anyhow::Result<()> {
-    let recovery = Store::recover(&configuration.state)?;
+    let recovery = miserly_live::recover::recover(&configuration.state)?;
     let Some(aside) = recovery.aside else {
         eprintln!("the state is not damaged; nothing was done");
         return Ok(());
     };
-    eprintln!(
-        "kept {} jobs and {} lines of the journal; the damaged files are in {}",
-        recovery.jobs,
-        recovery.lines,
-        aside.display()
-    );
+    eprintln!("recovered {} jobs and {} lines of the journal", recovery.jobs, recovery.lines);
+    if aside.exists() {
+        eprintln!("the damaged files are in {}", aside.display());
+    }
+    for path in recovery.damaged_backups {
+        eprintln!("damaged, not used: {}", path.display());
+    }
+    if let Some(UsedBackup { path, taken, .. }) = recovery.backup {
+        let taken = taken.map_or_else(String::new, |taken| format!(", taken {taken:.0}"));
+        eprintln!("what is not readable comes from the backup {}{taken}", path.display());
+    }
+    for job in recovery.outdated {
+        eprintln!("restored from the backup: job {job}; it is queued anew");
+    }
     for lost in recovery.lost {
-        eprintln!("lost, or not the latest: {lost}");
+        eprintln!("lost: {lost}");
     }
     Ok(())
 }
@@ -111,12 +122,13 @@ fn configuration_again(args: &ServeArgs) -> Result<Configuration, String> {
     configuration(args).map_err(|error| format!("{error:#}"))
 }
 
-/// What it does goes to its standard error, where systemd reads it.
+/// Writes the daemon's log to standard error, where systemd reads it. `MISERLY_LOG` sets the levels.
 fn log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("MISERLY_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let set = std::env::var("MISERLY_LOG").ok().and_then(|levels| levels.parse().ok());
+    let levels: Targets = set.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(terminal).with_writer(std::io::stderr).init();
+    let lines = tracing_subscriber::fmt::layer().with_ansi(terminal).with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines.with_filter(levels)).init();
 }
 
 /// This program. The shims of jobs run on when it is replaced.

@@ -9,13 +9,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use miserly_core::{
-    Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, Machine, Request,
-    Resources, SlotId, Span, System, Tally, Time,
+    Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, LedgerState,
+    Machine, Request, Resources, Span, System, Time,
 };
 use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
-use miserly_policies::Chosen;
-use miserly_sim::{Outside, Past, Ran, replay_over};
+use miserly_policies::PolicySpec;
+use miserly_sim::{ExternalEvents, ReplayLog, RunRecord, replay_over};
 use serde::Serialize;
 
 use crate::args::ReplayArgs;
@@ -157,8 +157,7 @@ fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<Syste
             let entry = ledger.entry(job).clone();
             (job, Entry { request: Request { queue: place, ..entry.request }, ..entry })
         };
-        let (tallies, marks) = (ledger.tallies().to_vec(), ledger.row_marks().collect());
-        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, tallies, marks })
+        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, state: ledger.state() })
     })
 }
 
@@ -168,10 +167,8 @@ struct Contents {
     jobs: Vec<(JobId, Entry)>,
     /// What its pool has, if not all.
     capacity: Option<Resources>,
-    /// What its policy has added up.
-    tallies: Vec<Tally>,
-    /// What its policy has noted for rows in which jobs take turns.
-    marks: Vec<(SlotId, u32)>,
+    /// The state that its policy keeps besides that of jobs.
+    state: LedgerState,
 }
 
 /// The queues as they were, with this in each.
@@ -181,14 +178,14 @@ fn system(
 ) -> anyhow::Result<System> {
     let queue = |queue: &QueueLine| -> anyhow::Result<Driver> {
         let machine = machine(queue)?;
-        let policy: Chosen = queue.policy.parse()?;
+        let policy: PolicySpec = queue.policy.parse()?;
         let policy = policy.build(&machine, 0)?;
-        let Contents { jobs, capacity, tallies, marks } = contents(queue)?;
+        let Contents { jobs, capacity, state } = contents(queue)?;
         let ledger = Ledger::restored(machine, jobs).and_then(|ledger| match capacity {
             Some(capacity) => ledger.with_capacity(capacity),
             None => Ok(ledger),
         });
-        let ledger = ledger.map(|ledger| ledger.with_tallies(tallies).with_row_marks(marks));
+        let ledger = ledger.map(|ledger| ledger.with_state(state));
         let ledger =
             ledger.map_err(|rule| anyhow!("queue {}: its jobs do not fit in it: {rule:?}", queue.name))?;
         Ok(Driver::new(ledger, policy, Instants::Batch))
@@ -215,9 +212,9 @@ fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
 }
 
 /// What came from outside in these rounds.
-fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> Past {
+fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> ReplayLog {
     let until = rounds.last().map_or(Time::ZERO, |round| Time::from_ticks(round.at));
-    let mut past = Past { until, ..Past::default() };
+    let mut past = ReplayLog { until, ..ReplayLog::default() };
     let mut starts: BTreeMap<i64, i64> = BTreeMap::new();
     let mut last = None;
     for (nth, round) in rounds.iter().enumerate() {
@@ -225,13 +222,13 @@ fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> Past {
         let mut early = vec![];
         for ended in &round.ended {
             if let Some(start) = starts.remove(&ended.job) {
-                let ran = Ran { runtime: Span::from_ticks(round.at - start), how: ended.how.how() };
+                let ran = RunRecord { runtime: Span::from_ticks(round.at - start), how: ended.how.how() };
                 past.runs.entry(ended.job).or_default().push_back(ran);
             } else {
                 early.push((ended.job, ended.how.how()));
             }
         }
-        past.outside.extend(outside(round, change, last, early));
+        past.events.extend(outside(round, change, last, early));
         for effect in &round.effects {
             if let EffectLine::Started { job, .. } = effect {
                 starts.insert(*job, round.at);
@@ -248,7 +245,7 @@ fn outside(
     change: Option<usize>,
     last: Option<Time>,
     ended: Vec<(i64, EndHow)>,
-) -> Option<Outside> {
+) -> Option<ExternalEvents> {
     let fault = match round.capacity {
         _ if round.away => Some(Fault::Away),
         Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
@@ -258,7 +255,7 @@ fn outside(
         Some(estimate) => (line.job, Change::Estimate(Span::from_ticks(estimate))),
         None => (line.job, Change::Begin(line.begin.map(Time::from_ticks))),
     };
-    let outside = Outside {
+    let outside = ExternalEvents {
         at: Time::from_ticks(round.at),
         change,
         away_since: last.filter(|_| round.away),

@@ -1,8 +1,10 @@
-//! What there is to choose from, for programs.
+//! The policies and orders, for programs.
+
+use std::collections::BTreeMap;
 
 use miserly_formula::presets::{PRESETS, Preset};
 use miserly_policies::shared::Priority;
-use miserly_policies::{POLICIES, Param, Registered};
+use miserly_policies::{Param, PolicyDescriptor, Registry, Spelling};
 use serde::Serialize;
 
 /// Every policy, every order that is a formula with a name, and what a formula may name.
@@ -16,10 +18,20 @@ pub(super) struct Listing {
 #[derive(Serialize)]
 pub(super) struct PolicyDoc {
     name: &'static str,
-    summary: &'static str,
+    title: &'static str,
+    paper: &'static str,
     promises: &'static str,
-    source: &'static str,
+    /// Whether each fact of the needs is so, by name.
+    needs: BTreeMap<&'static str, bool>,
+    spellings: Vec<SpellingDoc>,
     params: Vec<ParamDoc>,
+}
+
+#[derive(Serialize)]
+struct SpellingDoc {
+    name: &'static str,
+    means: &'static str,
+    title: &'static str,
 }
 
 #[derive(Serialize)]
@@ -50,25 +62,32 @@ struct ValueDoc {
 }
 
 impl Listing {
-    pub(super) fn new() -> Listing {
-        Listing {
-            policies: POLICIES.iter().map(PolicyDoc::of).collect(),
+    pub(super) fn new() -> anyhow::Result<Listing> {
+        let policies: Result<_, _> = Registry::built_in().policies().map(PolicyDoc::new).collect();
+        Ok(Listing {
+            policies: policies?,
             orders: PRESETS.iter().map(OrderDoc::of).collect(),
             names: Priority::NAMES.map(|(value, doc)| ValueDoc { value, doc }).into(),
-        }
+        })
     }
 }
 
 impl PolicyDoc {
-    pub(super) fn of(policy: &Registered) -> PolicyDoc {
-        let Registered { name, summary, promises, source, .. } = *policy;
-        PolicyDoc {
+    pub(super) fn new(policy: &'static PolicyDescriptor) -> anyhow::Result<PolicyDoc> {
+        let PolicyDescriptor { name, title, promises, paper, .. } = *policy;
+        let spelling = |spelling: &Spelling| {
+            let Spelling { name, means, title } = *spelling;
+            SpellingDoc { name, means, title }
+        };
+        Ok(PolicyDoc {
             name,
-            summary,
+            title,
+            paper,
             promises,
-            source,
-            params: policy.params.iter().map(ParamDoc::of).collect(),
-        }
+            needs: policy.needs.facts().into_iter().collect(),
+            spellings: policy.spellings.iter().map(spelling).collect(),
+            params: policy.params(&Registry::built_in())?.iter().map(ParamDoc::of).collect(),
+        })
     }
 }
 

@@ -5,7 +5,7 @@ mod document;
 use anyhow::anyhow;
 use miserly_formula::presets::{PRESETS, Preset};
 use miserly_policies::shared::Priority;
-use miserly_policies::{Chosen, Domain, POLICIES, Registered, find};
+use miserly_policies::{Domain, Needs, PolicyDescriptor, PolicySpec, Registry, Spelling};
 
 use self::document::{Listing, OrderDoc, PolicyDoc};
 use crate::args::PoliciesArgs;
@@ -13,29 +13,31 @@ use crate::output::{print, print_json};
 
 pub(crate) fn run(args: &PoliciesArgs) -> anyhow::Result<()> {
     let Some(name) = &args.name else {
-        return if args.json { print_json(&Listing::new()) } else { print(&listing()) };
+        return if args.json { print_json(&Listing::new()?) } else { print(&listing()) };
     };
     if let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) {
         return if args.json { print_json(&OrderDoc::of(preset)) } else { print(&order_page(preset)) };
     }
-    let policy = match find(name) {
-        Some(policy) => policy,
-        // Parsing says what is wrong with the name; a whole written form shows its policy.
-        None => name.parse::<Chosen>().map_err(|error| anyhow!(error))?.policy(),
-    };
-    if args.json { print_json(&PolicyDoc::of(policy)) } else { print(&page(policy)) }
+    let policy = name.parse::<PolicySpec>().map_err(|error| anyhow!(error))?.descriptor();
+    if args.json { print_json(&PolicyDoc::new(policy)?) } else { print(&page(policy)?) }
 }
 
 fn listing() -> String {
-    let policies = POLICIES.iter().map(|policy| format!("{:<19}{}\n", policy.name, policy.summary));
+    let registry = Registry::built_in();
+    let policies = registry.policies().map(|policy| format!("{:<19}{}\n", policy.name, policy.title));
+    let spellings = registry.policies().flat_map(|policy| {
+        let spelling = |spelling: &Spelling| format!("{:<19}{}\n", spelling.name, written(policy, spelling));
+        policy.spellings.iter().map(spelling)
+    });
     let order = |preset: &Preset| format!("{:<19}{}\n", preset.name, rule(preset));
     let orders = PRESETS.iter().map(order);
     let names = Priority::NAMES.map(|(name, meaning)| format!("  {name:<12}{meaning}\n"));
     format!(
-        "{}\norders by formula, as in 'easy(order=lxf)'\n{}\n\
+        "{}\nother spellings\n{}\norders by formula, as in 'easy(order=lxf)'\n{}\n\
         or one of your own, largest first, as in \"easy(order='wait / estimate')\", over\n{}\n\
         miserly policies NAME shows one with its parameters, or an order with its source.\n",
         policies.collect::<String>(),
+        spellings.collect::<String>(),
         orders.collect::<String>(),
         names.concat()
     )
@@ -51,12 +53,39 @@ fn rule(preset: &Preset) -> String {
     format!("{}, {} first", preset.formula, preset.first.as_str())
 }
 
-fn page(policy: &Registered) -> String {
+/// Returns the written form that a spelling stands for.
+fn written(policy: &PolicyDescriptor, spelling: &Spelling) -> String {
+    match spelling.means {
+        "" => policy.name.to_owned(),
+        means => format!("{}({means})", policy.name),
+    }
+}
+
+/// Returns the machines of a policy, and the facts that a launcher has to know, in words.
+fn needs(needs: &Needs) -> [String; 2] {
+    let varying = if needs.calendar { ", and pools that vary over time" } else { "" };
+    let table = if needs.host_table { ", those of a table in the paper" } else { "" };
+    let facts: Vec<String> = needs
+        .facts()
+        .into_iter()
+        .skip_while(|(name, _)| *name != "named_processors")
+        .filter_map(|(name, holds)| holds.then(|| name.replace('_', " ")))
+        .collect();
+    let facts = if facts.is_empty() { "nothing".to_owned() } else { facts.join(", ") };
+    [format!("{}{table}{varying}", needs.hosts()), facts]
+}
+
+fn page(policy: &'static PolicyDescriptor) -> anyhow::Result<String> {
+    let [hosts, facts] = needs(&policy.needs);
     let mut text = format!(
-        "{}\n  {}\n\npromises  {}\nsource    {}\n",
-        policy.name, policy.summary, policy.promises, policy.source
+        "{}\n  {}\n\npromises  {}\nruns on   {hosts}\nneeds     {facts}\npaper     {}\n",
+        policy.name, policy.title, policy.promises, policy.paper
     );
-    for param in policy.params {
+    for spelling in policy.spellings {
+        let means = written(policy, spelling);
+        text.push_str(&format!("\n{}  (= {means})\n  {}\n", spelling.name, spelling.title));
+    }
+    for param in policy.params(&Registry::built_in())? {
         let values = param.domain.values();
         // What can be listed in full is listed.
         let listed = matches!(param.domain, Domain::Order | Domain::Choice(_) | Domain::Flag);
@@ -67,11 +96,11 @@ fn page(policy: &Registered) -> String {
         for (value, meaning) in values {
             text.push_str(&format!("    {value:<width$}{meaning}\n"));
         }
-        if param.domain == Domain::Order {
+        if matches!(param.domain, Domain::Order) {
             text.push_str(
                 "    'FORMULA'      largest value of a formula first; `miserly policies` tells its names\n",
             );
         }
     }
-    text
+    Ok(text)
 }

@@ -34,7 +34,7 @@ impl Crowd {
         let job = Submission {
             cpus: 1 + self.draws.below(most),
             environment: environment(),
-            ..sh("sleep 1", self.draws.of(&[60.0, 300.0, 600.0, 3600.0]))
+            ..sh("sleep 1", self.draws.choice(&[60.0, 300.0, 600.0, 3600.0]))
         };
         let mut accepted = client.submit(&job).expect("it is accepted").jobs;
         let accepted = accepted.pop().expect("one job");

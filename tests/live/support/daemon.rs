@@ -8,6 +8,7 @@ use std::thread;
 use miserly_live::client::Client;
 use miserly_live::model::{JobView, Submission};
 use miserly_live::service::Filter;
+use miserly_test_support::Requirement;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -178,6 +179,12 @@ pub(crate) fn queue(policy: &str) -> String {
 /// The processors of the machine that jobs may have.
 pub(crate) fn cpus() -> Vec<u32> {
     miserly_live::process::cpus().expect("the processors of this process")
+}
+
+/// Returns whether two jobs can run beside each other. If not, reports the skip of a test.
+#[track_caller]
+pub(crate) fn has_two_cpus() -> bool {
+    Requirement::Cpus.is_met(cpus().len() >= 2, "needs two processors")
 }
 
 /// What the program says to these arguments.

@@ -2,7 +2,6 @@
 
 mod crowd;
 mod daemon;
-mod draws;
 mod jobs;
 mod journal;
 pub(crate) mod processes;
@@ -13,10 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use crowd::Crowd;
-pub(crate) use daemon::{Daemon, cpus, miserly, queue};
-pub(crate) use draws::Draws;
+pub(crate) use daemon::{Daemon, cpus, has_two_cpus, miserly, queue};
 pub(crate) use jobs::{is_over, sh};
 pub(crate) use journal::Promises;
+pub(crate) use miserly_test_support::Draws;
 pub(crate) use stepping::Stepping;
 
 /// Long enough for anything that takes any time at all, on a machine that is busy with other tests.

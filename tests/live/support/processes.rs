@@ -51,9 +51,19 @@ pub(crate) fn state(pid: u32) -> Option<String> {
     stat(pid, 3)
 }
 
+/// Returns the scheduling class of a process, or `None` where it has gone.
+pub(crate) fn class(pid: u32) -> Option<String> {
+    stat(pid, 41)
+}
+
+/// Returns whether a class is the idle one.
+pub(crate) fn is_idle_class(class: &str) -> bool {
+    class == "5"
+}
+
 /// Whether it is of the idle class.
 pub(crate) fn is_idle(pid: u32) -> bool {
-    stat(pid, 41).is_some_and(|class| class == "5")
+    class(pid).is_some_and(|class| is_idle_class(&class))
 }
 
 /// The processor time that it has had, in clock ticks.

@@ -1,10 +1,10 @@
 //! The changes of the ledger, each checked first.
 
-use super::{Entry, Expected, Ledger, Memo, Pace, Part, Promise, State, Tally};
+use super::{Entry, Expected, Ledger, Pace, Part, Promise, State};
 use crate::violation::Rule;
 use crate::{
-    Broken, Change, FreeHosts, HostId, JobId, Pes, Placement, Procs, Request, Resources, Sharing, Span,
-    Spread, Time,
+    Broken, Change, FreeHosts, HostId, JobId, Persistent, Pes, Placement, PolicyState, Procs, Request,
+    Resources, Sharing, Span, Spread, Time,
 };
 
 /// Of what a placement may have less than the job asked for, if of a processor at least.
@@ -53,7 +53,6 @@ impl Ledger {
             }
         }
         self.overdue_seen |= entry.promise.is_some_and(|promise| promise.broken == Some(Broken::Overdue));
-        self.pledged.extend(entry.memo.pledged.map(|host| (host, job)));
         self.admissions = self.admissions.max(entry.admitted + 1);
         self.decisions = self.decisions.max(entry.decided);
         if self.jobs.len() <= job.index() {
@@ -89,9 +88,7 @@ impl Ledger {
         let placement = self.named(placement);
         self.take(&placement, Part::All)?;
         let pace = self.matrix.as_ref().map_or(Pace::WHOLE, |matrix| matrix.pace(1));
-        self.pledged.retain(|(_, holder)| *holder != job);
         let entry = self.entry_mut(job);
-        entry.memo.pledged = None;
         entry.filling.go_on(now, Procs::ZERO);
         entry.progress.go_on(now, procs);
         entry.progress.go_on_at(now, pace);
@@ -243,7 +240,6 @@ impl Ledger {
             return Err(Rule::NotWaiting);
         }
         self.waiting -= 1;
-        self.pledged.retain(|(_, holder)| *holder != job);
         self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
     }
 
@@ -390,29 +386,22 @@ impl Ledger {
         Ok(())
     }
 
-    pub(crate) fn remember(&mut self, job: JobId, memo: Memo) -> Result<(), Rule> {
-        self.known_mut(job)?.memo = memo;
-        self.pledged.retain(|(_, holder)| *holder != job);
-        self.pledged.extend(memo.pledged.map(|host| (host, job)));
+    pub(crate) fn set_job_state<T: Persistent>(&mut self, job: JobId, value: &T) -> Result<(), Rule> {
+        self.known_mut(job)?.policy_state.set(value);
         Ok(())
     }
 
-    /// Adds a value to a tally of the policy's.
-    pub(crate) fn add_to_tally(&mut self, index: usize, value: u64) {
-        if self.tallies.len() <= index {
-            self.tallies.resize(index + 1, Tally::default());
-        }
-        let tally = &mut self.tallies[index];
-        *tally = Tally { count: tally.count + 1, sum: tally.sum + u128::from(value) };
+    pub(crate) fn set_policy_state<T: Persistent>(&mut self, value: &T) {
+        self.policy_state.set(value);
     }
 
-    pub(crate) fn set_mark(&mut self, host: HostId, at: Time) -> Result<(), Rule> {
+    pub(crate) fn set_host_state<T: Persistent>(&mut self, host: HostId, value: &T) -> Result<(), Rule> {
         let hosts = self.machine.hosts().len();
         if host.index() >= hosts {
             return Err(Rule::NoSuchHost);
         }
-        self.marks.resize(hosts, None);
-        self.marks[host.index()] = Some(at);
+        self.host_states.resize(hosts, PolicyState::EMPTY);
+        self.host_states[host.index()].set(value);
         Ok(())
     }
 

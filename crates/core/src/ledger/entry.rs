@@ -1,7 +1,7 @@
 //! A job in the system: where it stands, how far it is, what it was promised, what is to be remembered of it.
 
 use super::{Progress, work};
-use crate::{Broken, HostId, JobNumber, Placement, Procs, Request, Resources, SlotId, Span, Time};
+use crate::{Broken, JobNumber, Placement, PolicyState, Procs, Request, Resources, SlotId, Span, Time};
 
 /// When a running job will be gone, as far as anybody may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,15 +114,6 @@ impl Part {
     }
 }
 
-/// Values that a policy added up: what it has to remember of jobs that are gone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// How many.
-    pub count: u64,
-    /// Their sum.
-    pub sum: u128,
-}
-
 /// A latest start that the user was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
@@ -132,23 +123,6 @@ pub struct Promise {
     pub best: Time,
     /// Why it could not be kept, if so.
     pub broken: Option<Broken>,
-}
-
-/// What a policy has to remember of a job and cannot derive from anything else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memo {
-    /// It has had its quantum of immediate service.
-    pub served: bool,
-    /// It has a scheduled start, and stays at the head of the queue until it starts (Chiang and Vernon §2.3).
-    pub held: bool,
-    /// How many jobs that sort behind it started before it (Chiang and Vernon, Table 3).
-    pub bypassed: u32,
-    /// The host that is kept for it: a special reservation (Chiang and Vernon §2.1). Forgotten when it starts.
-    pub pledged: Option<HostId>,
-    /// The work that it is to catch up, processor-ticks (Chiang and Vernon §2.5).
-    pub owed: u128,
-    /// As of when that is counted.
-    pub owed_at: Option<Time>,
 }
 
 /// A job that is in the system.
@@ -170,8 +144,8 @@ pub struct Entry {
     pub decided: u64,
     /// The rows besides its own in which it runs on the same processors; ascending. Empty where processors are not sliced.
     pub also_in: Vec<SlotId>,
-    /// What the policy remembers of it.
-    pub memo: Memo,
+    /// The state that policies keep of it.
+    pub policy_state: PolicyState,
     /// How far it is.
     pub progress: Progress,
     /// What it has done ahead of its start, on what was idle, and on how many processors it does so now. That costs its window
@@ -191,7 +165,7 @@ impl Entry {
             planned_on: None,
             decided: 0,
             also_in: vec![],
-            memo: Memo::default(),
+            policy_state: PolicyState::EMPTY,
             progress: Progress::default(),
             filling: Progress::default(),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Ledger;
 use super::progress::Pace;
 use crate::violation::Rule;
-use crate::{JobId, PeSet, Procs, SlotId, Span};
+use crate::{JobId, PeSet, Persistent, PolicyState, Procs, SlotId, Span};
 
 /// How a policy slices the time of the processors of its only host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +36,10 @@ impl Slicing {
     }
 }
 
-/// The tally of a ledger whose policy slices time ([`Ledger::tally`]) that counts how often rows were united at terminations.
-pub const UNIFICATIONS: usize = 0;
-
 impl Ledger {
-    /// How often rows were united at terminations, if time is sliced.
+    /// Returns the number of slot unifications at terminations, if time is sliced.
     pub fn unifications(&self) -> Option<u64> {
-        self.matrix().map(|_| self.tally(UNIFICATIONS).count)
+        self.matrix().map(|matrix| matrix.unifications)
     }
 }
 
@@ -63,6 +60,8 @@ pub struct Matrix {
     /// How often any row has changed, and after how many changes all was brought up to date.
     changes: u64,
     settled: Option<u64>,
+    /// The number of slot unifications at terminations.
+    unifications: u64,
 }
 
 /// A row of a matrix.
@@ -73,7 +72,8 @@ pub struct Row {
     jobs: usize,
     /// How many processors jobs have here besides that the host has lost.
     lost: Procs,
-    mark: u32,
+    /// The state that policies keep of it while it is used.
+    state: PolicyState,
     /// Those that run here besides, each on its own processors.
     guests: BTreeMap<JobId, PeSet>,
     /// What is open, and not theirs.
@@ -96,7 +96,7 @@ impl Row {
             open_count: all.count(),
             jobs: 0,
             lost: Procs::ZERO,
-            mark: 0,
+            state: PolicyState::EMPTY,
             guests: BTreeMap::new(),
             idle,
             version: 0,
@@ -133,9 +133,9 @@ impl Row {
         self.jobs > 0
     }
 
-    /// What the policy noted for it since it was last unused; 0 if nothing.
-    pub fn mark(&self) -> u32 {
-        self.mark
+    /// Returns the state that policies keep of it. It is empty when the row comes into use.
+    pub fn state(&self) -> &PolicyState {
+        &self.state
     }
 
     /// The jobs that run in it besides those that have their own places there, by their handles.
@@ -172,13 +172,24 @@ impl Matrix {
     /// No row is used.
     pub(super) fn new(slicing: Slicing, all: PeSet) -> Matrix {
         let stale = Stale::These(vec![]);
-        Matrix { slicing, all, rows: vec![], used: 0, stale, vacated: vec![], changes: 0, settled: None }
+        Matrix {
+            slicing,
+            all,
+            rows: vec![],
+            used: 0,
+            stale,
+            vacated: vec![],
+            changes: 0,
+            settled: None,
+            unifications: 0,
+        }
     }
 
     /// The same, for another number of processors: nobody is there yet, and all that comes is news.
     pub(super) fn anew(&self, all: PeSet) -> Matrix {
         let vacated = self.vacated.clone();
-        Matrix { vacated, changes: self.changes, ..Matrix::new(self.slicing, all) }
+        let (changes, unifications) = (self.changes, self.unifications);
+        Matrix { vacated, changes, unifications, ..Matrix::new(self.slicing, all) }
     }
 
     /// The row, which is about to change.
@@ -295,7 +306,7 @@ impl Matrix {
         if row.jobs > 0 {
             return vec![];
         }
-        row.mark = 0;
+        row.state = PolicyState::EMPTY;
         row.idle.clone_from(&row.open);
         let evicted = std::mem::take(&mut row.guests).into_keys().collect();
         self.used -= 1;
@@ -323,10 +334,22 @@ impl Matrix {
         }
     }
 
-    pub(super) fn set_mark(&mut self, slot: SlotId, mark: u32) -> Result<(), Rule> {
-        let row = self.rows.get_mut(index(slot)).filter(|row| row.is_used()).ok_or(Rule::NoSuchRow)?;
-        row.mark = mark;
+    pub(super) fn set_state<T: Persistent>(&mut self, slot: SlotId, value: &T) -> Result<(), Rule> {
+        self.used_mut(slot)?.state.set(value);
         Ok(())
+    }
+
+    pub(super) fn restore_state(&mut self, slot: SlotId, state: PolicyState) -> Result<(), Rule> {
+        self.used_mut(slot)?.state = state;
+        Ok(())
+    }
+
+    fn used_mut(&mut self, slot: SlotId) -> Result<&mut Row, Rule> {
+        self.rows.get_mut(index(slot)).filter(|row| row.is_used()).ok_or(Rule::NoSuchRow)
+    }
+
+    pub(super) fn count_unification(&mut self) {
+        self.unifications += 1;
     }
 
     /// Notes that a job's pace may be another.

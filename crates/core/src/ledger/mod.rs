@@ -16,14 +16,15 @@ mod rows;
 
 pub(crate) use changes::Short;
 use entry::Part;
-pub use entry::{Entry, Expected, Holds, Memo, Promise, State, Tally};
-pub use matrix::{Matrix, Row, Slicing, UNIFICATIONS};
+pub use entry::{Entry, Expected, Holds, Promise, State};
+pub use matrix::{Matrix, Row, Slicing};
 use names::Names;
 pub use progress::{Pace, Progress, span as span_of_work, work};
 
 use crate::violation::Rule;
 use crate::{
-    Broken, FreeHosts, HostId, JobId, Machine, Pes, Placement, Procs, Request, Resources, SlotId, Time,
+    Broken, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement, PolicyState, Procs,
+    Request, Resources, SlotId, Time,
 };
 
 /// Who holds what: an Ousterhout matrix over hosts, of one row unless a policy slices time, and the state of every job in the system.
@@ -39,12 +40,10 @@ pub struct Ledger {
     pes: Option<Names>,
     /// The rows of the only host, if its time is sliced; without it there is one, and every slot is 0.
     matrix: Option<Matrix>,
-    /// What a policy added up.
-    tallies: Vec<Tally>,
-    /// What a policy noted for each host; empty as long as it noted nothing.
-    marks: Vec<Option<Time>>,
-    /// The waiting jobs for which a host is kept.
-    pledged: Vec<(HostId, JobId)>,
+    /// The state that policies keep of themselves.
+    policy_state: PolicyState,
+    /// The state that policies keep of each host; empty as long as there is none.
+    host_states: Vec<PolicyState>,
     jobs: Vec<Option<Entry>>,
     admissions: u64,
     /// The number of decisions on the starts of jobs.
@@ -70,9 +69,8 @@ impl Ledger {
             free,
             pes: None,
             matrix: None,
-            tallies: vec![],
-            marks: vec![],
-            pledged: vec![],
+            policy_state: PolicyState::EMPTY,
+            host_states: vec![],
             jobs: vec![],
             admissions: 0,
             decisions: 0,
@@ -166,30 +164,39 @@ impl Ledger {
         self.free.fit(&self.machine, demand)
     }
 
-    /// The time that the policy noted for a host, if it noted one.
-    pub fn mark(&self, host: HostId) -> Option<Time> {
-        self.marks.get(host.index()).copied().flatten()
+    /// Returns the value of this type that a policy keeps of itself.
+    pub fn policy_state<T: Persistent>(&self) -> T {
+        self.policy_state.get()
     }
 
-    /// What the policy added up under that number.
-    pub fn tally(&self, index: usize) -> Tally {
-        self.tallies.get(index).copied().unwrap_or_default()
+    /// Returns the value of this type that a policy keeps of a host.
+    pub fn host_state<T: Persistent>(&self, host: HostId) -> T {
+        self.host_states.get(host.index()).map(PolicyState::get).unwrap_or_default()
     }
 
-    /// All that the policy added up, by number.
-    pub fn tallies(&self) -> &[Tally] {
-        &self.tallies
+    /// Returns the state that policies keep besides that of jobs, to be stored.
+    pub fn state(&self) -> LedgerState {
+        let slots = self.matrix.iter().flat_map(Matrix::rows);
+        let slots = slots.filter(|(_, row)| !row.state().is_empty());
+        LedgerState {
+            policy: self.policy_state.clone(),
+            hosts: self.host_states.clone(),
+            slots: slots.map(|(slot, row)| (slot, row.state().clone())).collect(),
+        }
     }
 
-    /// The ledger with these tallies: as they were when it was written down.
+    /// Returns the ledger with this stored state. The state of a slot that is not used is dropped.
     #[must_use]
-    pub fn with_tallies(self, tallies: Vec<Tally>) -> Ledger {
-        Ledger { tallies, ..self }
-    }
-
-    /// The hosts that are kept for a waiting job, each with the job, as the policy remembers it ([`Memo::pledged`]).
-    pub fn pledged(&self) -> &[(HostId, JobId)] {
-        &self.pledged
+    pub fn with_state(mut self, state: LedgerState) -> Ledger {
+        let LedgerState { policy, mut hosts, slots } = state;
+        hosts.truncate(self.machine.hosts().len());
+        (self.policy_state, self.host_states) = (policy, hosts);
+        for (slot, state) in slots {
+            self.slice_time_anyhow();
+            // The state of a slot is dropped with the slot.
+            let _ = self.restore_slot_state(slot, state);
+        }
+        self
     }
 
     /// The job, if it is in the system.

@@ -3,7 +3,7 @@
 use super::changes::Short;
 use super::{Entry, Expected, Holds, Ledger, Matrix, Slicing, State};
 use crate::violation::Rule;
-use crate::{Effect, JobId, PeSet, Placement, Procs, SlotId, Span, Time};
+use crate::{Effect, JobId, PeSet, Persistent, Placement, PolicyState, Procs, SlotId, Span, Time};
 
 impl Ledger {
     /// Slices the time of the processors of the first host from now on: a matrix of rows, in which every place names its processors. Jobs
@@ -19,23 +19,6 @@ impl Ledger {
         self.pes = None;
         self.matrix = Some(Matrix::new(slicing, PeSet::empty()));
         self.count_rows();
-    }
-
-    /// What the policy has noted for rows, where it noted anything.
-    pub fn row_marks(&self) -> impl Iterator<Item = (SlotId, u32)> + '_ {
-        let rows = self.matrix.iter().flat_map(Matrix::rows);
-        rows.map(|(slot, row)| (slot, row.mark())).filter(|(_, mark)| *mark != 0)
-    }
-
-    /// The ledger with these notes for rows: as they were when it was written down. One for a row that is not used is left out.
-    #[must_use]
-    pub fn with_row_marks(mut self, marks: impl IntoIterator<Item = (SlotId, u32)>) -> Ledger {
-        for (slot, mark) in marks {
-            self.slice_time_anyhow();
-            // What is noted for a row is forgotten with the row.
-            let _ = self.mark_row(slot, mark);
-        }
-        self
     }
 
     /// Slices time, if it is not sliced yet: how, the policy says when it comes.
@@ -60,7 +43,7 @@ impl Ledger {
         }
         for (slot, row) in old.rows() {
             // A row in which nobody is left is not remembered.
-            let _ = new.set_mark(slot, row.mark());
+            let _ = new.restore_state(slot, row.state().clone());
         }
         let mut all = true;
         for (job, entry) in (0..).map(JobId).zip(&mut self.jobs) {
@@ -222,9 +205,17 @@ impl Ledger {
         self.matrix.iter_mut().for_each(|matrix| matrix.touch(job));
     }
 
-    /// Notes something for a row, as long as it is used.
-    pub(crate) fn mark_row(&mut self, slot: SlotId, mark: u32) -> Result<(), Rule> {
-        self.matrix.as_mut().ok_or(Rule::NoSuchRow)?.set_mark(slot, mark)
+    /// Keeps a value of a slot, as long as the slot is used.
+    pub(crate) fn set_slot_state<T: Persistent>(&mut self, slot: SlotId, value: &T) -> Result<(), Rule> {
+        self.matrix.as_mut().ok_or(Rule::NoSuchRow)?.set_state(slot, value)
+    }
+
+    pub(super) fn restore_slot_state(&mut self, slot: SlotId, state: PolicyState) -> Result<(), Rule> {
+        self.matrix.as_mut().ok_or(Rule::NoSuchRow)?.restore_state(slot, state)
+    }
+
+    pub(crate) fn count_unification(&mut self) {
+        self.matrix.iter_mut().for_each(Matrix::count_unification);
     }
 
     /// Brings the jobs' paces to what they are by now, after a pass has moved what it wanted: O(1) if nothing changed, O(jobs in the system)

@@ -9,38 +9,18 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_launch::{BootTime, Exit, FoundAttempt, launch};
+use miserly_test_support::Draws;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Test, exe, gone};
+use crate::support::{Test, exe, gone, no_shim_is_left, shims};
 
 const ROUNDS: u32 = 150;
 
-/// A deterministic pseudo-random sequence.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
-
-/// Returns the shims of a folder: programs called with it that have not become the command.
-fn shims(dir: &Path) -> Vec<u32> {
-    let of_dir = |pid: &u32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|argument| argument == dir.as_os_str().as_encoded_bytes())
-    };
-    let pids =
-        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
-    pids.filter(of_dir).collect()
-}
-
-fn kill_shims(dir: &Path, draw: &mut Draw) {
+fn kill_shims(dir: &Path, draws: &mut Draws) {
     for pid in shims(dir) {
-        // Kills sometimes the shim alone, sometimes the preparing program, sometimes both.
-        if draw.below(3) > 0 {
-            // The process may just have exited.
+        // Sometimes the shim alone, sometimes what becomes the command, sometimes all.
+        if draws.below(3) > 0 {
+            // It may just have gone.
             let _ = kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL);
         }
     }
@@ -71,10 +51,10 @@ fn settled(test: &Test) -> FoundAttempt {
     }
 }
 
-/// Runs one round. Returns a name of the state, which agrees with the number of runs.
-fn round(test: &Test, draw: &mut Draw, longest: Duration) -> &'static str {
-    let delay = Duration::from_micros(draw.below(longest.as_micros().try_into().unwrap()));
-    let dies = draw.below(2) == 0;
+/// One round: a name for what was found, which agrees with how often the command ran.
+fn round(test: &Test, draws: &mut Draws, longest: Duration) -> &'static str {
+    let delay = Duration::from_micros(draws.below(longest.as_micros().try_into().unwrap()));
+    let dies = draws.below(2) == 0;
     let found = thread::scope(|scope| {
         scope.spawn(|| {
             if dies {
@@ -85,8 +65,8 @@ fn round(test: &Test, draw: &mut Draw, longest: Duration) -> &'static str {
             }
         });
         thread::sleep(delay);
-        kill_shims(&test.dir(), draw);
-        // Before the launcher has created it, there is nothing to find.
+        kill_shims(&test.dir(), draws);
+        // Before the launcher has made it, there is nothing to be found.
         crate::support::until(|| test.dir().join("spec.json").exists().then_some(()).or(has_settled(test)));
         settled(test)
     });
@@ -114,15 +94,13 @@ fn a_command_runs_at_most_once_after_any_kill() {
         Test::new(script).run();
     }
     let longest = BootTime::now().since(begun) / 3 * 5 / 4;
-    let mut draw = Draw(7);
+    let mut draws = Draws::new(7);
     let tests: Vec<Test> = (0..ROUNDS).map(|_| Test::new(script)).collect();
-    let mut found: Vec<&str> = tests.iter().map(|test| round(test, &mut draw, longest)).collect();
-    // The reported states remain true: no command starts late.
-    thread::sleep(Duration::from_millis(300));
+    let mut found: Vec<&str> = tests.iter().map(|test| round(test, &mut draws, longest)).collect();
     for (test, found) in tests.iter().zip(&found) {
+        no_shim_is_left(&test.dir());
         assert!(lines(test) <= 1);
         assert!(*found != "never ran" || lines(test) == 0);
-        assert!(shims(&test.dir()).is_empty());
     }
     found.sort_unstable();
     let of_each: Vec<String> =

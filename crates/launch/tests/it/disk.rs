@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use miserly_launch::{AttemptPhase, Exit, FoundAttempt, LaunchError, ShimCommand, find, launch};
+use miserly_test_support::Requirement;
 use tempfile::TempDir;
 
 use crate::support::{Test, done, ended, exe, until};
@@ -25,11 +26,10 @@ impl SmallDisk {
             .arg(folder.path())
             .stderr(Stdio::null())
             .status();
-        if status.is_ok_and(|status| status.success()) {
-            return Some(SmallDisk { folder });
-        }
-        eprintln!("skipped: nothing may be mounted here");
-        None
+        let mounted = status.is_ok_and(|status| status.success());
+        Requirement::Mount
+            .is_met(mounted, "needs the right to mount a file system")
+            .then(|| SmallDisk { folder })
     }
 
     fn path(&self) -> &Path {

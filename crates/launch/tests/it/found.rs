@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use miserly_launch::{AttemptPhase, EndCause, Exit, FindError, FoundAttempt, LossCause, ShimCommand, find};
+use miserly_test_support::Requirement;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Test, alive, done, ended, exe, gone, kill, stat, until};
+use crate::support::{Test, alive, done, ended, exe, gone, kill, no_shim_is_left, stat, until};
 
 fn kill_9(pid: u32) {
     kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
@@ -76,11 +76,11 @@ fn a_lost_attempt_is_not_begun_again() {
     assert_eq!(fs::read_to_string(test.folder.path().join("ran")).unwrap(), "ran\n");
 }
 
-/// Calls a shim for an attempt and gives it time.
+/// Calls a shim for an attempt, and waits until it has gone.
 fn call_shim_again(test: &Test) {
     let mut shim = Command::new(exe());
     shim.arg("shim").arg(test.dir()).stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-    thread::sleep(Duration::from_millis(300));
+    no_shim_is_left(&test.dir());
 }
 
 /// Spawns an unrelated process that leads a session of its own.
@@ -126,8 +126,8 @@ fn a_session_with_another_leader_is_not_killed() {
 
 #[test]
 fn a_session_with_another_autogroup_is_not_killed() {
-    if fs::metadata("/proc/self/autogroup").is_err() {
-        eprintln!("skipped: this kernel does not set_weight sessions");
+    let autogroup = fs::metadata("/proc/self/autogroup").is_ok();
+    if !Requirement::Autogroup.is_met(autogroup, "needs a kernel with autogroups") {
         return;
     }
     // The start equals that of the unrelated leader, so only the autogroup distinguishes the two.

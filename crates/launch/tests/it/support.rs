@@ -12,8 +12,8 @@ use miserly_launch::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 
-/// Longest wait for any event in a test.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+/// Long enough for anything that takes any time at all.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 /// Returns the program that acts as the shim.
@@ -155,7 +155,24 @@ pub(crate) fn alive(pid: u32) -> bool {
     stat(pid).is_some_and(|fields| fields[0] != "Z" && fields[0] != "X")
 }
 
-/// Returns the processor time of a process in clock ticks.
+/// Returns the shims of a folder: the programs with it in their arguments that are not the command yet.
+pub(crate) fn shims(dir: &Path) -> Vec<u32> {
+    let of_dir = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|argument| argument == dir.as_os_str().as_encoded_bytes())
+    };
+    let pids =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    pids.filter(of_dir).collect()
+}
+
+/// Waits until no shim of a folder is left: nothing comes late.
+#[track_caller]
+pub(crate) fn no_shim_is_left(dir: &Path) {
+    until(|| shims(dir).is_empty().then_some(()));
+}
+
+/// Processor time of a process, in clock ticks.
 pub(crate) fn ticks(pid: u32) -> u64 {
     stat(pid).map_or(0, |fields| fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap())
 }

@@ -17,15 +17,22 @@ fn with_run_limit(limit: Duration) -> Test {
 
 #[test]
 fn it_begins_stopped_and_runs_its_command_when_resumed() {
-    let test = with_run_limit(60 * SECOND);
+    let mut test = with_run_limit(60 * SECOND);
+    test.spec.argv[2] = "cat /proc/uptime; while :; do echo line; sleep 0.02; done".into();
     let mut shim = test.launch();
     until(|| (done(&mut shim, &ShimCommand::Status).phase == AttemptPhase::Stopped).then_some(()));
-    std::thread::sleep(Duration::from_millis(300));
     assert_eq!((test.out(), done(&mut shim, &ShimCommand::Status).end), (String::new(), None));
+    let turn = uptime(&std::fs::read_to_string("/proc/uptime").unwrap());
     done(&mut shim, &ShimCommand::Resume);
-    test.wait_out("line");
+    let out = test.wait_out("line");
+    assert!(uptime(&out) >= turn, "its turn was at {turn}: {out}");
     assert!(done(&mut shim, &ShimCommand::Status).end.is_some());
     kill(&mut shim);
+}
+
+/// Returns the seconds since boot that a text begins with.
+fn uptime(text: &str) -> f64 {
+    text.split_whitespace().next().expect("the seconds since boot").parse().unwrap()
 }
 
 #[test]

@@ -18,12 +18,12 @@ impl Test {
 #[test]
 fn term_comes_before_the_end_and_may_be_answered() {
     let test = Test::new("trap 'echo asked; exit 3' TERM; echo here; while :; do sleep 0.05; done");
-    let test = test.until(3 * SECOND, 2 * SECOND);
+    let test = test.until(24 * SECOND, 20 * SECOND);
     let window_end = test.spec.mode.end().unwrap();
     let end = test.run();
     assert_eq!((end.exit, end.cause, end.late), (Exit::Code(3), Some(EndCause::Time), None));
     assert!(test.out().ends_with("asked\n"), "{}", test.out());
-    assert!(end.at >= window_end.before(2 * SECOND) && end.at < window_end, "{:?} {window_end:?}", end.at);
+    assert!(end.at >= window_end.before(20 * SECOND) && end.at < window_end, "{:?} {window_end:?}", end.at);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn kill_comes_at_the_end_for_children_that_do_not_listen() {
          bash -c 'set -m; trap \"\" TERM; sleep 100 & echo $!; wait' & \
          setsid sh -c 'echo $$; exec sleep 100' & wait; sleep 100",
     );
-    let test = test.until(2 * SECOND, SECOND);
+    let test = test.until(6 * SECOND, SECOND);
     let window_end = test.spec.mode.end().unwrap();
     let shim = test.launch();
     let pids = test.pids(4);
@@ -49,7 +49,7 @@ fn kill_comes_at_the_end_for_children_that_do_not_listen() {
 #[test]
 fn a_stopped_job_is_asked_too() {
     let test = Test::new("trap 'exit 3' TERM; echo here; while :; do sleep 0.05; done")
-        .until(3 * SECOND, 2 * SECOND);
+        .until(24 * SECOND, 20 * SECOND);
     let mut shim = test.launch();
     test.wait_out("here");
     assert_eq!(done(&mut shim, &ShimCommand::Stop).phase, AttemptPhase::Stopped);

@@ -2,9 +2,10 @@
 
 use std::iter;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use miserly_core::Span;
-use miserly_pools::{Pools, QueueSpec, duration, parse};
+use miserly_machine_file::{Pools, Queue as Part, duration, parse};
 use toml::{Spanned, Value};
 
 use super::error::{ConfigError, Problem, of_field};
@@ -12,6 +13,7 @@ use super::file::{File, Written};
 use super::pools::pools;
 use super::{Configuration, Machine, Queue, paths};
 use crate::api::Access;
+use crate::store::BackupPlan;
 
 impl Configuration {
     /// What `text` says, the content of the file `path`, on this machine. No text is a file that says nothing.
@@ -46,6 +48,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         parking_lead: time_or(&file.parking_lead, "parking-lead", 5)?,
         opportunistic: file.opportunistic.unwrap_or(true),
         keep_history: time(file.keep_history.as_ref(), "keep-history")?,
+        backups: backups(file)?,
         pool,
         queues,
     })
@@ -57,6 +60,25 @@ pub(super) fn time(written: Option<&Spanned<Value>>, field: &str) -> Result<Opti
         duration(written.get_ref()).map_err(|problem| of_field(written, field, &problem))
     };
     written.map(read).transpose()
+}
+
+/// Returns the interval of the backups and their number.
+fn backups(file: &File) -> Result<BackupPlan, Problem> {
+    let interval = time(file.backup_interval.as_ref(), "backup-interval")?;
+    let interval = interval.map_or(3600, Span::secs);
+    let keep = file.backup_keep.as_ref().map_or(3, |written| *written.get_ref());
+    let least = |value: i64, written: Option<std::ops::Range<usize>>, field: &str, least: &str| {
+        let problem = format!("{field}: it is at least {least}");
+        let positive = u64::try_from(value).ok().filter(|value| *value > 0);
+        positive.ok_or_else(|| Problem::new(written.unwrap_or_default(), problem))
+    };
+    let interval_at = file.backup_interval.as_ref().map(Spanned::span);
+    let interval = least(interval, interval_at, "backup-interval", "a second")?;
+    let keep = least(keep, file.backup_keep.as_ref().map(Spanned::span), "backup-keep", "1")?;
+    Ok(BackupPlan {
+        interval: Duration::from_secs(interval),
+        keep: usize::try_from(keep).unwrap_or(usize::MAX),
+    })
 }
 
 /// A path from the root on: what it is from elsewhere would depend on where the daemon was started.
@@ -84,7 +106,7 @@ fn access(written: Option<&Spanned<String>>) -> Result<Access, Problem> {
 }
 
 /// The queues over their parts of the pool; one, where none is written.
-fn queues(file: &File, parts: Vec<QueueSpec>) -> Result<Vec<Queue>, Problem> {
+fn queues(file: &File, parts: Vec<Part>) -> Result<Vec<Queue>, Problem> {
     let written = file.queues.iter().map(|queue| Some(queue.get_ref())).chain(iter::repeat(None));
     parts.into_iter().zip(written).map(|(part, written)| Queue::checked(part, written)).collect()
 }

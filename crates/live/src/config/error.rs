@@ -2,8 +2,7 @@
 
 use std::fmt::Display;
 
-pub(super) use miserly_pools::Problem;
-use miserly_pools::line_of;
+pub(super) use miserly_machine_file::Problem;
 use toml::Spanned;
 
 /// Why there is no configuration.
@@ -43,6 +42,6 @@ impl ConfigError {
         if path.is_empty() {
             return ConfigError::Here(problem.text);
         }
-        ConfigError::File { path: path.to_owned(), line: line_of(text, &problem.at), problem: problem.text }
+        ConfigError::File { path: path.to_owned(), line: problem.line(text), problem: problem.text }
     }
 }

@@ -24,14 +24,15 @@ mod summary;
 use std::path::PathBuf;
 
 use miserly_core::Span;
-use miserly_pools::Week;
+use miserly_machine_file::Week;
 
 pub use error::ConfigError;
 pub use machine::Machine;
-pub use queue::Queue;
+pub use queue::{Queue, unmet_need};
 pub use summary::{QueueSummary, Summary};
 
 use crate::api::Access;
+use crate::store::BackupPlan;
 
 /// A daemon's configuration, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +61,8 @@ pub struct Configuration {
     pub opportunistic: bool,
     /// So long jobs that have ended are remembered; none, for ever.
     pub keep_history: Option<Span>,
+    /// The interval and number of the backups of the state.
+    pub backups: BackupPlan,
 }
 
 impl Configuration {

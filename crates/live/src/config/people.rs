@@ -1,15 +1,15 @@
-//! Who may use a queue, by number.
+//! Account may use a queue, by number.
 
 use std::collections::BTreeSet;
 
-use miserly_pools::Who;
+use miserly_machine_file::file::Account;
 use toml::Spanned;
 
 use super::error::{Problem, of_field};
 use crate::users::Known;
 
 /// The numbers of these users and of all members of these groups, as the machine's files know them now.
-pub(super) fn all(users: &[Spanned<Who>], groups: &[Spanned<Who>]) -> Result<Vec<u32>, Problem> {
+pub(super) fn all(users: &[Spanned<Account>], groups: &[Spanned<Account>]) -> Result<Vec<u32>, Problem> {
     if users.is_empty() && groups.is_empty() {
         return Ok(Vec::new());
     }
@@ -25,24 +25,24 @@ pub(super) fn all(users: &[Spanned<Who>], groups: &[Spanned<Who>]) -> Result<Vec
 }
 
 /// A user's number. One that is written as a number need not be in the file: other services may know it.
-fn number(known: &Known, user: &Who) -> Option<u32> {
+fn number(known: &Known, user: &Account) -> Option<u32> {
     match user {
-        Who::Number(number) => Some(*number),
-        Who::Name(name) => known.number(name),
+        Account::Number(number) => Some(*number),
+        Account::Name(name) => known.number(name),
     }
 }
 
-fn members(known: &Known, group: &Who) -> Option<Vec<u32>> {
+fn members(known: &Known, group: &Account) -> Option<Vec<u32>> {
     match group {
-        Who::Number(number) => known.members(|_, of| of == number.to_string()),
-        Who::Name(name) => known.members(|of, _| of == name),
+        Account::Number(number) => known.members(|_, of| of == number.to_string()),
+        Account::Name(name) => known.members(|of, _| of == name),
     }
 }
 
-fn unknown(written: &Spanned<Who>, field: &str, kind: &str) -> Problem {
+fn unknown(written: &Spanned<Account>, field: &str, kind: &str) -> Problem {
     let who = match written.get_ref() {
-        Who::Name(name) => format!("{name:?}"),
-        Who::Number(number) => number.to_string(),
+        Account::Name(name) => format!("{name:?}"),
+        Account::Number(number) => number.to_string(),
     };
     let problem = format!("there is no {kind} {who}; write a name of this machine, or a number");
     of_field(written, field, &problem)

@@ -1,28 +1,30 @@
 //! A queue of a configuration.
 
 use miserly_core::{Kind, Resources, Span, Time};
-use miserly_policies::Chosen;
-use miserly_pools::{QueueSpec, Week, kilobytes};
+use miserly_machine_file::file::QueueFile;
+use miserly_machine_file::{Queue as Part, Week, kilobytes};
+use miserly_policies::{Needs, PolicySpec};
 use miserly_units::duration;
 
 use super::checked::time;
 use super::error::{Problem, of_field};
-use super::file::QueueFile;
 use super::people;
 
 /// The policy of a queue for which none is written.
 const POLICY: &str = "miser";
 
-/// A parameter with which a policy decides what no process can do, and why.
-const OVERHEAD: &str = "overhead: a stopped process keeps its memory";
-
-const KEEP_WORK: &str = "keep_work=true: a process that is taken off the machine loses what it has done";
-
-/// Policies whose decisions are not those of processes on one machine, and why.
-const NOT_LIVE: [(&str, &str); 2] = [
-    ("eqspatial", "it resizes running jobs, which no process can follow"),
-    ("lsf", "it places jobs on the hosts of one certain machine"),
+/// Needs of policies that processes on one machine cannot meet, and the reasons.
+const UNMET: [(fn(&Needs) -> bool, &str); 4] = [
+    (|needs| needs.resizing, "it resizes running jobs, which no process can follow"),
+    (|needs| needs.host_table, "it places jobs on the hosts of one certain machine"),
+    (|needs| needs.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
+    (|needs| needs.swapping, "overhead: a stopped process keeps its memory"),
 ];
+
+/// Returns the reason why the daemon cannot run a policy with these needs.
+pub fn unmet_need(needs: &Needs) -> Option<&'static str> {
+    UNMET.iter().find(|(needed, _)| needed(needs)).map(|(_, why)| *why)
+}
 
 /// A queue, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +32,7 @@ pub struct Queue {
     /// Its name.
     pub name: String,
     /// Its policy.
-    pub policy: Chosen,
+    pub policy: PolicySpec,
     /// What its pool has, over time.
     pub pool: Week,
     /// For how long a job runs that does not say; none, where it has to.
@@ -45,7 +47,7 @@ pub struct Queue {
 
 impl Queue {
     /// A queue over its part of the pool; nothing is written of the only queue of a file that names none.
-    pub(super) fn checked(part: QueueSpec, written: Option<&QueueFile>) -> Result<Queue, Problem> {
+    pub(super) fn checked(part: Part, written: Option<&QueueFile>) -> Result<Queue, Problem> {
         let nothing = QueueFile::named(&part.name);
         let written = written.unwrap_or(&nothing);
         let queue = Queue {
@@ -96,42 +98,23 @@ fn share(pool: &Resources) -> u64 {
 }
 
 /// The policy, if it runs on such a pool, and if a launcher can do what it decides.
-fn policy(queue: &QueueFile, pool: &Week) -> Result<Chosen, Problem> {
+fn policy(queue: &QueueFile, pool: &Week) -> Result<PolicySpec, Problem> {
     let (span, text) = queue
         .policy
         .as_ref()
         .map_or((queue.name.span(), POLICY), |written| (written.span(), written.get_ref()));
     let wrong = |problem: String| Problem::new(span.clone(), problem);
-    let chosen = |text: &str| text.parse::<Chosen>().map_err(|error| error.to_string());
-    let mut policy = chosen(text).map_err(|problem| wrong(format!("policy: {problem}")))?;
+    let mut policy: PolicySpec = text.parse().map_err(|error| wrong(format!("policy: {error}")))?;
     if let Some(written) = &queue.horizon {
-        let horizon = miserly_pools::duration(written.get_ref())
-            .map_err(|problem| of_field(written, "horizon", &problem))?;
-        policy = chosen(&with(text, "horizon", &duration(horizon)))
-            .map_err(|problem| of_field(written, "horizon", &problem))?;
+        let horizon = miserly_machine_file::duration(written.get_ref());
+        let horizon = horizon.map_err(|error| of_field(written, "horizon", &error))?;
+        policy = policy.with_horizon(horizon).map_err(|error| of_field(written, "horizon", &error))?;
     }
-    if let Some((name, why)) = NOT_LIVE.iter().find(|(name, _)| *name == policy.policy().name) {
+    if let Some(why) = unmet_need(&policy.needs()) {
+        let name = policy.descriptor().name;
         return Err(wrong(format!("policy {name}: {why}; it runs in simulations only")));
-    }
-    for (parameter, why) in [("keep_work=true", KEEP_WORK), ("overhead=write", OVERHEAD)] {
-        if policy.to_string().contains(parameter) {
-            return Err(wrong(format!(
-                "policy {}: {why}; it runs in simulations only",
-                policy.policy().name
-            )));
-        }
     }
     let machine = pool.machine(queue.name.get_ref(), Time::ZERO);
     policy.build(&machine, 0).map_err(|error| wrong(format!("policy: {error}")))?;
     Ok(policy)
-}
-
-/// A written policy with one more parameter.
-fn with(text: &str, name: &str, value: &str) -> String {
-    let text = text.trim();
-    match text.strip_suffix(')') {
-        Some(open) if open.trim_end().ends_with('(') => format!("{open}{name}={value})"),
-        Some(open) => format!("{open}, {name}={value})"),
-        None => format!("{text}({name}={value})"),
-    }
 }

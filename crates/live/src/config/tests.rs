@@ -18,6 +18,13 @@ fn refused(text: &str, expect: &str) {
 }
 
 #[test]
+fn backups_are_taken_as_often_as_written() {
+    let configuration = parse("backup-interval = '15min'\nbackup-keep = 8").unwrap();
+    let plan = BackupPlan { interval: std::time::Duration::from_secs(900), keep: 8 };
+    assert_eq!(configuration.backups, plan);
+}
+
+#[test]
 fn nothing_written_is_half_the_machine_and_one_queue() {
     let configuration = Configuration::of_machine(&machine()).unwrap();
     let [queue] = &configuration.queues[..] else { panic!("{configuration:?}") };
@@ -48,7 +55,8 @@ fn the_example_is_one() {
         (nothing.grace, nothing.handover, nothing.alone)
     );
     assert_eq!((defaults.parking_lead, defaults.access), (nothing.parking_lead, nothing.access));
-    assert!(commented.lines().filter(|line| !line.is_empty()).count() >= 6, "{commented}");
+    assert_eq!(defaults.backups, nothing.backups);
+    assert!(commented.lines().filter(|line| !line.is_empty()).count() >= 8, "{commented}");
 }
 
 #[test]
@@ -68,6 +76,8 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("nonsense = 1", "daemon.toml:1: unknown field `nonsense`");
     refused("\n\ngrace = 'soon'", "daemon.toml:3: grace: \"soon\" is not a duration; write");
     refused("state = 'here'", "state = \"here\": write the whole path");
+    refused("backup-keep = 0", "backup-keep: it is at least 1");
+    refused("\nbackup-interval = '0s'", "daemon.toml:2: backup-interval: it is at least a second");
     refused("access = 'friends'", "access = \"friends\": it is \"own\" or \"everybody\"");
     refused("opportunistic = 'yes'", "expected a boolean");
     refused("[pool]\ncpus = 17", "daemon.toml:1: on mon 00:00: the pool would have 17 processors");
@@ -131,7 +141,7 @@ fn gang_time_slicing_runs_with_any_packing_and_not_in_a_pool_that_varies() {
         format!("[[queue]]\nname = 'a'\ncpus = 4\nmemory = '1GB'\npolicy = '{policy}'\n{more}")
     };
     for policy in ["gang", "gang(packing=migration, quantum=2s)", "gang(packing=left-right-by-slots)"] {
-        assert_eq!(parse(&queue(policy, "")).unwrap().queues[0].policy.policy().name, "gang");
+        assert_eq!(parse(&queue(policy, "")).unwrap().queues[0].policy.descriptor().name, "gang");
     }
     refused(&queue("gang", "calendar = [{ days = 'sat', cpus = 8 }]"), "policy: ");
 }

@@ -64,7 +64,7 @@ pub use journal::{
     RoundLine,
 };
 pub use record::{Ending, Record, Run, Stands, ToldAhead, ToldAt};
-pub use saved::{SavedBroken, SavedEntry, SavedRequest};
+pub use saved::{SavedBroken, SavedEntry, SavedLedgerState, SavedRequest};
 pub use setup::{Kept, Queue, Setup};
 pub use start::{About, attempts, highest};
 

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use miserly_core::{Entry, State};
+use miserly_policies::Registry;
 
 use super::{Kept, Record, SavedEntry, Setup};
-
-/// The policy whose jobs take turns: their windows are of another kind than those of all others.
-const GANG: &str = "gang";
 
 /// A set-up, and what the queues were like in which jobs came to where they are.
 pub(super) struct Places<'s> {
@@ -33,14 +31,16 @@ impl<'s> Places<'s> {
     fn cannot_go_on(&self, record: &Record, entry: &Entry) -> Option<String> {
         let queue = record.queue.as_str();
         let before = self.before.get(queue)?.policy.as_deref()?;
-        let now = self.setup.queues.iter().find(|of| of.name == queue)?.policy.policy().name;
+        let now = self.setup.queues.iter().find(|of| of.name == queue)?.policy.descriptor();
+        let sliced = now.needs.time_slices || slices_time(before);
         let does = match entry.state {
             State::Suspended { .. } => "is suspended by",
-            State::Running { .. } if [before, now].contains(&GANG) => "runs under",
+            State::Running { .. } if sliced => "runs under",
             _ => return None,
         };
-        (before != now)
-            .then(|| format!("{does} the policy {before} of queue {queue}, which would be another, {now}"))
+        (before != now.name).then(|| {
+            format!("{does} the policy {before} of queue {queue}, which would be another, {}", now.name)
+        })
     }
 
     /// The numbers of a job's processors are counted from the first of its queue's own.
@@ -65,4 +65,9 @@ impl<'s> Places<'s> {
             .find(|(_, cpu)| run.cpus.contains(cpu))?;
         Some(format!("runs on processor {cpu}, which queue {queue} would have for itself"))
     }
+}
+
+/// Returns whether the policy of that name slices the time of processors. The attempts of its jobs differ from those of others.
+fn slices_time(policy: &str) -> bool {
+    Registry::built_in().find(policy).is_some_and(|descriptor| descriptor.needs.time_slices)
 }

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{
-    Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, SlotId, Span, System, Tally,
-};
-use miserly_policies::Chosen;
+use miserly_core::{Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, Span, System};
+use miserly_policies::PolicySpec;
 
-use super::{Amounts, amounts, resources};
+use super::{Amounts, SavedLedgerState, amounts, resources};
 
 /// The machine and its queues, as the configuration has them.
 #[derive(Clone, Debug)]
@@ -36,17 +34,14 @@ pub struct Setup {
 pub struct Kept {
     /// What its pool has, if that lacks something.
     pub capacity: Option<Amounts>,
-    /// What its policy has added up of jobs that are gone: counts and sums.
-    pub tallies: Vec<(u64, u128)>,
+    /// The state that its policy keeps besides that of jobs.
+    pub state: SavedLedgerState,
     /// The name of its policy; not known of what earlier versions wrote down.
     pub policy: Option<String>,
     /// The processors that it has for itself, by number, if its policy decides which of them a job has.
     pub own: Option<Vec<u32>>,
     /// What its pool has from when on; nothing of what earlier versions wrote down.
     pub pool: Vec<(i64, Amounts)>,
-    /// What its policy has noted for rows in which jobs take turns, by their numbers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rows: Vec<(u32, u32)>,
 }
 
 impl Kept {
@@ -55,11 +50,10 @@ impl Kept {
         let capacity = ledger.machine().capacity();
         Kept {
             capacity: (capacity != queue.pool.most()).then(|| amounts(&capacity)),
-            tallies: ledger.tallies().iter().map(|tally| (tally.count, tally.sum)).collect(),
-            policy: Some(queue.policy.policy().name.to_owned()),
+            state: SavedLedgerState::new(&ledger.state()),
+            policy: Some(queue.policy.descriptor().name.to_owned()),
             own: own.cloned(),
             pool: queue.steps(),
-            rows: ledger.row_marks().map(|(slot, mark)| (slot.0, mark)).collect(),
         }
     }
 
@@ -77,7 +71,7 @@ pub struct Queue {
     /// Its name.
     pub name: String,
     /// Its policy.
-    pub policy: Chosen,
+    pub policy: PolicySpec,
     /// What its pool has, over time.
     pub pool: Calendar,
     /// For how long a job runs that does not say; none, where it has to.
@@ -106,18 +100,14 @@ impl Queue {
         self.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect()
     }
 
-    /// Whether its policy knows of earliest starts.
+    /// Returns whether its policy heeds earliest starts.
     pub fn knows_begin(&self) -> bool {
-        self.policy.policy().name == "miser"
+        self.policy.needs().begin_and_deadline
     }
 
-    /// Whether its policy decides which processors a job has.
-    ///
-    /// # Panics
-    /// As [`driver`](Queue::driver).
+    /// Returns whether its policy decides which processors a job has.
     pub fn names_pes(&self) -> bool {
-        let policy = self.policy.build(&self.machine(), 0).expect("the configuration was checked");
-        policy.names_pes() || policy.slices_time().is_some()
+        self.policy.needs().named_processors
     }
 
     /// Its policy over a ledger of these jobs, with what is kept beside them.
@@ -128,13 +118,11 @@ impl Queue {
     /// # Panics
     /// If the policy cannot run on such a machine, which the configuration has checked.
     pub fn driver(&self, jobs: Vec<(JobId, Entry)>, kept: Kept) -> Result<Driver, Rule> {
-        let tallies = kept.tallies.into_iter().map(|(count, sum)| Tally { count, sum }).collect();
-        let mut ledger = Ledger::restored(self.machine(), jobs)?.with_tallies(tallies);
+        let mut ledger = Ledger::restored(self.machine(), jobs)?;
         if let Some(capacity) = kept.capacity {
             ledger = ledger.with_capacity(resources(capacity))?;
         }
-        let marks = kept.rows.into_iter().map(|(slot, mark)| (SlotId(slot), mark));
-        let mut ledger = ledger.with_row_marks(marks);
+        let mut ledger = ledger.with_state(kept.state.state());
         ledger.track();
         Ok(self.driver_over(ledger))
     }

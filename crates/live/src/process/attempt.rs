@@ -289,7 +289,7 @@ impl Worker {
     fn wait_to_forget(&self) {
         while let Ok(word) = self.orders.recv() {
             if matches!(word, Word::Do(Action::Forget)) {
-                return super::remove(&self.folder());
+                return super::retire::retire(&self.folder());
             }
         }
     }

@@ -13,6 +13,8 @@ mod order;
 
 mod files;
 
+mod retire;
+
 mod sweep;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,7 +123,7 @@ impl Hands for Processes {
         let last = matches!(action, Action::Forget);
         if last && !self.workers.contains_key(&attempt) {
             // A daemon before this one did not come to it.
-            return remove(&folder(&self.home.folder, attempt));
+            return retire::retire(&folder(&self.home.folder, attempt));
         }
         if let Action::Launch(launch) = action {
             if launch.limit.is_some() {

@@ -4,7 +4,7 @@ use miserly_core::Span;
 use miserly_launch::{EndCause, FoundAttempt, Shim, ShimCommand};
 
 use super::attempt::Begin;
-use super::{Processes, folder, found, order, remove};
+use super::{Processes, folder, found, order, retire};
 use crate::engine::Attempt;
 
 impl Processes {
@@ -34,7 +34,7 @@ impl Processes {
                 let begin = Begin::Unknown(end(attempt, shim, grace));
                 self.employ(attempt, begin);
             }
-            Ok(_) => remove(&path),
+            Ok(_) => retire::retire(&path),
             Err(error) => tracing::error!("{}: nobody knows its job: {error}", path.display()),
         }
     }

@@ -1,63 +1,106 @@
-//! Whether everything is as it was written.
+//! The check of a whole database against its checksums.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::error::{Damage, Place, StoreError};
-use super::mark::{Mark, MarkFile, Repeated, Tally};
-use super::rows::{self, JOB, LINE, META, Stored, Value};
+use super::error::{Damage, DamageSite, StoreError};
+use super::mark::{CommitMark, MarkFile, RepeatedMark, TableSum};
+use super::rows::{self, JOB, LINE, META, Named, Stored};
 use super::schema;
 
-/// What is known of a state that is whole.
+/// The result of a check.
 pub(super) struct Checked {
-    pub(super) mark: Mark,
-    pub(super) meta: BTreeMap<String, Value>,
+    /// The mark, if it is readable.
+    pub(super) mark: Option<CommitMark>,
+    /// The named values that are readable.
+    pub(super) meta: BTreeMap<String, Stored<Named>>,
+    /// Everything that differs from the last commit.
+    pub(super) damages: Vec<Damage>,
 }
 
-/// Reads the whole database, and says all that is wrong with it.
-pub(super) fn whole(connection: &Connection, marks: &MarkFile) -> Result<Checked, StoreError> {
-    let mut check = Check { connection, damages: Vec::new() };
-    check.structure();
-    let live = check.jobs(false);
-    let ended = check.jobs(true);
-    let journal = check.journal();
-    let (meta, names) = check.meta();
-    let found = Mark { live, ended, meta, ..journal };
-    let repeated = marks.read().map_err(StoreError::io(MarkFile::NAME))?;
-    match check.mark(&found, repeated) {
-        Some(mark) if check.damages.is_empty() => Ok(Checked { mark, meta: names }),
-        _ => Err(StoreError::Damaged(check.damages)),
+impl Checked {
+    /// Returns whether a table has all its rows, as far as the mark shows it.
+    pub(super) fn is_whole(&self, table: &str) -> bool {
+        let of_table = |damage: &Damage| matches!(damage.site, DamageSite::Table(name) if name == table);
+        self.mark.is_some() && !self.damages.iter().any(of_table)
+    }
+
+    /// Returns the mark and the named values of an undamaged database.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] with all damages.
+    pub(super) fn undamaged(self) -> Result<(CommitMark, BTreeMap<String, Stored<Named>>), StoreError> {
+        match self.mark {
+            Some(mark) if self.damages.is_empty() => Ok((mark, self.meta)),
+            _ => Err(StoreError::Damaged(self.damages)),
+        }
     }
 }
 
-/// Whether the state is of a format that we know. That is asked first: what the rows of a later one are like, nobody knows here.
+/// Reads the whole database and lists everything that is damaged.
+pub(super) fn database(connection: &Connection) -> Checked {
+    let mut check = Checker { connection, damages: Vec::new() };
+    check.structure();
+    let live = check.table("live", JOB, |row| rows::job(row, false), |_| ());
+    let ended = check.table("ended", JOB, |row| rows::job(row, true), |_| ());
+    let journal = check.table("journal", LINE, rows::line, |_| ());
+    let mut values = BTreeMap::new();
+    let mut insert = |named: Stored<Named>| drop(values.insert(named.row.key.clone(), named));
+    let meta = check.table("meta", META, rows::meta, &mut insert);
+    let mark = schema::read_mark(connection);
+    check.sums(mark, &[("live", live), ("ended", ended), ("journal", journal), ("meta", meta)]);
+    Checked { mark, meta: values, damages: check.damages }
+}
+
+/// As [`database`], and compares its mark with the file that repeats it. A database without damage that
+/// is older than the file has lost commits: `SQLite` drops all log frames after a damaged one.
+pub(super) fn whole(connection: &Connection, marks: &MarkFile) -> Result<Checked, StoreError> {
+    let mut checked = database(connection);
+    let repeated = marks.read().map_err(StoreError::io(MarkFile::NAME))?;
+    checked.damages.extend(checked.mark.and_then(|mark| lost_commits(&mark, repeated)));
+    Ok(checked)
+}
+
+fn lost_commits(mark: &CommitMark, repeated: Option<RepeatedMark>) -> Option<Damage> {
+    let Some(repeated) = repeated else {
+        return Some(Damage::new(DamageSite::Mark, "the file beside the database cannot be read"));
+    };
+    if repeated.commit > mark.commit {
+        let site = DamageSite::Commits(mark.commit + 1, repeated.commit);
+        return Some(Damage::new(site, "they are missing in the database"));
+    }
+    let differs = repeated.commit == mark.commit && repeated.sum != mark.sum();
+    differs.then(|| Damage::new(DamageSite::Mark, "the file beside the database belongs to another one"))
+}
+
+/// Rejects a state of a later format. This is the first check, because its tables may differ.
 pub(super) fn format(connection: &Connection, folder: &Path) -> Result<(), StoreError> {
     let sql = format!("SELECT {META} FROM meta WHERE key = ?");
     let read = connection.query_row(&sql, [schema::FORMAT_KEY], |row| Ok(rows::meta(row)));
-    let found = read.ok().and_then(Result::ok).and_then(|stored| stored.what.1.text.parse().ok());
+    let found = read.ok().and_then(Result::ok).and_then(|stored| stored.row.text.parse().ok());
     match found {
         Some(found) if found > schema::FORMAT => {
             let folder = folder.display().to_string();
             Err(StoreError::TooNew { folder, found, known: schema::FORMAT })
         }
-        // A format that cannot be read is damage, and found with the rest.
+        // An unreadable format is found with the other damage.
         _ => Ok(()),
     }
 }
 
-struct Check<'c> {
+struct Checker<'c> {
     connection: &'c Connection,
     damages: Vec<Damage>,
 }
 
-impl Check<'_> {
-    fn found(&mut self, place: Place, what: impl Into<String>) {
-        self.damages.push(Damage::new(place, what));
+impl Checker<'_> {
+    fn add(&mut self, site: DamageSite, problem: impl Into<String>) {
+        self.damages.push(Damage::new(site, problem));
     }
 
-    /// The database's own structures.
+    /// Checks the structure with `SQLite`'s own means.
     fn structure(&mut self) {
         let messages = self.connection.prepare("PRAGMA quick_check").and_then(|mut statement| {
             statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()
@@ -65,126 +108,57 @@ impl Check<'_> {
         match messages {
             Ok(messages) => {
                 for message in messages.into_iter().filter(|message| message != "ok") {
-                    self.found(Place::Structure, message.replace('\n', " "));
+                    self.add(DamageSite::Structure, message.replace('\n', " "));
                 }
             }
-            Err(error) => self.found(Place::Structure, error.to_string()),
+            Err(error) => self.add(DamageSite::Structure, error.to_string()),
         }
     }
 
-    fn jobs(&mut self, ended: bool) -> Tally {
-        let mut tally = Tally::default();
-        let table = rows::table(ended);
-        self.each(
-            table,
-            JOB,
-            |row| rows::job(row, ended),
-            |stored| {
-                tally.add(stored.sum);
-                None
-            },
-        );
-        tally
-    }
-
-    /// What a mark says of the journal.
-    fn journal(&mut self) -> Mark {
-        let mut end = Mark::default();
-        self.each(
-            "journal",
-            LINE,
-            |row| rows::line(row),
-            |stored| {
-                let last = end;
-                (end.line, end.chain, end.lines) = (stored.what.line.number, stored.sum, last.lines + 1);
-                (stored.what.before != last.chain).then(|| {
-                    Damage::new(Place::Line(end.line), format!("it does not follow on line {}", last.line))
-                })
-            },
-        );
-        end
-    }
-
-    fn meta(&mut self) -> (Tally, BTreeMap<String, Value>) {
-        let (mut tally, mut names) = (Tally::default(), BTreeMap::new());
-        self.each(
-            "meta",
-            META,
-            |row| rows::meta(row),
-            |stored| {
-                tally.add(stored.sum);
-                let (key, value) = stored.what;
-                names.insert(key, value);
-                None
-            },
-        );
-        (tally, names)
-    }
-
-    /// Reads a table by number, and says what is wrong with its rows.
-    fn each<T>(
+    /// Reads a table and returns the sum of its undamaged rows.
+    fn table<T>(
         &mut self,
         table: &'static str,
         columns: &str,
         read: impl Fn(&rusqlite::Row<'_>) -> Result<Stored<T>, Damage>,
-        mut visit: impl FnMut(Stored<T>) -> Option<Damage>,
-    ) {
-        let sql = format!("SELECT {columns} FROM {table} ORDER BY number");
-        let damages = &mut self.damages;
-        let mut all = || {
-            let mut statement = self.connection.prepare(&sql)?;
+        mut visit: impl FnMut(Stored<T>),
+    ) -> TableSum {
+        let (mut sum, damages) = (TableSum::default(), &mut self.damages);
+        let mut rows = || {
+            let mut statement = self.connection.prepare(&format!("SELECT {columns} FROM {table}"))?;
             let mut found = statement.query([])?;
             while let Some(row) = found.next()? {
                 match read(row) {
-                    Ok(stored) => damages.extend(visit(stored)),
+                    Ok(stored) => {
+                        sum.add(stored.sum);
+                        visit(stored);
+                    }
                     Err(damage) => damages.push(damage),
                 }
             }
             Ok::<(), rusqlite::Error>(())
         };
-        if let Err(error) = all() {
-            self.found(Place::Table(table), error.to_string());
+        if let Err(error) = rows() {
+            self.add(DamageSite::Structure, error.to_string());
         }
+        sum
     }
 
-    /// The mark, if it is whole; what is found is held to it, and it to what is repeated.
-    fn mark(&mut self, found: &Mark, repeated: Option<Repeated>) -> Option<Mark> {
-        let Some(mark) = schema::read_mark(self.connection) else {
-            self.found(Place::Mark, "its checksum does not fit what it says");
-            return None;
+    /// Compares each table with the mark: a row that is missing or outdated changes the sum.
+    fn sums(&mut self, mark: Option<CommitMark>, found: &[(&'static str, TableSum); 4]) {
+        let Some(mark) = mark else {
+            return self.add(DamageSite::Mark, "its checksum differs");
         };
-        self.tables(&mark, found);
-        match repeated {
-            None => self.found(Place::Mark, "the file beside the database cannot be read"),
-            Some(repeated) if repeated.commit > mark.commit => {
-                let lines = format!("they are lost; the journal went up to line {}", repeated.line);
-                self.found(Place::Commits(mark.commit + 1, repeated.commit), lines);
+        let expected = [mark.live, mark.ended, mark.journal, mark.meta];
+        for ((table, found), expected) in found.iter().zip(expected) {
+            if *found != expected {
+                let problem = if found.count == expected.count {
+                    "a row is outdated".to_owned()
+                } else {
+                    format!("{} of {} rows are readable", found.count, expected.count)
+                };
+                self.add(DamageSite::Table(table), problem);
             }
-            Some(repeated) if repeated.commit == mark.commit && repeated.sum != mark.sum() => {
-                self.found(Place::Mark, "the file beside the database is of another one");
-            }
-            Some(_) => {}
-        }
-        Some(mark)
-    }
-
-    /// Whether each table has all its rows, as the mark says. Where a row is damaged that has been said.
-    fn tables(&mut self, mark: &Mark, found: &Mark) {
-        if !self.damages.is_empty() {
-            return;
-        }
-        let lacking = "a row is missing, or stands as it once was";
-        for (name, is, was) in [
-            ("live", found.live, mark.live),
-            ("ended", found.ended, mark.ended),
-            ("meta", found.meta, mark.meta),
-        ] {
-            if is != was {
-                self.found(Place::Table(name), lacking);
-            }
-        }
-        if (found.line, found.chain, found.lines) != (mark.line, mark.chain, mark.lines) {
-            self.found(Place::Line(found.line + 1), format!("it is lost, and all up to line {}", mark.line));
         }
     }
 }

@@ -1,44 +1,44 @@
-//! One batch, one transaction, one `fsync`.
+//! Commits: one batch, one transaction, one `fsync`.
+
+use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::error::{Damage, Place, StoreError};
-use super::mark::Mark;
-use super::rows::{self, Batch, JOB, LINE, META, Row, Value};
+use super::error::{DamageSite, StoreError};
+use super::mark::CommitMark;
+use super::rows::{self, Batch, JOB, LINE, Line, META, Named, Row, Stored};
 use super::{Store, schema};
 
 impl Store {
     /// Writes a batch, and returns when it is on disk. An empty batch costs nothing.
     ///
     /// # Errors
-    /// [`StoreError::Full`] if there is no room: nothing was changed, and the store can be used on. After any other error nobody knows
-    /// whether the batch is there, and the store has to be opened again.
+    /// [`StoreError::Full`] if the disk rejects it: nothing was changed, and the store can still be used.
+    /// After any other error it is unknown whether the batch is on disk, and the store must be reopened.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
         let mut writer = Writer::begin(&mut self.connection, self.mark)?;
         for body in &batch.lines {
-            writer.line(body)?;
+            writer.append(body)?;
         }
         for row in &batch.rows {
             writer.job(row)?;
         }
-        let mut changed = Vec::new();
+        let mut changed: BTreeMap<String, Stored<Named>> = BTreeMap::new();
         for (key, text) in &batch.meta {
-            // A key that comes twice in a batch: the later one is in place of the earlier.
-            let old =
-                changed.iter().rev().find(|(name, _): &&(String, Value)| name == key).map(|(_, old)| old);
-            let value = writer.meta(old.or_else(|| self.meta.get(key)), key, text)?;
-            changed.push((key.clone(), value));
+            let old = changed.get(key).or_else(|| self.meta.get(key)).map(|old| old.sum);
+            let named = Named { key: key.clone(), text: text.clone() };
+            changed.insert(key.clone(), writer.meta(old, named)?);
         }
         let mark = writer.finish()?;
-        self.meta.extend(changed);
+        self.meta.append(&mut changed);
         self.committed(mark);
         Ok(())
     }
 
-    /// Takes out jobs that have ended, and returns when that is on disk. Numbers that no such job has are passed over.
+    /// Removes ended jobs, and returns when that is on disk. Skips numbers without such a job.
     ///
     /// # Errors
     /// As [`Store::commit`].
@@ -48,93 +48,95 @@ impl Store {
         }
         let mut writer = Writer::begin(&mut self.connection, self.mark)?;
         for number in numbers {
-            writer.forget(*number, true)?;
+            writer.remove(*number, true)?;
         }
         let mark = writer.finish()?;
         self.committed(mark);
         Ok(())
     }
 
-    /// A transaction is on disk. A mark that is behind only sees less, and the next one is in its place.
-    fn committed(&mut self, mark: Mark) {
+    /// Records that a transaction is on disk. If the mark file cannot be written, the next commit writes it.
+    fn committed(&mut self, mark: CommitMark) {
         self.mark = mark;
         let _ = self.marks.write(&self.mark);
     }
 }
 
-/// The first commit of a new state: the format.
-pub(super) fn first(connection: &mut Connection) -> Result<Mark, StoreError> {
-    let mut writer = Writer::begin(connection, Mark::default())?;
-    writer.meta(None, schema::FORMAT_KEY, &schema::FORMAT.to_string())?;
+/// Writes the first commit of a new state: its format and the version of this program.
+pub(super) fn first(connection: &mut Connection) -> Result<CommitMark, StoreError> {
+    let mut writer = Writer::begin(connection, CommitMark::default())?;
+    for (key, text) in [(schema::FORMAT_KEY, schema::FORMAT.to_string()), schema::version()] {
+        writer.meta(None, Named { key: key.to_owned(), text })?;
+    }
     writer.finish()
 }
 
-/// A transaction, with the mark that it will leave.
+/// A transaction and the mark that it will leave.
 pub(super) struct Writer<'c> {
     transaction: Transaction<'c>,
-    mark: Mark,
+    pub(super) mark: CommitMark,
 }
 
 impl<'c> Writer<'c> {
-    pub(super) fn begin(connection: &'c mut Connection, last: Mark) -> Result<Writer<'c>, StoreError> {
+    /// Begins the commit after `last`.
+    pub(super) fn begin(connection: &'c mut Connection, last: CommitMark) -> Result<Writer<'c>, StoreError> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        Ok(Writer { transaction, mark: Mark { commit: last.commit + 1, ..last } })
+        Ok(Writer { transaction, mark: CommitMark { commit: last.commit + 1, ..last } })
     }
 
-    fn line(&mut self, body: &str) -> Result<(), StoreError> {
-        self.line_at(self.mark.line + 1, body)
+    fn append(&mut self, body: &str) -> Result<(), StoreError> {
+        self.line(&Line { number: self.mark.line + 1, body: body.to_owned() })
     }
 
-    /// Writes a line behind the last one, with a number that need not be the next.
-    pub(super) fn line_at(&mut self, number: i64, body: &str) -> Result<(), StoreError> {
-        let Mark { commit, chain, .. } = self.mark;
-        let sum = rows::line_sum(number, commit, chain, body);
-        let sql = format!("INSERT INTO journal ({LINE}) VALUES (?, ?, ?, ?, ?)");
-        self.transaction.prepare_cached(&sql)?.execute(params![number, commit, chain, body, sum])?;
-        (self.mark.line, self.mark.chain) = (number, sum);
-        self.mark.lines += 1;
+    /// Inserts a journal line.
+    pub(super) fn line(&mut self, line: &Line) -> Result<(), StoreError> {
+        let sum = rows::line_sum(line);
+        let sql = format!("INSERT INTO journal ({LINE}) VALUES (?, ?, ?)");
+        self.transaction.prepare_cached(&sql)?.execute(params![line.number, line.body, sum])?;
+        self.mark.journal.add(sum);
+        self.mark.line = self.mark.line.max(line.number);
         Ok(())
     }
 
+    /// Inserts a job, or replaces it.
     pub(super) fn job(&mut self, row: &Row) -> Result<(), StoreError> {
-        self.forget(row.number, false)?;
-        self.forget(row.number, true)?;
-        let (made, sum) = (self.mark.commit, rows::job_sum(row, self.mark.commit));
-        let sql = format!("INSERT INTO {} ({JOB}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows::table(row.ended));
-        let values = params![row.number, made, row.uid, row.queue, row.array, row.body, sum];
+        self.remove(row.number, false)?;
+        self.remove(row.number, true)?;
+        let sum = rows::job_sum(row);
+        let sql = format!("INSERT INTO {} ({JOB}) VALUES (?, ?, ?, ?, ?, ?)", rows::table(row.ended));
+        let values = params![row.number, row.uid, row.queue, row.array, row.body, sum];
         self.transaction.prepare_cached(&sql)?.execute(values)?;
         self.mark.jobs(row.ended).add(sum);
+        self.mark.highest = self.mark.highest.max(row.number);
         Ok(())
     }
 
-    /// Takes a job's row out of a table, if it is there.
-    fn forget(&mut self, number: i64, ended: bool) -> Result<(), StoreError> {
+    /// Removes a job from a table, if it is there.
+    fn remove(&mut self, number: i64, ended: bool) -> Result<(), StoreError> {
         let sql = format!("DELETE FROM {} WHERE number = ? RETURNING sum", rows::table(ended));
         let sum: Option<i64> =
             self.transaction.prepare_cached(&sql)?.query_row([number], |row| row.get(0)).optional()?;
         if let Some(sum) = sum {
-            let damaged = || Damage::new(Place::Job(number), "its checksum is no checksum");
-            let sum = u32::try_from(sum).map_err(|_| StoreError::Damaged(vec![damaged()]))?;
-            self.mark.jobs(ended).remove(sum);
+            let damaged = |_| StoreError::damaged(DamageSite::Job(number), "its checksum is out of range");
+            self.mark.jobs(ended).remove(u32::try_from(sum).map_err(damaged)?);
         }
         Ok(())
     }
 
-    pub(super) fn meta(&mut self, old: Option<&Value>, key: &str, text: &str) -> Result<Value, StoreError> {
-        let made = self.mark.commit;
-        // The rows are never deleted: their count is the last number.
-        let number = old.map_or_else(|| self.mark.meta.count.cast_signed() + 1, |old| old.number);
-        let sum = rows::meta_sum(number, made, key, text);
-        let sql = format!("INSERT OR REPLACE INTO meta ({META}) VALUES (?, ?, ?, ?, ?)");
-        self.transaction.prepare_cached(&sql)?.execute(params![number, made, key, text, sum])?;
+    /// Inserts a named value, or replaces the one with this checksum.
+    pub(super) fn meta(&mut self, old: Option<u32>, named: Named) -> Result<Stored<Named>, StoreError> {
+        let sum = rows::meta_sum(&named);
+        let sql = format!("INSERT OR REPLACE INTO meta ({META}) VALUES (?, ?, ?)");
+        self.transaction.prepare_cached(&sql)?.execute(params![named.key, named.text, sum])?;
         if let Some(old) = old {
-            self.mark.meta.remove(old.sum);
+            self.mark.meta.remove(old);
         }
         self.mark.meta.add(sum);
-        Ok(Value { number, text: text.to_owned(), sum })
+        Ok(Stored { row: named, sum })
     }
 
-    pub(super) fn finish(self) -> Result<Mark, StoreError> {
+    /// Commits.
+    pub(super) fn finish(self) -> Result<CommitMark, StoreError> {
         schema::write_mark(&self.transaction, &self.mark)?;
         self.transaction.commit()?;
         Ok(self.mark)

@@ -1,58 +1,79 @@
-//! What can be wrong with a state, and what to do about it.
+//! Errors of the store, and the parts of a state that can be damaged.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a state cannot be opened, read or written.
+/// An error of opening, reading or writing a state.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process has it.
+    /// Another process has the state.
     #[error("the state in {folder} is in use by {}; stop that daemon, or give this one a state folder of its own", process(*.pid))]
     Locked {
-        /// The state's folder.
+        /// The state folder.
         folder: String,
-        /// The process, if it has said so.
+        /// The process, if it is known.
         pid: Option<i32>,
     },
-    /// Something is not as it was written.
-    #[error("the state is damaged:{}\nstart with --recover: it sets the damaged files aside and keeps all that is whole", list(.0))]
+    /// Some of the state differs from the last commit.
+    #[error("the state is damaged:{}\nstart with --recover: it keeps the damaged files and restores from them and from the newest backup", list(.0))]
     Damaged(Vec<Damage>),
-    /// A later version of this program wrote it.
+    /// A later version of this program wrote the state.
     #[error(
-        "the state in {folder} has format {found}, and this version knows formats up to {known}; use a newer miserly"
+        "the state in {folder} has format {found}, and this version reads formats up to {known}; use a newer miserly"
     )]
     TooNew {
-        /// The state's folder.
+        /// The state folder.
         folder: String,
-        /// The format that it has.
+        /// The format of the state.
         found: u32,
-        /// The latest format that is known.
+        /// The latest format that this version reads.
         known: u32,
     },
-    /// Nothing more can be written. What was to be written is not there, and what was there is whole; it may be tried again.
-    #[error(
-        "the state cannot be written: the disk is full, a quota is used up, or it fails; nothing was changed"
-    )]
+    /// The disk rejected a write. Nothing was changed, and the store can still be used.
+    #[error("the state cannot be written: the disk is full, over quota, or failing; nothing was changed")]
     Full,
+    /// A backup would leave the daemon too little space.
+    #[error(
+        "{path} has {available} bytes free; a backup needs {needed}, and as much again is left to the daemon"
+    )]
+    NoRoom {
+        /// The folder of the backups.
+        path: String,
+        /// The expected size of the backup.
+        needed: u64,
+        /// The free bytes.
+        available: u64,
+    },
     /// A file or folder cannot be used.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// The path.
         path: String,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
-    /// `SQLite` fails for another reason. After a commit nobody knows whether the batch is on disk: open the state again to see.
+    /// `SQLite` fails for another reason. Whether a commit is on disk is unknown until the state is reopened.
     #[error("the state's database fails: {0}")]
     Sqlite(#[source] rusqlite::Error),
 }
 
 impl StoreError {
-    /// An error of the system, with the path that it is about.
+    /// Returns a conversion from a system error about this path.
     pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> StoreError {
         let path = path.into().display().to_string();
         move |source| StoreError::Io { path, source }
+    }
+
+    /// Returns the error for one damaged part.
+    pub(super) fn damaged(site: DamageSite, problem: impl Into<String>) -> StoreError {
+        StoreError::Damaged(vec![Damage::new(site, problem)])
+    }
+}
+
+impl From<Damage> for StoreError {
+    fn from(damage: Damage) -> StoreError {
+        StoreError::Damaged(vec![damage])
     }
 }
 
@@ -62,80 +83,81 @@ impl From<rusqlite::Error> for StoreError {
         let code = error.sqlite_error().map(|error| (error.code, error.extended_code));
         match code {
             Some((DatabaseCorrupt | NotADatabase, _)) => {
-                StoreError::Damaged(vec![Damage::new(Place::Structure, error.to_string())])
+                StoreError::damaged(DamageSite::Structure, error.to_string())
             }
-            // What a used-up quota looks like. The commit's frame was not written, so there is no commit.
+            // An exhausted quota is a write error. The frame of the commit was not written.
             Some((DiskFull, _) | (_, rusqlite::ffi::SQLITE_IOERR_WRITE)) => StoreError::Full,
             _ => StoreError::Sqlite(error),
         }
     }
 }
 
-/// One thing that is not as it was written.
+/// A part of the state that differs from the last commit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Damage {
-    /// Where.
-    pub place: Place,
-    /// What is wrong.
-    pub what: String,
+    /// The damaged part.
+    pub site: DamageSite,
+    /// The problem.
+    pub problem: String,
 }
 
 impl Damage {
-    pub(super) fn new(place: Place, what: impl Into<String>) -> Damage {
-        Damage { place, what: what.into() }
+    pub(super) fn new(site: DamageSite, problem: impl Into<String>) -> Damage {
+        Damage { site, problem: problem.into() }
     }
 }
 
-/// What damage touches.
+/// A part of a state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// The mark, or the file beside the database that repeats it.
+pub enum DamageSite {
+    /// The summary of the last commit, or the file beside the database that repeats it.
     Mark,
-    /// The database's own structures, or its log.
+    /// The structure of the database, or its write-ahead log.
     Structure,
-    /// A table as a whole, by name.
+    /// A table, by name.
     Table(&'static str),
     /// The row of this job.
     Job(i64),
-    /// This line of the journal.
-    Line(i64),
-    /// A named value; its number, where its name cannot be read.
+    /// These journal lines, first and last.
+    Lines(i64, i64),
+    /// A named value.
     Meta(String),
-    /// All that was written by these commits, first and last.
+    /// These commits, first and last.
     Commits(i64, i64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DamageSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Mark => f.write_str("the mark of the last commit"),
-            Place::Structure => f.write_str("the database"),
-            Place::Table(name) => write!(f, "the table {name}"),
-            Place::Job(number) => write!(f, "job {number}"),
-            Place::Line(number) => write!(f, "journal line {number}"),
-            Place::Meta(key) => write!(f, "the value {key}"),
-            Place::Commits(first, last) if first == last => write!(f, "commit {first}"),
-            Place::Commits(first, last) => write!(f, "commits {first} to {last}"),
+            DamageSite::Mark => f.write_str("the mark of the last commit"),
+            DamageSite::Structure => f.write_str("the database"),
+            DamageSite::Table(name) => write!(f, "the table {name}"),
+            DamageSite::Job(number) => write!(f, "job {number}"),
+            DamageSite::Lines(first, last) if first == last => write!(f, "journal line {first}"),
+            DamageSite::Lines(first, last) => write!(f, "journal lines {first} to {last}"),
+            DamageSite::Meta(key) => write!(f, "the value {key}"),
+            DamageSite::Commits(first, last) if first == last => write!(f, "commit {first}"),
+            DamageSite::Commits(first, last) => write!(f, "commits {first} to {last}"),
         }
     }
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)
+        write!(f, "{}: {}", self.site, self.problem)
     }
 }
 
-/// How many damages a message names.
-const NAMED: usize = 10;
+/// The most damages that a message lists.
+const LISTED: usize = 10;
 
 fn list(damages: &[Damage]) -> String {
     let mut text = String::new();
-    for damage in damages.iter().take(NAMED) {
+    for damage in damages.iter().take(LISTED) {
         text.push_str(&format!("\n  {damage}"));
     }
-    if damages.len() > NAMED {
-        text.push_str(&format!("\n  and {} more", damages.len() - NAMED));
+    if damages.len() > LISTED {
+        text.push_str(&format!("\n  and {} more", damages.len() - LISTED));
     }
     text
 }

@@ -1,4 +1,4 @@
-//! One daemon for one state.
+//! The lock that gives one process the state.
 
 use std::fs::{DirBuilder, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -12,16 +12,17 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::error::StoreError;
 
-/// How often a lock is tried that a process left behind which has gone, and how long it is waited in between.
+/// How often a lock is tried that a dead process still holds.
 const TRIES: u32 = 100;
-const BETWEEN: Duration = Duration::from_millis(10);
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(10);
 
-/// The right to write a state. The kernel takes it back when the process has gone, however it goes.
-pub(super) struct Lock(File);
+/// The right to write a state. The kernel releases it when the process ends.
+pub(super) struct StateLock(File);
 
-impl Lock {
-    /// Takes the lock of a state's folder, which is made if it is not there, for its owner alone.
-    pub(super) fn take(folder: &Path) -> Result<Lock, StoreError> {
+impl StateLock {
+    /// Locks a state folder. Creates the folder with mode 0700 if it is missing.
+    pub(super) fn take(folder: &Path) -> Result<StateLock, StoreError> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::io(folder))?;
         let path = folder.join("lock");
         let mut options = File::options();
@@ -33,33 +34,33 @@ impl Lock {
             tries += 1;
             if errno != Errno::WOULDBLOCK {
                 return Err(StoreError::io(&path)(errno.into()));
-            } else if tries == TRIES || !pid.is_some_and(has_gone) {
+            } else if tries == TRIES || !pid.is_some_and(is_dead) {
                 return Err(StoreError::Locked { folder: folder.display().to_string(), pid });
             }
-            // It was killed while it was about to run another program: that still has the file, for a moment.
-            std::thread::sleep(BETWEEN);
+            // It was killed between fork and exec of a shim: the child holds the file for a moment.
+            std::thread::sleep(PAUSE);
         }
-        // Only a message needs the number: a full disk must not keep the daemon from looking after its jobs.
+        // Only a message uses the number: a full disk must not stop the daemon.
         let _ =
             file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));
-        Ok(Lock(file))
+        Ok(StateLock(file))
     }
 }
 
-impl Drop for Lock {
+impl Drop for StateLock {
     fn drop(&mut self) {
-        // At once, whoever else may still have the file for a moment. If it fails the kernel sees to it.
+        // Explicit, because a child may still hold the file. The kernel covers a failure.
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
-/// The process that has written its number; none while it is just about to.
+/// Returns the process that wrote its number. It is absent for a moment after the lock was taken.
 fn holder(file: &mut File) -> Option<i32> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text)).ok()?;
     text.trim().parse().ok()
 }
 
-fn has_gone(pid: i32) -> bool {
+fn is_dead(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }

@@ -1,25 +1,29 @@
-//! Every fact on disk before anybody is told of it.
+//! Durable state: every fact is on disk before a client learns of it.
 //!
-//! A folder holds a `SQLite` database in WAL mode with full synchronisation: jobs that have not ended, jobs that have, the
-//! journal, and a few named values. A [`Batch`] is one transaction and one `fsync`: all of it is there, or nothing.
+//! A folder holds a `SQLite` database in WAL mode with full synchronisation: live jobs, ended jobs, the journal, and
+//! named values. A [`Batch`] is one transaction and one `fsync`: all of it is on disk, or none.
 //!
-//! # How damage is found
-//! - Each row has a checksum (CRC-32) of all that it says, of the table that it is in, and of the commit that wrote it. It is checked
-//!   whenever the row is read.
-//! - Each line of the journal also has the sum of the line before, so that a line that is missing is seen.
-//! - One row, the mark, has the number of the last commit, the end of the journal, and how many rows each table has and what their sums
-//!   sum up to: a row that is missing, or that stands as it once was, is seen.
-//! - The mark's number and sum are also kept in a file beside the database, written after each commit. A database that is whole but older
-//!   than that has lost commits (`SQLite` leaves out all that follows a damaged frame of its log, without a word).
+//! # Detection of damage
+//! - Each row has a checksum (CRC-32) of its table and its values. Every read checks it.
+//! - One row, the mark, holds the number of the last commit and, for each table, the number of rows and the sum of
+//!   their checksums. A missing or outdated row changes that sum.
+//! - A file beside the database repeats the mark. A database that is older than the file has lost commits:
+//!   `SQLite` silently drops all that follows a damaged frame of its log.
 //!
-//! [`Store::open`] checks all of this, and `SQLite`'s own structures, over the whole database. Damage is never repaired in silence:
-//! [`Store::recover`] has to be asked for.
+//! [`Store::open`] checks all of this over the whole database, and `SQLite`'s own structures with `quick_check`.
+//! The checksum VFS of `SQLite` is not part of the bundled library, and would not notice a shortened log.
+//!
+//! # Backups
+//! A [`BackupThread`] copies the database at intervals with `VACUUM INTO`, in a read transaction of its own, so that
+//! commits go on. A copy counts once it was reopened and checked. Damage is never repaired silently:
+//! [`Store::recover`] is called on request. It takes the rows that plain SQL can still read, and the newest undamaged
+//! backup for the rest.
 
 mod error;
 
 mod rows;
 
-mod sums;
+mod checksum;
 
 mod mark;
 
@@ -27,11 +31,17 @@ mod lock;
 
 mod schema;
 
+mod files;
+
 mod commit;
 
 mod read;
 
 mod check;
+
+mod backup;
+
+mod schedule;
 
 mod recover;
 
@@ -41,16 +51,18 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-pub use error::{Damage, Place, StoreError};
+pub use backup::{Backups, ENDED, ended_folders};
+pub use error::{Damage, DamageSite, StoreError};
 pub use read::History;
-pub use recover::Recovery;
+pub use recover::{Recovery, UsedBackup};
 pub use rows::{Batch, EndedFilter, Line, Row};
+pub use schedule::{BackupPlan, BackupThread};
 
-use self::lock::Lock;
-use self::mark::{Mark, MarkFile};
-use self::rows::Value;
+use self::lock::StateLock;
+use self::mark::{CommitMark, MarkFile};
+use self::rows::{Named, Stored};
 
-/// The state of a daemon, open for one process.
+/// The state of a daemon, open in one process.
 ///
 /// # Example
 /// ```
@@ -66,39 +78,76 @@ use self::rows::Value;
 /// ```
 pub struct Store {
     connection: Connection,
-    mark: Mark,
+    mark: CommitMark,
     marks: MarkFile,
-    /// The table of named values, which is small and looked up by name.
-    meta: BTreeMap<String, Value>,
-    /// Held until the last of us has gone.
-    _lock: Lock,
+    /// The table of named values: it is small, and read by name.
+    meta: BTreeMap<String, Stored<Named>>,
+    /// Declared last, so that it is released last.
+    _lock: StateLock,
 }
 
 impl Store {
-    /// Opens the state in `folder`; makes both where there is none. Checks everything, in time that follows the size of the history.
+    /// Opens the state in `folder`, or creates it. Checks the whole database, which takes time in proportion to
+    /// the history. If another version of this program wrote the state, takes a backup first.
     ///
     /// # Errors
-    /// [`StoreError::Locked`] if another daemon has it, [`StoreError::Damaged`] with all that was found, [`StoreError::TooNew`]
-    /// if a later version wrote it, and whatever keeps us from reading and writing.
+    /// [`StoreError::Locked`] if another daemon has it, [`StoreError::Damaged`] with all damages,
+    /// [`StoreError::TooNew`] if a later version wrote it; if it cannot be read or written.
     pub fn open(folder: &Path) -> Result<Store, StoreError> {
-        let lock = Lock::take(folder)?;
-        let home = schema::find_or_make(folder)?;
+        let lock = StateLock::take(folder)?;
+        let home = match files::find(folder)? {
+            Some(home) => home,
+            None if backup::list(folder)?.is_empty() => {
+                files::install(folder, &files::make(folder, commit::first)?)?
+            }
+            None => {
+                let problem = "its folder is missing, and there are backups";
+                return Err(StoreError::damaged(DamageSite::Structure, problem));
+            }
+        };
         let connection = schema::connect(&home)?;
-        let marks = MarkFile::open(&home)?;
         check::format(&connection, folder)?;
-        let checked = check::whole(&connection, &marks)?;
-        Ok(Store { connection, mark: checked.mark, marks, meta: checked.meta, _lock: lock })
+        let mut store = Store::over(connection, &home, lock)?;
+        store.note_version(folder)?;
+        // Damage of the log costs all commits after it. If the disk is rather full, the log stays as it is.
+        if backup::check_room(folder, &home).is_ok() {
+            let _ = files::checkpoint(&store.connection);
+        }
+        Ok(store)
     }
 
-    /// The jobs that have not ended, by number.
+    /// Checks a database and returns the store over it.
+    fn over(connection: Connection, home: &Path, lock: StateLock) -> Result<Store, StoreError> {
+        let marks = MarkFile::open(home)?;
+        let (mark, meta) = check::whole(&connection, &marks)?.undamaged()?;
+        Ok(Store { connection, mark, marks, meta, _lock: lock })
+    }
+
+    /// Takes a backup and records the version of this program, if another version wrote the state.
+    fn note_version(&mut self, folder: &Path) -> Result<(), StoreError> {
+        let (key, version) = schema::version();
+        if self.meta.get(key).is_some_and(|stored| stored.row.text == version) {
+            return Ok(());
+        }
+        if let Err(error) = Backups::new(folder).take(usize::MAX) {
+            tracing::error!("no backup was taken before the first start of this version: {error}");
+        }
+        match self.commit(&Batch { meta: vec![(key.to_owned(), version)], ..Batch::default() }) {
+            // Jobs are more important: the next start tries again.
+            Err(StoreError::Full) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Returns the jobs that have not ended, by number.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if a row is not as it was written; if the database cannot be read.
+    /// [`StoreError::Damaged`] if a row is damaged; if the database cannot be read.
     pub fn live_jobs(&self) -> Result<Vec<Row>, StoreError> {
         read::live_jobs(&self.connection)
     }
 
-    /// A job, whether it has ended or not.
+    /// Returns a job, live or ended.
     ///
     /// # Errors
     /// As [`Store::live_jobs`].
@@ -106,15 +155,12 @@ impl Store {
         read::job(&self.connection, number)
     }
 
-    /// The highest number of a job, whether it has ended or not; 0 where there is none.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
-    pub fn highest_job(&self) -> Result<i64, StoreError> {
-        read::highest_job(&self.connection)
+    /// Returns the highest number that a job ever had, even if the job was lost or forgotten; 0 before the first.
+    pub fn highest_job(&self) -> i64 {
+        self.mark.highest
     }
 
-    /// The jobs that have ended, by number: those that the filter admits, or all.
+    /// Returns the ended jobs that pass the filter, by number; all without a filter.
     ///
     /// # Errors
     /// As [`Store::live_jobs`].
@@ -122,7 +168,7 @@ impl Store {
         read::ended_jobs(&self.connection, ended.unwrap_or(&EndedFilter::default()))
     }
 
-    /// The first `most` jobs that have ended, by number, from number `from` on.
+    /// Returns the first `most` ended jobs from number `from` on, by number.
     ///
     /// # Errors
     /// As [`Store::live_jobs`].
@@ -130,15 +176,15 @@ impl Store {
         read::ended_from(&self.connection, from, most)
     }
 
-    /// A named value.
+    /// Returns a named value.
     ///
     /// # Errors
-    /// None today: the values were checked when the store was opened.
+    /// None today: opening the store checked the values.
     pub fn meta(&self, key: &str) -> Result<Option<String>, StoreError> {
-        Ok(self.meta.get(key).map(|value| value.text.clone()))
+        Ok(self.meta.get(key).map(|stored| stored.row.text.clone()))
     }
 
-    /// The journal's lines from number `from` on, in order, as long as `visit` goes on.
+    /// Visits the journal from line `from` on, in order, until `visit` breaks.
     ///
     /// # Errors
     /// As [`Store::live_jobs`].
@@ -150,7 +196,8 @@ impl Store {
         read::journal(&self.connection, from, visit)
     }
 
-    /// The number of the journal's last line; 0 where there is none. Numbers go up by one, but for lines that were lost to damage.
+    /// Returns the number of the last journal line; 0 before the first. Numbers increase by one, except where a
+    /// recovery lost lines.
     pub fn last_line(&self) -> i64 {
         self.mark.line
     }

@@ -1,4 +1,4 @@
-//! What is there, each row checked as it is read.
+//! Queries. The checksum of each row is checked when it is read.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -6,35 +6,36 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::{Damage, StoreError};
-use super::rows::{self, EndedFilter, JOB, LINE, Line, Row};
-use super::schema;
+use super::rows::{self, EndedFilter, JOB, LINE, Line, Row, Stored};
+use super::{files, schema};
 
-/// A state that is only read, whether a daemon has it or not.
+/// A read-only view of a state, whether or not a daemon runs on it.
 ///
-/// What it shows is one instant, from its first reading on.
+/// It shows one instant, from its first query on.
 pub struct History(Connection);
 
 impl History {
-    /// Opens the state in `folder`, and changes nothing.
+    /// Opens the state in `folder` without changing it.
     ///
     /// # Errors
-    /// If there is none, it cannot be read, or its head is damaged. Other damage is found when what it touches is read.
+    /// If the state is missing or unreadable, or its head is damaged. Other damage is found by the query
+    /// that reads it.
     pub fn open(folder: &Path) -> Result<History, StoreError> {
-        let home = folder.join("store");
+        let home = files::home(folder);
         std::fs::metadata(&home).map_err(StoreError::io(&home))?;
         let connection = schema::connect_to_read(&home)?;
         connection.execute_batch("BEGIN")?;
         Ok(History(connection))
     }
 
-    /// Every job, those that have ended first, by number.
+    /// Visits every job by number, ended jobs first.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if a row is not as it was written; if the database cannot be read.
+    /// [`StoreError::Damaged`] if a row is damaged; if the database cannot be read.
     pub fn jobs(&self, visit: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
-        for sql in ["ended", "live"].map(|table| format!("SELECT {JOB} FROM {table} ORDER BY number")) {
-            let ended = sql.contains("ended");
-            let flow = each(&self.0, &sql, [], |row| rows::job(row, ended), |stored| visit(stored.what))?;
+        for ended in [true, false] {
+            let sql = format!("SELECT {JOB} FROM {} ORDER BY number", rows::table(ended));
+            let flow = each(&self.0, &sql, [], |row| rows::job(row, ended), |stored| visit(stored.row))?;
             if flow.is_break() {
                 break;
             }
@@ -42,10 +43,10 @@ impl History {
         Ok(())
     }
 
-    /// The journal's lines from number `from` on, in order, as long as `visit` goes on.
+    /// Visits the journal from line `from` on, in order, until `visit` breaks.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] at the first line that is not as it was written; if the database cannot be read.
+    /// [`StoreError::Damaged`] at the first damaged line; if the database cannot be read.
     pub fn journal(
         &self,
         from: i64,
@@ -55,18 +56,20 @@ impl History {
     }
 }
 
+/// Returns the jobs that have not ended, by number.
 pub(super) fn live_jobs(connection: &Connection) -> Result<Vec<Row>, StoreError> {
     let sql = format!("SELECT {JOB} FROM live ORDER BY number");
     collect(connection, &sql, [], false)
 }
 
+/// Returns the ended jobs that pass the filter, by number.
 pub(super) fn ended_jobs(connection: &Connection, filter: &EndedFilter) -> Result<Vec<Row>, StoreError> {
     let sql = format!(
         "SELECT {JOB} FROM ended
          WHERE (?1 IS NULL OR uid = ?1) AND (?2 IS NULL OR queue = ?2) AND (?3 IS NULL OR number = ?3 OR array = ?3)
          ORDER BY number DESC LIMIT ?4"
     );
-    // A limit below 0 is none.
+    // A negative limit is none.
     let limit = filter.limit.map_or(-1, i64::from);
     let values = params![filter.uid, filter.queue, filter.array, limit];
     let mut found = collect(connection, &sql, values, true)?;
@@ -74,36 +77,33 @@ pub(super) fn ended_jobs(connection: &Connection, filter: &EndedFilter) -> Resul
     Ok(found)
 }
 
+/// Returns the first `most` ended jobs from number `from` on.
 pub(super) fn ended_from(connection: &Connection, from: i64, most: u32) -> Result<Vec<Row>, StoreError> {
     let sql = format!("SELECT {JOB} FROM ended WHERE number >= ? ORDER BY number LIMIT ?");
     collect(connection, &sql, params![from, most], true)
 }
 
-pub(super) fn highest_job(connection: &Connection) -> Result<i64, StoreError> {
-    let sql =
-        "SELECT coalesce(max(number), 0) FROM (SELECT number FROM live UNION ALL SELECT number FROM ended)";
-    Ok(connection.query_row(sql, [], |row| row.get(0))?)
-}
-
+/// Returns a job, live or ended.
 pub(super) fn job(connection: &Connection, number: i64) -> Result<Option<Row>, StoreError> {
     for ended in [false, true] {
         let sql = format!("SELECT {JOB} FROM {} WHERE number = ?", rows::table(ended));
         let mut statement = connection.prepare_cached(&sql)?;
         let found = statement.query_row([number], |row| Ok(rows::job(row, ended))).optional()?;
         if let Some(found) = found {
-            return found.map(|stored| Some(stored.what)).map_err(damaged);
+            return Ok(Some(found?.row));
         }
     }
     Ok(None)
 }
 
+/// Visits the journal from line `from` on.
 pub(super) fn journal(
     connection: &Connection,
     from: i64,
     visit: &mut dyn FnMut(Line) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let sql = format!("SELECT {LINE} FROM journal WHERE number >= ? ORDER BY number");
-    each(connection, &sql, [from], |row| rows::line(row), |stored| visit(stored.what.line)).map(|_| ())
+    each(connection, &sql, [from], rows::line, |stored| visit(stored.row)).map(|_| ())
 }
 
 fn collect(
@@ -113,15 +113,15 @@ fn collect(
     ended: bool,
 ) -> Result<Vec<Row>, StoreError> {
     let mut found = Vec::new();
-    let take = |stored: rows::Stored<Row>| {
-        found.push(stored.what);
+    let take = |stored: Stored<Row>| {
+        found.push(stored.row);
         ControlFlow::Continue(())
     };
     each(connection, sql, values, |row| rows::job(row, ended), take).map(|_| ())?;
     Ok(found)
 }
 
-/// Reads rows one by one.
+/// Visits the rows of a query.
 fn each<T>(
     connection: &Connection,
     sql: &str,
@@ -132,13 +132,9 @@ fn each<T>(
     let mut statement = connection.prepare_cached(sql)?;
     let mut found = statement.query(values)?;
     while let Some(row) = found.next()? {
-        if visit(read(row).map_err(damaged)?).is_break() {
+        if visit(read(row)?).is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
     Ok(ControlFlow::Continue(()))
-}
-
-fn damaged(damage: Damage) -> StoreError {
-    StoreError::Damaged(vec![damage])
 }

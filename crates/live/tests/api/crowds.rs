@@ -1,6 +1,6 @@
 //! Many clients, and clients that hang.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use miserly_live::api::Limits;
 use miserly_live::model::Submission;
 
-use crate::server::{Answer, Server, request};
+use crate::server::{Answer, SOON, Server, request};
 
 const PATIENCE: Duration = Duration::from_millis(300);
 
@@ -61,7 +61,7 @@ fn two_hundred_clients_at_once() {
 
 #[test]
 fn a_client_that_hangs_keeps_nobody_waiting() {
-    let server = Server::new();
+    let server = Server::within(Limits { patience: 2 * SOON, ..Limits::default() });
     let whole = request("POST", "/v1/jobs", "{\"directory\": \"/\", \"time\": 1}");
     let hung: Vec<UnixStream> = (0..100)
         .map(|number| {
@@ -72,7 +72,7 @@ fn a_client_that_hangs_keeps_nobody_waiting() {
         .collect();
     let begin = now();
     server.client().status().unwrap();
-    assert!(begin.elapsed() < Limits::default().patience / 2, "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
     drop(hung);
 }
 
@@ -87,7 +87,8 @@ fn a_client_that_hangs_is_cut_off() {
         stream.write_all(&whole.as_bytes()[..sent]).unwrap();
         let (took, answer) = until_closed(stream);
         assert!(status.contains(&answer.status), "{sent}: {answer:?}");
-        assert!(took >= PATIENCE / 2 && took < 20 * PATIENCE, "{sent}: {took:?}");
+        // The connection was closed: it was not the reader that gave up.
+        assert!(took >= PATIENCE / 2 && took < SOON, "{sent}: {took:?}");
     }
     assert!(server.fake.asked().is_empty(), "half a submission is none");
 }
@@ -97,11 +98,15 @@ fn a_client_that_hangs_is_cut_off() {
 fn a_client_that_reads_nothing_is_cut_off() {
     let server = impatient();
     let mut stream = server.connect();
-    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_write_timeout(Some(SOON)).unwrap();
     let ask = b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n";
-    let begin = now();
-    while stream.write_all(ask).is_ok() {}
-    assert!(begin.elapsed() < 20 * PATIENCE, "{:?}", begin.elapsed());
+    let error = loop {
+        if let Err(error) = stream.write_all(ask) {
+            break error;
+        }
+    };
+    let cut_off = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset];
+    assert!(cut_off.contains(&error.kind()), "{error}: it was not the writer that gave up");
 }
 
 #[test]

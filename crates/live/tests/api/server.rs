@@ -16,6 +16,9 @@ use tokio::sync::oneshot;
 
 use crate::fake::Fake;
 
+/// Long enough for anything that takes any time at all, on a machine that is busy with other tests.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
+
 /// A server that runs until this is dropped.
 pub(crate) struct Server {
     folder: TempDir,
@@ -64,7 +67,7 @@ impl Server {
 
     pub(crate) fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(self.socket()).expect("a server");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out");
+        stream.set_read_timeout(Some(SOON)).expect("a time-out");
         stream
     }
 

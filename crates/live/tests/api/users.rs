@@ -1,9 +1,10 @@
-//! Other users, as whom only root can try things; for anybody else these tests say that they skip.
+//! Requests of other users. Only root can take another identity: without it these tests report a skip.
 
 use std::os::unix::net::UnixStream;
 use std::thread;
 
 use miserly_live::api::{Access, Limits};
+use miserly_test_support::Requirement;
 use rustix::process::{Uid, geteuid};
 
 use crate::server::{Answer, Server};
@@ -13,8 +14,7 @@ const OTHER: u32 = 65_534;
 
 /// Does something in a thread that is the other user's; `None` where we cannot be another.
 fn as_other<T: Send>(act: impl FnOnce() -> T + Send) -> Option<T> {
-    if !geteuid().is_root() {
-        eprintln!("skipped: only root can be somebody else");
+    if !Requirement::Root.is_met(geteuid().is_root(), "needs root, to become another user") {
         return None;
     }
     let acted = thread::scope(|scope| {

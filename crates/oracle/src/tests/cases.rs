@@ -263,7 +263,8 @@ fn a_reservation_is_for_one_host() {
     let literals = [(0, 10, 3, 10), (1, 10, 4, 10), (2, 50, 1, 50), (3, 7, 1, 7), (4, 20, 2, 20)];
     let expected: [(i64, &[_]); 5] =
         [(0, &[(0, 3)]), (10, &[(0, 4)]), (2, &[(1, 1)]), (3, &[(0, 1)]), (20, &[(0, 2)])];
-    for policy in ["easy", "conservative", "conservative(keep=false)", "fcfs-backfill(depth=2)"] {
+    for policy in ["easy", "conservative", "conservative(keep_reservations=false)", "fcfs-backfill(depth=2)"]
+    {
         check_on_hosts(&two_hosts(), policy, &literals, &[0; 5], &expected);
     }
 }

@@ -1,6 +1,7 @@
 //! What holds on any workload.
 
 use miserly_core::{Instants, Span, Time};
+use miserly_test_support::Draws;
 
 use super::{BOTH, CONSERVATIVE, EASY, FCFS, jobs};
 use crate::{NaiveJob, NaiveOrder, NaivePolicy, schedule};
@@ -14,19 +15,17 @@ const ORDERS: [NaiveOrder; 5] = [
     NaiveOrder::WIDEST,
 ];
 
-/// A small linear congruential generator: no dependency for a few dice.
-struct Dice(u64);
+struct Dice(Draws);
 
 impl Dice {
     fn below(&mut self, limit: i64) -> i64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        i64::try_from(self.0 >> 33).unwrap() % limit
+        i64::try_from(self.0.below(limit.unsigned_abs())).unwrap()
     }
 }
 
 /// Twelve jobs in a short time, so that instants coincide.
 fn workload(seed: u64, exact: bool) -> Vec<NaiveJob> {
-    let mut dice = Dice(seed);
+    let mut dice = Dice(Draws::new(seed));
     let literals: Vec<_> = (0..12)
         .map(|_| {
             let (submit, estimate) = (dice.below(12), dice.below(9) + i64::from(exact));

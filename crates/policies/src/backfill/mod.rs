@@ -38,6 +38,8 @@ mod queue;
 
 mod fcfs;
 
+pub mod policies;
+
 pub use availability::{Availability, FreedCapacity};
 pub use counts::{CountPlan, FreedProcs};
 pub use engine::{Backfill, Backfilling, backfill, backfill_on_hosts};

@@ -1,6 +1,6 @@
 //! Reservations for the first jobs of the queue, recomputed at every pass.
 
-use miserly_core::{Desk, Entry, Event, JobId, Ledger, Memo, Reason, Refusal, State, Time, Violation};
+use miserly_core::{Desk, Entry, Event, JobId, Ledger, Persistent, Reason, Refusal, State, Time, Violation};
 
 use super::availability::{Availability, FreedCapacity};
 use super::changes::ChangeTracker;
@@ -8,7 +8,7 @@ use super::queue::WaitQueue;
 use super::reservations::Reservation;
 use super::rules::BackfillRules;
 use super::{arrival_job, in_turn, start_on};
-use crate::shared::{Admits, Key, Waiting};
+use crate::shared::{Admits, Bypassed, Key, Waiting};
 
 /// Backfilling with reservations that are recomputed at every pass.
 ///
@@ -156,10 +156,11 @@ impl<A: Availability> Recomputed<A> {
             return desk.refuse(job.job, Refusal::TooLarge);
         }
         let entry = desk.ledger().entry(job.job);
-        let (memo, is_promised) = (entry.memo, promised_start(entry).is_some());
+        let is_promised = promised_start(entry).is_some();
+        let is_held = entry.policy_state.get::<HeldHead>().0;
         self.held.retain(|(_, held)| *held != job.job);
-        if memo.held {
-            desk.remember(job.job, Memo { held: false, ..memo })?;
+        if is_held {
+            desk.set_job_state(job.job, &HeldHead(false))?;
         }
         if is_promised { desk.break_promise(job.job, Time::MAX) } else { Ok(()) }
     }
@@ -237,10 +238,10 @@ impl<A: Availability> Recomputed<A> {
         self.recorded = Some((head.key, at, place.clone()));
         let head = head.job;
         let entry = desk.ledger().entry(head);
-        let (rank, memo) = ((entry.admitted, head), entry.memo);
+        let rank = (entry.admitted, head);
         if self.rules.hold_head && self.held.is_empty() {
             self.hold_head(rank);
-            desk.remember(head, Memo { held: true, ..memo })?;
+            desk.set_job_state(head, &HeldHead(true))?;
         }
         A::record_plan(desk, head, at, place, self.rules.promises_head())?;
         if !self.rules.promises_head() {
@@ -301,9 +302,9 @@ impl<A: Availability> Recomputed<A> {
         let passing = std::mem::take(&mut self.passing);
         for waiting in self.queue.iter() {
             let passed = passing.iter().filter(|key| **key > waiting.key).count();
-            let memo = desk.ledger().entry(waiting.job).memo;
-            let bypassed = memo.bypassed.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
-            desk.remember(waiting.job, Memo { bypassed, ..memo })?;
+            let Bypassed(before) = desk.ledger().entry(waiting.job).policy_state.get();
+            let bypassed = before.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
+            desk.set_job_state(waiting.job, &Bypassed(bypassed))?;
         }
         Ok(())
     }
@@ -323,7 +324,8 @@ impl<A: Availability> Recomputed<A> {
     fn enqueue(&mut self, now: Time, job: JobId, ledger: &Ledger) {
         self.queue.insert(now, job, ledger);
         let entry = ledger.entry(job);
-        if promised_start(entry).is_some() || (self.rules.hold_head && entry.memo.held) {
+        if promised_start(entry).is_some() || (self.rules.hold_head && entry.policy_state.get::<HeldHead>().0)
+        {
             self.hold_head((entry.admitted, job));
         }
     }
@@ -402,4 +404,21 @@ impl<A: Availability> Recomputed<A> {
 /// Returns the start that a job was promised, unless that promise was broken until further notice.
 fn promised_start(entry: &Entry) -> Option<Time> {
     entry.promise.map(|promise| promise.best).filter(|best| *best < Time::MAX)
+}
+
+/// Whether a waiting job has a reservation and stays the head of the queue (Chiang and Vernon §2.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct HeldHead(bool);
+
+impl Persistent for HeldHead {
+    const NAME: &'static str = "backfill/held-head";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.push(self.0.into());
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<HeldHead> {
+        Some(HeldHead(words == [1]))
+    }
 }

@@ -2,8 +2,8 @@
 
 use miserly_core::lsf::Size;
 use miserly_core::{
-    Desk, Ended, Event, HostId, JobId, Ledger, Machine, Memo, Placement, Policy, Reason, Refusal, Resources,
-    Sharing, Time, Violation,
+    Desk, Ended, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, Reason, Refusal,
+    Resources, Sharing, Time, Violation,
 };
 
 use super::executing::{Executing, Limits};
@@ -49,7 +49,7 @@ use super::table::{Turn, Turns, turns};
 /// special reservation is under all limits too. How many jobs are looked at when one ends: here one.
 ///
 /// A pass is O(hosts) times the waiting jobs of a size for each start. It promises nothing. All that it cannot derive
-/// is which host is kept for whom, and that is in the ledger ([`Memo::pledged`]).
+/// is the host that is kept for a job, and that is in the ledger (`KeptHost`).
 #[derive(Debug)]
 pub struct Lsf {
     /// What each host runs.
@@ -57,6 +57,8 @@ pub struct Lsf {
     reserve: bool,
     /// The waiting jobs, but for those for which a host is kept.
     queues: Queues,
+    /// The hosts that are kept, each with its waiting job.
+    kept: Vec<(HostId, JobId)>,
     executing: Executing,
     /// Jobs that came since the last pass and will never run.
     beyond: Vec<JobId>,
@@ -80,6 +82,7 @@ impl Lsf {
             turns: machine.hosts().iter().map(|host| turns(&host.name)).collect(),
             reserve,
             queues: Queues::default(),
+            kept: Vec::new(),
             executing: Executing::nobody(limits, machine.hosts().len()),
             beyond: Vec::new(),
             ended: Vec::new(),
@@ -88,7 +91,8 @@ impl Lsf {
 
     fn enqueue(&mut self, job: JobId, ledger: &Ledger) {
         let entry = ledger.entry(job);
-        if entry.memo.pledged.is_some() {
+        if let KeptHost(Some(host)) = entry.policy_state.get() {
+            self.kept.push((host, job));
             return;
         }
         match Waiting::of(job, entry, ledger.machine()) {
@@ -128,7 +132,7 @@ impl Lsf {
 
     /// Starts the jobs for which a host is kept, where there is room now and no limit bars them.
     fn start_kept(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        let mut kept = desk.ledger().pledged().to_vec();
+        let mut kept = self.kept.clone();
         kept.sort_unstable();
         for (host, job) in kept {
             let ledger = desk.ledger();
@@ -153,16 +157,16 @@ impl Lsf {
     /// A job has ended on this host: starts the first that has waited for too long, or keeps the host for it.
     fn reserve(&mut self, desk: &mut Desk<'_>, host: HostId) -> Result<(), Violation> {
         let ledger = desk.ledger();
-        if !self.reserve || is_kept(ledger, host) {
+        if !self.reserve || self.is_kept(host) {
             return Ok(());
         }
         let Some(job) = self.impatient(desk.now(), ledger, host) else { return Ok(()) };
         if fits(ledger, host, &job) {
             return self.start(desk, host, &job, Reason::Reserved);
         }
-        let memo = Memo { pledged: Some(host), ..ledger.entry(job.job).memo };
         self.queues.remove(&job);
-        desk.remember(job.job, memo)
+        self.kept.push((host, job.job));
+        desk.set_job_state(job.job, &KeptHost(Some(host)))
     }
 
     /// The first in the host's order of those who have waited for the time of their class.
@@ -185,7 +189,7 @@ impl Lsf {
 
     /// Whose turn it is on the host.
     fn turn(&self, ledger: &Ledger, host: HostId) -> Option<Next> {
-        if ledger.free_hosts().on(host).cpus_count().is_zero() || is_kept(ledger, host) {
+        if ledger.free_hosts().on(host).cpus_count().is_zero() || self.is_kept(host) {
             return None;
         }
         // The first size of which somebody waits: if all are too big for what is free, they are in the way of the rest.
@@ -219,7 +223,14 @@ impl Lsf {
         let placement = Placement::on(host, held(desk.ledger().machine(), host, &job.demand));
         self.queues.remove(job);
         self.executing.started(&placement, job.class, job.user);
-        desk.start(job.job, placement, reason)
+        desk.start(job.job, placement, reason)?;
+        self.kept.retain(|(_, kept)| *kept != job.job);
+        desk.set_job_state(job.job, &KeptHost(None))
+    }
+
+    /// Returns whether the host is kept for a waiting job.
+    fn is_kept(&self, host: HostId) -> bool {
+        self.kept.iter().any(|(kept, _)| *kept == host)
     }
 }
 
@@ -228,8 +239,13 @@ impl Policy for Lsf {
         "lsf"
     }
 
+    fn kept_hosts(&self, _ledger: &Ledger) -> Vec<HostId> {
+        self.kept.iter().map(|(host, _)| *host).collect()
+    }
+
     fn rebuild(&mut self, _now: Time, ledger: &Ledger) {
         self.queues = Queues::default();
+        self.kept.clear();
         self.executing.clear();
         self.beyond.clear();
         self.ended.clear();
@@ -264,11 +280,6 @@ impl Policy for Lsf {
     }
 }
 
-/// Whether the host is kept for a waiting job.
-fn is_kept(ledger: &Ledger, host: HostId) -> bool {
-    ledger.pledged().iter().any(|(kept, _)| *kept == host)
-}
-
 /// Whether there is room for the job on the host now.
 fn fits(ledger: &Ledger, host: HostId, job: &Waiting) -> bool {
     held(ledger.machine(), host, &job.demand).fits_in(&ledger.free_hosts().on(host))
@@ -279,5 +290,23 @@ fn held(machine: &Machine, host: HostId, demand: &Resources) -> Resources {
     match machine.how_shared() {
         Sharing::Shared => *demand,
         Sharing::Whole => machine.host(host).capacity,
+    }
+}
+
+/// The host that is kept for a waiting job: a special reservation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct KeptHost(Option<HostId>);
+
+impl Persistent for KeptHost {
+    const NAME: &'static str = "lsf/kept-host";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.extend(self.0.map(|host| u64::from(host.0)));
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<KeptHost> {
+        let [host] = *words else { return None };
+        Some(KeptHost(Some(HostId(u32::try_from(host).ok()?))))
     }
 }

@@ -8,5 +8,8 @@ mod executing;
 
 mod lsf;
 
+mod policy;
+
 pub use executing::Limits;
 pub use lsf::Lsf;
+pub use policy::LSF;

@@ -4,8 +4,8 @@ use miserly_core::{
     Entry, Expected, HostId, JobId, Kind, Ledger, Placement, Procs, Resources, State, Time, span_of_work,
 };
 
-use super::Rules;
 use super::division::{Want, divide, equally};
+use super::{MissedWork, Repartitioned, Rules};
 
 /// A host, the jobs that are assigned to it, and how they should share it.
 ///
@@ -83,7 +83,7 @@ impl Host {
 
     /// Whether its jobs may be given other processors now. What happens at one instant is one repartitioning.
     pub(super) fn is_due(&self, now: Time, ledger: &Ledger, rules: &Rules) -> bool {
-        let mark = ledger.mark(self.id);
+        let Repartitioned(mark) = ledger.host_state(self.id);
         self.at_once || mark.is_none_or(|mark| mark == now || mark + rules.min_interval <= now)
     }
 
@@ -131,7 +131,7 @@ impl Host {
             self.next_look = self.next_look.min(expected_end(entry));
         }
         if !divided {
-            let mark = ledger.mark(self.id).unwrap_or(now);
+            let mark = ledger.host_state::<Repartitioned>(self.id).0.unwrap_or(now);
             self.wake = self.wake.min(mark + rules.min_interval);
         }
         self.next_look = self.next_look.min(self.wake);
@@ -156,7 +156,8 @@ impl Host {
 
 /// Whether it gets extra processors for what it missed; one in a quantum gets them for that.
 fn catches_up(entry: &Entry) -> bool {
-    entry.memo.owed > 0 && !matches!(entry.state, State::Running { quantum: Some(_), .. })
+    entry.policy_state.get::<MissedWork>().work > 0
+        && !matches!(entry.state, State::Running { quantum: Some(_), .. })
 }
 
 fn is_released(entry: &Entry) -> bool {
@@ -168,8 +169,8 @@ fn turning_point(now: Time, entry: &Entry, fair: Procs, rules: &Rules) -> Time {
     let State::Running { start, quantum, .. } = entry.state else { return Time::MAX };
     let long = Some(start + rules.long_job_after).filter(|long| *long > now);
     let gains = entry.working().saturating_sub(fair);
-    let caught_up =
-        catches_up(entry).then(|| entry.memo.owed_at.unwrap_or(start) + span_of_work(entry.memo.owed, gains));
+    let MissedWork { work, counted } = entry.policy_state.get();
+    let caught_up = catches_up(entry).then(|| counted.unwrap_or(start) + span_of_work(work, gains));
     [long, quantum, caught_up].into_iter().flatten().min().unwrap_or(Time::MAX)
 }
 

@@ -12,7 +12,13 @@ mod placement;
 
 mod repartition;
 
+mod policy;
+
+mod state;
+
+pub use policy::EQSPATIAL;
 pub use rules::Rules;
+pub use state::{MissedWork, Repartitioned};
 
 use miserly_core::{
     Desk, Entry, Event, HostId, JobId, Ledger, Policy, Procs, Resources, Span, State, Time, Violation,
@@ -20,6 +26,7 @@ use miserly_core::{
 
 use self::catch_up::missed;
 use self::host::{Assigned, Host};
+use self::state::AssignedHost;
 
 /// Spatial equipartitioning: the jobs of a host share its processors as equally as their requests allow (Chiang and
 /// Vernon §2.5).
@@ -99,8 +106,8 @@ impl Equipartition {
     fn count_missed(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         let now = desk.now();
         for queued in self.queue.iter().filter(|queued| !queued.fresh) {
-            let memo = missed(desk.ledger().entry(queued.job).memo, queued.share, now);
-            desk.remember(queued.job, memo)?;
+            let missed = missed(desk.ledger().entry(queued.job), queued.share, now);
+            desk.set_job_state(queued.job, &missed)?;
         }
         Ok(())
     }
@@ -127,8 +134,8 @@ impl Equipartition {
                 self.assign(desk, queued.job, false)? || (quantum && self.assign(desk, queued.job, true)?);
             if !assigned {
                 self.queue.push(Queued { fresh: false, ..queued });
-                let memo = missed(desk.ledger().entry(queued.job).memo, Procs::ZERO, desk.now());
-                desk.remember(queued.job, memo)?;
+                let missed = missed(desk.ledger().entry(queued.job), Procs::ZERO, desk.now());
+                desk.set_job_state(queued.job, &missed)?;
             }
         }
         Ok(())
@@ -191,6 +198,12 @@ impl Policy for Equipartition {
         "eqspatial"
     }
 
+    fn kept_hosts(&self, ledger: &Ledger) -> Vec<HostId> {
+        let waits =
+            |assigned: &Assigned| ledger.get(assigned.job).is_some_and(|entry| entry.state == State::Waiting);
+        self.hosts.iter().filter(|host| host.jobs.iter().any(waits)).map(|host| host.id).collect()
+    }
+
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         let hosts = (0..).map(HostId).zip(ledger.machine().hosts());
         self.hosts = hosts.map(|(id, host)| Host::new(id, host.capacity.cpus_count())).collect();
@@ -205,7 +218,8 @@ impl Policy for Equipartition {
         }
         for job in ledger.waiting() {
             let entry = ledger.entry(job);
-            match entry.memo.pledged.and_then(|host| self.hosts.get_mut(host.index())) {
+            let AssignedHost(host) = entry.policy_state.get();
+            match host.and_then(|host| self.hosts.get_mut(host.index())) {
                 Some(host) => {
                     host.join(Assigned::of(job, entry, false), self.rules.need(ledger, job, false));
                 }

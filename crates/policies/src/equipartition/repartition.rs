@@ -1,9 +1,10 @@
 //! Carrying out what the shares of a host say.
 
-use miserly_core::{Desk, Entry, JobId, Ledger, Memo, Procs, Reason, State, Violation};
+use miserly_core::{Desk, JobId, Ledger, Procs, Reason, State, Violation};
 
-use super::Rules;
 use super::host::{Assigned, Host};
+use super::state::AssignedHost;
+use super::{Repartitioned, Rules};
 
 impl Host {
     /// Divides the processors, if that may be done now; else whoever has none takes of what is unallocated.
@@ -49,7 +50,7 @@ impl Host {
         for assigned in growing {
             desk.resize(assigned.job, assigned.target)?;
         }
-        if moved { desk.mark(self.id, desk.now()) } else { Ok(()) }
+        if moved { desk.set_host_state(self.id, &Repartitioned(Some(desk.now()))) } else { Ok(()) }
     }
 
     /// Starts who has no processor yet on those that nobody has, in order of admission.
@@ -79,6 +80,7 @@ impl Host {
         let need = rules.need(desk.ledger(), assigned.job, assigned.lend);
         let placement = self.placement(need, procs);
         self.unstarted = self.unstarted.minus(&need.without_cpus()).unwrap_or_default();
+        desk.set_job_state(assigned.job, &AssignedHost(None))?;
         if assigned.lend {
             return desk.lend(assigned.job, placement, desk.now() + rules.quantum);
         }
@@ -94,9 +96,10 @@ impl Host {
     /// Keeps the host for those that have no processor yet.
     fn pledge(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
         for assigned in &self.jobs {
-            let Entry { ref state, memo, .. } = *desk.ledger().entry(assigned.job);
-            if *state == State::Waiting && memo.pledged.is_none() {
-                desk.remember(assigned.job, Memo { pledged: Some(self.id), ..memo })?;
+            let entry = desk.ledger().entry(assigned.job);
+            let AssignedHost(host) = entry.policy_state.get();
+            if entry.state == State::Waiting && host.is_none() {
+                desk.set_job_state(assigned.job, &AssignedHost(Some(self.id)))?;
             }
         }
         Ok(())

@@ -2,6 +2,8 @@
 
 use miserly_core::{Entry, JobId, Kind, Ledger, Resources, Span, State, Time};
 
+use super::MissedWork;
+
 /// What may be set of [`Equipartition`](super::Equipartition).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -24,7 +26,7 @@ impl Rules {
             State::Running { start, quantum, .. } => quantum.is_some() || now - start >= self.long_job_after,
             _ => false,
         };
-        by_time || entry.memo.owed > 0
+        by_time || entry.policy_state.get::<MissedWork>().work > 0
     }
 
     /// What a job takes of a host, for a quantum only or for good.

@@ -8,14 +8,18 @@ mod alternative;
 
 mod unification;
 
+mod policy;
+
 pub use alternative::AlternativeOrder;
 pub use packing::{
-    BestFit, Booking, Buddy, BySize, BySlots, FirstFit, LeastLoaded, Migration, Packing, Place,
+    BestFit, Booking, Buddy, BySize, BySlots, FilledFromRight, FirstFit, LeastLoaded, Migration, Packing,
+    Place,
 };
+pub use policy::GANG;
 
 use miserly_core::{
     Desk, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Procs, Reason, Slicing, SlotId,
-    Span, Time, UNIFICATIONS, Violation,
+    Span, Time, Violation,
 };
 
 use self::alternative::Alternative;
@@ -113,7 +117,7 @@ impl Gang {
         let reason = if passed { Reason::Backfilled } else { in_turn(desk, waiting.job) };
         start_on(desk, waiting.job, placement(desk.ledger(), waiting.job, &place), reason)?;
         if let Some(mark) = mark {
-            desk.mark_row(place.slot, mark)?;
+            desk.set_slot_state(place.slot, &mark)?;
         }
         self.queue.remove(&waiting.key);
         self.packing.came(&place.pes);
@@ -132,7 +136,7 @@ impl Gang {
         desk: &mut Desk<'_>,
         admitted: u64,
         size: Procs,
-    ) -> Result<Option<(Place, Option<u32>)>, Violation> {
+    ) -> Result<Option<(Place, Option<FilledFromRight>)>, Violation> {
         let Some(matrix) = desk.ledger().matrix() else { return Ok(None) };
         if let Some(place) = self.packing.place(matrix, size) {
             return Ok(Some((place, None)));
@@ -143,7 +147,7 @@ impl Gang {
         }
         let Some(slot) = matrix.unused().filter(|_| !self.packing.moves_jobs()) else { return Ok(None) };
         let pes = self.packing.open(matrix, size);
-        Ok(pes.map(|pes| (Place { slot, pes }, self.packing.mark(matrix))))
+        Ok(pes.map(|pes| (Place { slot, pes }, self.packing.filled(matrix))))
     }
 
     /// Where one more job goes, and where the others; `None` if the packing does not move jobs, or there are not rows enough.
@@ -198,7 +202,7 @@ impl Gang {
         }
         for slot in vacated {
             if self.rules.unify && unification::unite(desk, &mut self.residents, slot)? {
-                desk.tally(UNIFICATIONS, 1);
+                desk.count_unification();
             }
         }
         Ok(())
@@ -213,7 +217,7 @@ impl Gang {
         let before = used(desk);
         self.migrate(desk, places)?;
         if left && used(desk) < before {
-            desk.tally(UNIFICATIONS, 1);
+            desk.count_unification();
         }
         Ok(())
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Desk, Event, JobId, Kind, Ledger, Memo, Placement, Policy, Resources, Span, State, Time, Violation,
+    Desk, Event, HostId, JobId, Kind, Ledger, Persistent, Placement, Policy, Resources, Span, State, Time,
+    Violation,
 };
 
 use super::victims::{Chance, chances};
@@ -151,8 +152,7 @@ impl Immediate {
             self.inner.event(now, Event::Changed(victim), desk.ledger());
         }
         desk.lend(job, Placement::on(chance.host, need), until)?;
-        let memo = desk.ledger().entry(job).memo;
-        desk.remember(job, Memo { served: true, ..memo })?;
+        desk.set_job_state(job, &Served(true))?;
         self.quanta.insert((until, job));
         self.inner.event(now, Event::Changed(job), desk.ledger());
         Ok(true)
@@ -204,11 +204,15 @@ impl Policy for Immediate {
         self.name
     }
 
+    fn kept_hosts(&self, ledger: &Ledger) -> Vec<HostId> {
+        self.inner.kept_hosts(ledger)
+    }
+
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.inner.rebuild(now, ledger);
         self.expecting.clear();
         if self.service.preempt_after.is_none() {
-            let unserved = ledger.waiting().filter(|job| !ledger.entry(*job).memo.served);
+            let unserved = ledger.waiting().filter(|job| !ledger.entry(*job).policy_state.get::<Served>().0);
             self.expecting = unserved.map(|job| (Key::arrival(ledger.entry(job)), job)).collect();
         }
         let quantum = |job: JobId| match ledger.entry(job).state {
@@ -255,5 +259,22 @@ impl Policy for Immediate {
             wake = self.pass_within(desk)?;
         }
         self.wake(desk, wake)
+    }
+}
+
+/// Whether a job has had its quantum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Served(bool);
+
+impl Persistent for Served {
+    const NAME: &'static str = "immediate/served";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.push(self.0.into());
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<Served> {
+        Some(Served(words == [1]))
     }
 }

@@ -2,9 +2,12 @@
 
 mod immediate;
 
+mod policy;
+
 mod selective;
 
 mod victims;
 
 pub use immediate::{Immediate, Service};
-pub use selective::{Criterion, Limits, Moving, Place, Selective, Slices, Suspension, Transfer};
+pub use policy::IMMEDIATE;
+pub use selective::{Criterion, IS, Limits, Moving, Place, SS, Selective, Slices, Suspension, TSS, Transfer};

@@ -1,38 +1,39 @@
-//! What a parameter of a policy may be.
+//! The values that a parameter of a policy can have.
 
 use std::fmt;
 
 use miserly_core::Span;
-use miserly_formula::FormulaError;
 use miserly_formula::presets::PRESETS;
 use miserly_units::{UnitError, parse_duration_from};
 
-use super::error::{PolicyError, nearest};
-use super::{Chosen, POLICIES};
+use super::Registry;
+use super::error::nearest;
 use crate::shared::{Criterion, Order, Priority};
-use crate::spec::Written;
 
-/// What a parameter may be.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A word and its meaning.
+pub(super) type Word = (&'static str, &'static str);
+
+/// The values that a parameter can have.
+#[derive(Clone, Debug)]
 pub enum Domain {
     /// An order of the queue: by a criterion, by a preset of the literature, or by a formula in quotes.
     Order,
     /// One of these words, each with its meaning.
-    Choice(&'static [(&'static str, &'static str)]),
+    Choice(Vec<(&'static str, &'static str)>),
     /// A number that is not negative.
     Number,
     /// A number, at least this one, or one of these words, each with its meaning.
-    NumberOr(f64, &'static [(&'static str, &'static str)]),
-    /// So many numbers that are not negative, with blanks between them, or one of these words, each with its meaning.
-    NumbersOr(usize, &'static [(&'static str, &'static str)]),
+    NumberOr(f64, Vec<(&'static str, &'static str)>),
+    /// This number of non-negative numbers, with blanks between them, or one of these words, each with its meaning.
+    NumbersOr(usize, Vec<(&'static str, &'static str)>),
     /// A whole number from the first of these to the second.
     Integer(u64, u64),
     /// A whole number from the first of these to the second, or one of these words, each with its meaning.
-    IntegerOr(u64, u64, &'static [(&'static str, &'static str)]),
+    IntegerOr(u64, u64, Vec<(&'static str, &'static str)>),
     /// Yes or no.
     Flag,
-    /// A backfill policy, with its parameters in quotes if it has any.
-    Policy,
+    /// A backfill policy of this registry, with its parameters in quotes if it has any.
+    Policy(Registry),
     /// A duration, as `miserly_units` reads it.
     Duration {
         /// The shortest, in seconds.
@@ -42,38 +43,13 @@ pub enum Domain {
     },
 }
 
-/// A value that a parameter was given, or has by default.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
-    Order(Order),
-    Word(&'static str),
-    Number(f64),
-    Numbers(Vec<f64>),
-    Integer(u64),
-    Flag(bool),
-    Policy(Box<Chosen>),
-    /// `none` is [`Span::MAX`].
-    Duration(Span),
-}
+const FLAG: [Word; 2] = [("true", "yes"), ("false", "no")];
 
-/// Why a text is no value of a domain.
-#[derive(Debug)]
-pub(super) enum NoValue {
-    /// It is none, and this is the value that looks most like it.
-    Unknown { nearest: Option<&'static str> },
-    /// It is no formula.
-    Formula(Box<FormulaError>),
-    /// It is no policy.
-    Policy(Box<PolicyError>),
-}
-
-const FLAG: &[(&str, &str)] = &[("true", "yes"), ("false", "no")];
-
-const NEVER: (&str, &str) = ("none", "never");
+pub(super) const NEVER: Word = ("none", "never");
 
 impl Domain {
-    /// Every value that has a name, with its meaning.
-    pub fn values(self) -> Vec<(&'static str, &'static str)> {
+    /// Returns every value that has a name, with its meaning.
+    pub fn values(&self) -> Vec<(&'static str, &'static str)> {
         match self {
             Domain::Order => {
                 let criteria = Criterion::ALL.iter().map(|&(_, name, meaning)| (name, meaning));
@@ -82,120 +58,75 @@ impl Domain {
             Domain::Choice(words)
             | Domain::IntegerOr(_, _, words)
             | Domain::NumberOr(_, words)
-            | Domain::NumbersOr(_, words) => words.to_vec(),
+            | Domain::NumbersOr(_, words) => words.clone(),
             Domain::Flag => FLAG.to_vec(),
-            Domain::Policy => {
-                let within = POLICIES.iter().filter(|policy| policy.within.is_some());
-                within.map(|policy| (policy.name, policy.summary)).collect()
+            Domain::Policy(registry) => {
+                let inner = registry.policies().filter(|policy| policy.is_backfill(registry));
+                inner.map(|policy| (policy.name, policy.title)).collect()
             }
             Domain::Duration { none: true, .. } => vec![NEVER],
             Domain::Number | Domain::Integer(..) | Domain::Duration { none: false, .. } => vec![],
         }
     }
 
-    /// The value that is written so; quotes make a formula of an order, and no difference to all else.
-    pub(super) fn read(self, written: &Written) -> Result<Value, NoValue> {
-        match (self, written) {
-            (Domain::Order, Written::Quoted(text)) => {
-                let priority = Priority::largest(text).map_err(|problem| NoValue::Formula(problem.into()))?;
-                Ok(Value::Order(Order::by_formula(priority)))
-            }
-            (Domain::Policy, _) => {
-                let chosen: Chosen =
-                    written.text().parse().map_err(|problem| NoValue::Policy(Box::new(problem)))?;
-                if chosen.policy().within.is_none() {
-                    return Err(NoValue::Unknown { nearest: None });
-                }
-                Ok(Value::Policy(chosen.into()))
-            }
-            _ => self.named(written.text()),
+    /// Returns the named value or the unit that is most like the one in this text.
+    pub(super) fn nearest(&self, text: &str) -> Option<&'static str> {
+        if let (Domain::Duration { .. }, Err(UnitError::TimeUnit { nearest, .. })) =
+            (self, parse_duration_from(text, Span::ZERO))
+        {
+            return nearest;
         }
-    }
-
-    /// The value of that name.
-    pub(super) fn named(self, text: &str) -> Result<Value, NoValue> {
-        let value = match self {
-            Domain::Order => order(text).map(Value::Order),
-            Domain::Choice(words) => named_word(words, text),
-            Domain::IntegerOr(least, most, words) => {
-                Domain::Integer(least, most).named(text).ok().or_else(|| named_word(words, text))
-            }
-            Domain::Number => number(text, 0.0).map(Value::Number),
-            Domain::NumberOr(least, words) => {
-                number(text, least).map(Value::Number).or_else(|| named_word(words, text))
-            }
-            Domain::NumbersOr(count, words) => {
-                let numbers: Option<Vec<f64>> =
-                    text.split_whitespace().map(|text| number(text, 0.0)).collect();
-                let right = numbers.filter(|numbers| numbers.len() == count);
-                right.map(Value::Numbers).or_else(|| named_word(words, text))
-            }
-            Domain::Integer(least, most) => {
-                text.parse().ok().filter(|number| (least..=most).contains(number)).map(Value::Integer)
-            }
-            Domain::Flag => text.parse().ok().map(Value::Flag),
-            Domain::Policy => text.parse().ok().map(|chosen: Chosen| Value::Policy(chosen.into())),
-            Domain::Duration { none: true, .. } if text == NEVER.0 => Some(Value::Duration(Span::MAX)),
-            Domain::Duration { least, .. } => return duration(text, least).map(Value::Duration),
-        };
-        value.ok_or_else(|| NoValue::Unknown {
-            nearest: nearest(text, self.values().into_iter().map(|(name, _)| name)),
-        })
+        nearest(text, self.values().into_iter().map(|(name, _)| name))
     }
 }
 
-/// The number that is written so, if it is not less than that.
-fn number(text: &str, least: f64) -> Option<f64> {
+/// Returns the number that is written so, if it is at least `least`.
+pub(super) fn number(text: &str, least: f64) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= least)
 }
 
-fn named_word(words: &'static [(&'static str, &'static str)], text: &str) -> Option<Value> {
-    words.iter().find(|(word, _)| *word == text).map(|(word, _)| Value::Word(word))
+/// Returns the numbers that are written so with blanks between them, if there are as many.
+pub(super) fn numbers<const N: usize>(text: &str) -> Option<[f64; N]> {
+    let numbers: Option<Vec<f64>> = text.split_whitespace().map(|text| number(text, 0.0)).collect();
+    numbers?.try_into().ok()
 }
 
-/// The criterion or preset of that name.
-fn order(name: &str) -> Option<Order> {
+/// Returns the order by the criterion or preset of that name.
+pub(super) fn order(name: &str) -> Option<Order> {
     let criterion = Criterion::ALL.iter().find(|(_, known, _)| *known == name);
     let criterion = criterion.map(|(criterion, ..)| Order::by(*criterion));
     criterion.or_else(|| Priority::preset(name).map(Order::by_formula))
 }
 
 /// Returns the duration that `text` denotes, if it is not shorter than `least` seconds.
-fn duration(text: &str, least: u64) -> Result<Span, NoValue> {
+pub(super) fn duration(text: &str, least: u64) -> Option<Span> {
     let least = i64::try_from(least).ok().and_then(Span::from_secs).unwrap_or(Span::MAX);
-    parse_duration_from(text, least).map_err(|problem| match problem {
-        UnitError::TimeUnit { nearest, .. } => NoValue::Unknown { nearest },
-        _ => NoValue::Unknown { nearest: None },
-    })
+    parse_duration_from(text, least).ok()
 }
 
-/// What a value has to be, as a message or a page says it.
+/// The values in words, for messages and pages.
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = || self.values().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
         match self {
             Domain::Number => f.write_str("a number, 0 or more"),
-            Domain::NumberOr(least, _) => write!(f, "a number, {least} or more, or one of {}", names(*self)),
+            Domain::NumberOr(least, _) => write!(f, "a number, {least} or more, or one of {}", names()),
             Domain::NumbersOr(count, _) => {
-                write!(f, "{count} numbers in quotes with blanks between them, or one of {}", names(*self))
+                write!(f, "{count} numbers in quotes with blanks between them, or one of {}", names())
             }
             Domain::Integer(least, u64::MAX) => write!(f, "a whole number, {least} or more"),
             Domain::Integer(least, most) => write!(f, "a whole number from {least} to {most}"),
             Domain::IntegerOr(least, most, _) => {
-                write!(f, "a whole number from {least} to {most}, or one of {}", names(*self))
+                write!(f, "a whole number from {least} to {most}, or one of {}", names())
             }
-            Domain::Order => write!(f, "one of {}; or a formula in quotes", names(*self)),
+            Domain::Order => write!(f, "one of {}; or a formula in quotes", names()),
             Domain::Duration { least, none } => {
                 let or_none = if *none { ", or none" } else { "" };
                 write!(f, "a duration of {least}s or more, such as 90, 90s, 15min, 50h or 1d12h{or_none}")
             }
-            Domain::Choice(_) | Domain::Flag | Domain::Policy => write!(f, "one of {}", names(*self)),
+            Domain::Choice(_) | Domain::Flag | Domain::Policy(_) => write!(f, "one of {}", names()),
         }
     }
-}
-
-fn names(domain: Domain) -> String {
-    let names: Vec<&str> = domain.values().into_iter().map(|(name, _)| name).collect();
-    names.join(", ")
 }
 
 #[cfg(test)]
@@ -203,28 +134,25 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(domain: Domain, text: &str, expect: Option<i64>) {
-        let got = domain.named(text).ok();
-        assert_eq!(got, expect.map(|secs| Value::Duration(Span::from_secs(secs).unwrap())), "{text}");
+    fn check(text: &str, least: u64, expect: Option<i64>) {
+        assert_eq!(duration(text, least), expect.and_then(Span::from_secs), "{text}");
     }
 
     #[test]
     fn durations_in_seconds_or_with_a_unit() {
-        let domain = Domain::Duration { least: 1, none: false };
         for (text, secs) in [("90", 90), ("5m", 300), ("15min", 900), ("50h", 180_000), ("1d12h", 129_600)] {
-            check(domain, text, Some(secs));
+            check(text, 1, Some(secs));
         }
-        check(domain, "10000000000", Some(10_000_000_000));
+        check("10000000000", 1, Some(10_000_000_000));
         for text in ["0", "0.5", "10000000001", "115741d", "18446744073709551615h", "-1", "m", "", "none"] {
-            check(domain, text, None);
+            check(text, 1, None);
         }
-        check(Domain::Duration { least: 0, none: false }, "0", Some(0));
+        check("0", 0, Some(0));
     }
 
     #[test]
-    fn no_duration_is_for_ever() {
+    fn durations_in_words() {
         let domain = Domain::Duration { least: 0, none: true };
-        assert_eq!(domain.named("none").ok(), Some(Value::Duration(Span::MAX)));
         assert_eq!(
             domain.to_string(),
             "a duration of 0s or more, such as 90, 90s, 15min, 50h or 1d12h, or none"

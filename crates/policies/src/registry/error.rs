@@ -2,8 +2,8 @@
 
 use miserly_formula::FormulaError;
 
+use super::SyntaxError;
 use crate::shared::Profile;
-use crate::spec::SyntaxError;
 
 /// A policy that cannot be had as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

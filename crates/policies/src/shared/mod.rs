@@ -11,7 +11,7 @@ mod staircase;
 mod order;
 
 pub use hosts::{FreedHosts, HostPlan, Trial};
-pub use order::{Criterion, Draw, Key, Order, Priority, Weight};
+pub use order::{Bypassed, Criterion, Draw, Key, Order, Priority, Weight};
 pub use profile::Profile;
 pub use queue::{Position, QueueIndex, Waiting};
 pub use staircase::{Admits, Outlook, Staircase};

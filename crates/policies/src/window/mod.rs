@@ -3,6 +3,10 @@
 //! The windows are kept reservations: the earliest place (first fit), moved earlier when something has ended.
 //! No window lies further ahead than the horizon when it is made, or outside the constraints of its job.
 
+mod policy;
+
+pub use self::policy::MISER;
+
 use miserly_core::{Machine, Span};
 
 use crate::backfill::{Backfill, BackfillRules};

@@ -12,7 +12,7 @@ struct Theme {
     ink: &'static str,
     muted: &'static str,
     grid: &'static str,
-    /// Of the series; their order is that of blue, vermillion, green, purple, amber, sky, grey, olive.
+    /// Of the series; their order is that of blue, vermilion, green, purple, amber, sky, grey, olive.
     series: [&'static str; 8],
     /// From little to much.
     shades: [&'static str; SHADES],

@@ -1,16 +1,15 @@
 //! From a few jobs to the picture of their schedule, by way of a log, so that the log's rules are the real ones.
 
+use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
-    ActualRuntime, Driver, Filler, Host, Instants, Kind, Ledger, Machine, Request, Resources, Span, System,
-    Time,
+    Driver, Filler, Host, Instants, Kind, Ledger, Machine, Request, Resources, Span, System, Time,
 };
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_report::gantt;
-use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::swf::Status;
-use miserly_workload::{Job, JobOptions, Jobs, Overrun, Trace};
+use miserly_sim::{Finished, Job, Observer, Simulation};
+use miserly_workload::{JobOptions, Jobs, Overrun, Trace};
 
 /// A job as (submit, runtime, processors, estimate), in seconds.
 pub(crate) type Quad = (i64, i64, u32, i64);
@@ -45,10 +44,12 @@ pub(crate) fn chart_as(
     let log: String = (1..).zip(jobs).map(line).collect();
     let trace = Trace::memory("chart", log.into());
     let options = JobOptions { procs, overrun, ..JobOptions::default() };
-    let mut jobs = Jobs::new(&trace, true, options).expect("a log in memory can be read");
+    let logged = Jobs::new(&trace, true, options).expect("a log in memory can be read");
+    let mut jobs =
+        logged.map(|job| job.map(|job| Job { killed: job.killed, ..Job::new(job.request, job.runtime.0) }));
     let machine = Machine::plain(u64::from(procs));
-    let chosen: Chosen = policy.parse().expect("a policy");
-    let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
+    let spec: PolicySpec = policy.parse().expect("a policy");
+    let policy = spec.build(&machine, 1).expect("one that runs on a plain machine");
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine, policy, instants).with_pes();
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
@@ -82,14 +83,8 @@ impl Asks {
     fn job(self, number: i64) -> Job {
         let secs = |secs| Span::from_secs(secs).expect("a few seconds");
         let demand = Resources::cpus(self.procs).with(Kind::Memory, self.memory);
-        Job {
-            request: Request::new(number, Time::ZERO + secs(self.submit), secs(self.estimate), demand),
-            runtime: ActualRuntime(secs(self.runtime)),
-            killed: false,
-            status: Status::Unknown,
-            used_memory: Some(self.used),
-            record: None,
-        }
+        let request = Request::new(number, Time::ZERO + secs(self.submit), secs(self.estimate), demand);
+        Job { used_memory: Some(self.used), ..Job::new(request, secs(self.runtime)) }
     }
 }
 
@@ -119,11 +114,11 @@ pub(crate) fn chart_on_both(machine: &Machine, jobs: &[Asks], policy: &str) -> S
 
 #[track_caller]
 fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instants: Instants) -> String {
-    let chosen: Chosen = policy.parse().expect("a policy");
-    let policy = chosen.build(machine, 1).expect("one that runs on this machine");
+    let spec: PolicySpec = policy.parse().expect("a policy");
+    let policy = spec.build(machine, 1).expect("one that runs on this machine");
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
-    let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok(asks.job(number)));
+    let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok::<_, Infallible>(asks.job(number)));
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
     schedule.0.sort_by_key(|job| job.request.number);
     let procs = u32::try_from(machine.capacity().cpus_count()).expect("few processors");
@@ -136,7 +131,8 @@ fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instan
 #[track_caller]
 pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)], jobs: &[Asks]) -> String {
     let charts = [Instants::Batch, Instants::Sequential].map(|instants| {
-        let miser = "miser".parse::<Chosen>().expect("a policy").build(pool, 1).expect("it runs in pools");
+        let miser =
+            "miser".parse::<PolicySpec>().expect("a policy").build(pool, 1).expect("it runs in pools");
         let driver = Driver::new(Ledger::new(pool.clone()), miser, instants);
         let second = Span::from_secs(1).expect("a second");
         let system = System::new(vec![driver]).filling(Filler { lead: second, machine: whole });
@@ -146,7 +142,7 @@ pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)],
             .with_pes()
             .with_interactive(Box::new(load.into_iter()));
         let mut schedule = Schedule::default();
-        let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok(asks.job(number)));
+        let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok::<_, Infallible>(asks.job(number)));
         simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
         schedule.0.sort_by_key(|job| job.request.number);
         gantt(u32::try_from(whole.cpus_count()).expect("few processors"), &schedule.0, 0, 1)

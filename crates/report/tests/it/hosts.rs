@@ -45,7 +45,9 @@ fn the_fewest_processors_then_the_least_memory_then_the_first() {
       4      1       3         5      3    8  at_once         -
       5      1       4         4      4    8  at_once         -
     ");
-    for policy in ["fcfs", "easy", "priority-backfill", "sjf-backfill", "conservative(keep=false)"] {
+    for policy in
+        ["fcfs", "easy", "priority-backfill", "sjf-backfill", "conservative(keep_reservations=false)"]
+    {
         assert_eq!(chart_on_both(&machine, &jobs, policy), chart, "{policy}");
     }
 }

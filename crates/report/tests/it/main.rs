@@ -24,5 +24,6 @@ mod weights;
 mod sample;
 
 mod browser;
+mod drawing;
 mod page;
 mod svg;

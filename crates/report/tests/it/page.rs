@@ -5,9 +5,26 @@ use miserly_report::page::{Block, Cell, Claim, Page, Section, TableData, Verdict
 
 use crate::sample;
 
+/// The file to which a child of this test writes the page.
+const PAGE_FILE: &str = "MISERLY_TEST_PAGE";
+
+/// Other processes, in another time zone, language, folder and terminal, write the same page.
 #[test]
 fn the_same_page_gives_the_same_bytes() {
-    assert_eq!(html(&sample::page()), html(&sample::page()));
+    let page = html(&sample::page());
+    if let Some(file) = std::env::var_os(PAGE_FILE) {
+        return std::fs::write(file, page).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let environments = [("UTC", "C", "400"), ("Asia/Tokyo", "de_DE.UTF-8", "40")];
+    for (number, (zone, language, columns)) in environments.into_iter().enumerate() {
+        let file = folder.path().join(format!("{number}.html"));
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "page::the_same_page_gives_the_same_bytes"]).env(PAGE_FILE, &file);
+        child.envs([("TZ", zone), ("LC_ALL", language), ("COLUMNS", columns)]).current_dir(folder.path());
+        assert!(child.output().unwrap().status.success());
+        assert!(std::fs::read_to_string(&file).unwrap() == page, "another page under {zone} and {language}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, MatrixJob, MatrixPlace, Ramp, Series};
 use miserly_report::page::{Block, Cell, Claim, Emphasis, Page, Section, TableData, Verdict};
+use miserly_test_support::Draws;
 
 pub(crate) fn page() -> Page {
     let charts =
@@ -299,10 +300,6 @@ fn jobs(procs: u32, from: f64, to: f64, per_lane: u32) -> Vec<GanttJob> {
 
 /// The same numbers between 0 and 1 every time.
 fn draws(count: usize) -> impl Iterator<Item = f64> {
-    let mut state = 1_u64;
-    std::iter::repeat_with(move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    })
-    .take(count)
+    let mut draws = Draws::new(1);
+    std::iter::repeat_with(move || draws.fraction()).take(count)
 }

@@ -5,8 +5,9 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use miserly_sim::Job;
 use miserly_workload::generate::{Feitelson96, Model};
-use miserly_workload::{Estimates, Job, JobOptions, Jobs, Survey, Trace};
+use miserly_workload::{Estimates, JobOptions, Jobs, Survey, Trace, TraceError};
 
 /// A log in memory, as plain text, and how it is read.
 pub(crate) struct Log {
@@ -21,8 +22,13 @@ impl Log {
         self.trace.survey().expect("the log can be read")
     }
 
-    /// The jobs in the order of their submission.
-    pub(crate) fn jobs(&self, survey: &Survey) -> Jobs<'_> {
+    /// Returns the jobs of a simulation, in the order of their submission.
+    pub(crate) fn jobs(&self, survey: &Survey) -> impl Iterator<Item = Result<Job, TraceError>> {
+        self.logged_jobs(survey).map(|job| job.map(|job| Job::new(job.request, job.runtime.0)))
+    }
+
+    /// Returns the jobs as they are read, in the order of their submission.
+    pub(crate) fn logged_jobs(&self, survey: &Survey) -> Jobs<'_> {
         let options =
             JobOptions { procs: self.procs, estimates: self.estimates, seed: 1, ..JobOptions::default() };
         Jobs::new(&self.trace, survey.in_order, options).expect("the log can be read")

@@ -12,7 +12,7 @@ pub(crate) fn bench(criterion: &mut Criterion, logs: &[Log]) {
         group.throughput(Throughput::Elements(log.survey().records));
         group.bench_function(&log.name, |bencher| {
             bencher.iter(|| {
-                for job in log.jobs(&log.survey()) {
+                for job in log.logged_jobs(&log.survey()) {
                     let _ = black_box(job);
                 }
             });

@@ -2,9 +2,9 @@
 
 use criterion::{Criterion, SamplingMode, Throughput};
 use miserly_core::{Instants, Machine, Span};
-use miserly_policies::Chosen;
-use miserly_sim::{Metrics, Simulation};
-use miserly_workload::{Job, TraceError};
+use miserly_policies::PolicySpec;
+use miserly_sim::{Job, Metrics, Simulation};
+use miserly_workload::TraceError;
 
 use crate::input::Log;
 
@@ -15,7 +15,7 @@ const POLICIES: [&str; 8] = [
     "easy(order=random, draw=pass)",
     "conservative",
     "conservative(order=random, draw=pass)",
-    "conservative(order=shortest, keep=false)",
+    "conservative(order=shortest, keep_reservations=false)",
     "ss",
 ];
 
@@ -39,8 +39,8 @@ pub(crate) fn run(
     policy: &str,
 ) -> Metrics {
     let machine = Machine::plain(u64::from(procs));
-    let chosen: Chosen = policy.parse().expect("a policy");
-    let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
+    let spec: PolicySpec = policy.parse().expect("a policy");
+    let policy = spec.build(&machine, 1).expect("one that runs on a plain machine");
     let mut metrics = Metrics::new(procs.into(), Span::ZERO);
     let mut simulation = Simulation::new(machine, policy, Instants::Batch);
     simulation.run(jobs, &mut [&mut metrics]).expect("the run ends well");

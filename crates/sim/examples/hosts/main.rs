@@ -9,12 +9,13 @@
 
 mod workload;
 
+use std::convert::Infallible;
 use std::io;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use miserly_core::{Instants, Span};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Metrics, Observer, Simulation};
 
 use self::workload::Workload;
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
 /// What the command line asks for.
 struct Run {
     workload: Workload,
-    policy: Chosen,
+    policy: PolicySpec,
 }
 
 impl Run {
@@ -64,7 +65,8 @@ impl Run {
         let mut checksum = Checksum::default();
         let mut simulation = Simulation::new(machine, policy, Instants::Batch);
         let begun = Instant::now();
-        let played = simulation.run(&mut self.workload.jobs().map(Ok), &mut [&mut metrics, &mut checksum]);
+        let played = simulation
+            .run(&mut self.workload.jobs().map(Ok::<_, Infallible>), &mut [&mut metrics, &mut checksum]);
         played.map_err(|error| error.to_string())?;
         let seconds = begun.elapsed().as_secs_f64();
         let (mean, longest) = metrics.queue_length();

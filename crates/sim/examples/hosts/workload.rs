@@ -1,8 +1,7 @@
 //! A made-up workload for a machine of many hosts: whole numbers only, so that it is the same everywhere.
 
-use miserly_core::{ActualRuntime, Host, JobNumber, Kind, Machine, Request, Resources, Span, Time, draw};
-use miserly_workload::Job;
-use miserly_workload::swf::Status;
+use miserly_core::{Host, JobNumber, Kind, Machine, Request, Resources, Span, Time, draw};
+use miserly_sim::Job;
 
 /// Processors of a host.
 const CPUS: u64 = 64;
@@ -64,14 +63,8 @@ impl Workload {
         let estimate = runtime + self.below(number, 4, 4 * runtime);
         let memory = procs * self.doubled(number, 5, MEMORY_PER_CPU, MEMORY_DOUBLINGS);
         let demand = Resources::cpus(procs).with(Kind::Memory, memory.min(MEMORY));
-        Job {
-            request: Request::new(number, Time::ZERO + span(submit), span(estimate), demand),
-            runtime: ActualRuntime(span(runtime)),
-            killed: false,
-            status: Status::Unknown,
-            used_memory: None,
-            record: None,
-        }
+        let request = Request::new(number, Time::ZERO + span(submit), span(estimate), demand);
+        Job::new(request, span(runtime))
     }
 
     /// `least` doubled fewer than `doublings` times, and up to as much again.

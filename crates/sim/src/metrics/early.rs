@@ -22,7 +22,7 @@ pub struct Early {
 impl Early {
     pub(super) fn add(&mut self, job: &Finished) {
         self.all += work(job.runtime, job.request.procs());
-        if let Some(ahead) = job.ahead {
+        if let Some(ahead) = job.opportunistic {
             self.jobs += 1;
             self.done += u64::from(job.reason.is_none());
             self.work += ahead.work;

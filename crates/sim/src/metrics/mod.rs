@@ -42,7 +42,7 @@ pub use student::student_t_95;
 pub use suspended::Suspended;
 pub use window::{BatchRule, Mark, Window};
 
-use crate::finished::{Finished, Observer, Standing};
+use crate::finished::{Finished, Observer, SystemSnapshot};
 
 /// The measures of spec'd papers over the jobs of a run.
 ///
@@ -96,7 +96,7 @@ struct QueueMeasure {
     lost: u128,
     /// Processor-ticks idle because a host was reserved.
     kept: u128,
-    last: Option<(Time, Standing)>,
+    last: Option<(Time, SystemSnapshot)>,
 }
 
 impl Metrics {
@@ -313,7 +313,7 @@ impl Observer for Metrics {
         }
     }
 
-    fn instant(&mut self, now: Time, standing: Standing) {
+    fn instant(&mut self, now: Time, standing: SystemSnapshot) {
         self.sliced.instant(now, standing);
         self.arrived = standing.arrived;
         let queue = &mut self.queue;
@@ -372,9 +372,9 @@ impl Observer for Metrics {
 #[cfg(test)]
 mod tests {
     use miserly_core::Resources;
-    use miserly_workload::swf::Status;
 
     use super::*;
+    use crate::LoggedStatus;
 
     fn job(number: i64) -> Finished {
         let secs = |secs| Span::from_secs(secs).unwrap();
@@ -387,19 +387,18 @@ mod tests {
             request: Request::new(number, submit, secs(60), Resources::cpus(procs)),
             runtime,
             killed: number % 5 == 0,
-            status: Status::Unknown,
+            status: LoggedStatus::Unknown,
             start,
             end: start + runtime,
             reason: Some(Reason::Reserved),
             promised: (number % 2 == 0).then_some(start),
             broken: number % 4 == 0,
             pes: None,
-            stays: vec![],
+            allocations: vec![],
             interruptions: crate::Interruptions::default(),
             lost: 0,
-            ahead: None,
+            opportunistic: None,
             slices: None,
-            record: None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use miserly_core::{Request, Span, Time};
 
-use crate::finished::{Finished, Observer, Standing};
+use crate::finished::{Finished, Observer, SystemSnapshot};
 
 /// There are at most so many buckets.
 pub const BUCKETS_MOST: usize = 512;
@@ -151,7 +151,7 @@ impl Observer for Series {
         self.reach(now.ticks());
     }
 
-    fn instant(&mut self, now: Time, standing: Standing) {
+    fn instant(&mut self, now: Time, standing: SystemSnapshot) {
         if let Some((since, busy, waiting)) = self.last.filter(|&(since, ..)| since < now) {
             self.spread(since, now, busy, waiting);
         }
@@ -184,7 +184,7 @@ mod tests {
     fn series(instants: &[(Time, u64, usize)]) -> Series {
         let mut series = Series::new(4);
         for &(now, free, waiting) in instants {
-            series.instant(now, Standing { free: free.min(4), waiting, ..Standing::default() });
+            series.instant(now, SystemSnapshot { free: free.min(4), waiting, ..SystemSnapshot::default() });
         }
         series
     }

@@ -3,7 +3,7 @@
 use miserly_core::{Driver, Ledger, System, Time};
 
 use super::distribution::Distribution;
-use crate::finished::{Finished, Standing};
+use crate::finished::{Finished, SystemSnapshot};
 
 /// In how many rows jobs ran, and how many there were (Feitelson 1996, Figures 10 and 11).
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl Sliced {
         slots
     }
 
-    pub(super) fn instant(&mut self, now: Time, standing: Standing) {
+    pub(super) fn instant(&mut self, now: Time, standing: SystemSnapshot) {
         self.row_ticks = self.row_ticks(now);
         self.last = Some((now, standing.rows));
         self.most_rows = self.most_rows.max(standing.rows);

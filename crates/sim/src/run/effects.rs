@@ -1,20 +1,24 @@
-//! What the scheduler did with the jobs, played by the machine.
+//! The effects of decisions on the machine.
 
 use miserly_core::{
     Effect, Entry, Expected, Holds, JobId, Placement, Reason, Refusal, Resources, State, Time,
 };
 
-use super::live::{Here, Started};
+use super::live::{Allocated, Started};
 use super::{RunError, Simulation, entry};
-use crate::filling::Filling;
 use crate::finished::Observer;
+use crate::opportunistic::BeforeStart;
 use crate::slices::Turns;
 
 impl Simulation {
-    /// Plays the machine: what the scheduler started runs, and will end.
-    pub(super) fn apply(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> Result<(), RunError> {
+    /// Applies the effects of the round: jobs that started run, and will end.
+    pub(super) fn apply<E>(
+        &mut self,
+        now: Time,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<(), RunError<E>> {
         let mut effects = std::mem::take(&mut self.effects);
-        self.vacate(now, &effects);
+        self.release_moved(now, &effects);
         for effect in effects.drain(..) {
             let Some(live) = &self.live[effect.job().index()] else { continue };
             for observer in observers.iter_mut() {
@@ -22,27 +26,27 @@ impl Simulation {
             }
             match effect {
                 Effect::Refused { job, why } => self.refuse(now, job, why, observers)?,
-                _ => self.play(now, effect)?,
+                _ => self.apply_one(now, effect)?,
             }
         }
         self.effects = effects;
         Ok(())
     }
 
-    /// Does with a job what the scheduler did; it stays in the system.
-    fn play(&mut self, now: Time, effect: Effect) -> Result<(), RunError> {
+    /// Applies an effect on a job that remains in the system.
+    fn apply_one<E>(&mut self, now: Time, effect: Effect) -> Result<(), RunError<E>> {
         let job = effect.job();
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         match effect {
             Effect::Started { reason, .. } => return self.start(now, job, reason),
             Effect::Resumed { .. } => {
                 live.interrupted.go_on(now, entry(&self.system, live.queue, job).reading(now));
-                return self.go_on(now, job);
+                return self.continue_run(now, job);
             }
-            Effect::Resized { .. } | Effect::Moved { .. } => return self.go_on(now, job),
-            Effect::Filled { procs, .. } => return self.go_ahead(now, job, procs.get()),
+            Effect::Resized { .. } | Effect::Moved { .. } => return self.continue_run(now, job),
+            Effect::Filled { procs, .. } => return self.run_opportunistically(now, job, procs.get()),
             Effect::Paced { .. } => {
-                live.see_turns(now, entry(&self.system, live.queue, job));
+                live.record_slots(now, entry(&self.system, live.queue, job));
                 return self.expect_end(now, job);
             }
             Effect::Suspended { .. } => {
@@ -63,26 +67,26 @@ impl Simulation {
         Ok(())
     }
 
-    /// Lets a job run as it lies now.
-    fn start(&mut self, now: Time, job: JobId, reason: Reason) -> Result<(), RunError> {
+    /// Starts a job.
+    fn start<E>(&mut self, now: Time, job: JobId, reason: Reason) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         live.started = Some(Started { at: now, reason, rank: self.starts, outlives: false });
-        self.load.fill(live.filling.as_mut(), now, 0);
+        self.load.fill(live.opportunistic.as_mut(), now, 0);
         self.starts += 1;
         let ledger = self.system.queues()[live.queue].ledger();
         live.turns = ledger.matrix().map(|_| Turns::start(now, &self.rows[live.queue]));
-        live.see_turns(now, ledger.entry(job));
-        self.go_on(now, job)
+        live.record_slots(now, ledger.entry(job));
+        self.continue_run(now, job)
     }
 
-    /// Takes a job out of the system that will never start.
-    fn refuse(
+    /// Removes a job that will never start.
+    fn refuse<E>(
         &mut self,
         now: Time,
         job: JobId,
         why: Refusal,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<(), RunError> {
+    ) -> Result<(), RunError<E>> {
         let Some(live) = self.live[job.index()].take() else { return Ok(()) };
         for observer in observers.iter_mut() {
             observer.refused(now, &live.request, why)?;
@@ -91,13 +95,14 @@ impl Simulation {
         Ok(())
     }
 
-    /// Takes the numbers of their processors from all jobs that the round moved, before anybody is given new ones:
-    /// the ledger shows where they lie after its last pass only.
-    fn vacate(&mut self, now: Time, effects: &[Effect]) {
+    /// Ends the allocations of all jobs that the round moved, before any new allocation.
+    ///
+    /// The ledger only has the placements after its last pass.
+    fn release_moved(&mut self, now: Time, effects: &[Effect]) {
         for effect in effects {
             let Some(live) = &mut self.live[effect.job().index()] else { continue };
             let moves = match effect {
-                // Not yet, if it is being written out.
+                // Not yet, if it is being swapped out.
                 Effect::Suspended { job } => !is_written_out(entry(&self.system, live.queue, *job)),
                 Effect::Vacated { .. }
                 | Effect::Resized { .. }
@@ -108,27 +113,26 @@ impl Simulation {
                 _ => false,
             };
             if moves {
-                live.leave(now, &mut self.pes);
+                live.release(now, &mut self.pes);
             }
         }
     }
 
-    /// Notes where a job is now that runs on, and when it is due next.
-    fn go_on(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
+    /// Records the allocation of a running job, and its next event.
+    fn continue_run<E>(&mut self, now: Time, job: JobId) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         let entry = entry(&self.system, live.queue, job);
-        // Somebody may have taken its processors in this very round, and it has them until it is written out.
+        // Another job may get its processors in this round; it holds them until it is swapped out.
         if is_written_out(entry) || matches!(entry.state, State::Running { .. }) {
-            live.come(now, entry, &mut self.pes);
+            live.allocate(now, entry, &mut self.pes);
         }
         self.expect_end(now, job)
     }
 
-    /// Enters when a running job is due next, as it lies now: its end, or before that the end of its estimate.
+    /// Schedules the next event of a running job: its end, or before that the end of its estimate.
     ///
-    /// A quantum that it does not end in is the scheduler's to end. It does not end in one either if its memory is
-    /// too small for it.
-    fn expect_end(&mut self, now: Time, job: JobId) -> Result<(), RunError> {
+    /// The scheduler ends a quantum in which the job does not end, and one with too little memory for it.
+    fn expect_end<E>(&mut self, now: Time, job: JobId) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         let ledger = self.system.queues()[live.queue].ledger();
         let entry = ledger.entry(job);
@@ -153,18 +157,18 @@ impl Simulation {
         Ok(())
     }
 
-    /// Lets a waiting job run on so many idle processors from now on, or parks it.
-    fn go_ahead(&mut self, now: Time, job: JobId, procs: u64) -> Result<(), RunError> {
+    /// Runs a waiting job on `procs` idle processors from now on, or parks it.
+    fn run_opportunistically<E>(&mut self, now: Time, job: JobId, procs: u64) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
-        self.load.fill(Some(live.filling.get_or_insert_with(|| Filling::since(now))), now, procs);
+        self.load.fill(Some(live.opportunistic.get_or_insert_with(|| BeforeStart::since(now))), now, procs);
         if procs == 0 {
             self.due.cancel(job);
             return Ok(());
         }
-        live.stay = self.pes.as_mut().map(|pes| {
+        live.allocated = self.pes.as_mut().map(|pes| {
             let placement = Placement::on_plain(Resources::cpus(procs));
             let had = pes.take(live.queue, &placement);
-            Here { from: now, worked_from: now, worked_to: None, placement, had }
+            Allocated { from: now, worked_from: now, worked_to: None, placement, had }
         });
         let end = now + live.left(now, entry(&self.system, live.queue, job));
         if end == Time::MAX {
@@ -176,7 +180,7 @@ impl Simulation {
     }
 }
 
-/// Whether a job keeps its processors although it is suspended.
+/// Returns whether a suspended job holds its processors.
 fn is_written_out(entry: &Entry) -> bool {
     matches!(entry.state, State::Suspended { holds: Holds::All { .. }, .. })
 }

@@ -1,32 +1,33 @@
-//! The run: virtual time jumps from instant to instant, and the driver plays each.
+//! The simulation: virtual time jumps from instant to instant, and the driver schedules at each.
 
 mod effects;
 
 mod live;
 
+use std::convert::Infallible;
 use std::io;
 use std::iter::Peekable;
 
 use miserly_core::{
     Driver, Effect, EndHow, Ended, Entry, Instants, JobId, Ledger, Machine, Matrix, Policy, Procs, Round,
-    Submission, System, Time, Violation,
+    Submission, System, Time, Violation, queue_position,
 };
-use miserly_workload::{Job, TraceError, queue_position};
 
 use self::live::Live;
 use crate::event_queue::EventQueue;
-use crate::filling::InteractiveLoad;
-use crate::finished::{Observer, Standing};
+use crate::finished::{Observer, SystemSnapshot};
+use crate::job::Job;
 use crate::numbering::Numbering;
+use crate::opportunistic::BackgroundLoad;
 use crate::slices::Rows;
 
-/// Why a run ended before its time.
+/// The reason for which a run stopped early. `E` is the error of the source of the jobs.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The log cannot be read.
+pub enum RunError<E = Infallible> {
+    /// The source of the jobs failed.
     #[error(transparent)]
-    Trace(#[from] TraceError),
-    /// The policy made a mistake.
+    Source(E),
+    /// The policy broke a rule.
     #[error(transparent)]
     Violation(#[from] Violation),
     /// An observer cannot write.
@@ -40,10 +41,10 @@ pub enum RunError {
         /// The job.
         job: i64,
     },
-    /// Nothing will ever happen again, and jobs still wait.
+    /// Jobs wait, and there is no further event.
     #[error("the policy left {waiting} jobs waiting for ever (please report this with the trace)")]
     Stuck {
-        /// How many.
+        /// Their number.
         waiting: usize,
     },
 }
@@ -55,19 +56,19 @@ pub struct Simulation {
     system: System,
     /// The processors of the machine, in queues or not.
     procs: u64,
-    /// What runs beside the queues' own work.
-    load: InteractiveLoad,
-    /// What every job in the system is to itself, by its handle.
+    /// Interactive work, and opportunistic jobs.
+    load: BackgroundLoad,
+    /// The jobs in the system, by handle.
     live: Vec<Option<Live>>,
     unused: Vec<JobId>,
     /// Ends, and the ends of estimates that jobs outlive.
     due: EventQueue,
     starts: u64,
     admitted: u64,
-    /// The free processors by number, if the jobs are to be told theirs.
+    /// The free processors by number, if processors are numbered.
     pes: Option<Numbering>,
     round: Round,
-    /// The rows that each queue uses, where its policy slices time.
+    /// The slots that each queue uses, if its policy slices time.
     rows: Vec<Rows>,
     /// The work of all jobs that were submitted, processor-ticks.
     arrived: u128,
@@ -77,13 +78,13 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A run of `policy` on an idle machine.
+    /// Returns a simulation of `policy` on an idle machine.
     pub fn new(machine: Machine, policy: Box<dyn Policy>, instants: Instants) -> Simulation {
         let procs = machine.capacity().cpus_count();
         Simulation::over(System::new(vec![Driver::new(Ledger::new(machine), policy, instants)]), procs.get())
     }
 
-    /// A run of queues with nobody in them, on a machine of so many processors in all.
+    /// Returns a simulation of empty queues, on a machine of `procs` processors in all.
     ///
     /// The jobs' queue numbers name the queues by position from 1; any other number, or none, means the first.
     pub fn over(system: System, procs: u64) -> Simulation {
@@ -92,7 +93,7 @@ impl Simulation {
             arrived: 0,
             system,
             procs,
-            load: InteractiveLoad::none(),
+            load: BackgroundLoad::none(),
             live: Vec::new(),
             unused: Vec::new(),
             due: EventQueue::new(),
@@ -105,7 +106,7 @@ impl Simulation {
         }
     }
 
-    /// Tells each job its processors: the lowest that are free on its hosts. The schedule does not depend on it.
+    /// Numbers the processors: each job gets the lowest that are free on its hosts. The schedule does not depend on it.
     #[must_use]
     pub fn with_pes(mut self) -> Simulation {
         self.pes = Some(match self.system.queues() {
@@ -117,27 +118,28 @@ impl Simulation {
         self
     }
 
-    /// The same, with interactive work on the machine: from when on it uses how many processors, in order.
+    /// Adds interactive work: the processors that it uses from each instant on, in order.
     #[must_use]
     pub fn with_interactive(self, changes: Box<dyn Iterator<Item = (Time, u64)> + Send>) -> Simulation {
-        Simulation { load: InteractiveLoad::of(changes), ..self }
+        Simulation { load: BackgroundLoad::new(changes), ..self }
     }
 
-    /// The queues, with their ledgers as they stand.
+    /// Returns the queues with their ledgers.
     pub fn system(&mut self) -> &mut System {
         &mut self.system
     }
 
-    /// Plays the jobs, which come in the order of their submission, to the end of the last one, or until an observer has
-    /// [enough](Observer::has_enough).
+    /// Runs the jobs, which come in the order of their submission, to the end of the last one.
+    ///
+    /// The run ends early if an observer [has enough](Observer::has_enough).
     ///
     /// # Errors
-    /// If the jobs cannot be read, an observer cannot write, or the policy makes a mistake.
-    pub fn run(
+    /// If the source of the jobs fails, an observer cannot write, or the policy breaks a rule.
+    pub fn run<E>(
         &mut self,
-        jobs: &mut dyn Iterator<Item = Result<Job, TraceError>>,
+        jobs: &mut dyn Iterator<Item = Result<Job, E>>,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<(), RunError> {
+    ) -> Result<(), RunError<E>> {
         let mut jobs = jobs.peekable();
         while self.step(&mut jobs, observers)?.is_some() {
             if observers.iter().any(|observer| observer.has_enough()) {
@@ -152,17 +154,17 @@ impl Simulation {
         }
     }
 
-    /// Plays the next round; returns its instant, or `None` where nothing is left to happen.
+    /// Runs the next round. Returns its instant, or `None` if there is no further event.
     ///
     /// # Errors
     /// As [`run`](Simulation::run).
-    pub fn step<I>(
+    pub fn step<I, E>(
         &mut self,
         jobs: &mut Peekable<I>,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<Option<Time>, RunError>
+    ) -> Result<Option<Time>, RunError<E>>
     where
-        I: Iterator<Item = Result<Job, TraceError>>,
+        I: Iterator<Item = Result<Job, E>>,
     {
         let Some(now) = self.next_instant(jobs) else { return Ok(None) };
         self.collect_due(now);
@@ -171,27 +173,27 @@ impl Simulation {
         self.system.round(now, &mut self.round, &mut self.effects)?;
         self.finish(now, observers)?;
         self.apply(now, observers)?;
-        self.see_rows(now);
-        let standing = self.standing();
+        self.record_slots(now);
+        let snapshot = self.snapshot();
         for observer in observers.iter_mut() {
-            observer.instant(now, standing);
+            observer.instant(now, snapshot);
             observer.system(now, &self.system);
         }
         Ok(Some(now))
     }
 
-    fn next_instant<I>(&mut self, jobs: &mut Peekable<I>) -> Option<Time>
+    fn next_instant<I, E>(&mut self, jobs: &mut Peekable<I>) -> Option<Time>
     where
-        I: Iterator<Item = Result<Job, TraceError>>,
+        I: Iterator<Item = Result<Job, E>>,
     {
         let arrival = match jobs.peek() {
             Some(Ok(job)) => Some(job.request.submit),
-            // Whatever the time is: the error is met when the job is taken.
+            // At any time: the error is returned when the job is taken.
             Some(Err(_)) => Some(Time::from_ticks(i64::MIN)),
             None => None,
         };
         let next = [arrival, self.due.next_time(), self.system.wake()].into_iter().flatten().min()?;
-        // Interactive work goes on for ever, perhaps; the run does not.
+        // Interactive work may go on for ever; the run does not.
         Some(self.load.next().map_or(next, |change| change.min(next)))
     }
 
@@ -214,17 +216,17 @@ impl Simulation {
         }
     }
 
-    fn collect_arrivals<I>(
+    fn collect_arrivals<I, E>(
         &mut self,
         now: Time,
         jobs: &mut Peekable<I>,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<(), RunError>
+    ) -> Result<(), RunError<E>>
     where
-        I: Iterator<Item = Result<Job, TraceError>>,
+        I: Iterator<Item = Result<Job, E>>,
     {
         while let Some(job) = jobs.next_if(|job| job.as_ref().map_or(true, |job| job.request.submit <= now)) {
-            let job = job?;
+            let job = job.map_err(RunError::Source)?;
             for observer in observers.iter_mut() {
                 observer.submitted(now, &job.request);
             }
@@ -244,21 +246,21 @@ impl Simulation {
         Ok(())
     }
 
-    /// A handle that no job in the system has.
+    /// Returns a handle that no job in the system has.
     fn handle(&mut self) -> JobId {
         self.unused.pop().unwrap_or_else(|| {
             self.live.push(None);
-            // More jobs than that do not fit in any memory.
+            // More jobs do not fit in memory.
             JobId(u32::try_from(self.live.len() - 1).unwrap_or(u32::MAX))
         })
     }
 
-    fn finish(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> Result<(), RunError> {
+    fn finish(&mut self, now: Time, observers: &mut [&mut dyn Observer]) -> io::Result<()> {
         for job in self.ended.drain(..) {
             self.unused.push(job);
             let Some(mut live) = self.live[job.index()].take() else { continue };
-            live.leave(now, &mut self.pes);
-            self.load.fill(live.filling.as_mut(), now, 0);
+            live.release(now, &mut self.pes);
+            self.load.fill(live.opportunistic.as_mut(), now, 0);
             let slices = live.turns.map(|turns| turns.over(now, &self.rows[live.queue]));
             let Some(finished) = live.finish(now, slices) else { continue };
             for observer in observers.iter_mut() {
@@ -268,10 +270,10 @@ impl Simulation {
         Ok(())
     }
 
-    /// Notes how many rows are used now.
+    /// Records the number of slots in use.
     ///
-    /// A job that runs in twice as many of twice as many rows has the pace that it had, and no effect tells of that.
-    fn see_rows(&mut self, now: Time) {
+    /// A job that runs in twice as many of twice as many slots keeps its pace, so there is no effect for it.
+    fn record_slots(&mut self, now: Time) {
         let mut changed = false;
         for (rows, queue) in self.rows.iter_mut().zip(self.system.queues()) {
             changed |= rows.see(now, queue.ledger());
@@ -281,17 +283,17 @@ impl Simulation {
         }
         for (job, live) in (0..).map(JobId).zip(&mut self.live) {
             let Some(live) = live.as_mut().filter(|live| live.turns.is_some()) else { continue };
-            live.see_turns(now, entry(&self.system, live.queue, job));
+            live.record_slots(now, entry(&self.system, live.queue, job));
         }
     }
 
-    /// How all stands, now that the instant is over.
-    fn standing(&self) -> Standing {
+    /// Returns the state at the end of the instant.
+    fn snapshot(&self) -> SystemSnapshot {
         let ledgers = || self.system.queues().iter().map(Driver::ledger);
         let held: u64 = ledgers().map(|ledger| ledger.held().cpus_count().get()).sum();
-        Standing {
+        SystemSnapshot {
             free: self.procs.saturating_sub(held + self.load.procs()),
-            kept: ledgers().map(kept).sum(),
+            kept: self.system.queues().iter().map(kept).sum(),
             waiting: ledgers().map(Ledger::waiting_count).sum(),
             rows: ledgers().filter_map(Ledger::matrix).map(Matrix::used).sum(),
             arrived: self.arrived,
@@ -299,15 +301,15 @@ impl Simulation {
     }
 }
 
-/// The processors that are kept idle on hosts that are reserved for a waiting job.
-fn kept(ledger: &Ledger) -> u64 {
-    let mut hosts: Vec<_> = ledger.pledged().iter().map(|(host, _)| *host).collect();
+/// Returns the processors that are kept idle on hosts that are reserved for a waiting job.
+fn kept(queue: &Driver) -> u64 {
+    let (mut hosts, ledger) = (queue.kept_hosts(), queue.ledger());
     hosts.sort_unstable();
     hosts.dedup();
     hosts.iter().map(|host| ledger.free_hosts().on(*host).cpus_count().get()).sum()
 }
 
-/// A job that is in the queue of that position.
+/// Returns the ledger entry of a job in the queue of that position.
 fn entry(system: &System, queue: usize, job: JobId) -> &Entry {
     system.queues()[queue].ledger().entry(job)
 }

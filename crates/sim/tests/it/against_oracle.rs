@@ -2,8 +2,8 @@
 
 use miserly_core::{Instants, Span, Time};
 use miserly_oracle::{NaiveJob, NaivePolicy, schedule};
-use miserly_policies::{Chosen, Promises};
-use miserly_workload::Job;
+use miserly_policies::{PolicySpec, Promises};
+use miserly_sim::Job;
 use proptest::prelude::*;
 
 use crate::support::{BOTH, ORDERS, Quad, SEED, crowd, jobs_for, run, some_policies, tick_jobs, workload};
@@ -60,7 +60,7 @@ proptest! {
         let jobs = tick_jobs(&quads);
         for instants in BOTH {
             let plain = run(procs, &jobs, "easy(backfill=shortest)", instants).decisions();
-            let held = run(procs, &jobs, "easy(backfill=shortest, hold=true)", instants).decisions();
+            let held = run(procs, &jobs, "easy(backfill=shortest, hold_head=true)", instants).decisions();
             prop_assert_eq!(plain, held);
         }
     }
@@ -85,7 +85,7 @@ proptest! {
                 for job in run(procs, &jobs, policy, instants).0 {
                     prop_assert!(!job.broken);
                     prop_assert!(job.promised.is_none_or(|promised| job.start <= promised), "{}", policy);
-                    let promising = policy.parse::<Chosen>().unwrap().promises() == Promises::EveryJob;
+                    let promising = policy.parse::<PolicySpec>().unwrap().promises() == Promises::EveryJob;
                     prop_assert!(job.promised.is_some() || !promising);
                     prop_assert!(job.start >= job.request.submit);
                     prop_assert_eq!(job.end - job.start, job.runtime);
@@ -108,9 +108,9 @@ fn the_same_start_for_every_job_of_a_crowd() {
             "easy(backfill=shortest)",
             "easy(order=random, draw=pass)",
             "conservative(order=widest)",
-            "easy(order=shortest, hold=true)",
+            "easy(order=shortest, hold_head=true)",
             "conservative(order=random, draw=pass)",
-            "conservative(order=shortest, keep=false)",
+            "conservative(order=shortest, keep_reservations=false)",
             "sorted(guarantee=2)",
         ] {
             for instants in BOTH {

@@ -1,8 +1,7 @@
 //! Batches by termination, against a slow version: the whole list of the jobs that ended, cut into pieces.
 
 use miserly_core::{Instants, Machine, Procs, Span, Time, work};
-use miserly_sim::{BatchRule, Finished, Mark, Metrics, Simulation};
-use miserly_workload::Job;
+use miserly_sim::{BatchRule, Finished, Job, Mark, Metrics, Simulation};
 
 use crate::support::{SEED, Schedule, in_order, jobs_in};
 
@@ -11,7 +10,7 @@ const RULE: BatchRule = BatchRule { jobs: 7, count: 11, discard: 2 };
 /// The jobs that ended, in that order, and what was measured.
 fn measured(jobs: &[Job], policy: &str, rule: Option<BatchRule>) -> (Vec<Finished>, Metrics) {
     let machine = Machine::plain(40);
-    let policy = policy.parse::<miserly_policies::Chosen>().unwrap().build(&machine, SEED).unwrap();
+    let policy = policy.parse::<miserly_policies::PolicySpec>().unwrap().build(&machine, SEED).unwrap();
     let mut metrics = Metrics::new(40, Span::ZERO).in_batches(rule);
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine, policy, Instants::Batch);

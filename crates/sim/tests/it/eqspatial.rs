@@ -3,14 +3,13 @@
 use std::io;
 
 use miserly_core::{
-    ActualRuntime, Effect, Entry, Host, HostId, Instants, JobId, JobNumber, Kind, Ledger, Machine, PeSet,
-    Procs, Request, Resources, Span, State, Time, work,
+    Effect, Entry, Host, HostId, Instants, JobId, JobNumber, Kind, Ledger, Machine, PeSet, Procs, Request,
+    Resources, Span, State, Time, work,
 };
 use miserly_oracle::{NaiveJob, equipartition};
-use miserly_policies::Chosen;
-use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::Job;
-use miserly_workload::swf::Status;
+use miserly_policies::PolicySpec;
+use miserly_policies::equipartition::{MissedWork, Repartitioned};
+use miserly_sim::{Finished, Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use crate::support::{BOTH, SEED, in_order};
@@ -30,14 +29,8 @@ fn hosts(each: &[(u64, u64)]) -> Machine {
 fn job((number, &((submit, runtime, more), procs, (memory, used))): (i64, &Asks)) -> Job {
     let secs = |secs| Span::from_secs(secs).unwrap();
     let demand = Resources::cpus(procs).with(Kind::Memory, memory);
-    Job {
-        request: Request::new(number, Time::ZERO + secs(submit), secs((runtime + more).max(0)), demand),
-        runtime: ActualRuntime(secs(runtime)),
-        killed: false,
-        status: Status::Unknown,
-        used_memory: Some(memory * used / 10),
-        record: None,
-    }
+    let request = Request::new(number, Time::ZERO + secs(submit), secs((runtime + more).max(0)), demand);
+    Job { used_memory: Some(memory * used / 10), ..Job::new(request, secs(runtime)) }
 }
 
 /// One to three hosts, and jobs whose memory one of them has; crowded, with many equal instants.
@@ -107,7 +100,7 @@ fn play(
     instants: Instants,
     mut after: impl FnMut(Time, &mut Simulation, &Watch),
 ) -> Vec<Finished> {
-    let policy = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     let mut watch = Watch::default();
     let mut source = in_order(jobs).peekable();
@@ -131,7 +124,9 @@ fn on_host(ledger: &Ledger, host: HostId) -> Vec<&Entry> {
 /// Whether a running job shares equally: it is in no quantum, catches nothing up, and has not run for `long`.
 fn shares(entry: &Entry, now: Time, long: Option<Span>) -> bool {
     let State::Running { start, quantum, .. } = entry.state else { return false };
-    quantum.is_none() && entry.memo.owed == 0 && long.is_none_or(|long| now - start < long)
+    quantum.is_none()
+        && entry.policy_state.get::<MissedWork>().work == 0
+        && long.is_none_or(|long| now - start < long)
 }
 
 /// What has to be true of a host that has just been repartitioned.
@@ -161,8 +156,8 @@ fn check_division(ledger: &Ledger, host: HostId, now: Time, long: Option<Span>) 
 
 /// Processor-ticks on the machine.
 fn worked(job: &Finished) -> u128 {
-    let stays = job.stays.iter().map(|stay| work(stay.to - stay.from, stay.pes.count()));
-    let whole = job.pes.iter().filter(|_| job.stays.is_empty());
+    let stays = job.allocations.iter().map(|stay| work(stay.to - stay.from, stay.pes.count()));
+    let whole = job.pes.iter().filter(|_| job.allocations.is_empty());
     stays.chain(whole.map(|pes| work(job.end - job.start, pes.count()))).sum()
 }
 
@@ -173,7 +168,7 @@ proptest! {
             play(&machine, &jobs, &params.written, instants, |now, simulation, _| {
                 let ledger = simulation.system().queues()[0].ledger();
                 for host in (0..).map(HostId).take(machine.hosts().len()) {
-                    if params.min_interval == Span::ZERO || ledger.mark(host) == Some(now) {
+                    if params.min_interval == Span::ZERO || ledger.host_state::<Repartitioned>(host).0 == Some(now) {
                         check_division(ledger, host, now, params.long_job_after);
                     }
                 }
@@ -197,10 +192,10 @@ proptest! {
                     if *start == now {
                         continue;
                     }
-                    assert_eq!(ledger.mark(placement.shares()[0].host), Some(now), "processors changed hands");
+                    assert_eq!(ledger.host_state::<Repartitioned>(placement.shares()[0].host).0, Some(now), "processors changed hands");
                 }
                 for (host, (mark, lent)) in (0..).map(HostId).zip(marks.iter_mut().zip(&mut lent)) {
-                    let before = std::mem::replace(mark, ledger.mark(host));
+                    let before = std::mem::replace(mark, ledger.host_state::<Repartitioned>(host).0);
                     let in_quantum = |entry: &&Entry| matches!(entry.state, State::Running { quantum: Some(_), .. });
                     let lends = on_host(ledger, host).iter().any(in_quantum);
                     // A quantum that begins or ends does not wait.
@@ -234,8 +229,8 @@ proptest! {
         params in params(),
         replace in prop::collection::vec(any::<bool>(), 1..20),
     ) {
-        let chosen: Chosen = params.written.parse().unwrap();
-        let facts = |job: &Finished| (job.start, job.end, job.reason, job.stays.clone(), job.lost);
+        let chosen: PolicySpec = params.written.parse().unwrap();
+        let facts = |job: &Finished| (job.start, job.end, job.reason, job.allocations.clone(), job.lost);
         for instants in BOTH {
             let kept = play(&machine, &jobs, &params.written, instants, |_, _, _| {});
             let mut replace = replace.iter().cycle();

@@ -8,15 +8,18 @@ use crate::support::{BOTH, Quad, jobs_for, machine, run, run_on, workload};
 /// The policy on hosts, and the one that it has to be.
 const PAIRS: [(&str, &str); 12] = [
     ("fcfs-backfill", "easy"),
-    ("fcfs-backfill(depth=all)", "conservative(keep=false)"),
+    ("fcfs-backfill(depth=all)", "conservative(keep_reservations=false)"),
     ("fcfs-backfill(depth=kept)", "conservative"),
     ("easy(order=widest, backfill=shortest)", "easy(order=widest, backfill=shortest)"),
     ("easy(order=random, draw=pass)", "easy(order=random, draw=pass)"),
     ("conservative(order=widest)", "conservative(order=widest)"),
-    ("sjf-backfill", "easy(order=shortest, hold=true)"),
+    ("sjf-backfill", "easy(order=shortest, hold_head=true)"),
     ("sjf-backfill(depth=kept)", "conservative(order=shortest)"),
     ("lxf-backfill", "easy(order='(wait + estimate) / estimate')"),
-    ("lxf-backfill(depth=all)", "conservative(order='(wait + estimate) / estimate', keep=false)"),
+    (
+        "lxf-backfill(depth=all)",
+        "conservative(order='(wait + estimate) / estimate', keep_reservations=false)",
+    ),
     ("lxf&w-bf", "easy(order='0.0167 * wait / 3600 + (wait + estimate) / estimate')"),
     (
         "priority-backfill(w_m=2, w_pe=0.5)",

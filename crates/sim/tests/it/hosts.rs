@@ -2,8 +2,7 @@
 
 use miserly_core::{Machine, Sharing, Span, Spread, Time};
 use miserly_oracle::{NaiveJob, NaiveOnHosts, NaiveStart, schedule_on_hosts};
-use miserly_sim::Finished;
-use miserly_workload::Job;
+use miserly_sim::{Finished, Job};
 use proptest::prelude::*;
 
 use crate::support::{
@@ -13,9 +12,9 @@ use crate::support::{
 /// More depths, more orders of the candidates, heads that are held, and orders that count who was passed.
 const MORE: [&str; 19] = [
     "easy(order=shortest, backfill=widest)",
-    "easy(order=shortest, backfill=widest, hold=true)",
+    "easy(order=shortest, backfill=widest, hold_head=true)",
     "easy(order=random, draw=pass)",
-    "easy(order=lxf, backfill=lxf, hold=true)",
+    "easy(order=lxf, backfill=lxf, hold_head=true)",
     "easy(order='2 * bypassed - procs', backfill=shortest)",
     "easy(order=widest, backfill='bypassed')",
     "conservative(order=lxf)",
@@ -28,8 +27,8 @@ const MORE: [&str; 19] = [
     "sjf-backfill(depth=all)",
     "lxf-backfill(depth=4)",
     "lxf&w-bf(depth=kept)",
-    "priority-backfill(hold=true, depth=2)",
-    "priority-backfill(w_bypass=2, hold=true)",
+    "priority-backfill(hold_head=true, depth=2)",
+    "priority-backfill(w_bypass=2, hold_head=true)",
     "priority-backfill(w_bypass=2, depth=all)",
 ];
 

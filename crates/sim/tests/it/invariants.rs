@@ -3,9 +3,8 @@
 use miserly_core::{
     HostId, Instants, JobNumber, Kind, Ledger, Machine, Procs, Resources, Sharing, Spread, State, Time, work,
 };
-use miserly_policies::{Chosen, Promises};
-use miserly_sim::{Finished, Stay};
-use miserly_workload::Job;
+use miserly_policies::{PolicySpec, Promises};
+use miserly_sim::{Allocation, Finished, Job};
 use proptest::prelude::*;
 
 use crate::story::{Story, Tenure, stays};
@@ -69,12 +68,12 @@ fn check_processors(story: &Story, machine: &Machine, resized: bool) {
     }
 }
 
-fn numbers(stay: &Stay) -> Vec<u32> {
+fn numbers(stay: &Allocation) -> Vec<u32> {
     stay.pes.ranges().iter().flat_map(|&(low, high)| low..=high).collect()
 }
 
 /// A job that shares no host has all processors of its hosts, and they have room for it.
-fn check_whole_hosts(job: &Finished, stay: &Stay, machine: &Machine) {
+fn check_whole_hosts(job: &Finished, stay: &Allocation, machine: &Machine) {
     let had = processors_on(machine, &stay.pes);
     let its: Vec<Resources> = had.iter().map(|(host, _)| machine.hosts()[*host].capacity).collect();
     assert!(had.iter().zip(&its).all(|((_, count), capacity)| *count == capacity.cpus_count().get()));
@@ -119,7 +118,7 @@ fn memory_of(job: &Finished, tenure: &Tenure, machine: &Machine, cap: u64) -> Ve
     let demand = machine.demand(&job.request);
     let memory = demand.get(Kind::Memory);
     let mut on: Vec<(usize, u64)> = processors_on(machine, &first.pes);
-    let same = |other: Stay| {
+    let same = |other: Allocation| {
         let other = processors_on(machine, &other.pes);
         on.len() == other.len() && on.iter().zip(&other).all(|((host, _), (other, _))| host == other)
     };
@@ -153,7 +152,7 @@ const OTHERS: [&str; 4] = [
 
 /// Every promise is kept, and whoever is to have one has one.
 fn check_promises(story: &Story, policy: &str) {
-    let promises = policy.parse::<Chosen>().unwrap().promises();
+    let promises = policy.parse::<PolicySpec>().unwrap().promises();
     for job in &story.finished {
         assert!(!job.broken, "job {} under {policy}", job.request.number);
         assert!(job.promised.is_none_or(|promised| job.start <= promised), "{policy}");

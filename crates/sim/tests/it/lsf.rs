@@ -3,11 +3,9 @@
 use std::ops::Range;
 
 use miserly_core::lsf::{Class, Length, Size};
-use miserly_core::{ActualRuntime, Host, Instants, Kind, Machine, Request, Resources, Sharing, Span, Time};
+use miserly_core::{Host, Instants, Kind, Machine, Request, Resources, Sharing, Span, Time};
 use miserly_oracle::{NaiveJob, NaiveLsf, lsf_schedule};
-use miserly_sim::Finished;
-use miserly_workload::Job;
-use miserly_workload::swf::Status;
+use miserly_sim::{Finished, Job};
 use proptest::prelude::*;
 
 use crate::rebuild::run_replacing;
@@ -46,14 +44,7 @@ fn job() -> impl Strategy<Value = Job> {
         |(submit, procs, memory, estimate, run, user)| {
             let demand = Resources::cpus(procs).with(Kind::Memory, memory);
             let request = Request::new(0, Time::ZERO + hours(submit), hours(estimate), demand);
-            Job {
-                request: Request { user, ..request },
-                runtime: ActualRuntime(hours(run)),
-                killed: false,
-                status: Status::Unknown,
-                used_memory: None,
-                record: None,
-            }
+            Job::new(Request { user, ..request }, hours(run))
         },
     )
 }

@@ -1,11 +1,11 @@
 //! Policies in pools that vary over time, that lose capacity, and whose jobs are withdrawn and amended.
 
 use miserly_core::{
-    ActualRuntime, Expected, Filler, Kind, Machine, Procs, Request, Resources, Span, State, System, Terms,
-    Time,
+    ActualRuntime, Effect, Expected, Filler, JobId, Kind, Machine, Procs, Request, Resources, Span, State,
+    System, Terms, Time,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaiveJob, NaivePool, windows};
-use miserly_policies::Chosen;
+use miserly_policies::PolicySpec;
 use miserly_policies::window::first_fit;
 use proptest::prelude::*;
 
@@ -127,7 +127,7 @@ const IN_POOLS: [&str; 9] = [
     "easy",
     "conservative",
     "priority-backfill",
-    "conservative(keep=false)",
+    "conservative(keep_reservations=false)",
     "sjf-backfill(depth=kept)",
     "immediate(quantum=3, after=2)",
     "immediate(policy='fcfs-backfill(depth=kept)', quantum=2, after=0)",
@@ -135,7 +135,7 @@ const IN_POOLS: [&str; 9] = [
 
 fn run_replacing(script: &NaivePool, policy: &str, replace: &[bool]) -> Vec<Vec<Fate>> {
     let machine: Machine = machine(script);
-    let built = || policy.parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
+    let built = || policy.parse::<PolicySpec>().unwrap().build(&machine, SEED).unwrap();
     let run = |instants| {
         let mut replace = replace.iter().cycle();
         Play::of(script, built(), instants).run(|_, system| {
@@ -198,8 +198,10 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
         let starts = fates.iter().map(|fate| (fate.naive.start.map(Time::ticks), told(fate)));
         let expect = [(Some(0), vec![0]), (None, vec![10]), (Some(10), vec![20, 10])];
         assert_eq!(starts.collect::<Vec<_>>(), expect);
-        let effect =
-            |at, procs| (Time::from_ticks(at), format!("Filled {{ job: JobId(2), procs: {procs} }}"));
+        let effect = |at, procs: u64| {
+            let filled = Effect::Filled { job: JobId(2), procs: Procs::from(procs) };
+            (Time::from_ticks(at), format!("{filled:?}"))
+        };
         assert!([effect(4, 4), effect(9, 0)].iter().all(|told| fates[2].effects.contains(told)));
     }
 }

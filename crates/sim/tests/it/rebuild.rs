@@ -1,9 +1,8 @@
 //! Rebuild is a theorem: a policy thrown away at any moment and made anew from the ledger goes on the same.
 
 use miserly_core::{Instants, Machine, Sharing, Spread};
-use miserly_policies::Chosen;
-use miserly_sim::{Observer, Simulation};
-use miserly_workload::Job;
+use miserly_policies::PolicySpec;
+use miserly_sim::{Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use crate::support::{
@@ -19,7 +18,7 @@ pub(crate) fn run_replacing(
     instants: Instants,
     replace: &[bool],
 ) -> Schedule {
-    let chosen: Chosen = policy.parse().unwrap();
+    let chosen: PolicySpec = policy.parse().unwrap();
     let build = || chosen.build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), build(), instants);

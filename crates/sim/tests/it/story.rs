@@ -3,9 +3,8 @@
 use std::io;
 
 use miserly_core::{Effect, Instants, JobNumber, Ledger, Machine, Reason, Refusal, Request, Time};
-use miserly_policies::Chosen;
-use miserly_sim::{Finished, Observer, Simulation, Stay};
-use miserly_workload::Job;
+use miserly_policies::PolicySpec;
+use miserly_sim::{Allocation, Finished, Job, Observer, Simulation};
 
 use crate::support::{SEED, in_order};
 
@@ -58,7 +57,7 @@ impl Story {
         instants: Instants,
         look: impl Fn(&Ledger),
     ) -> Story {
-        let built = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+        let built = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
         let mut simulation = Simulation::new(machine.clone(), built, instants).with_pes();
         let mut story = Story::default();
         let mut source = in_order(jobs).peekable();
@@ -74,7 +73,7 @@ impl Story {
     }
 
     /// Where a job was when, and which.
-    pub(crate) fn stays(&self) -> impl Iterator<Item = (&Finished, Stay)> {
+    pub(crate) fn stays(&self) -> impl Iterator<Item = (&Finished, Allocation)> {
         self.finished.iter().flat_map(|job| stays(job).into_iter().map(move |stay| (job, stay)))
     }
 
@@ -85,12 +84,12 @@ impl Story {
 }
 
 /// Where a job was when: at one place, or at those that it was told.
-pub(crate) fn stays(job: &Finished) -> Vec<Stay> {
-    let whole = job.pes.iter().map(|pes| Stay {
+pub(crate) fn stays(job: &Finished) -> Vec<Allocation> {
+    let whole = job.pes.iter().map(|pes| Allocation {
         from: job.start,
         to: job.end,
         worked: (job.start, job.end),
         pes: pes.clone(),
     });
-    if job.stays.is_empty() { whole.collect() } else { job.stays.clone() }
+    if job.allocations.is_empty() { whole.collect() } else { job.allocations.clone() }
 }

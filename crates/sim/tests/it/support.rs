@@ -1,15 +1,14 @@
 //! Small workloads, and runs of them.
 
+use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
-    ActualRuntime, Host, Instants, JobNumber, Kind, Machine, PeSet, Reason, Request, Resources, Sharing,
-    Span, Spread, Time, draw,
+    Host, Instants, JobNumber, Kind, Machine, PeSet, Reason, Request, Resources, Sharing, Span, Spread, Time,
+    draw,
 };
-use miserly_policies::Chosen;
-use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::swf::Status;
-use miserly_workload::{Job, TraceError};
+use miserly_policies::PolicySpec;
+use miserly_sim::{Finished, Job, Observer, Simulation};
 use proptest::prelude::*;
 
 /// A job as (submit, runtime, processors, estimate), in the unit that the test says.
@@ -30,8 +29,8 @@ pub(crate) fn tick_jobs(quads: &[Quad]) -> Vec<Job> {
 
 /// Jobs numbered from 1, their times in units of so many ticks.
 pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
-    let job = |(number, &(submit, runtime, procs, estimate)): (i64, &Quad)| Job {
-        request: Request {
+    let job = |(number, &(submit, runtime, procs, estimate)): (i64, &Quad)| {
+        let request = Request {
             number,
             submit: Time::from_ticks(submit * ticks),
             estimate: Span::from_ticks(estimate * ticks),
@@ -39,12 +38,8 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
             user: u32::try_from(number % 4).ok().filter(|&user| user > 0),
             queue: None,
             terms: miserly_core::Terms::NONE,
-        },
-        runtime: ActualRuntime(Span::from_ticks(runtime * ticks)),
-        killed: false,
-        status: Status::Unknown,
-        used_memory: None,
-        record: None,
+        };
+        Job::new(request, Span::from_ticks(runtime * ticks))
     };
     (1..).zip(quads).map(job).collect()
 }
@@ -77,7 +72,7 @@ impl Schedule {
 }
 
 /// Submission order: by time, then as numbered.
-pub(crate) fn in_order(jobs: &[Job]) -> impl Iterator<Item = Result<Job, TraceError>> {
+pub(crate) fn in_order(jobs: &[Job]) -> impl Iterator<Item = Result<Job, Infallible>> {
     let mut jobs = jobs.to_vec();
     jobs.sort_by_key(|job| job.request.submit);
     jobs.into_iter().map(Ok)
@@ -95,7 +90,7 @@ const MOST_ROUNDS: usize = 10_000;
 /// Runs a policy on any machine.
 #[track_caller]
 pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: Instants) -> Schedule {
-    let policy = name.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let policy = name.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     let mut source = in_order(jobs).peekable();
@@ -158,9 +153,9 @@ pub(crate) fn policies() -> Vec<String> {
     for order in ORDERS {
         all.push(format!("fcfs({order})"));
         all.push(format!("conservative({order})"));
-        all.push(format!("conservative({order}, keep=false)"));
+        all.push(format!("conservative({order}, keep_reservations=false)"));
         all.push(format!("easy({order})"));
-        all.push(format!("easy({order}, hold=true)"));
+        all.push(format!("easy({order}, hold_head=true)"));
         all.push(format!("easy({order}, backfill=shortest)"));
         all.push(format!("easy({order}, backfill=random)"));
         all.push(format!("easy({order}, backfill=lxf)"));
@@ -301,7 +296,7 @@ pub(crate) const ON_SHARED_HOSTS: [&str; 12] = [
     "soon(quantum=3)",
     "soon(policy=fcfs-backfill, memory=3, quantum=2)",
     "soon(policy='fcfs-backfill(depth=kept)', keep_promises=true, quantum=3)",
-    "soon(policy='conservative(keep=false)', keep_work=true, quantum=4)",
+    "soon(policy='conservative(keep_reservations=false)', keep_work=true, quantum=4)",
     "soon(policy=sjf-backfill, keep_promises=true, quantum=2)",
 ];
 
@@ -311,12 +306,12 @@ pub(crate) const ON_HOSTS: [&str; 17] = [
     "fcfs(order=shortest)",
     "easy",
     "easy(backfill=shortest)",
-    "easy(order=widest, hold=true)",
+    "easy(order=widest, hold_head=true)",
     "easy(order=lxf)",
     "conservative",
     "conservative(order=shortest)",
-    "conservative(keep=false)",
-    "conservative(order=widest, keep=false)",
+    "conservative(keep_reservations=false)",
+    "conservative(order=widest, keep_reservations=false)",
     "priority-backfill",
     "priority-backfill(w_bypass=2, depth=2)",
     "priority-bf(depth=3)",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Anomaly, Findings};
-use crate::describe::{named_zone, offset_at};
+use crate::local_time::{named_zone, offset_at};
 use crate::swf::Header;
 
 /// The lines on which the header's values stand, by name in lower case.

@@ -1,26 +1,8 @@
 //! When jobs are submitted: by hour of the day, by day of the week.
 
-use jiff::Timestamp;
-use jiff::tz::{TimeZone, TimeZoneDatabase};
-
-use crate::swf::Header;
+use crate::local_time::{Clock, LocalTime};
 
 const DAY: i64 = 86_400;
-
-/// 1970-01-01 was a Thursday; weeks begin on Monday.
-const EPOCH_WEEKDAY: i64 = 3;
-
-/// What the hours and days of a log are counted by.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Clock {
-    /// Local time: `TimeZoneString`, with its summer time.
-    Zone(String),
-    /// Local time without summer time: `TimeZone`, seconds east of Greenwich.
-    Offset(i64),
-    /// Nobody knows the time of day: hours and days since the log's second 0.
-    #[default]
-    SinceStart,
-}
 
 /// How many jobs are submitted when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,66 +13,6 @@ pub struct Arrivals {
     pub by_hour: [u64; 24],
     /// Per day of the week, from Monday; from the log's first day, if the clock is unknown.
     pub by_weekday: [u64; 7],
-}
-
-/// Turns the log's seconds into local ones.
-pub(crate) enum LocalTime {
-    Zone { start: i64, name: String, zone: TimeZone },
-    Offset { start: i64, offset: i64 },
-    SinceStart,
-}
-
-impl LocalTime {
-    /// By the header: its named zone, else its offset, else none at all.
-    pub(crate) fn of(header: &Header) -> LocalTime {
-        let Some(start) = header.unix_start().filter(|&start| start >= 0) else {
-            return LocalTime::SinceStart;
-        };
-        if let Some((name, zone)) = named_zone(header) {
-            return LocalTime::Zone { start, name, zone };
-        }
-        match header.time_zone() {
-            Some(offset) => LocalTime::Offset { start, offset },
-            None => LocalTime::SinceStart,
-        }
-    }
-
-    fn clock(&self) -> Clock {
-        match self {
-            LocalTime::Zone { name, .. } => Clock::Zone(name.clone()),
-            LocalTime::Offset { offset, .. } => Clock::Offset(*offset),
-            LocalTime::SinceStart => Clock::SinceStart,
-        }
-    }
-
-    /// Seconds since a Monday's midnight, for a second of the log; since the log's start, if the clock is unknown.
-    pub(crate) fn since_monday(&self, submit: i64) -> i64 {
-        let unix_monday = EPOCH_WEEKDAY * DAY;
-        match self {
-            LocalTime::Zone { start, zone, .. } => {
-                let unix = start.saturating_add(submit);
-                unix + offset_at(zone, unix) + unix_monday
-            }
-            LocalTime::Offset { start, offset } => {
-                start.saturating_add(submit).saturating_add(*offset) + unix_monday
-            }
-            LocalTime::SinceStart => submit,
-        }
-    }
-}
-
-/// The zone that `TimeZoneString` names, if it is a known one.
-///
-/// The zones are built in, so that every machine tells the same hours.
-pub(crate) fn named_zone(header: &Header) -> Option<(String, TimeZone)> {
-    let name = header.value("TimeZoneString")?;
-    let zone = TimeZoneDatabase::bundled().get(name).ok()?;
-    Some((name.to_owned(), zone))
-}
-
-/// Seconds east of Greenwich at an instant; 0 outside the calendar.
-pub(crate) fn offset_at(zone: &TimeZone, unix: i64) -> i64 {
-    Timestamp::from_second(unix).map_or(0, |instant| i64::from(zone.to_offset(instant).seconds()))
 }
 
 /// Counts submissions as they come.
@@ -121,6 +43,7 @@ impl ArrivalCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::swf::Header;
 
     /// The hour and the weekday (0 is Monday) of the log's second 0.
     #[track_caller]

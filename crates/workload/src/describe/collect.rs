@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::arrivals::{ArrivalCounter, LocalTime};
+use super::arrivals::ArrivalCounter;
 use super::by_size::{SizeCounter, buckets};
 use super::estimates::EstimateCounter;
 use super::interest::interesting;
@@ -11,6 +11,7 @@ use super::run_lengths::RunLengthCounter;
 use super::spread::{Share, Tally};
 use super::{Active, COMMONEST, Description, LogSpan, OfSize, Runtimes, Sizes};
 use crate::jobs::ProcsField;
+use crate::local_time::LocalTime;
 use crate::swf::{Field, Header, Record};
 
 /// How many of the most active users, queues and partitions are kept.

@@ -24,7 +24,8 @@ mod o2k;
 
 mod collect;
 
-pub use arrivals::{Arrivals, Clock};
+pub use crate::local_time::Clock;
+pub use arrivals::Arrivals;
 pub use by_size::{BUCKETS, Bucket, OfSize};
 pub use estimates::{EstimateQuality, ROUND};
 pub use interest::{Interest, Interesting, Popularity, SOME, Verdict, YES};
@@ -33,7 +34,6 @@ pub use run_lengths::{FEW_RUNS, RunLengths, Runs};
 pub use spread::{Common, Share, Spread};
 pub use study::{Bin, Cdf, OfEstimate, Study};
 
-pub(crate) use arrivals::{LocalTime, named_zone, offset_at};
 use collect::Collector;
 
 /// How many of the commonest values are kept.

@@ -24,6 +24,9 @@ pub use calendar::{Period, Slot};
 pub use month::{Month, NoSuchMonth};
 pub use table::{Cell, Demands};
 
+/// The name of the model that generates such logs, as their headers have it.
+pub(crate) const MODEL: &str = "o2k";
+
 /// The processors of all hosts together (Table 2).
 pub const PROCS: u32 = 960;
 

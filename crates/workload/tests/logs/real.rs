@@ -1,44 +1,28 @@
 //! The logs in the folder that `MISERLY_TRACES` names. They are not part of the repository: without the
-//! variable these tests say so and pass, unless `MISERLY_REQUIRE_TRACES=1`.
+//! variable these tests report a skip, or fail under `MISERLY_REQUIRE_TRACES=1`.
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use miserly_test_support::Traces;
 use miserly_workload::check::Anomaly;
 use miserly_workload::describe::FEW_RUNS;
 use miserly_workload::{ProcsField, Trace, check, describe};
 
 use super::assert_round_trip;
 
-/// The folder with the logs, if there is one.
-fn folder() -> Option<PathBuf> {
-    let folder = std::env::var_os("MISERLY_TRACES").map(PathBuf::from);
-    if folder.is_none() {
-        let required = std::env::var_os("MISERLY_REQUIRE_TRACES").is_some_and(|value| value == "1");
-        assert!(!required, "MISERLY_REQUIRE_TRACES=1, but MISERLY_TRACES names no folder");
-        eprintln!("skipped: MISERLY_TRACES names no folder with real logs");
-    }
-    folder
-}
-
-fn logs(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder)
-        .expect("the folder can be read")
-        .map(|entry| entry.expect("so can its entries").path());
-    let mut logs: Vec<_> = entries.filter(|path| path.to_string_lossy().ends_with(".swf.gz")).collect();
-    logs.sort();
-    assert!(!logs.is_empty(), "no *.swf.gz in {}", folder.display());
-    logs
-}
-
 #[test]
 fn round_trip() {
-    let Some(folder) = folder() else { return };
-    for path in logs(&folder) {
+    let Some(traces) = Traces::find() else { return };
+    for path in traces.all() {
         let mut bytes = Vec::new();
-        MultiGzDecoder::new(fs::File::open(&path).unwrap()).read_to_end(&mut bytes).unwrap();
+        let file = fs::File::open(&path).unwrap();
+        if path.extension().is_some_and(|extension| extension == "gz") {
+            MultiGzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+        } else {
+            { file }.read_to_end(&mut bytes).unwrap();
+        }
         assert_round_trip(&String::from_utf8_lossy(&bytes), &Trace::open(&path).unwrap());
     }
 }
@@ -46,7 +30,7 @@ fn round_trip() {
 /// Jobs, load in hundredths, and the jobs that ran past their estimate; each also counted by a line of awk.
 #[test]
 fn what_is_known_of_the_logs() {
-    let Some(folder) = folder() else { return };
+    let Some(traces) = Traces::find() else { return };
     let known = [
         ("KTH-SP2-1996-2", 28_489, 69, 475),
         ("CTC-SP2-1996-3.1-cln", 77_222, 84, 7_174),
@@ -55,12 +39,7 @@ fn what_is_known_of_the_logs() {
         ("NASA-iPSC-1993-3", 42_264, 47, 0),
         ("SDSC-Par-1996-3.1-cln", 32_135, 75, 0),
     ];
-    for (name, jobs, load, ran_past) in known {
-        let path = folder.join(format!("{name}.swf.gz"));
-        if !path.exists() {
-            eprintln!("skipped: no {}", path.display());
-            continue;
-        }
+    for (path, &(name, jobs, load, ran_past)) in traces.known(&known, |row| row.0) {
         let trace = Trace::open(&path).unwrap();
         let log = describe(&trace, None, ProcsField::Allocated).unwrap();
         assert_eq!((log.jobs, log.malformed), (jobs, 0), "{name}");
@@ -75,7 +54,7 @@ fn what_is_known_of_the_logs() {
 /// Runs of repetitions, the longest, and their order in hundredths; each also counted by a script of its own.
 #[test]
 fn how_often_jobs_are_repeated() {
-    let Some(folder) = folder() else { return };
+    let Some(traces) = Traces::find() else { return };
     let known = [
         ("NASA-iPSC-1993-3", true, 8_929, 3_473, 219),
         ("SDSC-Par-1996-3.1-cln", false, 12_008, 735, 218),
@@ -84,12 +63,7 @@ fn how_often_jobs_are_repeated() {
         ("SDSC-SP2-1998-4.2-cln", true, 56_518, 63, 307),
         ("HPC2N-2002-2.2-cln", false, 22_530, 13_522, 185),
     ];
-    for (name, by_executable, runs, longest, order) in known {
-        let path = folder.join(format!("{name}.swf.gz"));
-        if !path.exists() {
-            eprintln!("skipped: no {}", path.display());
-            continue;
-        }
+    for (path, &(name, by_executable, runs, longest, order)) in traces.known(&known, |row| row.0) {
         let log = describe(&Trace::open(&path).unwrap(), None, ProcsField::Allocated).unwrap();
         let lengths = log.run_lengths;
         assert_eq!(lengths.by_executable, by_executable, "{name}");

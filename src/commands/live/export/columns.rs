@@ -1,6 +1,6 @@
 //! The history as a table.
 
-use miserly_lab::Table;
+use miserly_experiments::Table;
 use miserly_live::history::{Outcome, Past};
 use miserly_live::model::Exit;
 use serde_json::Value;

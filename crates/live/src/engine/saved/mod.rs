@@ -13,12 +13,13 @@ mod rows;
 
 mod promise;
 
-mod memo;
+mod policy_state;
 
 use miserly_core::{Entry, Progress, Time};
 use serde::{Deserialize, Serialize};
 
-use self::memo::SavedMemo;
+pub use self::policy_state::SavedLedgerState;
+use self::policy_state::SavedPolicyState;
 pub use self::promise::SavedBroken;
 use self::promise::SavedPromise;
 pub use self::request::SavedRequest;
@@ -41,7 +42,8 @@ pub struct SavedEntry {
     planned_on: Option<Vec<SavedShare>>,
     #[serde(default)]
     decided: u64,
-    memo: SavedMemo,
+    #[serde(default, skip_serializing_if = "SavedPolicyState::is_empty")]
+    policy_state: SavedPolicyState,
     done: u128,
     done_at: i64,
     working: u64,
@@ -76,7 +78,7 @@ impl SavedEntry {
             planned: entry.planned.map(Time::ticks),
             planned_on: entry.planned_on.as_ref().map(shares),
             decided: entry.decided,
-            memo: SavedMemo::of(&entry.memo),
+            policy_state: SavedPolicyState::new(&entry.policy_state),
             done: entry.progress.done,
             done_at: entry.progress.at.ticks(),
             working: entry.progress.procs.get(),
@@ -97,7 +99,7 @@ impl SavedEntry {
         entry.planned = self.planned.map(Time::from_ticks);
         entry.planned_on = self.planned_on.as_deref().map(placement);
         entry.decided = self.decided;
-        entry.memo = self.memo.memo();
+        entry.policy_state = self.policy_state.state();
         let at = Time::from_ticks(self.done_at);
         entry.progress = Progress { done: self.done, at, procs: self.working.into(), ..Progress::default() };
         let SavedProgress { done, at, procs } = self.filling;

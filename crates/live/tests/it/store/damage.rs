@@ -1,36 +1,44 @@
-//! A flipped byte, a file cut short: found, named, and nothing lost that is whole.
+//! A flipped bit, a file cut short: always detected, and restored from the rest and a backup.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use miserly_live::store::{Damage, Place, Recovery, Store, StoreError};
+use miserly_live::store::{Backups, Damage, DamageSite, Recovery, Store, StoreError};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::support::{Model, batch};
 
-/// What a daemon leaves that is killed after some commits, and what it had answered.
+/// The state of a daemon that was killed after some commits, and the content that clients know of.
 struct Left {
     folder: TempDir,
     model: Model,
+    /// The content of its backup.
+    backup: Model,
 }
 
 impl Left {
-    /// Enough commits for the log to have been brought into the database once, and begun anew.
+    /// Commits until the log was brought into the database and begun anew. The backup is of the middle.
     fn after(commits: i64) -> Left {
         let folder = tempfile::tempdir().unwrap();
-        let (mut store, mut model) = (Store::open(&folder.path().join("of")).unwrap(), Model::default());
+        let of = folder.path().join("of");
+        let (mut store, mut model) = (Store::open(&of).unwrap(), Model::default());
+        let mut backup = Model::default();
         for version in 1..=commits {
             let batch = batch(version * 37 % 61 + 1, version % 3 == 0, version);
             store.commit(&batch).unwrap();
             model.commit(&batch);
+            if version == commits / 2 {
+                Backups::new(&of).take(1).unwrap();
+                backup = model.clone();
+            }
         }
-        copy(&folder.path().join("of"), &folder.path().join("left"));
-        Left { folder, model }
+        copy(&of, &folder.path().join("left"));
+        Left { folder, model, backup }
     }
 
-    /// The state as it was left, once more.
+    /// Returns a copy of the state.
     fn again(&self) -> TempDir {
         let again = tempfile::tempdir().unwrap();
         copy(&self.folder.path().join("left"), again.path());
@@ -39,9 +47,11 @@ impl Left {
 }
 
 fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to.join("store")).unwrap();
-    for name in ["jobs.db", "jobs.db-wal", "mark"] {
-        fs::copy(from.join("store").join(name), to.join("store").join(name)).unwrap();
+    for (folder, names) in [("store", &["jobs.db", "jobs.db-wal", "mark"][..]), ("backups", &["1.db"])] {
+        fs::create_dir_all(to.join(folder)).unwrap();
+        for name in names {
+            fs::copy(from.join(folder).join(name), to.join(folder).join(name)).unwrap();
+        }
     }
 }
 
@@ -55,37 +65,46 @@ fn flip(path: &Path, at: usize, bits: u8) {
     fs::write(path, bytes).unwrap();
 }
 
+fn recover(folder: &Path) -> Recovery {
+    Store::recover(folder, |_, _| Ok(())).unwrap()
+}
+
 /// Opens a state: as it is, or after its recovery.
 fn open(folder: &Path) -> (Store, Option<Recovery>) {
     match Store::open(folder) {
         Ok(store) => (store, None),
         Err(StoreError::Damaged(damages)) => {
             assert!(!damages.is_empty());
-            let recovery = Store::recover(folder).unwrap();
-            let aside = recovery.aside.as_deref().unwrap();
-            assert!(aside.join("jobs.db").exists(), "the damaged files are kept");
+            let recovery = recover(folder);
+            assert!(recovery.aside.as_deref().unwrap().exists(), "the damaged files are kept");
             (Store::open(folder).unwrap(), Some(recovery))
         }
         Err(error) => panic!("{error}"),
     }
 }
 
-/// What is not as it was: by the names that damage has.
-fn differences(was: &Model, is: &Model) -> Vec<Place> {
+/// Returns the parts that differ.
+fn differences(was: &Model, is: &Model) -> Vec<DamageSite> {
     let job = was.jobs.iter().filter(|&(number, row)| is.jobs.get(number) != Some(row));
     let line: BTreeMap<_, _> = is.lines.iter().map(|line| (line.number, line)).collect();
     let line = was.lines.iter().filter(|was| line.get(&was.number) != Some(was));
     let meta = was.meta.iter().filter(|&(key, value)| is.meta.get(key) != Some(value));
-    let job = job.map(|(number, _)| Place::Job(*number));
-    let places = job.chain(line.map(|line| Place::Line(line.number)));
-    places.chain(meta.map(|(key, _)| Place::Meta(key.clone()))).collect()
+    let job = job.map(|(number, _)| DamageSite::Job(*number));
+    let sites = job.chain(line.map(|line| DamageSite::Lines(line.number, line.number)));
+    sites.chain(meta.map(|(key, _)| DamageSite::Meta(key.clone()))).collect()
 }
 
-fn names(lost: &[Damage], place: &Place) -> bool {
-    lost.iter().any(|damage| damage.place == *place)
+/// Whether the report covers a part: by its name, or by one of a whole that contains it.
+fn is_reported(recovery: &Recovery, site: &DamageSite) -> bool {
+    let covers = |damage: &Damage| {
+        damage.site == *site
+            || matches!(damage.site, DamageSite::Structure | DamageSite::Table(_) | DamageSite::Commits(..))
+    };
+    let outdated = matches!(site, DamageSite::Job(number) if recovery.outdated.contains(number));
+    outdated || recovery.lost.iter().any(covers)
 }
 
-/// One byte touches one row at most: that is named, and all else is there.
+/// After damage and recovery each row is as it was, or as it was at the backup or an earlier commit, and reported.
 #[track_caller]
 fn survives_flip(left: &Left, name: &str, at: usize, bits: u8) {
     let folder = left.again();
@@ -93,22 +112,25 @@ fn survives_flip(left: &Left, name: &str, at: usize, bits: u8) {
     let (mut store, recovery) = open(folder.path());
     let is = Model::of(&store);
     let differences = differences(&left.model, &is);
-    let lost = recovery.as_ref().map_or(&[][..], |recovery| &recovery.lost);
-    let context = format!("byte {at} of {name} by {bits:#04x}: {differences:?}, {lost:?}");
-    assert!(differences.len() <= 1, "{context}");
-    assert!(is.jobs.len() <= left.model.jobs.len() && is.lines.len() <= left.model.lines.len(), "{context}");
-    for place in &differences {
-        let unknown = lost.iter().any(|damage| damage.place == Place::Structure);
-        assert!(names(lost, place) || unknown, "{context}");
+    let context = format!("byte {at} of {name} by {bits:#04x}: {differences:?}, {recovery:?}");
+    // A flipped bit is never silent.
+    assert!(recovery.is_some() || is == left.model, "{context}");
+    assert!(is.jobs.keys().all(|number| left.model.jobs.contains_key(number)), "{context}");
+    assert!(is.lines.len() <= left.model.lines.len(), "{context}");
+    for site in &differences {
+        assert!(recovery.as_ref().is_some_and(|recovery| is_reported(recovery, site)), "{context}");
     }
-    assert!(lost.is_empty() || !differences.is_empty(), "named and there: {context}");
+    // No job is lost that the backup has.
+    assert!(left.backup.jobs.keys().all(|number| is.jobs.contains_key(number)), "{context}");
+    let line = store.last_line();
     store.commit(&batch(1, false, 1)).unwrap();
+    assert_eq!(store.last_line(), line + 1);
     drop(store);
     Store::open(folder.path()).unwrap();
 }
 
 #[test]
-fn a_flipped_byte_is_found_and_costs_the_row_that_it_is_in() {
+fn a_flipped_bit_is_detected_and_costs_no_more_than_is_reported() {
     let left = Left::after(700);
     let size = |name| fs::metadata(file(&left.folder.path().join("left"), name)).unwrap().len();
     for name in ["jobs.db", "jobs.db-wal", "mark"] {
@@ -125,7 +147,7 @@ fn a_flipped_byte_is_found_and_costs_the_row_that_it_is_in() {
 
 /// Bytes of the structures at the head of a page or of the log.
 #[test]
-fn a_flipped_byte_of_a_structure_costs_nothing_or_little() {
+fn a_flipped_byte_of_a_structure_is_detected() {
     let left = Left::after(300);
     let folder = left.folder.path().join("left");
     for (name, step, head) in [("jobs.db", 4096, 14), ("jobs.db-wal", 24 + 4096, 70)] {
@@ -139,31 +161,68 @@ fn a_flipped_byte_of_a_structure_costs_nothing_or_little() {
     }
 }
 
-/// What a byte in the middle of a job's text does, from the first message to what is left.
-#[test]
-fn a_damaged_job_is_named_and_the_others_are_kept() {
-    let left = Left::after(40);
+/// Brings all commits into the database, so that damage of the log is no concern.
+fn checkpointed(left: &Left) -> TempDir {
     let folder = left.again();
-    let log = file(folder.path(), "jobs.db-wal");
-    let bytes = fs::read(&log).unwrap();
-    let text = b"{\"job\":15,\"version\":35}";
-    let at = bytes.windows(text.len()).rposition(|window| window == text).unwrap();
-    flip(&log, at + 8, 1);
-    let Err(StoreError::Damaged(damages)) = Store::open(folder.path()) else { panic!("opened") };
-    assert!(damages.iter().any(|damage| matches!(damage.place, Place::Commits(_, 41))), "{damages:?}");
-    let recovery = Store::recover(folder.path()).unwrap();
-    assert_eq!(recovery.lost.iter().map(|lost| &lost.place).collect::<Vec<_>>(), [&Place::Job(15)]);
-    let mut model = left.model;
-    model.jobs.remove(&15);
-    assert_eq!(Model::of(&Store::open(folder.path()).unwrap()), model);
-    assert_eq!(recovery.aside, Some(folder.path().join("damaged-1")));
-    let unneeded = Store::recover(folder.path()).unwrap();
-    assert_eq!((unneeded.aside, unneeded.jobs, unneeded.lost), (None, model.jobs.len(), vec![]));
+    let connection = rusqlite::Connection::open(file(folder.path(), "jobs.db")).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    folder
 }
 
-/// A log or a database that ends too early: what was answered and is gone is named by its commits or its rows.
+/// Flips a bit of each such text: some are remnants in free space, which nothing reads.
+fn flip_text(path: &Path, text: &[u8]) {
+    let bytes = fs::read(path).unwrap();
+    let places: Vec<usize> =
+        (0..bytes.len() - text.len()).filter(|at| bytes[*at..].starts_with(text)).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| flip(path, at + text.len() - 2, 1));
+}
+
 #[test]
-fn files_cut_short_are_found() {
+fn a_damaged_job_is_named_and_restored_from_the_backup_and_the_others_are_kept() {
+    let left = Left::after(40);
+    let folder = checkpointed(&left);
+    // Job 38 was live in version 1, which the backup has, and in no other.
+    flip_text(&file(folder.path(), "jobs.db"), b"{\"job\":38,\"version\":1}");
+    let Err(StoreError::Damaged(damages)) = Store::open(folder.path()) else { panic!("opened") };
+    assert!(damages.iter().any(|damage| damage.site == DamageSite::Job(38)), "{damages:?}");
+    let recovery = recover(folder.path());
+    assert_eq!((&recovery.lost[..], &recovery.outdated[..]), (&[][..], &[38][..]));
+    assert_eq!(recovery.backup.as_ref().unwrap().path, folder.path().join("backups/1.db"));
+    assert_eq!(recovery.aside, Some(folder.path().join("damaged-1")));
+    assert_eq!(Model::of(&Store::open(folder.path()).unwrap()), left.model);
+    let unneeded = recover(folder.path());
+    assert_eq!((unneeded.aside, unneeded.jobs, unneeded.lost), (None, 40, vec![]));
+}
+
+#[test]
+fn a_damaged_job_that_no_backup_has_is_named_as_lost() {
+    let left = Left::after(40);
+    let folder = checkpointed(&left);
+    fs::remove_dir_all(folder.path().join("backups")).unwrap();
+    flip_text(&file(folder.path(), "jobs.db"), b"{\"job\":38,\"version\":1}");
+    let recovery = recover(folder.path());
+    assert!(recovery.lost.iter().any(|lost| lost.site == DamageSite::Job(38)), "{recovery:?}");
+    let mut model = left.model;
+    model.jobs.remove(&38);
+    assert_eq!(Model::of(&Store::open(folder.path()).unwrap()), model);
+}
+
+/// The log ends at a damaged frame: the database is then the state of an earlier commit, consistent in itself.
+#[test]
+fn commits_after_a_damaged_frame_of_the_log_are_named_as_lost() {
+    let left = Left::after(40);
+    let folder = left.again();
+    flip_text(&file(folder.path(), "jobs.db-wal"), b"{\"job\":38,\"version\":1}");
+    let recovery = recover(folder.path());
+    assert!(matches!(recovery.lost[..], [Damage { site: DamageSite::Commits(22, 41), .. }]), "{recovery:?}");
+    // The backup is newer than that.
+    assert!(recovery.backup.is_some(), "{recovery:?}");
+    assert_eq!(Model::of(&Store::open(folder.path()).unwrap()), left.backup);
+}
+
+#[test]
+fn files_cut_short_are_detected() {
     let left = Left::after(300);
     for name in ["jobs.db", "jobs.db-wal", "mark"] {
         let size = fs::metadata(file(&left.folder.path().join("left"), name)).unwrap().len();
@@ -173,20 +232,34 @@ fn files_cut_short_are_found() {
             fs::File::options().write(true).open(&path).unwrap().set_len(size * tenth / 10).unwrap();
             let (store, recovery) = open(folder.path());
             let differences = differences(&left.model, &Model::of(&store));
-            let recovery = recovery.filter(|recovery| !recovery.lost.is_empty());
-            assert_eq!(recovery.is_some(), !differences.is_empty(), "{tenth} tenths of {name}");
+            let recovery = recovery.filter(|it| !it.lost.is_empty() || !it.outdated.is_empty());
+            assert_eq!(recovery.is_some(), !differences.is_empty(), "{tenth} tenths of {name}: {recovery:?}");
         }
     }
 }
 
 #[test]
-fn files_that_have_gone_are_found() {
+fn missing_files_are_detected() {
     let left = Left::after(60);
-    for name in ["jobs.db", "jobs.db-wal", "mark"] {
+    for name in ["jobs.db", "jobs.db-wal", "mark", ""] {
         let folder = left.again();
-        fs::remove_file(file(folder.path(), name)).unwrap();
+        let path = file(folder.path(), name);
+        if name.is_empty() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
         assert!(matches!(Store::open(folder.path()), Err(StoreError::Damaged(_))), "{name}");
-        Store::recover(folder.path()).unwrap();
-        Store::open(folder.path()).unwrap();
+        recover(folder.path());
+        let is = Model::of(&Store::open(folder.path()).unwrap());
+        assert!(left.backup.jobs.keys().all(|number| is.jobs.contains_key(number)), "{name}");
     }
+}
+
+/// A number is given once, even if only the file beside the database is left.
+#[test]
+fn numbers_go_on_after_the_highest_ever_given() {
+    let left = Left::after(60);
+    let folder = left.again();
+    fs::remove_dir_all(folder.path().join("backups")).unwrap();
+    fs::remove_file(file(folder.path(), "jobs.db")).unwrap();
+    recover(folder.path());
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!((Model::of(&store).jobs.len(), store.highest_job()), (0, 61));
 }

@@ -6,22 +6,23 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use miserly_live::store::{Batch, Store, StoreError};
+use miserly_test_support::Requirement;
 
 use super::support::{Model, batch, row};
 
 /// The folder that a child of these tests commits to; it is no child where that is not set.
-const FOLDER: &str = "MISERLY_TEST_STORE";
+pub(super) const FOLDER: &str = "MISERLY_TEST_STORE";
 
 /// This test program, as a child that runs one test.
-fn child(test: &str, folder: &Path) -> Command {
+pub(super) fn child(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([&format!("store::faults::{test}"), "--exact", "--nocapture"]).env(FOLDER, folder);
+    command.args([&format!("store::{test}"), "--exact", "--nocapture"]).env(FOLDER, folder);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     command
 }
 
 /// The child's own folder, in the child.
-fn as_child() -> Option<std::path::PathBuf> {
+pub(super) fn as_child() -> Option<std::path::PathBuf> {
     std::env::var_os(FOLDER).map(Into::into)
 }
 
@@ -65,7 +66,7 @@ fn what_was_answered_survives_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let (mut model, mut known) = (Model::default(), 0);
     for round in 0..40_u64 {
-        let child = child("what_was_answered_survives_a_kill", folder.path()).spawn().unwrap();
+        let child = child("faults::what_was_answered_survives_a_kill", folder.path()).spawn().unwrap();
         let answered = answered(child, Duration::from_micros(15_000 + round * 7919 % 60_000));
         let store = Store::open(folder.path()).unwrap();
         let there: i64 = store.meta("commits").unwrap().map_or(0, |text| text.parse().unwrap());
@@ -86,11 +87,13 @@ fn a_second_daemon_is_told_who_has_the_state() {
         std::thread::sleep(Duration::from_secs(60));
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut child = child("a_second_daemon_is_told_who_has_the_state", folder.path()).spawn().unwrap();
+    let mut child =
+        child("faults::a_second_daemon_is_told_who_has_the_state", folder.path()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("open")));
     let pid = i32::try_from(child.id()).unwrap();
-    for told in [Store::open(folder.path()).map(drop), Store::recover(folder.path()).map(drop)] {
+    for told in [Store::open(folder.path()).map(drop), Store::recover(folder.path(), |_, _| Ok(())).map(drop)]
+    {
         let Err(StoreError::Locked { pid: told, .. }) = told else { panic!("{told:?}") };
         assert_eq!(told, Some(pid));
     }
@@ -136,7 +139,7 @@ fn a_full_disk_costs_nothing_that_was_answered() {
         return fill(&disk);
     }
     let disk = tempfile::tempdir().unwrap();
-    let test = child("a_full_disk_costs_nothing_that_was_answered", disk.path());
+    let test = child("faults::a_full_disk_costs_nothing_that_was_answered", disk.path());
     let script = "mount -t tmpfs -o size=4m none \"$0\" && exec \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(disk.path());
@@ -149,6 +152,9 @@ fn a_full_disk_costs_nothing_that_was_answered() {
         Ok(output) if String::from_utf8_lossy(&output.stdout).contains("running 1 test") => {
             panic!("{}", String::from_utf8_lossy(&output.stdout));
         }
-        other => eprintln!("skipped: no small disk can be mounted here ({other:?})"),
+        other => {
+            let missing = format!("needs a user namespace with a small file system ({other:?})");
+            Requirement::Namespaces.is_met(false, &missing);
+        }
     }
 }

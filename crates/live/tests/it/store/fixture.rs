@@ -5,20 +5,16 @@ use std::path::{Path, PathBuf};
 
 use miserly_live::store::{Batch, History, Row, Store, StoreError};
 
+use super::content::fixture;
 use super::support::{Model, row};
 
-fn fixture(format: u32) -> PathBuf {
+fn folder_of(format: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/state-{format}"))
 }
 
 /// What is in the fixture of format 1.
 fn written() -> (Model, Batch) {
-    let rows: Vec<Row> = [(1, true), (2, false), (3, true), (8, false)]
-        .map(|(number, ended)| row(number, ended, 1, 5000 * usize::from(number == 3) + 100))
-        .into();
-    let lines = vec!["{\"at\":1}".to_owned(), "{\"at\":2}".to_owned()];
-    let batch = Batch { lines, rows, meta: vec![("clock".into(), "17".into())] };
-    let mut model = Model::default();
+    let (mut model, batch) = (Model::default(), fixture());
     model.commit(&batch);
     (model, batch)
 }
@@ -28,8 +24,8 @@ fn copied(format: u32) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("store")).unwrap();
     for name in ["jobs.db", "jobs.db-wal", "mark"] {
-        let from = fixture(format).join("store").join(name);
-        fs::copy(from, folder.path().join("store").join(name)).unwrap();
+        let name = Path::new("store").join(name);
+        fs::copy(folder_of(format).join(&name), folder.path().join(&name)).unwrap();
     }
     folder
 }
@@ -69,17 +65,18 @@ fn a_later_format_is_refused_and_left_alone() {
     let mut store = Store::open(folder.path()).unwrap();
     store.commit(&Batch { meta: vec![("format".into(), "1000".into())], ..Batch::default() }).unwrap();
     drop(store);
-    for told in [Store::open(folder.path()).map(drop), Store::recover(folder.path()).map(drop)] {
+    for told in [Store::open(folder.path()).map(drop), Store::recover(folder.path(), |_, _| Ok(())).map(drop)]
+    {
         assert!(matches!(told, Err(StoreError::TooNew { found: 1000, .. })), "{told:?}");
     }
 }
 
-/// How the fixture was made; to make one for a new format, run it and copy the folder.
 #[test]
-#[ignore = "writes the fixture of the present format"]
-fn write() {
-    let (_, batch) = written();
-    let folder = fixture(1);
-    let mut store = Store::open(&folder).unwrap();
-    store.commit(&batch).unwrap();
+fn the_backup_of_format_1_is_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("backups")).unwrap();
+    fs::copy(folder_of(1).join("backups/1.db"), folder.path().join("backups/1.db")).unwrap();
+    let recovery = Store::recover(folder.path(), |_, _| Ok(())).unwrap();
+    assert!(recovery.backup.is_some());
+    assert_eq!(Model::of(&Store::open(folder.path()).unwrap()), written().0);
 }

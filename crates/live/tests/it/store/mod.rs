@@ -4,8 +4,12 @@ mod model;
 
 mod damage;
 
+mod backups;
+
 mod faults;
 
 mod fixture;
 
 mod support;
+
+mod content;

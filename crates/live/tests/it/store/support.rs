@@ -5,21 +5,7 @@ use std::ops::ControlFlow;
 
 use miserly_live::store::{Batch, EndedFilter, Line, Row, Store};
 
-/// A job whose body is `size` bytes that depend on `version`.
-pub(crate) fn row(number: i64, ended: bool, version: i64, size: usize) -> Row {
-    let body: String =
-        format!("{{\"job\":{number},\"version\":{version}}} ").chars().cycle().take(size).collect();
-    let queue = if number % 3 == 0 { "short" } else { "batch" };
-    let array = (number % 4 == 0).then_some(number / 8 * 8);
-    Row {
-        number,
-        ended,
-        uid: u32::try_from(1000 + number % 2).unwrap_or_default(),
-        queue: queue.into(),
-        array,
-        body,
-    }
-}
+pub(crate) use super::content::row;
 
 /// A batch about one job, as the engine writes them: a line, the job, and now and then a value.
 pub(crate) fn batch(number: i64, ended: bool, version: i64) -> Batch {

@@ -1,6 +1,6 @@
 //! From the left or from the right (§2.2): best fit, with processors from one end or the other.
 
-use miserly_core::{Matrix, PeSet, Procs};
+use miserly_core::{Matrix, PeSet, Persistent, Procs, Row};
 
 use super::best_fit::best;
 use super::{Packing, Place};
@@ -22,8 +22,26 @@ enum Side {
     Right,
 }
 
-/// The mark of a row that is filled from the right.
-const FROM_RIGHT: u32 = 1;
+/// Whether a slot is filled from the right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FilledFromRight(bool);
+
+impl Persistent for FilledFromRight {
+    const NAME: &'static str = "gang/filled-from-right";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.push(self.0.into());
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<FilledFromRight> {
+        Some(FilledFromRight(words == [1]))
+    }
+}
+
+fn is_filled_from_right(row: &Row) -> bool {
+    row.state().get::<FilledFromRight>().0
+}
 
 fn take(mut from: PeSet, count: Procs, side: Side) -> Option<PeSet> {
     match side {
@@ -51,14 +69,14 @@ impl Packing for BySize {
 
 /// The side from which the next row is filled that was not used before.
 fn next(matrix: &Matrix) -> Side {
-    let right = matrix.rows().filter(|(_, row)| row.mark() == FROM_RIGHT).count();
+    let right = matrix.rows().filter(|(_, row)| is_filled_from_right(row)).count();
     if matrix.used() - right <= right { Side::Left } else { Side::Right }
 }
 
 impl Packing for BySlots {
     fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place> {
         let (slot, row) = best(matrix, size)?;
-        let from = if row.mark() == FROM_RIGHT { Side::Right } else { Side::Left };
+        let from = if is_filled_from_right(row) { Side::Right } else { Side::Left };
         Some(Place { slot, pes: take(row.open().clone(), size, from)? })
     }
 
@@ -66,7 +84,7 @@ impl Packing for BySlots {
         take(matrix.all().clone(), size, next(matrix))
     }
 
-    fn mark(&self, matrix: &Matrix) -> Option<u32> {
-        (next(matrix) == Side::Right).then_some(FROM_RIGHT)
+    fn filled(&self, matrix: &Matrix) -> Option<FilledFromRight> {
+        (next(matrix) == Side::Right).then_some(FilledFromRight(true))
     }
 }

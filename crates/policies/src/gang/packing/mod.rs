@@ -21,7 +21,7 @@ use miserly_core::{Matrix, PeSet, Procs, SlotId};
 pub use best_fit::BestFit;
 pub use buddy::{Booking, Buddy};
 pub use first_fit::FirstFit;
-pub use left_right::{BySize, BySlots};
+pub use left_right::{BySize, BySlots, FilledFromRight};
 pub use load::LeastLoaded;
 pub use migration::Migration;
 
@@ -37,7 +37,7 @@ pub struct Place {
 /// A packing scheme. What jobs have tentatively in rows besides their own is free to it.
 ///
 /// A job that no row which is used can take gets one that is not. What a scheme keeps follows from the places of the jobs that are there,
-/// which it is told of, and from the marks of the rows.
+/// which it is told of, and from the state of the slots.
 pub trait Packing: Debug + Send {
     /// Where a job of this size goes among the rows that are used; `None` if none of them can take it.
     fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place>;
@@ -47,8 +47,8 @@ pub trait Packing: Debug + Send {
         matrix.all().clone().take_lowest(size)
     }
 
-    /// What is to be noted for a row that was not used before, if anything.
-    fn mark(&self, _matrix: &Matrix) -> Option<u32> {
+    /// Returns the side from which a slot is filled that was not used before, to be kept with the slot.
+    fn filled(&self, _matrix: &Matrix) -> Option<FilledFromRight> {
         None
     }
 

@@ -48,7 +48,7 @@ impl Blockers {
         let (other, its) = blocked.by;
         let other = ledger.get(other).filter(|entry| entry.admitted == its && runs(entry))?;
         let same = ledger.entry(job).admitted == blocked.admitted;
-        let still = blocked.until > now && (!blocked.beyond || is_beyond((ledger, now), rules, other));
+        let still = blocked.until > now && (!blocked.beyond || is_beyond(now, rules, other));
         (same && still).then_some(blocked.until)
     }
 
@@ -76,7 +76,7 @@ fn blocker(
     let blocked = |by: JobId, until: Time, beyond: bool| {
         Some(Blocked { admitted: entry.admitted, by: (by, ledger.entry(by).admitted), until, beyond })
     };
-    if let Some(by) = there.iter().find(|job| is_beyond((ledger, now), rules, ledger.entry(**job))) {
+    if let Some(by) = there.iter().find(|job| is_beyond(now, rules, ledger.entry(**job))) {
         return blocked(*by, Time::MAX, true);
     }
     let criterion = rules.criterion;
@@ -90,9 +90,9 @@ fn blocker(
 }
 
 /// Whether nobody may suspend a job, because it is beyond its limit.
-fn is_beyond((ledger, now): (&Ledger, Time), rules: &Suspension, entry: &Entry) -> bool {
+fn is_beyond(now: Time, rules: &Suspension, entry: &Entry) -> bool {
     let rank = || rules.criterion.rank(entry, now);
-    rules.limits.as_ref().is_some_and(|limits| limits.protect(ledger, entry, rank()))
+    rules.limits.as_ref().is_some_and(|limits| limits.protect(entry, rank()))
 }
 
 /// Whether a job keeps its processors for now.

@@ -1,6 +1,6 @@
 //! The limits of tunable selective suspension: what has become of jobs of each category.
 
-use miserly_core::{Category, Desk, Entry, Ledger, Span, Time};
+use miserly_core::{Category, Desk, Entry, Ledger, Persistent, Span, Time, join_words, split_words};
 
 use super::rank::{Rank, estimate, ran, ticks};
 
@@ -13,22 +13,64 @@ pub struct Limits {
     pub factor: u64,
     /// The mean slowdown of each category, by length and then by width, in millionths; learned from the jobs that end, if not given.
     pub means: Option<[u64; Category::COUNT]>,
+    /// The slowdowns of the jobs that ended, if no means are given. The ledger keeps a copy.
+    learned: Slowdowns,
 }
 
 impl Limits {
-    /// Whether a job of that rank is beyond its limit.
-    pub(super) fn protect(&self, ledger: &Ledger, entry: &Entry, rank: Rank) -> bool {
+    /// Returns limits with these mean slowdowns, or with learned ones.
+    pub fn new(factor: u64, means: Option<[u64; Category::COUNT]>) -> Limits {
+        Limits { factor, means, learned: Slowdowns::default() }
+    }
+
+    /// Takes over the slowdowns that a ledger keeps.
+    pub(super) fn learn_from(&mut self, ledger: &Ledger) {
+        self.learned = ledger.policy_state();
+    }
+
+    /// Returns whether a job of that rank is beyond its limit.
+    pub(super) fn protect(&self, entry: &Entry, rank: Rank) -> bool {
         let category = category(entry);
         let (sum, parts) = match &self.means {
             Some(means) => (u128::from(means[category]), 1),
-            None => (ledger.tally(category).sum, u128::from(ledger.tally(category).count)),
+            None => self.learned.of(category),
         };
         // Nothing is known of a category of which nobody has ended.
         parts > 0 && rank.exceeds(self.factor, sum, parts * 1_000_000)
     }
 }
 
-/// Slowdowns of jobs that ended, which are to be added to the tallies of the ledger.
+/// The slowdowns of the jobs that ended, by category: sums in millionths, and numbers of jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Slowdowns([(u128, u64); Category::COUNT]);
+
+impl Slowdowns {
+    fn of(&self, category: usize) -> (u128, u128) {
+        let (sum, jobs) = self.0[category];
+        (sum, jobs.into())
+    }
+}
+
+impl Persistent for Slowdowns {
+    const NAME: &'static str = "tss/slowdowns";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        for (sum, jobs) in self.0 {
+            words.extend(split_words(sum));
+            words.push(jobs);
+        }
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<Slowdowns> {
+        let triples = words.chunks_exact(3);
+        let all: Vec<(u128, u64)> =
+            triples.map(|triple| (join_words([triple[0], triple[1]]), triple[2])).collect();
+        all.try_into().ok().map(Slowdowns)
+    }
+}
+
+/// Slowdowns of jobs that ended and are not counted yet.
 #[derive(Debug, Default)]
 pub(super) struct Lessons(Vec<(usize, u64)>);
 
@@ -38,9 +80,16 @@ impl Lessons {
         self.0.push((category(entry), bounded_slowdown(entry, now)));
     }
 
-    pub(super) fn write(&mut self, desk: &mut Desk<'_>) {
-        for (category, slowdown) in self.0.drain(..) {
-            desk.tally(category, slowdown);
+    /// Counts them, and keeps the sums in the ledger.
+    pub(super) fn write(&mut self, limits: &mut Limits, desk: &mut Desk<'_>) {
+        for (category, slowdown) in &self.0 {
+            let (sum, jobs) = &mut limits.learned.0[*category];
+            *sum += u128::from(*slowdown);
+            *jobs += 1;
+        }
+        if !self.0.is_empty() {
+            self.0.clear();
+            desk.set_policy_state(&limits.learned);
         }
     }
 }

@@ -10,6 +10,8 @@ mod limits;
 
 mod place;
 
+mod policy;
+
 mod rank;
 
 mod slices;
@@ -26,6 +28,7 @@ use self::floor::Floor;
 use self::limits::Lessons;
 pub use self::limits::Limits;
 pub use self::place::Place;
+pub use self::policy::{IS, SS, TSS};
 pub use self::rank::Criterion;
 use self::rank::Rank;
 pub use self::slices::Slices;
@@ -213,6 +216,9 @@ impl Policy for Selective {
         self.floor.rebuild(now, ledger);
         self.blockers = Blockers::default();
         self.crowd = Crowd::of(ledger);
+        if let Some(limits) = &mut self.rules.limits {
+            limits.learn_from(ledger);
+        }
     }
 
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
@@ -231,7 +237,9 @@ impl Policy for Selective {
     }
 
     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        self.lessons.write(desk);
+        if let Some(limits) = &mut self.rules.limits {
+            self.lessons.write(limits, desk);
+        }
         self.floor.vacate(desk)?;
         for job in self.floor.serve_claims(desk)? {
             self.now_runs(job);

@@ -216,7 +216,7 @@ fn victim(rules: &Suspension, ledger: &Ledger, now: Time, job: JobId) -> Option<
         return None;
     }
     let rank = rules.criterion.rank(entry, now);
-    let protected = rules.limits.as_ref().is_some_and(|limits| limits.protect(ledger, entry, rank));
+    let protected = rules.limits.as_ref().is_some_and(|limits| limits.protect(entry, rank));
     let gives = rules.moving.transfer.frees(entry);
     (!protected).then_some(Victim { rank, admitted: entry.admitted, job, gives })
 }

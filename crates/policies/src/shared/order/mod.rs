@@ -6,9 +6,12 @@ mod priority;
 
 mod weight;
 
+mod bypassed;
+
 use miserly_core::{Entry, JobNumber, Time};
 use miserly_formula::{Direction, Formula};
 
+pub use bypassed::Bypassed;
 pub use criterion::{Criterion, Draw};
 pub use priority::Priority;
 pub use weight::Weight;

@@ -6,6 +6,7 @@ use miserly_core::{Entry, Kind, Span, Time};
 use miserly_formula::presets::PRESETS;
 use miserly_formula::{Direction, Formula, FormulaError, Fraction};
 
+use super::bypassed::Bypassed;
 use super::criterion::SECOND;
 
 /// A formula over what is known of a waiting job, and which of its values comes first.
@@ -98,7 +99,7 @@ fn facts(now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
         request.demand.get(Kind::Memory) as f64,
         known(request.user),
         known(request.queue),
-        f64::from(entry.memo.bypassed),
+        f64::from(entry.policy_state.get::<Bypassed>().0),
     ]
 }
 
@@ -115,7 +116,7 @@ fn fractions(now: Time, entry: &Entry) -> [Fraction; Priority::NAMES.len()] {
         integer(request.demand.get(Kind::Memory)),
         known(request.user),
         known(request.queue),
-        Fraction::from(i64::from(entry.memo.bypassed)),
+        Fraction::from(i64::from(entry.policy_state.get::<Bypassed>().0)),
     ]
 }
 

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{env, fs, thread};
 
+use miserly_test_support::Requirement;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tungstenite::{Message, WebSocket};
@@ -32,9 +33,8 @@ impl Browser {
     /// If there is none and `MISERLY_REQUIRE_BROWSER` is 1, or there is one that cannot be driven.
     pub(crate) fn start() -> Option<Browser> {
         let Some(program) = program() else {
-            let required = env::var("MISERLY_REQUIRE_BROWSER").is_ok_and(|value| value == "1");
-            assert!(!required, "no Chromium found: install it, or name it in MISERLY_BROWSER");
-            eprintln!("skipped: no Chromium found (install it, or name it in MISERLY_BROWSER)");
+            let missing = "no Chromium found: install it, or name it in MISERLY_BROWSER";
+            Requirement::Browser.is_met(false, missing);
             return None;
         };
         let profile = tempfile::tempdir().unwrap();

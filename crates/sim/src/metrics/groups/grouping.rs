@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use miserly_core::lsf::Class;
 use miserly_core::{Category, Kind, Request, Span};
-use miserly_workload::swf::Status;
 
 use super::quality::Quality;
 use crate::finished::Finished;
+use crate::job::LoggedStatus;
 
 /// By what the jobs of a run are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ pub enum GroupKey {
     /// Estimates that were as good, of a range of runtimes and of widths.
     EstimateCategory(Quality, Category),
     /// Jobs that ended so.
-    Status(Status),
+    Status(LoggedStatus),
 }
 
 /// A word that names no [`Grouping`].
@@ -124,7 +124,7 @@ impl Grouping {
                 let of = |quality| Category::all().map(move |of| GroupKey::EstimateCategory(quality, of));
                 Quality::ALL.into_iter().flat_map(of).collect()
             }
-            Grouping::Status => Status::ALL.map(GroupKey::Status).into(),
+            Grouping::Status => LoggedStatus::ALL.map(GroupKey::Status).into(),
             Grouping::User | Grouping::Queue | Grouping::RuntimeBin => Vec::new(),
         }
     }

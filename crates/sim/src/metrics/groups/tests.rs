@@ -1,10 +1,10 @@
 //! Groups against the obvious way to measure them, in parts and whole.
 
 use miserly_core::{Kind, Reason, Request, Resources, Span, Time};
-use miserly_workload::swf::Status;
 use proptest::prelude::*;
 
 use super::*;
+use crate::LoggedStatus;
 
 /// Submission, wait, runtime, processors, user.
 type Drawn = (i64, i64, i64, u64, Option<u32>);
@@ -28,21 +28,20 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         promised: None,
         broken: false,
         pes: None,
-        stays: vec![],
+        allocations: vec![],
         interruptions: crate::Interruptions::default(),
         lost: 0,
-        ahead: None,
+        opportunistic: None,
         slices: None,
-        record: None,
     }
 }
 
-fn status(procs: u64) -> Status {
+fn status(procs: u64) -> LoggedStatus {
     match procs % 4 {
-        0 => Status::Completed,
-        1 => Status::Failed,
-        2 => Status::Cancelled,
-        _ => Status::Unknown,
+        0 => LoggedStatus::Completed,
+        1 => LoggedStatus::Failed,
+        2 => LoggedStatus::Cancelled,
+        _ => LoggedStatus::Unknown,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use miserly_core::{Instants, Machine, PeSet, Time};
 use miserly_oracle::{NaiveGang, NaiveJob, gang_schedule};
-use miserly_workload::Job;
+use miserly_sim::Job;
 use proptest::prelude::*;
 
 use super::settings::{scheduler, workload};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_core::{Entry, Instants, JobNumber, Ledger, Machine, PeSet, Procs, SlotId, Time, work};
-use miserly_workload::Job;
+use miserly_sim::Job;
 use proptest::prelude::*;
 
 use super::play;

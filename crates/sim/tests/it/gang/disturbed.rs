@@ -2,8 +2,8 @@
 
 use miserly_core::{Instants, Kind, Machine, Time};
 use miserly_oracle::{NaiveChange, NaiveJob, NaivePool};
-use miserly_policies::Chosen;
-use miserly_workload::Job;
+use miserly_policies::PolicySpec;
+use miserly_sim::Job;
 use proptest::prelude::*;
 
 use super::settings::{scheduler, workload};
@@ -37,7 +37,7 @@ fn script(machine: &Machine, jobs: &[Job], losses: &[(i64, u64, u64)]) -> NaiveP
 }
 
 /// The scheduler with another limit of slots.
-fn limited(policy: &str, slots: usize) -> Chosen {
+fn limited(policy: &str, slots: usize) -> PolicySpec {
     let (before, after) = policy.split_once("slots=").unwrap();
     let (_, after) = after.split_once(',').unwrap();
     format!("{before}slots={slots},{after}").parse().unwrap()
@@ -96,7 +96,7 @@ proptest! {
     ) {
         let script = NaivePool { changes: vec![], ..script(&machine, &jobs, &[]) };
         let play = || {
-            let policy = policy.parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
+            let policy = policy.parse::<PolicySpec>().unwrap().build(&machine, SEED).unwrap();
             Play::on(machine.clone(), &script, policy, Instants::Batch)
         };
         let mut united = [0, 0];
@@ -123,7 +123,7 @@ fn rows(
         (second(*at), NaiveChange::Capacity(machine.capacity().with(Kind::Cpus, *cpus)))
     };
     script.changes = losses.iter().map(capacity).collect();
-    let built = |policy: &str| policy.parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
+    let built = |policy: &str| policy.parse::<PolicySpec>().unwrap().build(&machine, SEED).unwrap();
     let mut drawn = vec![];
     Play::on(machine.clone(), &script, built(policies[0]), Instants::Batch).run(|now, system| {
         if now < second(50) {

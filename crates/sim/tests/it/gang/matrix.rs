@@ -1,7 +1,7 @@
 //! Small matrices, drawn: a line for each row, a column for each processor; a job that runs in a further row is a letter there.
 
 use miserly_core::{Instants, Ledger, Machine, Span, Time};
-use miserly_workload::Job;
+use miserly_sim::Job;
 
 use super::play;
 use crate::support::{Quad, jobs, machine};

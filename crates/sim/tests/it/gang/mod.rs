@@ -1,9 +1,8 @@
 //! Gang time-slicing: against a naive version, by its rules, and in the small cases of its paper.
 
 use miserly_core::{Instants, Ledger, Machine, Time};
-use miserly_policies::Chosen;
-use miserly_sim::{Finished, Simulation};
-use miserly_workload::Job;
+use miserly_policies::PolicySpec;
+use miserly_sim::{Finished, Job, Simulation};
 
 use crate::support::{SEED, Schedule, in_order};
 
@@ -24,7 +23,7 @@ fn play(
     instants: Instants,
     mut after: impl FnMut(Time, &Ledger),
 ) -> Vec<Finished> {
-    let policy = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut simulation = Simulation::new(machine.clone(), policy, instants);
     let mut schedule = Schedule::default();
     let mut source = in_order(jobs).peekable();

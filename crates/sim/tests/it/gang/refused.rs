@@ -4,6 +4,7 @@ use miserly_core::{
     Desk, Event, HostId, Instants, JobId, Ledger, Machine, PeSet, Placement, Policy, Reason, Resources, Rule,
     Slicing, SlotId, Span, Time, Violation,
 };
+use miserly_policies::shared::Bypassed;
 use miserly_sim::{RunError, Simulation};
 
 use crate::support::{in_order, jobs};
@@ -89,5 +90,5 @@ fn moves_to_where_others_are() {
         desk.start(JobId(2), on(1, 2, 2), Reason::AtOnce)
     };
     check(swap, Rule::WrongPes);
-    check(|desk| desk.mark_row(SlotId(2), 1), Rule::NoSuchRow);
+    check(|desk| desk.set_slot_state(SlotId(2), &Bypassed(1)), Rule::NoSuchRow);
 }

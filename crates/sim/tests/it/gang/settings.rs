@@ -2,7 +2,7 @@
 
 use miserly_core::{Machine, Span};
 use miserly_oracle::{NaiveFurther, NaiveGang, NaiveOrder, NaivePacking};
-use miserly_workload::Job;
+use miserly_sim::Job;
 use proptest::prelude::*;
 
 use crate::support::{jobs_in, machine};

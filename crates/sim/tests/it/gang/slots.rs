@@ -53,7 +53,7 @@ proptest! {
 }
 
 /// Returns how often the number of rows of a job changed at the same pace.
-fn check(machine: &Machine, jobs: &[miserly_workload::Job], policy: &str, instants: Instants) -> usize {
+fn check(machine: &Machine, jobs: &[miserly_sim::Job], policy: &str, instants: Instants) -> usize {
     let mut counted = Counted::default();
     let finished = play(machine, jobs, policy, instants, |now, ledger| counted.note(now, ledger));
     for job in finished {

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use miserly_core::{Instants, Ledger, Machine, SlotId, Time};
-use miserly_policies::Chosen;
-use miserly_sim::{MatrixRecord, MatrixWatch, MostSlots, Observer, Simulation};
-use miserly_workload::Job;
+use miserly_policies::PolicySpec;
+use miserly_sim::{Job, MatrixRecord, MatrixWatch, MostSlots, Observer, Simulation};
 use proptest::prelude::*;
 
 use super::settings::{PACKINGS, scheduler, workload};
@@ -49,7 +48,7 @@ fn play(
     instants: Instants,
     observers: &mut [&mut dyn Observer],
 ) -> BTreeMap<Time, Vec<Place>> {
-    let policy = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut simulation = Simulation::new(machine.clone(), policy, instants);
     let mut source = in_order(jobs).peekable();
     let mut all = BTreeMap::new();
@@ -119,7 +118,7 @@ fn the_most_slots_are_found() {
 #[test]
 fn who_does_not_slice_time_has_no_matrix() {
     let machine = Machine::plain(4);
-    let policy = "easy".parse::<Chosen>().unwrap().build(&machine, SEED).unwrap();
+    let policy = "easy".parse::<PolicySpec>().unwrap().build(&machine, SEED).unwrap();
     let mut simulation = Simulation::new(machine, policy, Instants::Batch);
     let (mut watch, mut most) = (MatrixWatch::new(Time::ZERO, Time::MAX, 9), MostSlots::default());
     let mut source = in_order(&jobs(&[(0, 10, 4, 10)])).collect::<Vec<_>>().into_iter();

@@ -4,9 +4,8 @@ use std::io;
 
 use miserly_core::{Effect, Instants, JobNumber, Machine, Time};
 use miserly_oracle::{NaiveJob, NaiveLife, suspension_schedule};
-use miserly_policies::Chosen;
-use miserly_sim::{Finished, Observer, Simulation};
-use miserly_workload::Job;
+use miserly_policies::PolicySpec;
+use miserly_sim::{Finished, Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use super::settings::cases;
@@ -55,7 +54,7 @@ fn lasting(stay: &Stay) -> bool {
 }
 
 fn ours(machine: &Machine, jobs: &[Job], policy: &str, instants: Instants) -> Vec<Life> {
-    let policy = policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut lives = Lives::default();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     simulation.run(&mut in_order(jobs), &mut [&mut lives]).unwrap();

@@ -4,9 +4,8 @@ use miserly_core::{
     Entry, Holds, HostId, Instants, JobId, Ledger, Machine, PeSet, Placement, Span, State, Time,
 };
 use miserly_oracle::{NaiveRule, NaiveSuspension};
-use miserly_policies::Chosen;
-use miserly_sim::{Finished, Simulation, Stay};
-use miserly_workload::Job;
+use miserly_policies::PolicySpec;
+use miserly_sim::{Allocation, Finished, Job, Simulation};
 use proptest::prelude::*;
 
 use super::settings::{Setting, cases, plain_cases};
@@ -73,7 +72,7 @@ type Case = (Machine, Vec<Job>, Setting);
 
 /// Plays the jobs, with the ledger checked after every round; what became of them, in the order of their numbers.
 fn play((machine, jobs, setting): &Case, instants: Instants, look: impl Fn(&Ledger, Time)) -> Vec<Finished> {
-    let policy = setting.written().parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let policy = setting.written().parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     let mut schedule = Schedule::default();
     let mut source = in_order(jobs).peekable();
@@ -89,7 +88,7 @@ fn play((machine, jobs, setting): &Case, instants: Instants, look: impl Fn(&Ledg
 /// How long the stays of a job last, and for how much of them it is read back, and written out.
 fn lengths(job: &Finished) -> (Span, Span, Span) {
     let all = stays(job);
-    let sum = |part: fn(&Stay) -> Span| all.iter().map(part).fold(Span::ZERO, |sum, span| sum + span);
+    let sum = |part: fn(&Allocation) -> Span| all.iter().map(part).fold(Span::ZERO, |sum, span| sum + span);
     (
         sum(|stay| stay.to - stay.from),
         sum(|stay| stay.worked.0 - stay.from),

@@ -2,8 +2,8 @@
 
 use miserly_core::{HostId, Instants, Kind, Machine, PeSet, Request, System, Time};
 use miserly_oracle::{NaiveChange, NaiveJob, NaivePool};
-use miserly_policies::Chosen;
-use miserly_workload::Job;
+use miserly_policies::PolicySpec;
+use miserly_sim::Job;
 use proptest::prelude::*;
 
 use super::settings::cases;
@@ -50,7 +50,7 @@ fn played(
     instants: Instants,
     replace: &[bool],
 ) -> Vec<Fate> {
-    let built = || policy.parse::<Chosen>().unwrap().build(machine, SEED).unwrap();
+    let built = || policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut replace = replace.iter().cycle();
     let mut left = 0;
     let fates = Play::on(machine.clone(), script, built(), instants).run(|_, system| {

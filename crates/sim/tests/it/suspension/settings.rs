@@ -2,7 +2,7 @@
 
 use miserly_core::{Machine, Span};
 use miserly_oracle::{NaiveDisk, NaiveLimit, NaiveRule, NaiveSuspension};
-use miserly_workload::Job;
+use miserly_sim::Job;
 use proptest::prelude::*;
 
 use crate::support::{SEED, jobs_in, machine, workload};

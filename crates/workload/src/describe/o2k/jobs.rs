@@ -4,10 +4,9 @@ use miserly_core::Span;
 use miserly_core::lsf::Class;
 
 use super::MonthStudy;
-use crate::describe::arrivals::LocalTime;
-use crate::generate::O2k;
 use crate::jobs::ProcsField;
-use crate::o2k::{Month, Slot, WARM_UP};
+use crate::local_time::LocalTime;
+use crate::o2k::{MODEL, Month, Slot, WARM_UP};
 use crate::swf::{Field, Header, Record};
 
 /// A job submitted during the month.
@@ -50,12 +49,7 @@ impl MonthCollector {
         let notes = || header.comments().iter().filter_map(|comment| comment.strip_prefix("; Note: "));
         let model = notes().find_map(|note| note.strip_prefix("model "))?;
         let month = notes().find_map(|note| note.strip_prefix("parameter month="))?.parse().ok()?;
-        (model == O2k::NAME).then(|| MonthCollector {
-            month,
-            clock: LocalTime::of(header),
-            field,
-            jobs: vec![],
-        })
+        (model == MODEL).then(|| MonthCollector { month, clock: LocalTime::of(header), field, jobs: vec![] })
     }
 
     /// Keeps a job if it was submitted during the month.

@@ -7,7 +7,7 @@ use self::stream::Streams;
 use self::targets::Targets;
 use super::log::{MadeLog, Site};
 use super::{Asked, GenerateError, Made, Model};
-use crate::o2k::{HOSTS, Month, PROCS, TIME_ZONE, WARM_UP};
+use crate::o2k::{HOSTS, MODEL, Month, PROCS, TIME_ZONE, WARM_UP};
 
 mod targets;
 
@@ -80,7 +80,7 @@ pub struct O2k {
 
 impl O2k {
     /// The model's name.
-    pub const NAME: &str = "o2k";
+    pub const NAME: &str = MODEL;
 
     /// The model of what was asked for; October 1999 where no month was.
     ///

@@ -1,7 +1,7 @@
 //! When the jobs are submitted.
 
 use super::super::random::{Discrete, Stream};
-use crate::describe::LocalTime;
+use crate::local_time::LocalTime;
 use crate::o2k::{Month, Period, Slot, TIME_ZONE, WARM_UP};
 use crate::swf::Header;
 

@@ -1,0 +1,284 @@
+//! An experiment file, checked.
+
+use std::collections::BTreeSet;
+
+use miserly_formula::Formula;
+use miserly_policies::PolicySpec;
+use miserly_workload::Estimates;
+use toml::Spanned;
+
+use super::axes::AXES;
+use super::error::ExperimentError;
+use super::file::{ChartFile, ClaimFile, File, RunsFile, TableFile, TraceFile};
+use super::store::Store;
+use crate::selector::Selector;
+
+/// An experiment: its file, and that all names in it mean something.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The file's name, for messages.
+    pub name: String,
+    /// The file as it is written.
+    pub text: String,
+    /// Its content.
+    pub file: File,
+    /// The files that come with it, such as machines: name and text. Others are looked for in folders.
+    pub beside: &'static [(&'static str, &'static str)],
+}
+
+impl Experiment {
+    /// Parses an experiment file.
+    ///
+    /// # Errors
+    /// The first mistake, and its line.
+    pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Experiment, ExperimentError> {
+        let (name, text) = (name.into(), text.into());
+        let file: File = toml::from_str(&text)
+            .map_err(|error| ExperimentError::Toml { file: name.clone(), problem: error.to_string() })?;
+        let mut experiment = Experiment { name, text, file, beside: &[] };
+        experiment.check_traces()?;
+        experiment.file.traces = experiment.file.traces.iter().flat_map(of_each_seed).collect();
+        experiment.check_policies()?;
+        experiment.check_runs()?;
+        experiment.check_selectors()?;
+        experiment.check_shown()?;
+        Ok(experiment)
+    }
+
+    /// Adds files that come with the experiment: name and text.
+    #[must_use]
+    pub fn beside(self, files: &'static [(&'static str, &'static str)]) -> Experiment {
+        Experiment { beside: files, ..self }
+    }
+
+    /// Returns an error at a place of the file.
+    pub(crate) fn wrong<T>(&self, at: &Spanned<T>, problem: impl Into<String>) -> ExperimentError {
+        let before = self.text.get(..at.span().start).unwrap_or(&self.text);
+        let line = 1 + before.matches('\n').count();
+        ExperimentError::File { file: self.name.clone(), line, problem: problem.into() }
+    }
+
+    /// Returns the policy of that short name, or of that written form.
+    pub(super) fn policy(&self, label: &Spanned<String>) -> Result<PolicySpec, ExperimentError> {
+        let written = self.file.policies.get(label.get_ref()).unwrap_or(label);
+        written
+            .get_ref()
+            .parse()
+            .map_err(|error: miserly_policies::PolicyError| self.wrong(written, error.to_string()))
+    }
+
+    pub(super) fn estimates(&self, model: &Spanned<String>) -> Result<Estimates, ExperimentError> {
+        model
+            .get_ref()
+            .parse()
+            .map_err(|error: miserly_workload::EstimatesError| self.wrong(model, error.to_string()))
+    }
+
+    /// Returns the positions of the logs of a block.
+    pub(super) fn traces_of(&self, block: &RunsFile) -> Vec<usize> {
+        let of_block =
+            |name: &String| block.traces.is_empty() || block.traces.iter().any(|at| at.get_ref() == name);
+        let traces = self.file.traces.iter().enumerate();
+        traces.filter(|(_, trace)| of_block(&trace.get_ref().name)).map(|(at, _)| at).collect()
+    }
+
+    /// Returns the seed of the runs of a log, if it is one of several seeds of its model.
+    pub(super) fn seed_of_model(&self, at: usize) -> Option<Vec<u64>> {
+        let trace = self.file.traces[at].get_ref();
+        trace.seed.filter(|_| !trace.seeds.is_empty()).map(|seed| vec![seed])
+    }
+
+    fn check_traces(&self) -> Result<(), ExperimentError> {
+        let mut names = BTreeSet::new();
+        for trace in &self.file.traces {
+            // Each has a file of its own, whose name has plain letters only.
+            if !names.insert(Store::trace(&trace.get_ref().name)) {
+                let problem =
+                    format!("a second trace {:?}, or one of nearly that name", trace.get_ref().name);
+                return Err(self.wrong(trace, problem));
+            }
+            let of = trace.get_ref();
+            if !of.seeds.is_empty() && (of.model.is_none() || of.seed.is_some()) {
+                let problem = "seeds are for a model, in place of one seed";
+                return Err(self.wrong(trace, problem));
+            }
+            if of.seeds.iter().collect::<BTreeSet<_>>().len() < of.seeds.len() {
+                return Err(self.wrong(trace, "seeds has one of them twice"));
+            }
+            of.options.run_options().map_err(|problem| self.wrong(trace, problem))?;
+        }
+        Ok(())
+    }
+
+    fn check_policies(&self) -> Result<(), ExperimentError> {
+        self.file.policies.values().try_for_each(|written| self.policy(written).map(drop))
+    }
+
+    fn check_runs(&self) -> Result<(), ExperimentError> {
+        let mut names = BTreeSet::new();
+        for runs in &self.file.runs {
+            let block = runs.get_ref();
+            if !names.insert(&block.name) {
+                return Err(self.wrong(runs, format!("a second block of runs {:?}", block.name)));
+            }
+            block.options.run_options().map_err(|problem| self.wrong(runs, problem))?;
+            check_block(block).map_err(|problem| self.wrong(runs, problem))?;
+            block.record.groupings().map_err(|error| self.wrong(runs, format!("by: {error}")))?;
+            block.policies.iter().try_for_each(|label| self.policy(label).map(drop))?;
+            block.estimates.iter().try_for_each(|model| self.estimates(model).map(drop))?;
+            let known = |name: &&Spanned<String>| {
+                self.file.traces.iter().any(|at| &at.get_ref().name == name.get_ref())
+            };
+            if let Some(name) = block.traces.iter().find(|name| !known(name)) {
+                return Err(
+                    self.wrong(name, format!("no trace {:?}; [[trace]] entries give them", name.get_ref()))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the tables, charts and claims, as far as possible before the runs.
+    fn check_shown(&self) -> Result<(), ExperimentError> {
+        for table in &self.file.tables {
+            check_table(table.get_ref()).map_err(|problem| self.wrong(table, problem))?;
+        }
+        for chart in &self.file.charts {
+            check_chart(chart.get_ref()).map_err(|problem| self.wrong(chart, problem))?;
+        }
+        for claim in &self.file.claims {
+            check_claim(claim.get_ref()).map_err(|problem| self.wrong(claim, problem))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that selectors name axes. Whether they find runs is checked at their use.
+    fn check_selectors(&self) -> Result<(), ExperimentError> {
+        for table in &self.file.tables {
+            let lines = table.get_ref().rows.iter().chain(&table.get_ref().columns).map(|line| &line.select);
+            for select in lines.chain([&table.get_ref().common]) {
+                known_axes(select).map_err(|problem| self.wrong(table, problem))?;
+            }
+        }
+        for chart in &self.file.charts {
+            let lines = chart.get_ref().lines.iter().map(|line| &line.select);
+            for select in lines.chain([&chart.get_ref().common]) {
+                known_axes(select).map_err(|problem| self.wrong(chart, problem))?;
+            }
+        }
+        for claim in &self.file.claims {
+            for figure in claim.get_ref().figures.values() {
+                let selects = [Some(&figure.select), figure.less.as_ref()];
+                selects
+                    .into_iter()
+                    .flatten()
+                    .try_for_each(known_axes)
+                    .map_err(|problem| self.wrong(claim, problem))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns a log for each of its seeds, if it has several.
+fn of_each_seed(trace: &Spanned<TraceFile>) -> Vec<Spanned<TraceFile>> {
+    let of = trace.get_ref();
+    if of.seeds.is_empty() {
+        return vec![trace.clone()];
+    }
+    let with = |seed: &u64| Spanned::new(trace.span(), TraceFile { seed: Some(*seed), ..of.clone() });
+    of.seeds.iter().map(with).collect()
+}
+
+fn known_axes(select: &Selector) -> Result<(), String> {
+    match select.axes().find(|axis| !AXES.contains(axis)) {
+        None => Ok(()),
+        Some(axis) => Err(no_axis(axis)),
+    }
+}
+
+/// The limit of seeds.
+const MOST_REPETITIONS: u64 = 100_000;
+
+/// More decimals than a number has.
+const MOST_DIGITS: usize = 17;
+
+fn check_block(block: &RunsFile) -> Result<(), String> {
+    if block.repetitions.is_some_and(|most| !(1..=MOST_REPETITIONS).contains(&most)) {
+        return Err(format!("repetitions is 1 to {MOST_REPETITIONS}"));
+    }
+    if block.repetitions.is_some() && !block.seeds.is_empty() {
+        return Err("give seeds or repetitions, not both".into());
+    }
+    if block.policies.is_empty() || block.estimates.is_empty() {
+        return Err("no run: policies and estimates need one entry at least".into());
+    }
+    if block.record.longest_waits.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+        return Err("record.longest-waits is a share of the jobs, above 0 and up to 1".into());
+    }
+    let record = &block.record;
+    let of_all = record.jobs || record.longest_waits.is_some() || record.gantt.is_some();
+    if block.options.batches.is_some() && of_all {
+        return Err(
+            "a run in batches ends before its log: record no jobs, longest-waits or gantt of it".into()
+        );
+    }
+    if block.record.gantt.is_some_and(|[from, to]| to <= from) {
+        return Err("record.gantt is [from, to], the end after the begin".into());
+    }
+    Ok(())
+}
+
+/// Checks that the figures of the paper have the shape of the table.
+fn check_table(table: &TableFile) -> Result<(), String> {
+    check_unit(table.unit)?;
+    check_digits(table.digits)?;
+    if table.paper.is_empty() {
+        return Ok(());
+    }
+    if table.paper.len() != table.rows.len() {
+        return Err(format!("{} rows, but paper has {}", table.rows.len(), table.paper.len()));
+    }
+    match table.paper.iter().position(|line| line.len() != table.columns.len()) {
+        None => Ok(()),
+        Some(at) => {
+            let (columns, of_row) = (table.columns.len(), table.paper[at].len());
+            Err(format!("{columns} columns, but row {} of paper has {of_row}", at + 1))
+        }
+    }
+}
+
+fn check_chart(chart: &ChartFile) -> Result<(), String> {
+    check_unit(chart.unit)?;
+    chart.x.as_deref().map_or(Ok(()), check_axis)
+}
+
+fn check_claim(claim: &ClaimFile) -> Result<(), String> {
+    let names: Vec<&str> = claim.figures.keys().map(String::as_str).collect();
+    let formulas = claim.show.iter().map(|show| &show.formula).chain([&claim.holds]);
+    for formula in formulas {
+        Formula::parse(formula, &names).map_err(|error| error.to_string())?;
+    }
+    claim.show.iter().try_for_each(|show| check_digits(show.digits))?;
+    claim.figures.values().filter_map(|figure| figure.over.as_deref()).try_for_each(check_axis)
+}
+
+fn check_axis(name: &str) -> Result<(), String> {
+    if AXES.contains(&name) { Ok(()) } else { Err(no_axis(name)) }
+}
+
+fn check_unit(unit: f64) -> Result<(), String> {
+    if unit.is_finite() && unit != 0.0 {
+        Ok(())
+    } else {
+        Err("unit divides: it is a number, and not 0".into())
+    }
+}
+
+fn check_digits(digits: usize) -> Result<(), String> {
+    if digits <= MOST_DIGITS { Ok(()) } else { Err(format!("digits is 0 to {MOST_DIGITS}")) }
+}
+
+fn no_axis(name: &str) -> String {
+    format!("{name:?} tells no runs apart; these do: {}", AXES.join(", "))
+}

@@ -1,0 +1,126 @@
+//! The logs of an experiment: found, read once, and shared by its runs.
+
+use std::path::PathBuf;
+
+use miserly_run::Log;
+use miserly_workload::Trace;
+use miserly_workload::generate::{Asked, find_model};
+use miserly_workload::o2k::NoSuchMonth;
+
+use super::checked::Experiment;
+use super::error::ExperimentError;
+use super::file::TraceFile;
+use super::folders::{find, looked_in};
+use super::machines::Machines;
+
+/// The logs of an experiment, in the order of its file: each found, or the reason for which it is missing.
+pub struct Logs(pub Vec<Result<Log, String>>);
+
+impl Logs {
+    /// Finds the logs: in `folders`, in their order. A log that a model makes is as wide as its machine.
+    ///
+    /// # Errors
+    /// If a log is missing that is not optional, or one that is there cannot be read.
+    pub fn open(
+        experiment: &Experiment,
+        folders: &[PathBuf],
+        machines: &Machines,
+    ) -> Result<Logs, ExperimentError> {
+        let mut logs = Vec::new();
+        for trace in &experiment.file.traces {
+            let log = trace
+                .get_ref()
+                .open(folders, machines)
+                .map_err(|problem| experiment.wrong(trace, problem))?;
+            if let (Err(problem), false) = (&log, trace.get_ref().optional) {
+                let (file, name) = (experiment.name.clone(), trace.get_ref().name.clone());
+                return Err(ExperimentError::MissingLog {
+                    file,
+                    name,
+                    problem: format!("{problem}; {}", looked_in(folders)),
+                });
+            }
+            logs.push(log);
+        }
+        Ok(Logs(logs))
+    }
+}
+
+impl TraceFile {
+    /// Finds the log: makes it, or looks for its file in `folders`, in their order.
+    ///
+    /// The inner error has the folders that were searched. The outer one is of an unusable log.
+    pub(super) fn open(
+        &self,
+        folders: &[PathBuf],
+        machines: &Machines,
+    ) -> Result<Result<Log, String>, String> {
+        let trace = match (&self.file, &self.model) {
+            (None, Some(model)) => self.make(model, machines)?,
+            (Some(file), _) => match find(file, folders) {
+                Some(path) => Trace::open(&path).map_err(|error| error.to_string())?,
+                None => return Ok(Err(self.missing(file))),
+            },
+            (None, None) => return Err(format!("trace {:?} has neither file nor model", self.name)),
+        };
+        Log::load(trace).map(Ok).map_err(|error| error.to_string())
+    }
+
+    fn make(&self, model: &str, machines: &Machines) -> Result<Trace, String> {
+        let month = self
+            .month
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(|error: NoSuchMonth| error.to_string())?;
+        let asked = Asked {
+            jobs: self.jobs,
+            procs: self.options.processors(machines),
+            load: self.load,
+            seed: self.seed,
+            month,
+            repeat_after_end: false,
+            set: self.set.iter().map(|(name, value)| (name.clone(), value.text())).collect(),
+        };
+        let entry = find_model(model).map_err(|error| error.to_string())?;
+        let made =
+            (entry.build)(&asked).and_then(|model| model.generate()).map_err(|error| error.to_string())?;
+        Ok(made.into_trace(&self.name))
+    }
+
+    fn missing(&self, file: &str) -> String {
+        let note = self.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+        format!("{file}{note}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(text: &str) -> Result<Log, String> {
+        let file: TraceFile = toml::from_str(text).unwrap();
+        file.open(&[], &Machines::default()).and_then(|found| found)
+    }
+
+    #[test]
+    fn a_model_has_the_parameters_that_are_set() {
+        let sha = |text: &str| {
+            open(&format!("name = 'made'\nmodel = 'feitelson96'\njobs = 20\n{text}")).map(|log| log.sha256)
+        };
+        assert_eq!(sha("set = { seed = 2, size_order = 1.5 }").unwrap(), sha("seed = 2").unwrap());
+        assert_ne!(sha("set = { repeat_after_end = true }").unwrap(), sha("").unwrap());
+        let error = sha("set = { size-order = 2 }").unwrap_err();
+        assert!(error.starts_with("feitelson96 has no parameter \"size-order\"; it has jobs, "), "{error}");
+    }
+
+    #[test]
+    fn a_model_makes_the_month_that_is_asked_for() {
+        let log = open("name = 'january'\nmodel = 'o2k'\nmonth = '2000-01'").unwrap();
+        assert_eq!(log.survey.header.unix_start(), Some(946_706_400 - 7 * 86_400));
+        let error = open("name = 'may'\nmodel = 'o2k'\nmonth = '2000-05'").err().unwrap();
+        assert!(error.starts_with("no month \"2000-05\" in the paper; "), "{error}");
+        let error = open("name = 'sud'\nmodel = 'sud'\nmonth = '2000-01'").err().unwrap();
+        assert_eq!(error, "--month: sud is of no month; only o2k is");
+    }
+}

@@ -1,0 +1,37 @@
+//! Experiments: from a file to a plan of runs, which are made on all cores and stored.
+
+pub mod file;
+
+mod error;
+
+mod axes;
+
+mod checked;
+
+mod options;
+
+mod seconds;
+
+mod plan;
+
+mod folders;
+
+mod logs;
+
+mod machines;
+
+mod key;
+
+mod store;
+
+mod execute;
+
+pub use axes::{AXES, Axes};
+pub use checked::Experiment;
+pub use error::ExperimentError;
+pub use execute::{Executed, Watcher, execute, open_jobs};
+pub use folders::looked_in;
+pub use logs::Logs;
+pub use machines::Machines;
+pub use plan::{Plan, PlannedRun};
+pub use store::{Index, IndexedRun, IndexedTrace, Store};

@@ -1,0 +1,160 @@
+//! The options of a run as an experiment file writes them.
+
+use miserly_core::{Instants, Sharing, Spread};
+use miserly_policies::shared::Profile;
+use miserly_sim::{BatchRule, Grouping, GroupingError};
+use miserly_workload::{Arrivals, Overrun, ProcsField};
+
+use super::file::{BatchesFile, Options, Record};
+use super::machines::Machines;
+use miserly_machine_file::{MachineSpec, SHARINGS, SPANS, value_of};
+use miserly_run::RunOptions;
+
+impl Options {
+    /// Returns these options where they are given, else those of `below`.
+    pub(super) fn over(&self, below: &Options) -> Options {
+        Options {
+            procs: self.procs.or(below.procs.filter(|_| self.machine.is_none())),
+            machine: self.machine.clone().or_else(|| below.machine.clone().filter(|_| self.procs.is_none())),
+            span: self.span.clone().or_else(|| below.span.clone()),
+            sharing: self.sharing.clone().or_else(|| below.sharing.clone()),
+            overrun: self.overrun.clone().or_else(|| below.overrun.clone()),
+            instants: self.instants.clone().or_else(|| below.instants.clone()),
+            procs_field: self.procs_field.clone().or_else(|| below.procs_field.clone()),
+            drop: self.drop.clone().or_else(|| below.drop.clone()),
+            lenient: self.lenient.or(below.lenient),
+            from: self.from.or(below.from),
+            to: self.to.or(below.to),
+            users: self.users.clone().or_else(|| below.users.clone()),
+            queues: self.queues.clone().or_else(|| below.queues.clone()),
+            scale_load: self.scale_load.or(below.scale_load),
+            offline: self.offline.or(below.offline),
+            warmup: self.warmup.or(below.warmup.filter(|_| self.batches.is_none())),
+            batches: self.batches.or(below.batches.filter(|_| self.warmup.is_none())),
+        }
+    }
+
+    /// Returns the options of a run, except for its machine.
+    ///
+    /// # Errors
+    /// The first option that is not understood.
+    pub(super) fn run_options(&self) -> Result<RunOptions, String> {
+        let drop = self
+            .drop
+            .iter()
+            .flatten()
+            .map(|filter| filter.parse().map_err(text))
+            .collect::<Result<_, _>>()?;
+        if self.procs.is_some_and(|procs| !(1..=Profile::MOST).contains(&procs)) {
+            return Err(format!("procs is 1 to {}", Profile::MOST));
+        }
+        if self.procs.is_some() && self.machine.is_some() {
+            return Err("give procs or machine, not both".into());
+        }
+        self.placement()?;
+        Ok(RunOptions {
+            procs: self.procs,
+            overrun: word(self.overrun.as_deref(), "overrun", &OVERRUN)?,
+            instants: word(self.instants.as_deref(), "instants", &INSTANTS)?,
+            procs_field: word(self.procs_field.as_deref(), "procs-field", &PROCS_FIELD)?,
+            drop,
+            lenient: self.lenient.unwrap_or_default(),
+            from: self.from,
+            to: self.to,
+            users: self.users.clone().unwrap_or_default(),
+            queues: self.queues.clone().unwrap_or_default(),
+            arrivals: self.arrivals()?,
+            warmup: self.warmup.unwrap_or_default(),
+            batches: self.batches()?,
+            ..RunOptions::default()
+        })
+    }
+}
+
+impl Options {
+    /// Returns the machine of a run, if the options name one.
+    ///
+    /// # Errors
+    /// If they have a placement of jobs, and no machine.
+    pub(super) fn machine(&self, machines: &Machines) -> Result<Option<MachineSpec>, String> {
+        let (spread, sharing) = self.placement()?;
+        match self.machine.as_ref().and_then(|word| machines.get(word)) {
+            Some(spec) => Ok(Some(spec.clone().with(spread, sharing))),
+            None if self.span.is_some() || self.sharing.is_some() => {
+                Err("span and sharing go with a machine; give machine, or machines".into())
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the processors of the machine, if the options name one.
+    pub(crate) fn processors(&self, machines: &Machines) -> Option<u32> {
+        let named = self.machine.as_ref().and_then(|word| machines.get(word));
+        named.map(MachineSpec::procs).or(self.procs)
+    }
+
+    /// Returns the placement of jobs on the machine, if the options have one.
+    fn placement(&self) -> Result<(Option<Spread>, Option<Sharing>), String> {
+        let spread = self.span.as_deref().map(|word| value_of(&SPANS, "span", word));
+        let sharing = self.sharing.as_deref().map(|word| value_of(&SHARINGS, "sharing", word));
+        Ok((spread.transpose()?, sharing.transpose()?))
+    }
+}
+
+impl Record {
+    /// Returns the groupings of the jobs.
+    ///
+    /// # Errors
+    /// The first word that is not understood.
+    pub(super) fn groupings(&self) -> Result<Vec<Grouping>, GroupingError> {
+        self.by.iter().map(|word| word.parse()).collect()
+    }
+}
+
+impl Options {
+    fn batches(&self) -> Result<Option<BatchRule>, String> {
+        let Some(BatchesFile { jobs, count, discard }) = self.batches else { return Ok(None) };
+        if self.warmup.is_some() {
+            return Err("give warmup or batches, not both: batches that are discarded are a warm-up".into());
+        }
+        if ![jobs, count].iter().all(|number| (1..=MOST_IN_BATCHES).contains(number))
+            || discard > MOST_IN_BATCHES
+        {
+            return Err(format!(
+                "batches: jobs and count are 1 to {MOST_IN_BATCHES}, discard is 0 to as many"
+            ));
+        }
+        Ok(Some(BatchRule { jobs, count, discard }))
+    }
+
+    fn arrivals(&self) -> Result<Arrivals, String> {
+        match (self.offline.unwrap_or_default(), self.scale_load) {
+            (true, None) => Ok(Arrivals::Offline),
+            (true, Some(_)) => Err("offline and scale-load exclude each other".into()),
+            (false, None) => Ok(Arrivals::Logged),
+            (false, Some(factor)) => factor.to_string().parse().map(Arrivals::Scaled).map_err(text),
+        }
+    }
+}
+
+/// More batches, and more jobs in one, than any log has.
+const MOST_IN_BATCHES: u64 = 1_000_000_000;
+
+const OVERRUN: [Overrun; 3] = [Overrun::Kill, Overrun::Extend, Overrun::Run];
+const INSTANTS: [Instants; 2] = [Instants::Batch, Instants::Sequential];
+const PROCS_FIELD: [ProcsField; 2] = [ProcsField::Allocated, ProcsField::Requested];
+
+/// Returns the value of that name; the default without one.
+fn word<T: Copy + Default + ToString>(written: Option<&str>, name: &str, all: &[T]) -> Result<T, String> {
+    let Some(written) = written else { return Ok(T::default()) };
+    all.iter().copied().find(|value| value.to_string() == written).ok_or_else(|| {
+        let words: Vec<_> = all.iter().map(ToString::to_string).collect();
+        format!("{name} = {written:?}: it is one of {}", words.join(", "))
+    })
+}
+
+// By value, as `map_err` gives it.
+#[allow(clippy::needless_pass_by_value)]
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}

@@ -1,0 +1,127 @@
+//! Claims about results, decided by formulas over their figures.
+
+use miserly_formula::Formula;
+use miserly_report::page::{Claim, Verdict};
+use serde_json::Value;
+
+use crate::experiment::file::{ClaimFile, FigureFile, OfDifference, Take};
+use crate::present::lines::{Lookup, part, shown};
+use crate::results::{Found, Results, differences};
+use crate::selector::Selector;
+
+/// Returns the claim with its verdict and the figures that decide it.
+pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, String> {
+    let names: Vec<&str> = claim.figures.keys().map(String::as_str).collect();
+    let holds = parse(&claim.holds, &names)?;
+    let shows = claim.show.iter().map(|show| Ok((show, parse(&show.formula, &names)?)));
+    let shows = shows.collect::<Result<Vec<_>, String>>()?;
+    let mut values = Vec::new();
+    for (name, figure) in &claim.figures {
+        match value(figure, results).map_err(|problem| format!("let {name}: {problem}"))? {
+            Ok(value) => values.push(value),
+            Err(why) => return Ok(undecided(claim, &format!("{name}: {why}"))),
+        }
+    }
+    let verdict = match holds.eval(&values) {
+        decided if !decided.is_finite() => Verdict::Unknown,
+        0.0 => Verdict::DoesNotHold,
+        _ => Verdict::Holds,
+    };
+    let plain = names.iter().zip(&values).map(|(name, value)| format!("{name} {}", short(*value)));
+    let derived = shows
+        .iter()
+        .map(|(show, formula)| format!("{} {}", show.label, shown(formula.eval(&values), show.digits)));
+    let figures: Vec<String> = if shows.is_empty() { plain.collect() } else { derived.collect() };
+    Ok(Claim { text: claim.text.clone(), verdict, figures: figures.join("; ") })
+}
+
+fn parse(text: &str, names: &[&str]) -> Result<Formula, String> {
+    Formula::parse(text, names).map_err(|error| error.to_string())
+}
+
+fn undecided(claim: &ClaimFile, why: &str) -> Claim {
+    Claim { text: claim.text.clone(), verdict: Verdict::Unknown, figures: why.to_owned() }
+}
+
+/// Returns a number in short, for a line of several.
+fn short(value: f64) -> String {
+    shown(value, if value.abs() < 1000.0 { 2 } else { 0 })
+}
+
+/// The reasons for which a claim cannot be decided.
+const NO_LOG: &str = "a log is missing";
+const NOTHING: &str = "there was nothing to measure";
+const NO_INTERVAL: &str = "there is one run, and no interval: neighbouring batches are alike";
+
+/// Returns the figure, or the reason for which there is none.
+fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static str>, String> {
+    if figure.value.starts_with("log.") {
+        return Ok(match part(results, &figure.select, &figure.value)? {
+            None => Err(NO_LOG),
+            Some(Value::Null) => Err(NOTHING),
+            Some(value) => Ok(value.as_f64().ok_or_else(|| format!("{:?} is no number", figure.value))?),
+        });
+    }
+    if let Some(less) = &figure.less {
+        return difference(figure, less, results);
+    }
+    match (figure.take, &figure.over) {
+        (None, None) => Ok(plain(Lookup::new(&results.find(&figure.select)?, &figure.value)?)),
+        (Some(take), Some(over)) => taken(figure, take, over, results),
+        _ => Err("take and over go together".into()),
+    }
+}
+
+fn plain(asked: Lookup) -> Result<f64, &'static str> {
+    match asked {
+        Lookup::Figure(figure) => Ok(figure.mean),
+        Lookup::NoLog => Err(NO_LOG),
+        Lookup::Nothing => Err(NOTHING),
+    }
+}
+
+/// Returns a figure of the differences of runs from others, seed by seed or batch by batch.
+fn difference(
+    figure: &FigureFile,
+    less: &Selector,
+    results: &Results,
+) -> Result<Result<f64, &'static str>, String> {
+    if figure.take.is_some() || figure.over.is_some() {
+        return Err("less goes without take and over".into());
+    }
+    let [mine, theirs] = [&figure.select, less].map(|select| results.find(select));
+    let (Found::Runs(mine), Found::Runs(theirs)) = (mine?, theirs?) else { return Ok(Err(NO_LOG)) };
+    let told = differences(&mine, &theirs, &figure.value)?;
+    let asked = match figure.of {
+        OfDifference::Mean => Some(told.mean).filter(|mean| mean.is_finite()),
+        OfDifference::HalfWidth => told.half_width,
+    };
+    Ok(asked.ok_or(NO_INTERVAL))
+}
+
+/// Returns one of the figures of several runs.
+fn taken(
+    figure: &FigureFile,
+    take: Take,
+    over: &str,
+    results: &Results,
+) -> Result<Result<f64, &'static str>, String> {
+    let mut points = Vec::new();
+    for (x, found) in results.along(&figure.select, over)? {
+        match plain(Lookup::new(&found, &figure.value)?) {
+            Ok(y) => points.push((x, y)),
+            Err(why) => return Ok(Err(why)),
+        }
+    }
+    let least = points.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    let most = points.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let x =
+        |point: &(String, f64)| point.0.parse().map_err(|_| format!("{over} = {:?} is no number", point.0));
+    let taken = match take {
+        Take::Min => least.map(|point| point.1),
+        Take::Max => most.map(|point| point.1),
+        Take::Argmin => least.map(x).transpose()?,
+        Take::Argmax => most.map(x).transpose()?,
+    };
+    Ok(taken.ok_or(NOTHING))
+}

@@ -1,0 +1,167 @@
+//! The jobs of a recorded window on the processors of the hosts.
+
+use miserly_report::chart::{Body, GanttJob};
+use serde_json::Value;
+
+use super::drawn::Drawn;
+use crate::chart_request::LineRequest;
+use crate::present::lines::part;
+use crate::present::matrix;
+use crate::results::Results;
+use crate::selector::Selector;
+
+/// Returns the jobs of the recorded window.
+pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> {
+    let select = &line.runs;
+    if let Some(slots) = matrix::over_time(select, results) {
+        return Ok(Some(Drawn::from(slots)));
+    }
+    let Some(rows) = part(results, select, "gantt")? else { return Ok(None) };
+    let procs = part(results, select, "settings.procs")?.and_then(Value::as_u64).unwrap_or_default();
+    let rows = rows.as_array().ok_or("no window was recorded; add gantt = [from, to] to the runs' record")?;
+    let window = part(results, select, "gantt_window")?;
+    let bound =
+        |at: usize| window.and_then(|window| window.get(at)).and_then(Value::as_f64).unwrap_or_default();
+    let hosts = hosts(select, results);
+    let body = Body::Gantt {
+        procs: u32::try_from(procs).unwrap_or(u32::MAX),
+        hosts: hosts.iter().skip(1).map(|(_, low)| *low).collect(),
+        slots: 1,
+        from: bound(0),
+        to: bound(1),
+        jobs: rows.iter().filter_map(stays).flatten().collect(),
+    };
+    Ok(Some(Drawn::from(body)))
+}
+
+/// More names than a caption takes.
+const NAMED: usize = 16;
+
+/// Returns the note on the layout: slots, or the hosts of a machine of several.
+pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
+    let slots = part(results, select, "matrix").ok().flatten();
+    if slots.is_some() { Some(SLOTS.to_owned()) } else { hosts_told(select, results) }
+}
+
+/// How a matrix is laid out.
+const SLOTS: &str = "Jobs share processors by turns. Each slot has all processors, and a job is drawn in every slot in which it runs: its own, and \
+                     others where nobody else needs its processors.";
+
+/// The names of the hosts, as they lie above each other; none of a machine of one.
+fn hosts_told(select: &Selector, results: &Results) -> Option<String> {
+    let hosts = hosts(select, results);
+    let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
+    match names.len() {
+        0 | 1 => None,
+        2..=NAMED => Some(format!("Hosts from below: {}.", names.join(", "))),
+        number => Some(format!("{number} hosts, from {} below to {} above.", names[0], names[number - 1])),
+    }
+}
+
+/// The hosts, each with its first processor.
+fn hosts(select: &Selector, results: &Results) -> Vec<(String, u32)> {
+    let machine = part(results, select, "settings.machine.hosts").ok().flatten();
+    let (mut hosts, mut low) = (Vec::new(), 0_u32);
+    for kind in machine.and_then(Value::as_array).into_iter().flatten() {
+        let number = |field: &str| kind.get(field).and_then(Value::as_u64);
+        let name = kind.get("name").and_then(Value::as_str).unwrap_or_default();
+        let cpus = number("cpus").and_then(|cpus| u32::try_from(cpus).ok()).unwrap_or_default();
+        let names = number("count").map_or_else(
+            || vec![name.to_owned()],
+            |count| (1..=count).map(|number| format!("{name}{number}")).collect(),
+        );
+        for name in names {
+            hosts.push((name, low));
+            low = low.saturating_add(cpus);
+        }
+    }
+    hosts
+}
+
+/// The name of swapping out and in.
+const TRANSFER: &str = "written or read";
+
+/// A job of the window: the whole of it, or each of its stays, and within these its work and its transfers.
+fn stays(row: &Value) -> Option<Vec<GanttJob>> {
+    let whole = stay(row, row, None)?;
+    let Some(stays) = row.get("stays").and_then(Value::as_array) else { return Some(vec![whole]) };
+    let numbered = stays.iter().enumerate();
+    let drawn =
+        numbered.filter_map(|(at, of)| Some((stay(row, of, Some((at + 1, stays.len())))?, worked(of))));
+    Some(drawn.flat_map(|(stay, worked)| apart(stay, worked)).collect())
+}
+
+/// From when to when a job worked in a stay, if not all the time.
+fn worked(stay: &Value) -> Option<(f64, f64)> {
+    let worked = stay.get("worked")?;
+    Some((worked.get(0)?.as_f64()?, worked.get(1)?.as_f64()?))
+}
+
+/// A stay as its transfers and its work.
+fn apart(stay: GanttJob, worked: Option<(f64, f64)>) -> Vec<GanttJob> {
+    let Some((from, to)) = worked else { return vec![stay] };
+    let transfer = |start, end| GanttJob { start, end, key: TRANSFER.to_owned(), ..stay.clone() };
+    let work = GanttJob { start: from, end: to, ..stay.clone() };
+    let pieces = [transfer(stay.start, from), work, transfer(to, stay.end)];
+    pieces.into_iter().filter(|piece| piece.start < piece.end).collect()
+}
+
+/// Returns the job of `row` during the allocation `stay`.
+fn stay(row: &Value, stay: &Value, part: Option<(usize, usize)>) -> Option<GanttJob> {
+    let end = |pair: &Value, at: usize| pair.get(at)?.as_u64().and_then(|pe| u32::try_from(pe).ok());
+    let pes = stay.get("pes")?.as_array()?.iter();
+    Some(GanttJob {
+        number: row.get("job")?.as_i64()?,
+        pes: pes.filter_map(|pair| Some((end(pair, 0)?, end(pair, 1)?))).collect(),
+        submit: row.get("submit")?.as_f64()?,
+        start: stay.get("start")?.as_f64()?,
+        end: stay.get("end")?.as_f64()?,
+        user: row.get("user").and_then(Value::as_u64).map(|user| user.to_string()),
+        key: row.get("reason")?.as_str()?.to_owned(),
+        part,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_drawn_where_it_was_when() {
+        let mut row = json!({
+            "job": 7, "user": null, "submit": 1.0, "start": 5.0, "end": 20.0, "reason": "reserved",
+            "pes": [[0, 1], [4, 5]],
+        });
+        let told = |row: &Value| -> Vec<_> {
+            let jobs = stays(row).unwrap().into_iter();
+            jobs.map(|job| (job.start, job.end, job.pes, job.part)).collect()
+        };
+        assert_eq!(told(&row), [(5.0, 20.0, vec![(0, 1), (4, 5)], None)]);
+        // A quantum on other processors before, and the stay in which it ended.
+        row["stays"] = json!([
+            { "start": 1.0, "end": 2.0, "pes": [[8, 11]] },
+            { "start": 5.0, "end": 20.0, "pes": [[0, 1], [4, 5]] },
+        ]);
+        let quantum = (1.0, 2.0, vec![(8, 11)], Some((1, 2)));
+        assert_eq!(told(&row), [quantum, (5.0, 20.0, vec![(0, 1), (4, 5)], Some((2, 2)))]);
+    }
+
+    #[test]
+    fn transfers_are_drawn_for_themselves() {
+        let row = json!({
+            "job": 7, "user": null, "submit": 0.0, "start": 0.0, "end": 30.0, "reason": "reserved", "pes": [[0, 1]],
+            "stays": [
+                { "start": 0.0, "end": 9.0, "pes": [[0, 1]], "worked": [0.0, 5.0] },
+                { "start": 20.0, "end": 30.0, "pes": [[0, 1]], "worked": [24.0, 30.0] },
+            ],
+        });
+        let told: Vec<_> =
+            stays(&row).unwrap().into_iter().map(|job| (job.start, job.end, job.key)).collect();
+        let (work, transfer) = ("reserved".to_owned(), TRANSFER.to_owned());
+        let expected =
+            [(0.0, 5.0, &work), (5.0, 9.0, &transfer), (20.0, 24.0, &transfer), (24.0, 30.0, &work)];
+        assert_eq!(told, expected.map(|(start, end, key)| (start, end, key.clone())));
+    }
+}

@@ -1,0 +1,222 @@
+//! The stored result of a run: its document, and the jobs of a window of time.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use miserly_core::{PeSet, Request, Span, Time};
+use miserly_report::Outcome;
+use miserly_sim::{Allocation, Finished, MatrixRecord, MatrixWatch, Observer, PlaceHeld};
+use serde::Serialize;
+use serde_json::Value;
+
+/// The stored result of a run.
+#[derive(Serialize)]
+pub(crate) struct RunResult<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) run: Value,
+    /// The window of the Gantt chart, and the jobs in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) gantt_window: Option<[i64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) gantt: Option<Vec<GanttRow>>,
+    /// The matrix in that window, where the policy slices time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) matrix: Option<MatrixRows>,
+    /// Runtime and wait, in seconds, of the jobs that waited longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) longest_waits: Option<Vec<(f64, f64)>>,
+}
+
+/// A job of the window of a Gantt chart. Times in the log's seconds.
+#[derive(Serialize)]
+pub(crate) struct GanttRow {
+    job: i64,
+    user: Option<u32>,
+    submit: f64,
+    start: f64,
+    end: f64,
+    reason: String,
+    /// First and last processor of each range, in the end.
+    pes: Vec<(u32, u32)>,
+    /// Where it was when, if that was not one place from the start to the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stays: Vec<StayRow>,
+}
+
+/// Some time on some processors.
+#[derive(Serialize)]
+struct StayRow {
+    start: f64,
+    end: f64,
+    pes: Vec<(u32, u32)>,
+    /// From when to when it worked there, if that is less: it was read back before, or written out afterwards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worked: Option<[f64; 2]>,
+}
+
+/// The limit of stored places of jobs in a matrix. The record ends where there would be more.
+pub(crate) const PLACES: usize = 10_000;
+
+/// A matrix over the window of a Gantt chart. Times in the log's seconds.
+#[derive(Serialize)]
+pub(crate) struct MatrixRows {
+    procs: u64,
+    from: f64,
+    to: f64,
+    /// Whether it ends before the window does, since it would have had too many places.
+    cut: bool,
+    /// The jobs, in the order in which they come.
+    jobs: Vec<MatrixJobRow>,
+    places: Vec<PlaceRow>,
+}
+
+#[derive(Serialize)]
+struct MatrixJobRow {
+    job: i64,
+    user: Option<u32>,
+    submit: f64,
+}
+
+#[derive(Serialize)]
+struct PlaceRow {
+    /// Which of the jobs.
+    of: usize,
+    slot: u32,
+    /// Whether it is the job's own slot; else an alternate slot, as long as no other job needs its processors.
+    own: bool,
+    from: f64,
+    to: f64,
+    pes: Vec<(u32, u32)>,
+}
+
+impl MatrixRows {
+    pub(crate) fn from_record(record: &MatrixRecord) -> MatrixRows {
+        let (mut jobs, mut known) = (Vec::new(), BTreeMap::new());
+        let mut row = |held: &PlaceHeld| {
+            let place = &held.place;
+            let of = *known.entry(place.admission).or_insert_with(|| {
+                jobs.push(MatrixJobRow { job: place.number, user: place.user, submit: secs(place.submit) });
+                jobs.len() - 1
+            });
+            PlaceRow {
+                of,
+                slot: place.slot.0,
+                own: place.own,
+                from: secs(held.from),
+                to: secs(held.to),
+                pes: place.pes.ranges().to_vec(),
+            }
+        };
+        let places = record.places.iter().map(&mut row).collect();
+        MatrixRows {
+            procs: record.procs,
+            from: secs(record.from),
+            to: secs(record.to),
+            cut: record.cut,
+            jobs,
+            places,
+        }
+    }
+}
+
+/// Returns the document of the run without its timing, which differs each time.
+pub(crate) fn document(outcome: &Outcome) -> Value {
+    // Plain data: it has a JSON form.
+    let mut document = serde_json::to_value(outcome).unwrap_or_default();
+    if let Some(fields) = document.as_object_mut() {
+        fields.remove("timing");
+    }
+    document
+}
+
+/// Collects the jobs that run in a window of time.
+pub(crate) struct Window {
+    from: Time,
+    to: Time,
+    pub(crate) rows: Vec<GanttRow>,
+}
+
+impl Window {
+    /// From and to in the log's seconds.
+    pub(crate) fn new(from: i64, to: i64) -> Window {
+        Window { from: time(from), to: time(to), rows: Vec::new() }
+    }
+}
+
+impl Observer for Window {
+    fn finished(&mut self, job: &Finished) -> io::Result<()> {
+        // A job that was put back into the queue was on the machine before its last start.
+        let began = job.allocations.first().map_or(job.start, |stay| stay.from);
+        if began < self.to && job.end > self.from {
+            let stay = |stay: &Allocation| StayRow {
+                start: secs(stay.from),
+                end: secs(stay.to),
+                pes: stay.pes.ranges().to_vec(),
+                worked: (stay.worked != (stay.from, stay.to))
+                    .then(|| [secs(stay.worked.0), secs(stay.worked.1)]),
+            };
+            self.rows.push(GanttRow {
+                job: job.request.number,
+                user: job.request.user,
+                submit: secs(job.request.submit),
+                start: secs(job.start),
+                end: secs(job.end),
+                reason: job.reason_word().to_owned(),
+                pes: job.pes.iter().flat_map(PeSet::ranges).copied().collect(),
+                stays: job.allocations.iter().map(stay).collect(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Collects the runtimes and waits of the measured jobs. Memory grows with the log.
+pub(crate) struct LongestWaits {
+    warmup: Span,
+    share: f64,
+    /// The first job to be measured is submitted then or later.
+    measured_from: Option<Time>,
+    waits: Vec<(Span, Span)>,
+}
+
+impl LongestWaits {
+    /// This share of the jobs that are submitted after the warm-up.
+    pub(crate) fn new(share: f64, warmup: Span) -> LongestWaits {
+        LongestWaits { warmup, share, measured_from: None, waits: Vec::new() }
+    }
+
+    /// Runtime and wait, in seconds: the share that waited longest, longest first.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub(crate) fn pairs(mut self) -> Vec<(f64, f64)> {
+        self.waits.sort_unstable_by(|one, other| other.cmp(one));
+        // A share of a length is no longer.
+        self.waits.truncate((self.waits.len() as f64 * self.share).ceil() as usize);
+        self.waits.iter().map(|(wait, runtime)| (runtime.as_secs_f64(), wait.as_secs_f64())).collect()
+    }
+}
+
+impl Observer for LongestWaits {
+    fn submitted(&mut self, now: Time, _request: &Request) {
+        self.measured_from.get_or_insert(now + self.warmup);
+    }
+
+    fn finished(&mut self, job: &Finished) -> io::Result<()> {
+        if self.measured_from.is_some_and(|from| job.request.submit >= from) {
+            self.waits.push((job.wait(), job.runtime));
+        }
+        Ok(())
+    }
+}
+
+/// Returns an observer of the matrix in that window.
+pub(crate) fn matrix_watch([from, to]: [i64; 2]) -> MatrixWatch {
+    MatrixWatch::new(time(from), time(to), PLACES)
+}
+
+fn time(secs: i64) -> Time {
+    Time::from_secs(secs).unwrap_or(Time::MAX)
+}
+
+fn secs(time: Time) -> f64 {
+    (time - Time::ZERO).as_secs_f64()
+}

@@ -1,0 +1,28 @@
+//! Writes the fixture of the present format: a state that every later version must open.
+//!
+//! `cargo run -p miserly-live --example write-fixture` replaces `tests/data/state-1`.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use miserly_live::store::{Backups, Store};
+
+#[path = "../tests/it/store/content.rs"]
+mod content;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/state-1");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    let mut store = Store::open(&folder)?;
+    store.commit(&content::fixture())?;
+    Backups::new(&folder).take(1)?;
+    drop(store);
+    // Neither belongs to the format: they are made anew.
+    fs::remove_file(folder.join("lock"))?;
+    fs::remove_file(folder.join("store/jobs.db-shm"))?;
+    println!("{} is written", folder.display());
+    Ok(())
+}

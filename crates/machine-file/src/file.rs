@@ -1,0 +1,150 @@
+//! The grammar of machine files, unchecked.
+
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+/// A machine: its hosts, the placement of jobs on them, its pool and queues.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct MachineFile {
+    /// `one` or `any`: over how many hosts a job may lie.
+    pub(crate) span: Option<Spanned<String>>,
+    /// `shared` or `whole`: whether a job has its hosts to itself.
+    pub(crate) sharing: Option<Spanned<String>>,
+    /// The hosts, in the order in which they are numbered.
+    #[serde(rename = "host", default)]
+    pub(crate) hosts: Vec<Spanned<HostFile>>,
+    /// As in [`PoolsFile`].
+    pub(crate) utc_offset: Option<Spanned<String>>,
+    pub(crate) pool: Option<Spanned<PoolFile>>,
+    #[serde(rename = "queue", default)]
+    pub(crate) queues: Vec<Spanned<QueueFile>>,
+}
+
+/// One host, or several that are alike.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HostFile {
+    /// The host's name; with `count`, the beginning of all names.
+    pub(crate) name: String,
+    /// The processors of each.
+    pub(crate) cpus: Spanned<i64>,
+    /// The memory of each, with a unit. Not accounted if missing.
+    pub(crate) memory: Option<Spanned<Value>>,
+    /// The GPUs of each.
+    pub(crate) gpus: Option<Spanned<i64>>,
+    /// The number of hosts.
+    pub(crate) count: Option<Spanned<i64>>,
+}
+
+/// The part of a file that is about pools.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PoolsFile {
+    /// The offset of the calendars' clock from UTC, the whole year: `+01:00`.
+    pub utc_offset: Option<Spanned<String>>,
+    /// The share of the machine for batch jobs. Missing: all of it.
+    pub pool: Option<Spanned<PoolFile>>,
+    /// The queues that divide it, in the order of their numbers.
+    #[serde(rename = "queue", default)]
+    pub queues: Vec<Spanned<QueueFile>>,
+}
+
+/// The share of the machine for batch jobs.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PoolFile {
+    /// Its processors, at all times that no rule of the calendar is about. Required of simulated machines.
+    pub cpus: Option<Spanned<i64>>,
+    /// Its memory then, with a unit. Not accounted if missing.
+    pub memory: Option<Spanned<Value>>,
+    /// The times at which it has more or less.
+    pub calendar: Vec<Spanned<RuleFile>>,
+}
+
+/// A queue and its part of the pool.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct QueueFile {
+    /// Its name.
+    pub name: Spanned<String>,
+    /// As of the pool. Missing from an only queue: all of the pool's.
+    pub cpus: Option<Spanned<i64>>,
+    /// As of the pool, and of its processors.
+    pub memory: Option<Spanned<Value>>,
+    /// As of the pool.
+    #[serde(default)]
+    pub calendar: Vec<Spanned<RuleFile>>,
+    /// Its policy, if it differs from that of all others.
+    pub policy: Option<Spanned<String>>,
+    /// The users with access.
+    #[serde(default)]
+    pub users: Vec<Spanned<Account>>,
+    /// The groups with access.
+    #[serde(default)]
+    pub groups: Vec<Spanned<Account>>,
+    /// For the daemon: the horizon of the policy.
+    pub horizon: Option<Spanned<Value>>,
+    /// For the daemon: the time limit of a job without one.
+    pub default_time: Option<Spanned<Value>>,
+    /// For the daemon: the largest time limit.
+    pub max_time: Option<Spanned<Value>>,
+    /// For the daemon: the memory of a job that requests none.
+    pub default_memory: Option<Spanned<Value>>,
+}
+
+impl QueueFile {
+    /// Returns a queue of this name without any setting.
+    pub fn named(name: &str) -> QueueFile {
+        QueueFile {
+            name: Spanned::new(0..0, name.to_owned()),
+            cpus: None,
+            memory: None,
+            calendar: Vec::new(),
+            policy: None,
+            users: Vec::new(),
+            groups: Vec::new(),
+            horizon: None,
+            default_time: None,
+            max_time: None,
+            default_memory: None,
+        }
+    }
+
+    /// Returns the first field that only the daemon heeds.
+    pub(crate) fn field_of_daemon(&self) -> Option<(&'static str, &Spanned<Value>)> {
+        let fields = [
+            ("horizon", &self.horizon),
+            ("default-time", &self.default_time),
+            ("max-time", &self.max_time),
+            ("default-memory", &self.default_memory),
+        ];
+        fields.into_iter().find_map(|(name, value)| Some((name, value.as_ref()?)))
+    }
+}
+
+/// A user or a group. The reader of the file looks it up.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "a user or a group is a name, or a number of 0 or more")]
+pub enum Account {
+    /// By number.
+    Number(u32),
+    /// By name.
+    Name(String),
+}
+
+/// Some hours of some days of each week, and the resources at that time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleFile {
+    /// Days and ranges of them: `mon-fri`, `sat,sun`. Missing: every day.
+    pub days: Option<Spanned<String>>,
+    /// From this time of the day: `08:00`. Missing: from its beginning.
+    pub from: Option<Spanned<String>>,
+    /// To this one, on the next day if it is not later. Missing: to the end of the day.
+    pub to: Option<Spanned<String>>,
+    /// The processors then. Missing: as at all other times.
+    pub cpus: Option<Spanned<i64>>,
+    /// The memory then. Missing: as at all other times.
+    pub memory: Option<Spanned<Value>>,
+}

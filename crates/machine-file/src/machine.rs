@@ -1,0 +1,190 @@
+//! The machine of a run: a built-in name, a number of processors, or a file.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use miserly_core::{Kind, Machine, Resources, Sharing, Spread};
+use miserly_policies::shared::Profile;
+use toml::Spanned;
+
+use crate::builtin::{BUILT_IN, built_in};
+use crate::file::{MachineFile, PoolsFile};
+use crate::hosts::{Hosts, checked};
+use crate::pools::Pools;
+use crate::problem::{Problem, parse};
+use crate::words::{SHARINGS, SPANS, value_of};
+
+/// The description of a machine: its hosts by kind, and the placement of jobs on them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineSpec {
+    /// The word that selects it; of a file, its name without folders.
+    pub name: String,
+    /// Over how many hosts a job may lie.
+    pub spread: Spread,
+    /// Whether a job has its hosts to itself.
+    pub sharing: Sharing,
+    /// Its hosts, in the order of their numbers.
+    pub hosts: Vec<Hosts>,
+    /// Its pools, if it has any.
+    pub pools: Option<Pools>,
+}
+
+/// The reason for which there is no such machine.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// A number that no machine can have.
+    #[error("machine {0}: a machine has 1 to {most} processors", most = Profile::MOST)]
+    Procs(String),
+    /// Neither built in, nor a number, nor a file that can be read.
+    #[error(
+        "machine {word:?}: none of that name is built in (there is {known}), it is no number of processors, and as a \
+         file it cannot be read: {error}",
+        known = BUILT_IN.join(", ")
+    )]
+    Unknown {
+        /// The word.
+        word: String,
+        /// The error of reading the file.
+        error: io::Error,
+    },
+    /// The file has a mistake.
+    #[error("{file}:{line}: {problem}")]
+    File {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// The mistake, and its remedy.
+        problem: String,
+    },
+}
+
+impl MachineSpec {
+    /// Returns the machine of that word: a built-in name, a number of processors, or else a file.
+    /// `read` returns the text of the file.
+    ///
+    /// # Errors
+    /// If there is no such machine, or its file has a mistake.
+    pub fn named(
+        word: &str,
+        read: impl FnOnce(&str) -> io::Result<String>,
+    ) -> Result<MachineSpec, MachineError> {
+        if let Some(hosts) = built_in(word) {
+            return Ok(MachineSpec::with_hosts(word.into(), hosts));
+        }
+        if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()) {
+            let procs = word.parse().ok().filter(|procs| (1..=Profile::MOST).contains(procs));
+            return procs.map(MachineSpec::plain).ok_or_else(|| MachineError::Procs(word.into()));
+        }
+        match read(word) {
+            Ok(text) => MachineSpec::parse(word, &text),
+            Err(error) => Err(MachineError::Unknown { word: word.into(), error }),
+        }
+    }
+
+    /// Returns one host of `procs` processors, which jobs share, and nothing else accounted.
+    pub fn plain(procs: u32) -> MachineSpec {
+        let host = Hosts { name: "machine".into(), count: None, each: Resources::cpus(u64::from(procs)) };
+        MachineSpec::with_hosts(procs.to_string(), vec![host])
+    }
+
+    fn with_hosts(name: String, hosts: Vec<Hosts>) -> MachineSpec {
+        MachineSpec { name, spread: Spread::default(), sharing: Sharing::default(), hosts, pools: None }
+    }
+
+    /// Returns the same hosts with another placement of jobs, where one is given.
+    #[must_use]
+    pub fn with(self, spread: Option<Spread>, sharing: Option<Sharing>) -> MachineSpec {
+        let (spread, sharing) = (spread.unwrap_or(self.spread), sharing.unwrap_or(self.sharing));
+        MachineSpec { spread, sharing, ..self }
+    }
+
+    /// Returns the processors of all hosts together.
+    pub fn procs(&self) -> u32 {
+        let procs: u64 = self.hosts.iter().map(|hosts| hosts.number() * hosts.each.cpus_count().get()).sum();
+        // At most `Profile::MOST`, which is checked where hosts come from.
+        u32::try_from(procs).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the machine of a simulation.
+    pub fn machine(&self) -> Machine {
+        let hosts = self.hosts.iter().flat_map(Hosts::each).collect();
+        Machine::of(hosts).spreading(self.spread).sharing(self.sharing)
+    }
+
+    /// Returns the machine that `text` describes, the content of the file `path`.
+    ///
+    /// # Errors
+    /// The first mistake, and its line.
+    pub fn parse(path: &str, text: &str) -> Result<MachineSpec, MachineError> {
+        let spec = parse::<MachineFile>(text).and_then(|file| MachineSpec::checked(path, file));
+        spec.map_err(|problem| {
+            let line = problem.line(text);
+            MachineError::File { file: path.into(), line, problem: problem.text }
+        })
+    }
+
+    fn checked(path: &str, file: MachineFile) -> Result<MachineSpec, Problem> {
+        let spec = MachineSpec {
+            spread: value(file.span.as_ref(), "span", &SPANS)?,
+            sharing: value(file.sharing.as_ref(), "sharing", &SHARINGS)?,
+            ..MachineSpec::with_hosts(file_name(path).into(), checked(&file)?)
+        };
+        let pools = PoolsFile { utc_offset: file.utc_offset, pool: file.pool, queues: file.queues };
+        Ok(MachineSpec { pools: spec.checked_pools(&pools)?, ..spec })
+    }
+
+    /// Returns the pools of the machine, if its file has any.
+    ///
+    /// # Errors
+    /// As [`Pools::new`]; also if the machine has several hosts, or a queue has a field of the daemon.
+    fn checked_pools(&self, file: &PoolsFile) -> Result<Option<Pools>, Problem> {
+        let at = file.pool.as_ref().map(Spanned::span).or_else(|| file.queues.first().map(Spanned::span));
+        let Some(at) = at else {
+            return file.utc_offset.as_ref().map_or(Ok(None), |offset| {
+                Err(Problem::new(offset.span(), "utc-offset is for calendars, and there is no [pool]"))
+            });
+        };
+        if let Some((name, value)) = file.queues.iter().find_map(|queue| queue.get_ref().field_of_daemon()) {
+            return Err(Problem::new(value.span(), format!("{name} is for the daemon only; remove it")));
+        }
+        let has = self.capacity_of_one_host().map_err(|problem| Problem::new(at, problem))?;
+        Pools::new(file, &has).map(Some)
+    }
+
+    /// Returns the processors and the memory of a machine that can have pools.
+    fn capacity_of_one_host(&self) -> Result<Resources, String> {
+        let machine = self.machine();
+        match machine.hosts() {
+            [host] if self.spread == Spread::One && self.sharing == Sharing::Shared => {
+                Ok(host.capacity.with(Kind::Gpus, 0))
+            }
+            _ => Err(
+                "pools are of one host that jobs share: one [[host]] without count, span one, sharing shared"
+                    .into(),
+            ),
+        }
+    }
+}
+
+/// Returns the value of a word; the default if it is missing.
+fn value<T: Copy + Default>(
+    written: Option<&Spanned<String>>,
+    field: &str,
+    words: &[(&str, T)],
+) -> Result<T, Problem> {
+    let Some(written) = written else { return Ok(T::default()) };
+    value_of(words, field, written.get_ref()).map_err(|problem| Problem::new(written.span(), problem))
+}
+
+/// Returns the name of a file without its folders.
+fn file_name(path: &str) -> &str {
+    Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
+}
+
+impl fmt::Display for MachineSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

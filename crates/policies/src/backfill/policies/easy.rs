@@ -1,0 +1,39 @@
+//! EASY backfilling.
+
+use super::{Point, QUEUE_ORDER};
+use crate::backfill::{BackfillRules, ReservationDepth};
+use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Spelling};
+
+/// `easy`.
+pub static EASY: PolicyDescriptor = PolicyDescriptor {
+    name: "easy",
+    title: "EASY backfilling: jobs may pass the head of the queue if they do not delay it",
+    paper: "Lifka: The ANL/IBM SP Scheduling System, 1995; Mu'alem, Feitelson, TPDS 12(6), 2001; its orders: Zotkin \
+        et al., 2000; EASY-SJBF: Tsafrir, Etsion, Feitelson, TPDS 18(6), 2007",
+    promises: "the head of the queue its shadow time, with order=arrival or hold_head=true; else nothing",
+    needs: Needs { calendar: true, ..Needs::NONE },
+    spellings: &[Spelling {
+        name: "ns",
+        means: "",
+        title: "no suspension: the baseline of Kettimuthu et al. 2002, for ss, tss and is",
+    }],
+    read,
+};
+
+fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
+    let order = params.order("order", "arrival", QUEUE_ORDER)?;
+    let backfill = params.order_like(
+        "backfill",
+        ("order", &order),
+        "the order of the candidates behind the head; backfill=shortest is EASY-SJBF",
+    )?;
+    let hold_head = params.flag(
+        "hold_head",
+        false,
+        "a head that has a shadow time stays the head, even if a job comes that sorts before it",
+    )?;
+    let settings = params.order_settings()?;
+    let (order, candidate_order) = (settings.apply(order), settings.apply(backfill));
+    let easy = BackfillRules::recomputed(order, ReservationDepth::First(1));
+    Ok(Box::new(Point { name: "easy", rules: BackfillRules { candidate_order, hold_head, ..easy } }))
+}

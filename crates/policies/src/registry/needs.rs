@@ -1,0 +1,116 @@
+//! The needs of a policy: independent facts that others ask for, so that none asks for its name.
+
+use miserly_core::{Machine, Sharing, Spread};
+
+/// The facts of a policy that its surroundings have to know.
+///
+/// The first group is about machines, the second about the launcher of jobs, the third about users.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The machine has one host.
+    pub one_host: bool,
+    /// Each job runs on one host.
+    pub one_host_per_job: bool,
+    /// Jobs share hosts.
+    pub shared_hosts: bool,
+    /// The machine accounts nothing but processors.
+    pub only_processors: bool,
+    /// The hosts are those of a table in its paper.
+    pub host_table: bool,
+    /// The policy plans with a calendar: capacity that varies over time. Others need constant capacity.
+    pub calendar: bool,
+
+    /// The policy decides which processors a job has.
+    pub named_processors: bool,
+    /// It suspends and resumes running jobs.
+    pub suspension: bool,
+    /// Suspended jobs leave memory and come back: swap out, swap in.
+    pub swapping: bool,
+    /// It returns running jobs to the queue.
+    pub requeue: bool,
+    /// The jobs that it returns to the queue keep the work that is done.
+    pub checkpoints: bool,
+    /// It resizes running jobs.
+    pub resizing: bool,
+    /// It slices the time of processors.
+    pub time_slices: bool,
+
+    /// It heeds the constraints `begin` and `deadline` of a request.
+    pub begin_and_deadline: bool,
+    /// It may refuse a job that fits on the machine.
+    pub refusals: bool,
+    /// Jobs run ahead of their promised starts, unless a user switches that off.
+    pub opportunistic: bool,
+}
+
+impl Needs {
+    /// Any machine of constant capacity, and a launcher that starts and ends jobs.
+    pub const NONE: Needs = Needs {
+        one_host: false,
+        one_host_per_job: false,
+        shared_hosts: false,
+        only_processors: false,
+        host_table: false,
+        calendar: false,
+        named_processors: false,
+        suspension: false,
+        swapping: false,
+        requeue: false,
+        checkpoints: false,
+        resizing: false,
+        time_slices: false,
+        begin_and_deadline: false,
+        refusals: false,
+        opportunistic: false,
+    };
+
+    /// Returns the machine that is needed, in words, if this one does not do.
+    pub fn unmet(&self, machine: &Machine) -> Option<&'static str> {
+        if !self.calendar && machine.varies() {
+            return Some("machines that have the same at all times");
+        }
+        if self.only_processors && !machine.is_plain() {
+            return Some("one host of processors, without memory");
+        }
+        let fits = !(self.one_host && machine.hosts().len() > 1
+            || self.one_host_per_job && machine.spread() != Spread::One
+            || self.shared_hosts && machine.how_shared() != Sharing::Shared);
+        (!fits).then(|| self.hosts())
+    }
+
+    /// Returns the hosts that are needed, in words.
+    pub const fn hosts(&self) -> &'static str {
+        match self {
+            Needs { only_processors: true, .. } => "one host of processors, without memory",
+            Needs { one_host: true, .. } => "one host that jobs share",
+            Needs { one_host_per_job: true, shared_hosts: true, .. } => {
+                "hosts that jobs share, each job on one of them (span one)"
+            }
+            Needs { one_host_per_job: true, .. } => "hosts with each job on one of them (span one)",
+            _ => "hosts of any kind",
+        }
+    }
+
+    /// Returns every fact with its name, in order.
+    pub const fn facts(&self) -> [(&'static str, bool); 16] {
+        [
+            ("one_host", self.one_host),
+            ("one_host_per_job", self.one_host_per_job),
+            ("shared_hosts", self.shared_hosts),
+            ("only_processors", self.only_processors),
+            ("host_table", self.host_table),
+            ("calendar", self.calendar),
+            ("named_processors", self.named_processors),
+            ("suspension", self.suspension),
+            ("swapping", self.swapping),
+            ("requeue", self.requeue),
+            ("checkpoints", self.checkpoints),
+            ("resizing", self.resizing),
+            ("time_slices", self.time_slices),
+            ("begin_and_deadline", self.begin_and_deadline),
+            ("refusals", self.refusals),
+            ("opportunistic", self.opportunistic),
+        ]
+    }
+}

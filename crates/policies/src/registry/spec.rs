@@ -1,0 +1,157 @@
+//! A policy with its parameters as written.
+
+use std::fmt;
+use std::str::FromStr;
+
+use miserly_core::{Machine, Policy, Procs, Span};
+
+use super::error::nearest;
+use super::reader::{Facts, HORIZON};
+use super::syntax::{Arg, WrittenPolicy, WrittenValue};
+use super::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Promises, Registry};
+use crate::shared::Profile;
+
+/// A policy of a registry with its parameters, checked: ready to be built any number of times.
+///
+/// Shown in its written form, with the parameters that were given. A [`Spelling`](super::Spelling) is shown as the policy
+/// and the parameters that it stands for.
+///
+/// # Example
+/// ```
+/// use miserly_core::Machine;
+/// use miserly_policies::PolicySpec;
+///
+/// let spec: PolicySpec = "soon(quantum=2m)".parse()?;
+/// assert_eq!(spec.to_string(), "immediate(quantum=2m, preempt=false)");
+/// assert!(spec.needs().one_host_per_job);
+/// let policy = spec.build(&Machine::plain(100), 1)?;
+/// # Ok::<(), miserly_policies::PolicyError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PolicySpec {
+    descriptor: &'static PolicyDescriptor,
+    registry: Registry,
+    written: Vec<Arg>,
+    facts: Facts,
+    promises: Promises,
+    needs: Needs,
+}
+
+/// Two are equal if they have the same written form.
+impl PartialEq for PolicySpec {
+    fn eq(&self, other: &PolicySpec) -> bool {
+        self.descriptor == other.descriptor && self.facts.given == other.facts.given
+    }
+}
+
+impl PolicySpec {
+    /// Reads the written form of a policy of this registry.
+    ///
+    /// # Errors
+    /// If there is no such policy, or a parameter or its value is wrong.
+    pub fn parse(text: &str, registry: &Registry) -> Result<PolicySpec, PolicyError> {
+        let WrittenPolicy { name, args } = WrittenPolicy::parse(text)?;
+        if let Some(descriptor) = registry.find(&name) {
+            return PolicySpec::new(descriptor, args, registry);
+        }
+        let (descriptor, spelling) = registry.find_spelling(&name).ok_or_else(|| {
+            let names = registry.policies().flat_map(|policy| {
+                let spellings = policy.spellings.iter().map(|spelling| spelling.name);
+                std::iter::once(policy.name).chain(spellings)
+            });
+            PolicyError::Unknown { nearest: nearest(&name, names), name: name.clone() }
+        })?;
+        let mut all = WrittenPolicy::parse(&format!("{}({})", descriptor.name, spelling.means))?.args;
+        all.retain(|arg| args.iter().all(|given| given.name != arg.name));
+        all.extend(args);
+        PolicySpec::new(descriptor, all, registry)
+    }
+
+    fn new(
+        descriptor: &'static PolicyDescriptor,
+        written: Vec<Arg>,
+        registry: &Registry,
+    ) -> Result<PolicySpec, PolicyError> {
+        let mut reader = ParamReader::new(descriptor, registry, &written, 0);
+        let params = (descriptor.read)(&mut reader)?;
+        let facts = reader.into_facts()?;
+        let (promises, needs) = (params.promises(), params.needs(descriptor.needs));
+        Ok(PolicySpec { descriptor, registry: registry.clone(), written, facts, promises, needs })
+    }
+
+    /// Returns the descriptor of the policy.
+    pub fn descriptor(&self) -> &'static PolicyDescriptor {
+        self.descriptor
+    }
+
+    /// Returns the jobs to which the policy promises a latest start.
+    pub fn promises(&self) -> Promises {
+        self.promises
+    }
+
+    /// Returns the needs of the policy with these parameters.
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// Returns whether the policy draws at random by the seed of the run. A policy with a seed of its own does not.
+    pub fn is_random(&self) -> bool {
+        self.facts.is_random
+    }
+
+    /// Returns the bound of promised starts and ends, if the policy has one: the time from the submission.
+    pub fn horizon(&self) -> Option<Span> {
+        self.facts.horizon.filter(|horizon| *horizon < Span::MAX)
+    }
+
+    /// Returns the same policy with this horizon.
+    ///
+    /// # Errors
+    /// If the policy knows no horizon, or was written with one.
+    pub fn with_horizon(&self, horizon: Span) -> Result<PolicySpec, PolicyError> {
+        let mut written = self.written.clone();
+        let value = WrittenValue::Word(format!("{}s", horizon.secs()));
+        written.push(Arg { name: HORIZON.to_owned(), value });
+        PolicySpec::new(self.descriptor, written, &self.registry)
+    }
+
+    /// Makes the policy, ready for a driver. `seed` is for its random draws, if it has no seed of its own.
+    ///
+    /// # Errors
+    /// If the policy does not run on such a machine.
+    pub fn build(&self, machine: &Machine, seed: u64) -> Result<Box<dyn Policy>, PolicyError> {
+        if machine.capacity().cpus_count() > Procs::new(Profile::MOST.into()) {
+            return Err(PolicyError::TooLarge { policy: self.descriptor.name });
+        }
+        if let Some(wanted) = self.needs.unmet(machine) {
+            return Err(PolicyError::Machine { policy: self.descriptor.name, wanted });
+        }
+        Ok(self.params(seed)?.build(machine))
+    }
+
+    /// Returns the typed parameters. `seed` is that of the run.
+    pub(super) fn params(&self, seed: u64) -> Result<Box<dyn Params>, PolicyError> {
+        (self.descriptor.read)(&mut ParamReader::new(self.descriptor, &self.registry, &self.written, seed))
+    }
+}
+
+/// Reads the written form of a policy of this crate.
+impl FromStr for PolicySpec {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<PolicySpec, PolicyError> {
+        PolicySpec::parse(text, &Registry::built_in())
+    }
+}
+
+impl fmt::Display for PolicySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.descriptor.name)?;
+        if self.facts.given.is_empty() {
+            return Ok(());
+        }
+        let args: Vec<String> =
+            self.facts.given.iter().map(|(name, text)| format!("{name}={text}")).collect();
+        write!(f, "({})", args.join(", "))
+    }
+}

@@ -1,0 +1,180 @@
+//! Tests of the registry and of written forms.
+
+use miserly_core::{Machine, Span};
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expect: Result<(&str, Promises), &str>) {
+    match (text.parse::<PolicySpec>(), expect) {
+        (Ok(spec), Ok((shown, promises))) => {
+            assert_eq!((spec.to_string().as_str(), spec.promises()), (shown, promises));
+            assert!(spec.build(&Machine::plain(8), 0).is_ok());
+        }
+        (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+        (got, _) => panic!("{got:?}"),
+    }
+}
+
+#[test]
+fn written_forms() {
+    check("fcfs", Ok(("fcfs", Promises::Nothing)));
+    check("easy", Ok(("easy", Promises::Head)));
+    check("easy(backfill=shortest)", Ok(("easy(backfill=shortest)", Promises::Head)));
+    check(
+        "easy(backfill=widest,order=shortest)",
+        Ok(("easy(order=shortest, backfill=widest)", Promises::Nothing)),
+    );
+    check("conservative(order=longest)", Ok(("conservative(order=longest)", Promises::EveryJob)));
+    check("lsf(reserve=false, user_limit=3)", Ok(("lsf(user_limit=3, reserve=false)", Promises::Nothing)));
+    check(
+        "fcfs(seed=7, weight=1e-6, draw=pass, order=random/length)",
+        Ok(("fcfs(order=random/length, weight=1e-6, draw=pass, seed=7)", Promises::Nothing)),
+    );
+}
+
+#[test]
+fn the_canonical_form_can_be_read() {
+    let means = ["1.5"; 16].join(" ");
+    let written = format!("tss(sf=2, means='{means}')");
+    let shown = written.parse::<PolicySpec>().unwrap().to_string();
+    assert_eq!(shown, written);
+    assert_eq!(shown.parse::<PolicySpec>().unwrap().to_string(), written);
+}
+
+#[test]
+fn orders_of_the_literature_and_formulas() {
+    check("easy(order=lxf)", Ok(("easy(order=lxf)", Promises::Nothing)));
+    check("easy(backfill=f1)", Ok(("easy(backfill=f1)", Promises::Head)));
+    check(
+        "easy( hold_head='true', order='wait/(log2( procs )*estimate)' )",
+        Ok(("easy(order='wait / (log2(procs) * estimate)', hold_head=true)", Promises::Head)),
+    );
+    check(
+        "conservative(order='max(user, -queue)')",
+        Ok(("conservative(order='max(user, -queue)')", Promises::EveryJob)),
+    );
+    let twice = |text: &str| {
+        text.parse::<PolicySpec>().unwrap().to_string().parse::<PolicySpec>().unwrap().to_string()
+    };
+    assert_eq!(twice("fcfs(order='memory^2+submit')"), "fcfs(order='memory ^ 2 + submit')");
+}
+
+#[test]
+fn a_mistake_in_a_formula_has_a_position() {
+    check(
+        "easy(backfill='wait / estmate')",
+        Err("policy easy, backfill: formula, character 8, at \"estmate\": there is no \"estmate\", \
+            did you mean \"estimate\"; there are wait, estimate, procs, submit, memory, user, queue"),
+    );
+    check("easy(order='')", Err("policy easy, order: formula, at its end: expected a value"));
+    // A name is not a formula, nor a formula a name.
+    check("easy(order='shortest')", Err("there is no \"shortest\""));
+    check("easy(order=wait)", Err("or a formula in quotes"));
+    check("easy(weight='wait')", Err("weight cannot be \"wait\"; it is a number"));
+}
+
+#[test]
+fn mistakes_suggest_the_nearest_name() {
+    check("eazy", Err("did you mean \"easy\""));
+    check("conservatve", Err("did you mean \"conservative\""));
+    check("qqq", Err("no policy \"qqq\"; `miserly policies` lists them"));
+    check("fcfs(backfill=shortest)", Err("policy fcfs has no parameter \"backfill\"; it has order"));
+    check("easy(oder=shortest)", Err("did you mean \"order\""));
+    check("easy(order=short)", Err("did you mean \"shortest\""));
+    check("easy(order=arrival, order=arrival)", Err("given twice"));
+    check(
+        "easy(draw=passs)",
+        Err("draw cannot be \"passs\", did you mean \"pass\"; it is one of once, pass"),
+    );
+    for weight in ["-1", "inf", "nan", "1e999", "much"] {
+        check(&format!("easy(weight={weight})"), Err("it is a number, 0 or more"));
+    }
+    check("easy(seed=-1)", Err("it is a whole number, 0 or more"));
+    check("easy(seed=18446744073709551616)", Err("it is a whole number, 0 or more"));
+}
+
+#[test]
+fn spellings_stand_for_parameters() {
+    check("ns", Ok(("easy", Promises::Head)));
+    check("soon", Ok(("immediate(preempt=false)", Promises::Nothing)));
+    check("soon(quantum=2m)", Ok(("immediate(quantum=2m, preempt=false)", Promises::Nothing)));
+    check(
+        "srt(seed=3)",
+        Ok(("ss(criterion=remaining, half_width=false, period=none, seed=3)", Promises::Nothing)),
+    );
+    check("srt(period=5m)", Ok(("ss(criterion=remaining, half_width=false, period=5m)", Promises::Nothing)));
+    check("soom", Err("did you mean \"soon\""));
+}
+
+#[test]
+fn every_declaration_is_sound() {
+    let registry = Registry::built_in();
+    let mut names: Vec<&str> = vec![];
+    for policy in registry.policies() {
+        names.push(policy.name);
+        names.extend(policy.spellings.iter().map(|spelling| spelling.name));
+        let params = policy.params(&registry).unwrap();
+        let mut declared: Vec<&str> = params.iter().map(|param| param.name).collect();
+        for (position, param) in params.iter().enumerate() {
+            if let DefaultValue::SameAs(other) = param.default {
+                assert!(declared[..position].contains(&other), "{}: {}", policy.name, param.name);
+            }
+        }
+        declared.sort_unstable();
+        declared.dedup();
+        assert_eq!(declared.len(), params.len(), "{}: a parameter is declared twice", policy.name);
+        for spelling in policy.spellings {
+            assert!(PolicySpec::parse(spelling.name, &registry).is_ok(), "{}", spelling.name);
+        }
+    }
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "a name is registered twice");
+}
+
+#[test]
+fn parameters_decide_on_needs() {
+    let needs = |text: &str| text.parse::<PolicySpec>().unwrap().needs();
+    assert!(!needs("ss").swapping && needs("ss(overhead=write)").swapping);
+    assert!(!needs("is").swapping && needs("is(overhead=write+read)").swapping);
+    assert!(needs("immediate").suspension && !needs("soon").suspension);
+    assert!(!needs("soon").checkpoints && needs("soon(keep_work=true)").checkpoints);
+    assert!(needs("eqspatial(keep_work=true)").checkpoints);
+}
+
+#[test]
+fn the_policy_needs_what_its_descriptor_declares() {
+    let machine = Machine::plain(8);
+    for descriptor in Registry::built_in().policies() {
+        let policy = descriptor.name.parse::<PolicySpec>().unwrap().build(&machine, 0).unwrap();
+        let needs = descriptor.needs;
+        assert_eq!(policy.slices_time().is_some(), needs.time_slices, "{}", descriptor.name);
+        let names = policy.names_pes() || policy.slices_time().is_some();
+        assert_eq!(names, needs.named_processors, "{}", descriptor.name);
+    }
+}
+
+#[test]
+fn the_horizon_can_be_set() {
+    let horizon = |text: &str| text.parse::<PolicySpec>().unwrap().with_horizon(Span::from_ticks(7_000_000));
+    assert_eq!(horizon("miser").unwrap().to_string(), "miser(horizon=7s)");
+    assert_eq!(horizon("miser").unwrap().horizon(), Some(Span::from_ticks(7_000_000)));
+    assert!(horizon("miser(horizon=1d)").unwrap_err().to_string().contains("given twice"));
+    assert!(horizon("easy").unwrap_err().to_string().contains("no parameter \"horizon\""));
+    assert_eq!("miser(horizon=none)".parse::<PolicySpec>().unwrap().horizon(), None);
+}
+
+#[test]
+fn a_policy_of_a_library_user() {
+    static MINE: PolicyDescriptor =
+        PolicyDescriptor { name: "mine", title: "test", ..crate::backfill::policies::EASY };
+    let registry = Registry::built_in().with(&MINE);
+    assert_eq!(registry.policies().count(), Registry::built_in().policies().count() + 1);
+    let spec = PolicySpec::parse("immediate(policy='mine(hold_head=true)')", &registry).unwrap();
+    assert_eq!(spec.to_string(), "immediate(policy='mine(hold_head=true)')");
+    assert!("mine".parse::<PolicySpec>().is_err());
+    let twice = registry.with(&MINE);
+    assert_eq!(twice.policies().filter(|policy| policy.name == "mine").count(), 1);
+}

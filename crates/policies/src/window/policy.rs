@@ -1,0 +1,46 @@
+//! Miser's windows as a registered policy.
+
+use miserly_core::{Machine, Policy, Span};
+
+use super::first_fit;
+use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Promises};
+
+/// `miser`.
+pub static MISER: PolicyDescriptor = PolicyDescriptor {
+    name: "miser",
+    title: "first-fit windows: every job is promised a start and an end, or refused at once",
+    paper: "Roussos, Bitar, English: Deterministic Batch Scheduling without Static Partitioning, 1999",
+    promises: "every job, when it is submitted",
+    needs: Needs {
+        one_host: true,
+        one_host_per_job: true,
+        shared_hosts: true,
+        calendar: true,
+        begin_and_deadline: true,
+        refusals: true,
+        opportunistic: true,
+        ..Needs::NONE
+    },
+    spellings: &[],
+    read,
+};
+
+#[derive(Debug)]
+struct MiserParams {
+    horizon: Option<Span>,
+}
+
+fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
+    let doc = "the latest end of a window, from the submission of its job";
+    Ok(Box::new(MiserParams { horizon: params.horizon("30d", doc)? }))
+}
+
+impl Params for MiserParams {
+    fn build(&self, machine: &Machine) -> Box<dyn Policy> {
+        Box::new(first_fit(machine, self.horizon.unwrap_or(Span::MAX)))
+    }
+
+    fn promises(&self) -> Promises {
+        Promises::EveryJob
+    }
+}

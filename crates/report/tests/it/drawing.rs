@@ -1,0 +1,177 @@
+//! A chart's drawing as a reader has it: an outline of its elements, and positions by the labels of its axes.
+
+use miserly_report::chart::{Axis, Bin, Body, Chart, GanttJob, Series, svg};
+use roxmltree::{Document, Node};
+
+use crate::svg::path;
+
+fn classes<'a>(node: Node<'a, '_>) -> Vec<&'a str> {
+    node.attribute("class").unwrap_or_default().split_whitespace().collect()
+}
+
+fn number(node: Node, attribute: &str) -> f64 {
+    node.attribute(attribute)
+        .unwrap_or_default()
+        .parse()
+        .unwrap_or_else(|_| panic!("{attribute} of {node:?}"))
+}
+
+/// Returns the elements of a drawing with their classes and texts, and without their positions and style.
+///
+/// Neighbours that are alike are one line with their number.
+pub(crate) fn outline(chart: &Chart) -> String {
+    let svg = svg(chart);
+    let document = Document::parse(&svg).unwrap();
+    let mut lines = vec![];
+    add_outline(document.root_element(), 0, &mut lines);
+    let alike = lines.chunk_by(|one, other| one == other);
+    let line = |alike: &[String]| match alike.len() {
+        1 => alike[0].clone(),
+        count => format!("{} ×{count}", alike[0]),
+    };
+    alike.map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn add_outline(node: Node, depth: usize, lines: &mut Vec<String>) {
+    if !node.is_element() || node.has_tag_name(("http://www.w3.org/2000/svg", "style")) {
+        return;
+    }
+    let name = [vec![node.tag_name().name()], classes(node)].concat().join(".");
+    let text = node.text().map(str::trim).filter(|text| !text.is_empty());
+    let text = text.map(|text| format!(" {text:?}")).unwrap_or_default();
+    lines.push(format!("{}{name}{text}", "  ".repeat(depth)));
+    node.children().for_each(|child| add_outline(child, depth + 1, lines));
+}
+
+/// The linear map from an axis's values to positions, by its first and its last label.
+struct Scale {
+    labels: [(f64, f64); 2],
+}
+
+/// Returns the figure of a label: "1.5", or "1 min 30 s" in seconds.
+fn figure(label: &str) -> f64 {
+    let words: Vec<&str> = label.split_whitespace().collect();
+    let unit = |unit: Option<&&str>| match unit {
+        None | Some(&"s") => 1.0,
+        Some(&"min") => 60.0,
+        other => panic!("{other:?} in {label:?}"),
+    };
+    let number = |number: &str| number.parse::<f64>().unwrap_or_else(|_| panic!("{number:?} in {label:?}"));
+    words.chunks(2).map(|pair| number(pair[0]) * unit(pair.get(1))).sum()
+}
+
+impl Scale {
+    /// Reads the labels of an axis, `x` or `y`. A logarithmic axis has `f64::log10` as `value`.
+    fn read(document: &Document, axis: &str, value: fn(f64) -> f64) -> Scale {
+        let is_axis = |node: &Node| classes(*node) == ["ticks", axis];
+        let ticks = document.descendants().find(is_axis).expect("an axis with ticks");
+        let texts = ticks.children().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")));
+        let label = |text: Node| {
+            let line = text.prev_sibling_element().expect("a label stands behind its line");
+            let of_value = figure(text.text().expect("a label"));
+            (value(of_value), number(line, &format!("{axis}1")))
+        };
+        let labels: Vec<(f64, f64)> = texts.map(label).collect();
+        Scale { labels: [labels[0], *labels.last().unwrap()] }
+    }
+
+    fn position(&self, value: f64) -> f64 {
+        let [(low, from), (high, to)] = self.labels;
+        from + (value - low) / (high - low) * (to - from)
+    }
+
+    /// Checks a position against that of a value, to the digits of the drawing.
+    #[track_caller]
+    fn check(&self, position: f64, value: f64) {
+        let expected = self.position(value);
+        assert!((position - expected).abs() < 0.02, "{value} is at {position}, not at {expected}");
+    }
+}
+
+fn chart(x: Axis, y: Axis, body: Body) -> String {
+    svg(&Chart { id: "c".into(), title: "A title".into(), caption: None, x, y, body })
+}
+
+fn log10(value: f64) -> f64 {
+    value.log10()
+}
+
+fn itself(value: f64) -> f64 {
+    value
+}
+
+#[test]
+fn points_are_where_the_labels_of_their_axes_say() {
+    let points = vec![(1.0, 12.0), (3.0, 700.0), (4.0, 85.0), (9.5, 10.0)];
+    for (y, of_y) in [(Axis::linear("y"), itself as fn(f64) -> f64), (Axis::log("y"), log10)] {
+        let body = Body::Lines { series: vec![Series::points("jobs", points.clone())] };
+        let svg = chart(Axis::linear("x"), y, body);
+        let document = Document::parse(&svg).unwrap();
+        let [across, up] = [Scale::read(&document, "x", itself), Scale::read(&document, "y", of_y)];
+        let dots = document.descendants().find(|node| classes(*node).contains(&"dots")).expect("points");
+        let starts = dots.attribute("d").expect("a path").split('M').skip(1);
+        let position = |start: &str| {
+            let mut numbers = start.split(|c: char| c.is_whitespace() || c.is_ascii_alphabetic());
+            let mut next = || numbers.next().and_then(|number| number.parse::<f64>().ok());
+            (next().expect("x"), next().expect("y"))
+        };
+        let drawn: Vec<(f64, f64)> = starts.map(position).collect();
+        assert_eq!(drawn.len(), points.len(), "{dots:?}");
+        for ((x, y), (of_x, value)) in drawn.into_iter().zip(&points) {
+            across.check(x, *of_x);
+            up.check(y, of_y(*value));
+        }
+    }
+}
+
+#[test]
+fn jobs_are_where_their_processors_and_their_time_are() {
+    let job = |number, pes, start, end| GanttJob {
+        number,
+        pes: vec![pes],
+        submit: 0.0,
+        start,
+        end,
+        user: None,
+        key: number.to_string(),
+        part: None,
+    };
+    let jobs = vec![job(1, (0, 3), 0.0, 60.0), job(2, (4, 6), 30.0, 90.0), job(3, (7, 7), 70.0, 120.0)];
+    let body = Body::Gantt { procs: 8, hosts: vec![], slots: 1, from: 0.0, to: 120.0, jobs: jobs.clone() };
+    let svg = chart(Axis::linear("time"), Axis::linear("processor"), body);
+    let document = Document::parse(&svg).unwrap();
+    let [across, up] = [Scale::read(&document, "x", itself), Scale::read(&document, "y", itself)];
+    let group = document.descendants().find(|node| classes(*node) == ["jobs"]).expect("jobs");
+    let drawn: Vec<Node> = group.children().filter(Node::is_element).collect();
+    assert_eq!(drawn.len(), jobs.len());
+    for (drawn, job) in drawn.into_iter().zip(&jobs) {
+        let places = path(drawn.attribute("d").expect("a path"));
+        let (mut xs, mut ys): (Vec<f64>, Vec<f64>) = places.into_iter().unzip();
+        xs.sort_by(f64::total_cmp);
+        ys.sort_by(f64::total_cmp);
+        across.check(xs[0], job.start);
+        across.check(xs[xs.len() - 1], job.end);
+        let (low, high) = job.pes[0];
+        up.check(ys[ys.len() - 1], low.into());
+        up.check(ys[0], f64::from(high) + 1.0);
+    }
+}
+
+#[test]
+fn bars_reach_from_the_axis_to_their_values() {
+    let bins = [(0.0, 10.0, 1_000.0), (10.0, 20.0, 30.0)].map(|(from, to, value)| Bin { from, to, value });
+    let svg = chart(Axis::linear("x"), Axis::log("y"), Body::Bars { bins: bins.to_vec() });
+    let document = Document::parse(&svg).unwrap();
+    let [across, up] = [Scale::read(&document, "x", itself), Scale::read(&document, "y", log10)];
+    let bars = document.descendants().find(|node| classes(*node).contains(&"bars")).expect("bars");
+    let bars: Vec<Node> = bars.children().filter(Node::is_element).collect();
+    assert_eq!(bars.len(), bins.len());
+    for (bar, bin) in bars.into_iter().zip(&bins) {
+        let [x, y, width, height] = ["x", "y", "width", "height"].map(|name| number(bar, name));
+        // A gap of a pixel lies between two bars.
+        across.check(x - 0.5, bin.from);
+        across.check(x + width + 0.5, bin.to);
+        up.check(y, log10(bin.value));
+        up.check(y + height, log10(10.0));
+    }
+}

@@ -1,0 +1,84 @@
+//! The settings of a run, as documents have them.
+
+use miserly_core::{Kind, Resources};
+use miserly_machine_file::{Hosts, MachineSpec, Pools, Queue, SHARINGS, SPANS, Week, word_of};
+use miserly_report::{BatchSettings, HostsDoc, MachineDoc, PoolDoc, PoolsDoc, Settings, StepDoc};
+use miserly_workload::Arrivals;
+
+use crate::options::RunOptions;
+use crate::setup::RunSetup;
+
+impl RunSetup {
+    /// Returns the settings of the run, as documents have them.
+    pub fn settings(&self) -> Settings {
+        let RunOptions { instants, warmup, .. } = self.options;
+        let jobs = &self.job_options;
+        Settings {
+            procs: jobs.procs,
+            machine: machine(&self.spec),
+            instants: instants.to_string(),
+            overrun: jobs.overrun.to_string(),
+            estimates: jobs.estimates.to_string(),
+            procs_field: jobs.procs_field.to_string(),
+            drop: jobs.drop.iter().map(ToString::to_string).collect(),
+            from: jobs.from,
+            to: jobs.to,
+            users: jobs.users.clone(),
+            queues: jobs.queues.clone(),
+            scale_load: if let Arrivals::Scaled(factor) = jobs.arrivals { factor.as_f64() } else { 1.0 },
+            offline: jobs.arrivals == Arrivals::Offline,
+            warmup,
+            batches: self.options.batches.map(BatchSettings::from),
+            seed: jobs.seed,
+            filling: self.spec.pools.as_ref().map(|_| self.options.opportunistic.document()),
+            lenient: jobs.lenient,
+        }
+    }
+}
+
+fn machine(spec: &MachineSpec) -> MachineDoc {
+    MachineDoc {
+        name: spec.name.clone(),
+        span: word_of(&SPANS, spec.spread),
+        sharing: word_of(&SHARINGS, spec.sharing),
+        hosts: spec.hosts.iter().map(hosts).collect(),
+        pools: spec.pools.as_ref().map(pools),
+    }
+}
+
+fn hosts(hosts: &Hosts) -> HostsDoc {
+    HostsDoc {
+        name: hosts.name.clone(),
+        count: hosts.count,
+        cpus: hosts.each.cpus_count().get(),
+        memory: accounted(hosts.each.get(Kind::Memory)),
+        gpus: accounted(hosts.each.get(Kind::Gpus)),
+    }
+}
+
+fn pools(pools: &Pools) -> PoolsDoc {
+    let queue = |queue: &Queue| PoolDoc {
+        name: queue.name.clone(),
+        policy: queue.policy.as_ref().map(ToString::to_string),
+        week: week(&queue.week),
+    };
+    PoolsDoc {
+        utc_offset_minutes: pools.pool.minutes_ahead(),
+        week: week(&pools.pool),
+        queues: pools.queues.iter().map(queue).collect(),
+    }
+}
+
+fn week(week: &Week) -> Vec<StepDoc> {
+    let step = |(from, amount): (String, Resources)| StepDoc {
+        from,
+        cpus: amount.cpus_count().get(),
+        memory: accounted(amount.get(Kind::Memory)),
+    };
+    week.steps().map(step).collect()
+}
+
+/// Returns an amount; `None` if it is not accounted.
+fn accounted(amount: u64) -> Option<u64> {
+    (amount > 0).then_some(amount)
+}

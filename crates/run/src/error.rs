@@ -1,0 +1,51 @@
+//! The reasons for which a log cannot be run.
+
+use std::io;
+
+use miserly_machine_file::MachineError;
+use miserly_policies::PolicyError;
+use miserly_sim::RunError;
+use miserly_workload::TraceError;
+
+/// The reason for which a log cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// An empty slice.
+    #[error("no job is submitted at {from} s or later and before {to} s: --to must be above --from")]
+    EmptySlice {
+        /// The slice's begin, seconds.
+        from: i64,
+        /// Its end, seconds.
+        to: i64,
+    },
+    /// There is no such machine.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// An option that needs pools, on a machine without.
+    #[error(
+        "{0} is for machines with pools: give --machine a file with [pool] or [[queue]] (docs/machines.md)"
+    )]
+    NoPools(&'static str),
+    /// A run that ended before its batches were full.
+    #[error(
+        "{ended} jobs ended, but {wanted} are needed for the batches: give fewer or shorter ones, or a longer log"
+    )]
+    TooShort {
+        /// How many ended.
+        ended: u64,
+        /// How many the batches need.
+        wanted: u64,
+    },
+    /// The policy does not run on the machine.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The run stopped.
+    #[error(transparent)]
+    Run(#[from] RunError<TraceError>),
+    /// The file of the jobs cannot be written.
+    #[error("cannot write the jobs: {0}")]
+    Write(#[from] io::Error),
+}

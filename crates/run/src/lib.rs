@@ -1,0 +1,39 @@
+//! One run: a log, a machine and options, ready for any policy.
+//!
+//! [`RunSetup`] takes a [`Trace`](miserly_workload::Trace) and [`RunOptions`], and settles the machine.
+//! It makes the [`Simulation`](miserly_sim::Simulation) of a policy and its jobs, or runs it to the
+//! document of the result.
+//!
+//! ```
+//! use miserly_run::{RunOptions, RunSetup};
+//! use miserly_workload::Trace;
+//!
+//! let log = "; MaxProcs: 10\n1 100 -1 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n";
+//! let setup = RunSetup::new(Trace::memory("example", log.into()), RunOptions::default())?;
+//! let outcome = setup.outcome(&"easy".parse()?, false, &mut [])?;
+//! assert_eq!(outcome.jobs.simulated, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod setup;
+
+mod options;
+
+mod opportunistic;
+
+mod system;
+
+mod document;
+
+mod log;
+
+mod error;
+
+mod stopwatch;
+
+pub use error::SetupError;
+pub use log::Log;
+pub use opportunistic::{OpportunisticMode, OpportunisticOptions};
+pub use options::RunOptions;
+pub use setup::RunSetup;
+pub use stopwatch::Stopwatch;

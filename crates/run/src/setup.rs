@@ -1,0 +1,246 @@
+//! The setup of a run, and the run itself.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use miserly_core::{Machine, Span};
+use miserly_machine_file::{MachineSpec, Pools};
+use miserly_policies::{PolicyError, PolicySpec};
+use miserly_report::{BatchesDoc, Details, EarlyDoc, Outcome, SlicingDoc, TraceDoc};
+use miserly_sim::{Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation};
+use miserly_workload::swf::{ReadError, Record, Status};
+use miserly_workload::{Counts, Job as LoggedJob, JobOptions, Jobs, Survey, Trace, TraceError};
+
+use crate::error::SetupError;
+use crate::log::Log;
+use crate::options::RunOptions;
+use crate::stopwatch::Stopwatch;
+use crate::system::{machines, policies, system};
+
+/// The setup of a run: a log, a machine and options.
+///
+/// It is immutable. Several threads may run it, under any policies, any number of times.
+pub struct RunSetup {
+    /// The log.
+    pub trace: Arc<Trace>,
+    /// The result of the survey of the log.
+    pub survey: Arc<Survey>,
+    /// The rules by which its lines become jobs.
+    pub job_options: JobOptions,
+    pub(crate) spec: MachineSpec,
+    machine: Arc<Machine>,
+    pub(crate) options: RunOptions,
+    sha256: Option<String>,
+}
+
+impl RunSetup {
+    /// Surveys the log, and settles the machine.
+    ///
+    /// # Errors
+    /// If the log cannot be read or has no jobs, if no machine size is known, or if the slice is empty.
+    pub fn new(trace: Trace, options: RunOptions) -> Result<RunSetup, SetupError> {
+        options.check()?;
+        let survey = trace.survey()?;
+        RunSetup::surveyed(Arc::new(trace), Arc::new(survey), options)
+    }
+
+    /// Returns the setup of one of many runs that share a log.
+    ///
+    /// # Errors
+    /// As [`new`](RunSetup::new).
+    pub fn shared(log: &Log, options: RunOptions) -> Result<RunSetup, SetupError> {
+        options.check()?;
+        let setup = RunSetup::surveyed(Arc::clone(&log.trace), Arc::clone(&log.survey), options)?;
+        Ok(RunSetup { sha256: Some(log.sha256.clone()), ..setup })
+    }
+
+    fn surveyed(trace: Arc<Trace>, survey: Arc<Survey>, options: RunOptions) -> Result<RunSetup, SetupError> {
+        if survey.records == 0 {
+            return Err(TraceError::Empty { name: trace.name().into() }.into());
+        }
+        let procs = options.procs.or_else(|| survey.header.procs());
+        let Some(spec) = options.machine.clone().or_else(|| procs.map(MachineSpec::plain)) else {
+            return Err(no_machine(&trace, options.lenient).into());
+        };
+        if let (None, Some(option)) = (&spec.pools, options.opportunistic.option()) {
+            return Err(SetupError::NoPools(option));
+        }
+        let machine = Arc::new(spec.machine());
+        let unix_start = survey.header.unix_start();
+        let pools = spec.pools.as_ref().map_or_else(Vec::new, |pools| machines(pools, unix_start));
+        let job_options = JobOptions { pools: pools.into(), ..options.job_options(spec.procs(), &machine) };
+        Ok(RunSetup { trace, survey, job_options, spec, machine, options, sha256: None })
+    }
+
+    /// Adds the checksum of the log, for documents.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn with_checksum(mut self, wanted: bool) -> Result<RunSetup, TraceError> {
+        self.sha256 = wanted.then(|| self.trace.sha256()).transpose()?;
+        Ok(self)
+    }
+
+    /// Adds distributions and series over time to the result.
+    #[must_use]
+    pub fn with_details(mut self, wanted: bool) -> RunSetup {
+        self.options.details = wanted;
+        self
+    }
+
+    /// Adds measures of these groupings of the jobs.
+    #[must_use]
+    pub fn grouped(mut self, by: &[Grouping]) -> RunSetup {
+        by.clone_into(&mut self.options.by);
+        self
+    }
+
+    /// Returns a simulation of the machine under `policy`.
+    ///
+    /// # Errors
+    /// If the policy does not run on the machine.
+    pub fn simulation(&self, policy: &PolicySpec) -> Result<Simulation, PolicyError> {
+        let machine = Machine::clone(&self.machine);
+        let (seed, instants) = (self.job_options.seed, self.options.instants);
+        let Some(pools) = &self.spec.pools else {
+            let policy = policy.build(&machine, seed)?;
+            return Ok(Simulation::new(machine, policy, instants));
+        };
+        let has = machine.capacity();
+        let system = system(pools, &self.job_options.pools, policy, seed, instants)?;
+        let Some(filler) = self.options.opportunistic.filler(policies(pools, policy), has) else {
+            return Ok(Simulation::over(system, has.cpus_count().get()));
+        };
+        let simulation = Simulation::over(system.filling(filler), has.cpus_count().get());
+        Ok(match &self.options.opportunistic.interactive {
+            Some(load) => simulation.with_interactive(load.changes(seed)),
+            None => simulation,
+        })
+    }
+
+    /// Returns whether there are opportunistic jobs under this policy.
+    fn is_opportunistic(&self, policy: &PolicySpec) -> bool {
+        let capacity = self.machine.capacity();
+        let filler = |pools: &Pools| self.options.opportunistic.filler(policies(pools, policy), capacity);
+        self.spec.pools.as_ref().and_then(filler).is_some()
+    }
+
+    /// Returns the jobs of the simulation.
+    ///
+    /// # Errors
+    /// If the log cannot be opened.
+    pub fn jobs(&self) -> Result<impl Iterator<Item = Result<Job, TraceError>>, TraceError> {
+        Ok(self.logged_jobs(false)?.map(|job| job.map(simulated)))
+    }
+
+    /// Returns the lines of these jobs, as the log has them.
+    ///
+    /// # Errors
+    /// If the log cannot be opened.
+    pub fn records(&self) -> Result<impl Iterator<Item = Result<Record, TraceError>>, TraceError> {
+        let record = |job: LoggedJob| job.record.map_or_else(Record::unknown, |record| *record);
+        Ok(self.logged_jobs(true)?.map(move |job| job.map(record)))
+    }
+
+    fn logged_jobs(&self, keep_records: bool) -> Result<Jobs<'_>, TraceError> {
+        let options = JobOptions { keep_records, ..self.job_options.clone() };
+        Jobs::new(&self.trace, self.survey.in_order, options)
+    }
+
+    /// Runs the log to its end, and returns the document of the result.
+    ///
+    /// With `pes`, the observers see the processors of each job by number.
+    ///
+    /// # Errors
+    /// If the log cannot be read, an observer cannot write, or the policy does not run.
+    pub fn outcome(
+        &self,
+        policy: &PolicySpec,
+        pes: bool,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<Outcome, SetupError> {
+        let watch = Stopwatch::start();
+        let simulation = self.simulation(policy)?;
+        let mut simulation = if pes { simulation.with_pes() } else { simulation };
+        let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
+        let mut metrics = Metrics::new(self.job_options.procs.into(), warmup)
+            .in_batches(self.options.batches)
+            .grouped(&self.options.by);
+        let mut series = self.options.details.then(|| Series::new(self.job_options.procs.into()));
+        let counts = self.play(&mut simulation, &mut metrics, series.as_mut(), observers)?;
+        self.check_batches(&metrics)?;
+        let seconds = watch.elapsed().as_secs_f64();
+        let trace =
+            TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() };
+        let mut outcome =
+            Outcome::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds);
+        outcome.early = self.is_opportunistic(policy).then(|| EarlyDoc::of(&metrics.early));
+        let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
+        outcome.slicing = slices.then(|| SlicingDoc::of(&mut metrics));
+        let log_at_its_end = counts.read == self.survey.records;
+        outcome.batches = BatchesDoc::of(&metrics, self.job_options.procs, slices, log_at_its_end);
+        outcome.details = series.map(|series| Details::of(&mut metrics, &series));
+        Ok(outcome)
+    }
+
+    fn check_batches(&self, metrics: &Metrics) -> Result<(), SetupError> {
+        match self.options.batches {
+            Some(rule) if metrics.simulated() < rule.ends() => {
+                Err(SetupError::TooShort { ended: metrics.simulated(), wanted: rule.ends() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn play(
+        &self,
+        simulation: &mut Simulation,
+        metrics: &mut Metrics,
+        series: Option<&mut Series>,
+        others: &mut [&mut dyn Observer],
+    ) -> Result<Counts, RunError<TraceError>> {
+        let mut observers: Vec<&mut dyn Observer> = vec![metrics];
+        if let Some(series) = series {
+            observers.push(series);
+        }
+        for other in others.iter_mut() {
+            observers.push(&mut **other);
+        }
+        let mut jobs = self.logged_jobs(false).map_err(RunError::Source)?;
+        simulation.run(&mut jobs.by_ref().map(|job| job.map(simulated)), &mut observers)?;
+        Ok(jobs.counts().clone())
+    }
+
+    /// Returns the file name of the log, without folders.
+    pub fn name(&self) -> &str {
+        let name = self.trace.name();
+        Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or(name)
+    }
+}
+
+/// Returns the job of a simulation that a line of the log describes.
+fn simulated(job: LoggedJob) -> Job {
+    let status = match job.status {
+        Status::Completed => LoggedStatus::Completed,
+        Status::Failed => LoggedStatus::Failed,
+        Status::Cancelled => LoggedStatus::Cancelled,
+        Status::Unknown => LoggedStatus::Unknown,
+    };
+    let LoggedJob { request, runtime, killed, used_memory, .. } = job;
+    Job { request, runtime, killed, status, used_memory }
+}
+
+/// Returns the error for an unknown machine size: that of reading the log, if it is no log.
+fn no_machine(trace: &Trace, lenient: bool) -> TraceError {
+    let mut reader = match trace.reader() {
+        Ok(reader) => reader,
+        Err(error) => return error,
+    };
+    loop {
+        match reader.next_job() {
+            Err(ReadError::Malformed { .. }) if lenient => {}
+            Err(error) => return trace.read_error(error),
+            Ok(_) => return TraceError::NoMachine { name: trace.name().into() },
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The background load: opportunistic jobs before their starts, and interactive work.
+
+use std::iter::Peekable;
+
+use miserly_core::{Span, Time, work};
+
+use crate::finished::OpportunisticWork;
+
+/// The processors of interactive work from each instant on, in order.
+type Changes = Box<dyn Iterator<Item = (Time, u64)> + Send>;
+
+/// The processors in use that no ledger counts.
+pub(crate) struct BackgroundLoad {
+    changes: Peekable<Changes>,
+    interactive: u64,
+    opportunistic: u64,
+}
+
+impl BackgroundLoad {
+    /// Returns a load without interactive work.
+    pub(crate) fn none() -> BackgroundLoad {
+        BackgroundLoad::new(Box::new(std::iter::empty()))
+    }
+
+    pub(crate) fn new(changes: Changes) -> BackgroundLoad {
+        BackgroundLoad { changes: changes.peekable(), interactive: 0, opportunistic: 0 }
+    }
+
+    /// Returns the next change of interactive work.
+    pub(crate) fn next(&mut self) -> Option<Time> {
+        self.changes.peek().map(|(at, _)| *at)
+    }
+
+    /// Returns the processors of interactive work, if they have changed.
+    pub(crate) fn change(&mut self, now: Time) -> Option<u64> {
+        let before = self.interactive;
+        while let Some((_, procs)) = self.changes.next_if(|(at, _)| *at <= now) {
+            self.interactive = procs;
+        }
+        (self.interactive != before).then_some(self.interactive)
+    }
+
+    /// Returns all processors of the load.
+    pub(crate) fn procs(&self) -> u64 {
+        self.interactive + self.opportunistic
+    }
+
+    /// Changes the processors of an opportunistic job.
+    pub(crate) fn fill(&mut self, job: Option<&mut BeforeStart>, now: Time, procs: u64) {
+        let Some(job) = job else { return };
+        self.opportunistic = self.opportunistic + procs - job.procs;
+        job.run_on(now, procs);
+    }
+}
+
+/// A job before its start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BeforeStart {
+    done: OpportunisticWork,
+    /// The instant up to which that is counted.
+    at: Time,
+    /// The processors that it runs on since then.
+    procs: u64,
+}
+
+impl BeforeStart {
+    /// Returns a job that runs before its start for the first time.
+    pub(crate) fn since(now: Time) -> BeforeStart {
+        BeforeStart { done: OpportunisticWork { since: now, ran: Span::ZERO, work: 0 }, at: now, procs: 0 }
+    }
+
+    fn run_on(&mut self, now: Time, procs: u64) {
+        let span = now - self.at;
+        if self.procs > 0 {
+            self.done.ran += span;
+            self.done.work += work(span, self.procs.into());
+        }
+        (self.at, self.procs) = (now, procs);
+    }
+
+    /// Returns its work, at most `all`: on some numbers of processors it ends within its last tick.
+    pub(crate) fn work(&self, all: u128) -> OpportunisticWork {
+        OpportunisticWork { work: self.done.work.min(all), ..self.done }
+    }
+}
