@@ -40,6 +40,8 @@ pub struct SavedEntry {
     planned: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     planned_on: Option<Vec<SavedShare>>,
+    #[serde(default)]
+    decided: u64,
     #[serde(default, skip_serializing_if = "SavedPolicyState::is_empty")]
     policy_state: SavedPolicyState,
     done: u128,
@@ -75,6 +77,7 @@ impl SavedEntry {
             promise: entry.promise.as_ref().map(SavedPromise::new),
             planned: entry.planned.map(Time::ticks),
             planned_on: entry.planned_on.as_ref().map(shares),
+            decided: entry.decided,
             policy_state: SavedPolicyState::new(&entry.policy_state),
             done: entry.progress.done,
             done_at: entry.progress.at.ticks(),
@@ -95,6 +98,7 @@ impl SavedEntry {
         entry.promise = self.promise.map(SavedPromise::promise);
         entry.planned = self.planned.map(Time::from_ticks);
         entry.planned_on = self.planned_on.as_deref().map(placement);
+        entry.decided = self.decided;
         entry.policy_state = self.policy_state.state();
         let at = Time::from_ticks(self.done_at);
         entry.progress = Progress { done: self.done, at, procs: self.working.into(), ..Progress::default() };

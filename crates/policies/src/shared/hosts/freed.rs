@@ -1,23 +1,23 @@
-//! Where more has become free since somebody looked.
+//! The hosts where capacity was freed.
 
 use miserly_core::{HostId, Placement, Time};
 
-/// Hosts on which more may be free than before, each until when; or any host, for ever.
+/// Hosts on which more may be free than before, each until a time; or any host, for any time.
 ///
-/// Who found no room somewhere has none there until the host is among them: nothing but a rise makes room. That time goes by
-/// does not, since whoever could start at some time could as well start when the hosts last changed before it.
+/// A job that had no place on a host has none until the host is among them. Time alone makes no place: a job that
+/// could start at some time could as well start when the hosts last changed before it.
 #[derive(Clone, Debug, Default)]
-pub struct Risen {
+pub struct FreedHosts {
     anywhere: bool,
     /// In the order of the hosts.
     hosts: Vec<(HostId, Time)>,
     until: Option<Time>,
 }
 
-impl Risen {
-    /// Nobody has looked yet.
-    pub fn anywhere() -> Risen {
-        Risen { anywhere: true, until: Some(Time::MAX), hosts: Vec::new() }
+impl FreedHosts {
+    /// Returns the value for a first look: any host, for any time.
+    pub fn all() -> FreedHosts {
+        FreedHosts { anywhere: true, until: Some(Time::MAX), hosts: Vec::new() }
     }
 
     /// Adds the hosts of a placement.
@@ -39,17 +39,17 @@ impl Risen {
         }
     }
 
-    /// The hosts, in order, and until when; `None` if it may be any.
+    /// Returns the hosts, in order, each with its time; `None` if it may be any.
     pub fn hosts(&self) -> Option<&[(HostId, Time)]> {
         (!self.anywhere).then_some(&self.hosts)
     }
 
-    /// Until when there is more, wherever; `None` if there is not.
+    /// Returns the latest of these times; `None` without any host.
     pub fn until(&self) -> Option<Time> {
         self.until
     }
 
-    /// Whether there is no more anywhere.
+    /// Whether there is no such host.
     pub fn is_nowhere(&self) -> bool {
         self.until.is_none()
     }
