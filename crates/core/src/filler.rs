@@ -7,7 +7,7 @@ use crate::{Driver, Effect, JobId, Procs, Resources, Round, Span, State, Time};
 
 /// What opportunistic work may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filler {
+pub struct OpportunisticConfig {
     /// How long before its promised start a job is parked, and what starts then is left free for it.
     pub lead: Span,
     /// What the machine has in all, for batch and for interactive use. Memory counts only if it has any.
@@ -20,8 +20,8 @@ pub struct Filler {
 /// Jobs that were promised a start get the idle processors in the order of these starts, each as many as it asks for or
 /// what is left, if its memory is free; none of them before its earliest start ([`Terms::begin`](crate::Terms)). A round costs O(log n) for each job whose promise changes, and for each job
 /// whose turn comes until no processor is left.
-pub(crate) struct Layer {
-    filler: Filler,
+pub(crate) struct OpportunisticLayer {
+    filler: OpportunisticConfig,
     /// Processors that interactive work uses now.
     interactive: Procs,
     /// The waiting jobs with a promise, by their promised starts.
@@ -49,10 +49,10 @@ struct Turn {
     begin: Option<Time>,
 }
 
-impl Layer {
+impl OpportunisticLayer {
     /// The layer over these queues, as their ledgers have it.
-    pub(crate) fn over(filler: Filler, queues: &[Driver]) -> Layer {
-        let mut layer = Layer {
+    pub(crate) fn over(filler: OpportunisticConfig, queues: &[Driver]) -> OpportunisticLayer {
+        let mut layer = OpportunisticLayer {
             filler,
             interactive: Procs::ZERO,
             promised: BTreeSet::new(),
@@ -102,7 +102,7 @@ impl Layer {
         shares.sort_by_key(|(job, procs)| *procs > filling(queues, *job));
         for (job, procs) in shares {
             let changed = queues.iter_mut().any(|queue| queue.ledger_mut().fill(job, now, procs));
-            effects.extend(changed.then_some(Effect::Filled { job, procs }));
+            effects.extend(changed.then_some(Effect::OpportunisticProcs { job, procs }));
         }
         self.running = wanted.into_keys().collect();
         self.wake = self.next_parking(now).into_iter().chain(self.next_begin(now)).min();

@@ -75,18 +75,18 @@ mod system;
 mod draw;
 
 pub use calendar::Calendar;
-pub use desk::Desk;
+pub use desk::Context;
 pub use draw::draw;
-pub use driver::{Driver, Instants};
+pub use driver::{Driver, EventOrder};
 
 pub use event::{
-    Amendment, Broken, Change, Effect, EndHow, Ended, Event, Fault, Reason, Refusal, Round, Submission,
+    Amendment, BreachCause, Change, Effect, EndHow, Ended, Event, Fault, StartReason, Refusal, Round, Submission,
 };
-pub use filler::Filler;
+pub use filler::OpportunisticConfig;
 pub use free_hosts::FreeHosts;
-pub use job::{ActualRuntime, JobId, JobNumber, Request, Terms};
+pub use job::{ActualRuntime, JobId, JobNumber, Request, Constraints};
 pub use ledger::{
-    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Row, Slicing, State, span_of_work, work,
+    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slot, Slicing, State, span_of_work, work,
 };
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use pes::PeSet;

@@ -39,7 +39,7 @@ impl PeSet {
     }
 
     /// The PEs of these ranges, in any order, both ends included. Ranges that end before they begin are empty.
-    pub fn of_ranges(ranges: &[(u32, u32)]) -> PeSet {
+    pub fn from_ranges(ranges: &[(u32, u32)]) -> PeSet {
         let mut sorted: Vec<(u32, u32)> = ranges.iter().copied().filter(|(low, high)| low <= high).collect();
         sorted.sort_unstable();
         let mut merged = Vec::with_capacity(sorted.len());
@@ -61,7 +61,7 @@ impl PeSet {
 
     /// The set with every number larger by `low`: as a host's own numbers are among those of all hosts.
     #[must_use]
-    pub fn moved_up(&self, low: u32) -> PeSet {
+    pub fn offset(&self, low: u32) -> PeSet {
         let up = |(from, to): &(u32, u32)| (from.saturating_add(low), to.saturating_add(low));
         PeSet { ranges: self.ranges.iter().map(up).collect() }
     }
@@ -73,7 +73,7 @@ impl PeSet {
 
     /// The PEs that are in both. O(r) in the number of ranges of both.
     #[must_use]
-    pub fn common(&self, other: &PeSet) -> PeSet {
+    pub fn intersection(&self, other: &PeSet) -> PeSet {
         let mut ranges = Vec::new();
         let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
         while let (Some(&&(low, high)), Some(&&(its_low, its_high))) = (mine.peek(), theirs.peek()) {
@@ -92,7 +92,7 @@ impl PeSet {
     }
 
     /// Whether some PE is in both. O(r) in the number of ranges of both.
-    pub fn meets(&self, other: &PeSet) -> bool {
+    pub fn intersects(&self, other: &PeSet) -> bool {
         let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
         while let (Some(&&(low, high)), Some(&&(its_low, its_high))) = (mine.peek(), theirs.peek()) {
             if low.max(its_low) <= high.min(its_high) {

@@ -1,6 +1,6 @@
 //! What a scheduling policy is.
 
-use crate::{Desk, Event, HostId, Ledger, Slicing, Time, Violation};
+use crate::{Context, Event, HostId, Ledger, Slicing, Time, Violation};
 
 /// A scheduling policy: a deterministic state machine that is told events and decides when asked.
 ///
@@ -51,5 +51,5 @@ pub trait Policy: Send {
     ///
     /// # Errors
     /// Hands on the refusal of a decision; the run ends there.
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation>;
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation>;
 }

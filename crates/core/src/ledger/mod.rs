@@ -14,16 +14,16 @@ mod matrix;
 
 mod rows;
 
-pub(crate) use changes::Short;
+pub(crate) use changes::PartialAllocation;
 use entry::Part;
 pub use entry::{Entry, Expected, Holds, Promise, State};
-pub use matrix::{Matrix, Row, Slicing};
+pub use matrix::{Matrix, Slot, Slicing};
 use names::Names;
 pub use progress::{Pace, Progress, span as span_of_work, work};
 
 use crate::violation::Rule;
 use crate::{
-    Broken, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement, PolicyState, Procs,
+    BreachCause, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement, PolicyState, Procs,
     Request, Resources, SlotId, Time,
 };
 
@@ -65,7 +65,7 @@ pub struct Ledger {
     /// By how much jobs hold more than the machine has, since it lost some: only of a machine of one host.
     missing: Resources,
     /// For which cause promises may be broken now.
-    excuse: Option<Broken>,
+    breach_cause: Option<BreachCause>,
     /// The jobs that were changed, if anybody wants to know.
     touched: Option<Vec<JobId>>,
 }
@@ -89,7 +89,7 @@ impl Ledger {
             suspended: 0,
             overdue_seen: false,
             missing: Resources::NONE,
-            excuse: None,
+            breach_cause: None,
             touched: None,
         }
     }
@@ -108,12 +108,12 @@ impl Ledger {
             ledger.name_pes();
         }
         if jobs.iter().any(|(_, entry)| entry.placement().is_some_and(|place| place.slot != SlotId(0))) {
-            ledger.slice_time_anyhow();
+            ledger.ensure_time_slicing();
         }
         for (job, entry) in jobs {
             ledger.take_back(job, entry)?;
         }
-        if ledger.count_rows() { Ok(ledger) } else { Err(Rule::WrongPes) }
+        if ledger.rebuild_slots() { Ok(ledger) } else { Err(Rule::WrongPes) }
     }
 
     /// The ledger with so much on its only host, whatever jobs hold: as it was after the machine lost some.
@@ -195,7 +195,7 @@ impl Ledger {
 
     /// Returns the state that policies keep besides that of jobs, to be stored.
     pub fn state(&self) -> LedgerState {
-        let slots = self.matrix.iter().flat_map(Matrix::rows);
+        let slots = self.matrix.iter().flat_map(Matrix::slots);
         let slots = slots.filter(|(_, row)| !row.state().is_empty());
         LedgerState {
             policy: self.policy_state.clone(),
@@ -211,7 +211,7 @@ impl Ledger {
         hosts.truncate(self.machine.hosts().len());
         (self.policy_state, self.host_states) = (policy, hosts);
         for (slot, state) in slots {
-            self.slice_time_anyhow();
+            self.ensure_time_slicing();
             // The state of a slot is dropped with the slot.
             let _ = self.restore_slot_state(slot, state);
         }
@@ -322,7 +322,7 @@ impl Ledger {
         assert_eq!(free, self.free.each(), "the free counts follow from the placements at {now}");
         assert_eq!(FreeHosts::of(&self.machine, free).total(), self.free.total(), "and so do their sums");
         self.check_names();
-        self.check_rows();
+        self.check_slots();
         let counts = (self.waiting, self.running, self.suspended);
         assert_eq!((waiting, running, suspended), counts, "the counts follow from the states");
     }

@@ -7,7 +7,7 @@ use super::counts::CountPlan;
 use super::kept::Kept;
 use super::recomputed::Recomputed;
 use super::rules::BackfillRules;
-use crate::shared::{HostPlan, Trial};
+use crate::shared::{HostPlan, WhatIf};
 
 /// A policy of the backfill family: its rules over an availability.
 ///
@@ -94,11 +94,11 @@ impl<A: Availability> Policy for Backfill<A> {
 /// ([`Event::Changed`]), and shows its plan.
 pub trait Backfilling: Policy {
     /// Returns the plan of one host for a trial: the running jobs, and the promised reservations if `promised`.
-    fn trial(&self, host: HostId, promised: bool) -> Trial<'_>;
+    fn trial(&self, host: HostId, promised: bool) -> WhatIf<'_>;
 }
 
 impl Backfilling for Backfill<HostPlan> {
-    fn trial(&self, host: HostId, promised: bool) -> Trial<'_> {
+    fn trial(&self, host: HostId, promised: bool) -> WhatIf<'_> {
         match &self.engine {
             Engine::Recomputed(engine) => {
                 let mut trial = engine.plan.trial(host);

@@ -23,7 +23,7 @@ use miserly_core::{
 };
 
 use self::alternative::Alternative;
-use self::residents::{Resident, Residents};
+use self::residents::{SlotJob, SlotJobs};
 use crate::backfill::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex, Waiting};
 
@@ -62,7 +62,7 @@ pub struct Gang {
     rules: Rules,
     packing: Box<dyn Packing>,
     queue: QueueIndex,
-    residents: Residents,
+    residents: SlotJobs,
     alternative: Alternative,
     /// Whether any job came or went since the last pass.
     moved: bool,
@@ -71,7 +71,7 @@ pub struct Gang {
 impl Gang {
     /// Gang time-slicing with this packing.
     pub fn new(rules: Rules, packing: Box<dyn Packing>) -> Gang {
-        let (queue, residents, alternative) = (QueueIndex::new(), Residents::new(), Alternative::default());
+        let (queue, residents, alternative) = (QueueIndex::new(), SlotJobs::new(), Alternative::default());
         Gang { rules, packing, queue, residents, alternative, moved: false }
     }
 
@@ -121,7 +121,7 @@ impl Gang {
         }
         self.queue.remove(&waiting.key);
         self.packing.came(&place.pes);
-        let resident = Resident::of(desk.ledger(), waiting.job, place);
+        let resident = SlotJob::of(desk.ledger(), waiting.job, place);
         if self.rules.alternative.is_some() {
             self.alternative.came(resident.admitted);
         }
@@ -249,7 +249,7 @@ impl Policy for Gang {
         for job in ledger.waiting() {
             self.queue.insert(waiting(&self.rules.order, now, job, ledger.entry(job)));
         }
-        self.residents = Residents::in_ledger(ledger);
+        self.residents = SlotJobs::in_ledger(ledger);
         // Jobs keep processors that the machine has lost.
         let ranges = self.residents.iter().filter_map(|resident| resident.pes.ranges().last());
         let highest = ranges.map(|(_, high)| u64::from(*high) + 1).max().unwrap_or(0);

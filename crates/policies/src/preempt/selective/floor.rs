@@ -15,7 +15,7 @@ pub(super) const HOST: HostId = HostId(0);
 /// Where jobs are written out, a job for which others were suspended has a claim on processors as long as that takes: nobody
 /// else may have them. Its claim is in the ledger, as the place where it is planned to be.
 #[derive(Debug)]
-pub(super) struct Floor {
+pub(super) struct PeAllocator {
     moving: Moving,
     /// The jobs with a claim.
     claimants: Vec<JobId>,
@@ -25,9 +25,9 @@ pub(super) struct Floor {
     coming: Vec<(Time, JobId)>,
 }
 
-impl Floor {
-    pub(super) fn new(moving: Moving) -> Floor {
-        Floor { moving, claimants: vec![], leaving: vec![], coming: vec![] }
+impl PeAllocator {
+    pub(super) fn new(moving: Moving) -> PeAllocator {
+        PeAllocator { moving, claimants: vec![], leaving: vec![], coming: vec![] }
     }
 
     pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {

@@ -73,9 +73,9 @@ impl Persistent for Slowdowns {
 
 /// Slowdowns of jobs that ended and are not counted yet.
 #[derive(Debug, Default)]
-pub(super) struct Lessons(Vec<(usize, u64)>);
+pub(super) struct SlowdownStats(Vec<(usize, u64)>);
 
-impl Lessons {
+impl SlowdownStats {
     /// Notes a job that ends now.
     pub(super) fn note(&mut self, entry: &Entry, now: Time) {
         self.0.push((category(entry), bounded_slowdown(entry, now)));

@@ -23,9 +23,9 @@ mod view;
 use miserly_core::{Desk, Event, JobId, Ledger, Policy, Reason, Span, Time, Violation};
 
 use self::blockers::Blockers;
-use self::crowd::Crowd;
-use self::floor::Floor;
-use self::limits::Lessons;
+use self::crowd::JobSets;
+use self::floor::PeAllocator;
+use self::limits::SlowdownStats;
 pub use self::limits::Limits;
 pub use self::place::Place;
 pub use self::policy::{IS, SS, TSS};
@@ -82,19 +82,19 @@ pub struct Moving {
 pub struct Selective {
     name: &'static str,
     rules: Suspension,
-    floor: Floor,
-    crowd: Crowd,
+    floor: PeAllocator,
+    crowd: JobSets,
     /// Of those that have to come back to their processors.
     blockers: Blockers,
-    lessons: Lessons,
+    lessons: SlowdownStats,
 }
 
 impl Selective {
     /// A policy by these rules.
     pub fn new(name: &'static str, rules: Suspension) -> Selective {
-        let floor = Floor::new(rules.moving);
-        let (blockers, lessons) = (Blockers::default(), Lessons::default());
-        Selective { name, rules, floor, crowd: Crowd::default(), blockers, lessons }
+        let floor = PeAllocator::new(rules.moving);
+        let (blockers, lessons) = (Blockers::default(), SlowdownStats::default());
+        Selective { name, rules, floor, crowd: JobSets::default(), blockers, lessons }
     }
 
     /// Sees to everybody, the most urgent first, until somebody was suspended: then others may fit. Whether that was so.
@@ -122,7 +122,7 @@ impl Selective {
     /// The jobs for whom something can be done, by the look of it, with their ranks and admissions.
     fn able(&mut self, desk: &Desk<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let Selective { rules, floor, crowd: Crowd { idle, running }, blockers, .. } = self;
+        let Selective { rules, floor, crowd: JobSets { idle, running }, blockers, .. } = self;
         let settled = floor.settled(ledger);
         let mut able = vec![];
         for job in idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job)) {
@@ -174,7 +174,7 @@ impl Selective {
     /// When somebody will be entitled to enough processors, at the earliest.
     fn entitled_next(&mut self, desk: &Desk<'_>) -> Option<Time> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let Selective { rules, floor, crowd: Crowd { idle, running }, blockers, .. } = self;
+        let Selective { rules, floor, crowd: JobSets { idle, running }, blockers, .. } = self;
         let settled = floor.settled(ledger);
         let mut view = None;
         let idle = idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job));
@@ -215,7 +215,7 @@ impl Policy for Selective {
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.floor.rebuild(now, ledger);
         self.blockers = Blockers::default();
-        self.crowd = Crowd::of(ledger);
+        self.crowd = JobSets::of(ledger);
         if let Some(limits) = &mut self.rules.limits {
             limits.learn_from(ledger);
         }

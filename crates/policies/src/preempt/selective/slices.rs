@@ -5,8 +5,8 @@ use miserly_core::{
 };
 
 use super::Moving;
-use super::crowd::Crowd;
-use super::floor::{self, Floor};
+use super::crowd::JobSets;
+use super::floor::{self, PeAllocator};
 use super::rank::{current_slowdown, ran};
 use super::view::{Victim, by_rank, enough, need_of_leavers, room};
 use crate::shared::Key;
@@ -28,8 +28,8 @@ pub struct Slices {
     name: &'static str,
     slice: Span,
     moving: Moving,
-    floor: Floor,
-    crowd: Crowd,
+    floor: PeAllocator,
+    crowd: JobSets,
     /// Jobs that have just come.
     new: Vec<JobId>,
 }
@@ -50,8 +50,8 @@ type Occupied = (Time, PeSet);
 impl Slices {
     /// Slices of that length.
     pub fn new(name: &'static str, slice: Span, moving: Moving) -> Slices {
-        let floor = Floor::new(moving);
-        Slices { name, slice, moving, floor, crowd: Crowd::default(), new: vec![] }
+        let floor = PeAllocator::new(moving);
+        Slices { name, slice, moving, floor, crowd: JobSets::default(), new: vec![] }
     }
 
     /// Whoever does not run and waits for nothing that is certain already, in the order of arrival.
@@ -222,7 +222,7 @@ impl Policy for Slices {
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.floor.rebuild(now, ledger);
-        self.crowd = Crowd::of(ledger);
+        self.crowd = JobSets::of(ledger);
     }
 
     fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {

@@ -3,7 +3,7 @@
 use miserly_core::{Desk, JobId, Ledger, PeSet, Procs, Resources, State, Time};
 
 use super::Suspension;
-use super::floor::{self, Floor};
+use super::floor::{self, PeAllocator};
 use super::rank::Rank;
 
 /// A job that may be suspended by whoever is entitled to that.
@@ -32,7 +32,7 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn of(rules: &Suspension, floor: &Floor, running: &[JobId], desk: &Desk<'_>) -> View {
+    pub(super) fn of(rules: &Suspension, floor: &PeAllocator, running: &[JobId], desk: &Desk<'_>) -> View {
         let (ledger, now) = (desk.ledger(), desk.now());
         let victims = by_rank(running.iter().filter_map(|job| victim(rules, ledger, now, *job)).collect());
         let available = floor.available(ledger);
@@ -41,7 +41,7 @@ impl View {
     }
 
     /// Where a job could be now.
-    pub(super) fn place(&mut self, floor: &Floor, desk: &Desk<'_>, job: JobId) -> Option<PeSet> {
+    pub(super) fn place(&mut self, floor: &PeAllocator, desk: &Desk<'_>, job: JobId) -> Option<PeSet> {
         let View { rules, available, suspended, .. } = self;
         floor.place(desk.ledger(), job, available, || {
             suspended.get_or_insert_with(|| by_urgency(rules, desk, desk.ledger().suspended()))
@@ -49,7 +49,7 @@ impl View {
     }
 
     /// These are not free any more.
-    pub(super) fn take(&mut self, floor: &Floor, ledger: &Ledger, pes: &PeSet) {
+    pub(super) fn take(&mut self, floor: &PeAllocator, ledger: &Ledger, pes: &PeSet) {
         self.available.remove_all(pes);
         self.free = room(floor, ledger, &self.available);
         self.bars.clear();
@@ -108,7 +108,7 @@ impl View {
     /// Whom a job of that rank suspends, and what it has then; `None` if it is not entitled to enough.
     pub(super) fn victims(
         &self,
-        floor: &Floor,
+        floor: &PeAllocator,
         desk: &Desk<'_>,
         job: JobId,
         rank: Rank,
@@ -157,7 +157,7 @@ pub(super) fn need_of_leavers(ledger: &Ledger, job: JobId) -> Resources {
 }
 
 /// These processors, and what is free besides processors.
-pub(super) fn room(floor: &Floor, ledger: &Ledger, available: &PeSet) -> Resources {
+pub(super) fn room(floor: &PeAllocator, ledger: &Ledger, available: &PeSet) -> Resources {
     floor.free_rest(ledger).with_cpus(available.count())
 }
 

@@ -20,7 +20,7 @@ use miserly_core::{
 };
 
 pub use self::freed::FreedHosts;
-pub use self::trial::Trial;
+pub use self::trial::WhatIf;
 
 use self::pool::Pool;
 use self::timeline::Timeline;
@@ -221,8 +221,8 @@ impl HostPlan {
     }
 
     /// What is known of one host, to try something out there.
-    pub fn trial(&self, host: HostId) -> Trial<'_> {
-        Trial::new(self, host)
+    pub fn trial(&self, host: HostId) -> WhatIf<'_> {
+        WhatIf::new(self, host)
     }
 
     fn hold(&mut self, stretches: &[Stretch], give: bool) {
