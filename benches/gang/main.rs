@@ -20,12 +20,12 @@ mod switch;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use miserly_live::model::Submission;
-use support::{Daemon, cpus, sh};
+use miserly_api::model::Submission;
 use tempfile::TempDir;
 
 use self::spin::{Spun, Task};
 use self::switch::Switches;
+use support::{Daemon, cpus, sh};
 
 /// Long enough for the jobs to be there.
 const LEAD: u64 = 3;
@@ -90,7 +90,7 @@ fn uncontrolled(cpus: [u32; 2], names: &[&str], seconds: u64) -> Vec<Vec<Spun>> 
 /// The three under a daemon, each in a row of its own.
 fn in_turns(cpus: [u32; 2], seconds: u64) -> Vec<Vec<Spun>> {
     let daemon = Daemon::new(
-        "hand-over = 1\n[pool]\ncpus = 2\n[[queue]]\nname = \"batch\"\npolicy = \"gang(quantum=1s)\"\ndefault-memory = \"64MB\"\n",
+        "cleanup-time = 1\n[pool]\ncpus = 2\n[[queue]]\nname = \"batch\"\npolicy = \"gang(quantum=1s)\"\ndefault-memory = \"64MB\"\n",
     );
     let tasks = tasks(&daemon.path(""), cpus, &NAMES, seconds);
     let submit = |task: &Task| {

@@ -5,8 +5,8 @@
 
 use jiff::Zoned;
 use libfuzzer_sys::fuzz_target;
-use miserly_live::model::Submission;
-use miserly_live::submit::{Directives, Memory, directives};
+use miserly_api::model::Submission;
+use miserly_api::submit::{Directives, Memory, directives};
 
 /// What is read from a body is what is read from it once it has been written again.
 fn judge_body(data: &[u8]) {
@@ -21,17 +21,17 @@ fn judge_body(data: &[u8]) {
 
 fn judge_script(script: &str, now: &Zoned) {
     let lines = script.lines().count();
-    let Directives { wishes, warnings } = match directives(script, now) {
+    let Directives { options, warnings } = match directives(script, now) {
         Ok(read) => read,
         Err(remark) => return assert!((1..=lines).contains(&remark.line) && !remark.message.is_empty()),
     };
     assert!(warnings.iter().all(|remark| (1..=lines).contains(&remark.line)));
     assert!(warnings.is_sorted_by_key(|remark| remark.line));
-    assert!(wishes.time.is_none_or(|time| (1..=10_000_000_000).contains(&time)));
-    assert!(wishes.cpus.is_none_or(|cpus| cpus > 0));
-    assert!(wishes.memory.is_none_or(|(Memory::Job(bytes) | Memory::PerCpu(bytes))| bytes > 0));
-    assert!(wishes.array.is_none_or(|array| array.first <= array.last && array.step > 0));
-    assert!(wishes.after.is_none_or(|jobs| !jobs.is_empty() && jobs.iter().all(|job| *job > 0)));
+    assert!(options.time.is_none_or(|time| (1..=10_000_000_000).contains(&time)));
+    assert!(options.cpus.is_none_or(|cpus| cpus > 0));
+    assert!(options.memory.is_none_or(|(Memory::Job(bytes) | Memory::PerCpu(bytes))| bytes > 0));
+    assert!(options.array.is_none_or(|array| array.first <= array.last && array.step > 0));
+    assert!(options.after.is_none_or(|jobs| !jobs.is_empty() && jobs.iter().all(|job| *job > 0)));
 }
 
 fuzz_target!(|data: &[u8]| {

@@ -7,15 +7,15 @@ use crate::support::Lab;
 
 /// A job as the daemon writes it down; `over` is how it ended. The second one was suspended for four seconds.
 fn row(number: i64, submitted: &str, cpus: u64, over: Option<&Value>) -> Row {
-    let mut stands = json!({ "stands": if over.is_some() { "over" } else { "in" } });
-    if let (Some(Value::Object(over)), Some(fields)) = (over.cloned(), stands.as_object_mut()) {
+    let mut state = json!({ "is": if over.is_some() { "finished" } else { "queued" } });
+    if let (Some(Value::Object(over)), Some(fields)) = (over.cloned(), state.as_object_mut()) {
         fields.extend(over);
     }
     let submitted = submitted.parse::<jiff::Timestamp>().expect("an instant").as_microsecond();
     let away = if number == 2 { 4_000_000 } else { 0 };
     let body = json!({
         "number": number, "uid": 1000, "name": "a\nb", "queue": "batch", "submitted": submitted, "time": 90_500_000,
-        "memory": 3000, "stands": stands, "attempts": 1, "away": away, "submission": { "cpus": cpus, "command": ["a"] },
+        "memory": 3000, "state": state, "attempts": 1, "suspended_time": away, "submission": { "cpus": cpus, "command": ["a"] },
     });
     let ended = over.is_some();
     Row { number, ended, uid: 1000, queue: "batch".into(), array: None, body: body.to_string() }

@@ -1,6 +1,6 @@
 //! What was answered holds, also when the daemon goes before its shims have heard of it.
 
-use miserly_live::model::{Exit, KilledBy, Phase, Submission};
+use miserly_api::model::{Exit, KilledBy, Phase, Submission};
 
 use crate::support::{Daemon, Draws, rounds, sh};
 

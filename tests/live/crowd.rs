@@ -5,8 +5,7 @@ use std::fs;
 use std::thread;
 
 use jiff::SignedDuration;
-use miserly_live::model::{Exit, JobView, Phase, Submission};
-use miserly_live::service::Filter;
+use miserly_api::model::{Exit, Filter, JobView, Phase, Submission};
 
 use crate::support::{Crowd, Daemon, SOON, miserly, queue, sh, until};
 
@@ -71,7 +70,7 @@ fn a_thousand_wait(policy: &str) {
     }
     let before = waiting(&daemon);
     assert!(before.iter().map(|job| job.number).eq(crowd.numbers.iter().copied()), "each once, in order");
-    assert!(before.iter().all(|job| job.phase == Phase::Batch), "nobody runs");
+    assert!(before.iter().all(|job| job.phase == Phase::Queued), "nobody runs");
     let promised = before.iter().filter(|job| job.promise.is_some()).count();
     assert!(promised == if policy == "easy" { 1 } else { JOBS }, "{promised} are promised a start");
     listed(&daemon, &crowd);
@@ -90,13 +89,13 @@ fn a_thousand_wait(policy: &str) {
 
     crowd.leave(&daemon);
     let next = crowd.numbers[0];
-    until("the next one runs", SOON, || matches!(daemon.job(next).phase, Phase::Critical(_)).then_some(()));
+    until("the next one runs", SOON, || matches!(daemon.job(next).phase, Phase::Running(_)).then_some(()));
 }
 
 /// The jobs that are not over, but for the one that runs.
 fn waiting(daemon: &Daemon) -> Vec<JobView> {
     let jobs = daemon.client().jobs(&Filter::default()).expect("a list");
-    jobs.into_iter().filter(|job| !matches!(job.phase, Phase::Critical(_))).collect()
+    jobs.into_iter().filter(|job| !matches!(job.phase, Phase::Running(_))).collect()
 }
 
 /// The program lists them all, too: a line each, under a header.

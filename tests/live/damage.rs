@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use miserly_live::client::ClientError;
-use miserly_live::model::{Exit, Phase, ProblemCode, Submission};
+use miserly_api::client::ClientError;
+use miserly_api::model::{Exit, Phase, ProblemCode, Submission};
 use miserly_live::store::{Backups, History, Line, Store};
 use miserly_test_support::Requirement;
 
@@ -34,7 +34,7 @@ fn refused_then_recovered(mut daemon: Daemon, job: i64) {
     let log = daemon.log();
     assert!(log.contains("--recover"), "{log}");
     daemon.start_with(&["--recover"]);
-    assert!(matches!(daemon.job(job).phase, Phase::Critical(_)), "{:?}", daemon.job(job).phase);
+    assert!(matches!(daemon.job(job).phase, Phase::Running(_)), "{:?}", daemon.job(job).phase);
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(job).phase;
     assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
@@ -133,7 +133,7 @@ fn a_full_disk_refuses_submissions_and_forgets_no_end() {
         other => panic!("{other:?}"),
     }
     refuses_a_configuration(&daemon);
-    let unwritten = || daemon.log().matches("nothing can be written down").count();
+    let unwritten = || daemon.log().matches("batch rolled back").count();
     let before = unwritten();
     fs::write(daemon.path("go"), "").expect("a file elsewhere");
     until("its end cannot be written down", SOON, || (unwritten() > before).then_some(()));
@@ -210,7 +210,7 @@ fn a_backup_that_is_older_than_the_jobs_runs_none_of_them_twice() {
     back_up(&daemon);
     fs::write(daemon.path("begin"), "").expect("a file");
     daemon.wait(ends);
-    until("the third one runs", SOON, || matches!(daemon.job(runs).phase, Phase::Critical(_)).then_some(()));
+    until("the third one runs", SOON, || matches!(daemon.job(runs).phase, Phase::Running(_)).then_some(()));
     until("it has signed", SOON, || (ran(&daemon).len() == 3).then_some(()));
     daemon.kill();
     remove_store(&daemon);
@@ -218,7 +218,7 @@ fn a_backup_that_is_older_than_the_jobs_runs_none_of_them_twice() {
     let ended = |number| daemon.wait(number).phase;
     assert!(matches!(ended(first), Phase::Done { exit: Exit::Code(0), .. }), "{:?}", ended(first));
     assert!(matches!(ended(ends), Phase::Done { exit: Exit::Code(3), .. }), "{:?}", ended(ends));
-    assert!(matches!(daemon.job(runs).phase, Phase::Critical(_)), "{:?}", daemon.job(runs).phase);
+    assert!(matches!(daemon.job(runs).phase, Phase::Running(_)), "{:?}", daemon.job(runs).phase);
     fs::write(daemon.path("go"), "").expect("a file");
     assert!(matches!(ended(runs), Phase::Done { exit: Exit::Code(7), .. }), "{:?}", ended(runs));
     assert!(matches!(ended(last), Phase::Done { exit: Exit::Code(4), .. }), "{:?}", ended(last));
@@ -346,7 +346,7 @@ fn a_job_that_cannot_be_taken_up_now_runs_on() {
     let obstacle = daemon.state().join(format!("attempts/{number}.1/end.json"));
     fs::create_dir(&obstacle).expect("a folder");
     daemon.start();
-    assert!(matches!(daemon.job(number).phase, Phase::Critical(_)), "{:?}", daemon.job(number).phase);
+    assert!(matches!(daemon.job(number).phase, Phase::Running(_)), "{:?}", daemon.job(number).phase);
     fs::remove_dir(&obstacle).expect("an empty folder");
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(number).phase;

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use miserly_live::model::{Exit, Holding, JobView, KilledBy, Phase, Submission, ToldWhy};
+use miserly_api::model::{Exit, JobAllocation, JobView, KilledBy, Phase, PromiseChangeReason, Submission};
 use miserly_test_support::Requirement;
 
 use crate::same::play;
@@ -29,7 +29,8 @@ fn with_the_pool_taken(time: f64) -> Option<(Daemon, i64)> {
         return None;
     }
     let pool = most - 1;
-    let text = format!("hand-over = 1\nparking-lead = 1\nalone = 1\n[pool]\ncpus = {pool}\n");
+    let text =
+        format!("cleanup-time = 1\npreempt-lead-time = 1\norphan-resume-delay = 1\n[pool]\ncpus = {pool}\n");
     let daemon = Daemon::new(&format!("{text}[[queue]]\nname = \"batch\"\npolicy = \"miser\"\n"));
     let first = daemon.submit(&Submission { no_opportunistic: true, ..wide(&daemon, "sleep 600", time) });
     Some((daemon, first))
@@ -72,9 +73,9 @@ fn early(time: f64) -> Option<Early> {
     panic!("no job ran early within 48 s");
 }
 
-fn holding(job: &JobView) -> Holding {
+fn holding(job: &JobView) -> JobAllocation {
     match &job.phase {
-        Phase::Critical(holding) => holding.clone(),
+        Phase::Running(holding) => holding.clone(),
         other => panic!("job {} is {other:?}", job.number),
     }
 }
@@ -162,7 +163,7 @@ fn at_its_start_an_early_job_gets_processors_of_its_own_and_a_normal_class() {
     let Some(Early { daemon, job, pid, .. }) = early(60.0) else { return };
     let critical = until("its window begins", SOON, || {
         let job = daemon.job(job);
-        matches!(job.phase, Phase::Critical(_)).then_some(job)
+        matches!(job.phase, Phase::Running(_)).then_some(job)
     });
     assert!(Timestamp::now() >= promised_start(&critical) && critical.late.is_none(), "{critical:?}");
     let cpus: Vec<String> = holding(&critical).cpus.iter().map(u32::to_string).collect();
@@ -194,7 +195,10 @@ fn a_job_that_is_done_early_ends_before_its_window_and_later_promises_move_earli
     let promise = daemon.job(later).promise.expect("miser promises");
     assert!(promise.now.start < told, "{promise:?}");
     assert!(promise.history.windows(2).all(|pair| pair[1].start < pair[0].start), "{promise:?}");
-    assert!(promise.history.iter().skip(1).all(|told| told.why == ToldWhy::Earlier), "{promise:?}");
+    assert!(
+        promise.history.iter().skip(1).all(|told| told.why == PromiseChangeReason::Earlier),
+        "{promise:?}"
+    );
 }
 
 #[test]
@@ -254,7 +258,7 @@ fn a_window_that_was_moved_earlier_begins_then_with_no_daemon() {
         Some(promised_start(&daemon.job(job))).filter(|start| *start < earlier)
     });
     until("the one before it runs", SOON, || {
-        matches!(daemon.job(second).phase, Phase::Critical(_)).then_some(())
+        matches!(daemon.job(second).phase, Phase::Running(_)).then_some(())
     });
     // What is decided reaches a shim a moment after it is on disk.
     thread::sleep(Duration::from_millis(500));

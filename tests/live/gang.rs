@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::net::UnixStream;
 
-use miserly_live::model::{Exit, JobView, KilledBy, Phase, Slots, Submission};
+use miserly_api::model::{Exit, JobView, KilledBy, Phase, Slots, Submission};
 
 use crate::support::{Daemon, SOON, cpus, has_two_cpus, queue, sh, until};
 
@@ -123,7 +123,7 @@ fn rows_take_turns_and_no_two_run_at_once() {
 
 #[test]
 fn a_daemon_that_is_killed_between_turns_leaves_nothing_stopped_and_the_next_one_rotates_on() {
-    let mut daemon = Daemon::new(&format!("alone = 1\n{}", gang()));
+    let mut daemon = Daemon::new(&format!("orphan-resume-delay = 1\n{}", gang()));
     let names = ["x", "y"];
     let jobs = names.map(|name| daemon.submit(&notes(&daemon, name, all())));
     check_turns(&daemon, &names, 2);

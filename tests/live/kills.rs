@@ -5,9 +5,11 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use miserly_live::client::ClientError;
-use miserly_live::engine::SavedBroken;
-use miserly_live::model::{Exit, Failure, JobView, KilledBy, LateStart, LostBy, Phase, Submission, ToldWhy};
+use miserly_api::client::ClientError;
+use miserly_api::model::{
+    Exit, Failure, JobView, KilledBy, LateStart, LostBy, Phase, PromiseChangeReason, Submission,
+};
+use miserly_engine::SavedBreachCause;
 use rustix::process::{Signal, kill_process};
 
 use crate::support::{Daemon, Draws, Promises, SOON, is_over, now, processes, queue, rounds, sh, until};
@@ -143,7 +145,12 @@ fn check(daemon: &Daemon, accepted: &Accepted) {
         let at_birth = matches!(job.phase, Phase::Done { exit: Exit::Signal(9), .. });
         let ran = ran.contains_key(&job.number);
         assert!(!done || ran || at_birth, "job {} never ran: {:?}", job.number, job.phase);
-        assert!(job.late.is_none_or(|late| late.why == ToldWhy::Away), "job {} {:?}", job.number, job.late);
+        assert!(
+            job.late.is_none_or(|late| late.why == PromiseChangeReason::Away),
+            "job {} {:?}",
+            job.number,
+            job.late
+        );
     }
 }
 
@@ -156,7 +163,7 @@ fn check_promises(daemon: &mut Daemon) {
     let promises = Promises::of(&daemon.state());
     let counted = (promises.given, promises.broken, promises.late.len() as u64);
     assert_eq!((status.promises, status.broken, status.late), counted);
-    let others = promises.late.iter().find(|(.., why)| *why != SavedBroken::Away);
+    let others = promises.late.iter().find(|(.., why)| *why != SavedBreachCause::Away);
     assert_eq!(others, None, "late, and the daemon was there");
     // A job that was submitted once more may have been late twice; what is shown is the last time.
     let late: BTreeMap<i64, i64> = promises.late.iter().map(|(job, by, _)| (*job, *by)).collect();
@@ -179,7 +186,7 @@ fn a_job_runs_on_without_its_daemon_and_the_next_one_adopts_it() {
     let first = until("it runs", SOON, pid);
     daemon.kill();
     daemon.start();
-    assert!(matches!(daemon.job(number).phase, Phase::Critical(_)), "{:?}", daemon.job(number).phase);
+    assert!(matches!(daemon.job(number).phase, Phase::Running(_)), "{:?}", daemon.job(number).phase);
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(number);
     assert!(matches!(ended.phase, Phase::Done { exit: Exit::Code(7), .. }), "{:?}", ended.phase);
@@ -206,7 +213,7 @@ fn what_came_due_while_the_daemon_was_away_starts_first_thing_and_is_late_for_th
     assert!(matches!(daemon.job(first).phase, Phase::Done { .. }), "{:?}", daemon.job(first).phase);
     assert!(matches!(second.phase, Phase::Done { .. }), "{:?}", second.phase);
     let late = second.late.expect("it is late");
-    assert!(late.why == ToldWhy::Away && late.by >= 0.2, "{late:?}");
+    assert!(late.why == PromiseChangeReason::Away && late.by >= 0.2, "{late:?}");
     assert!(began.elapsed() < SOON);
     assert_eq!(daemon.client().status().expect("a status").late, 1);
     check_promises(&mut daemon);
@@ -242,7 +249,7 @@ fn a_job_that_was_run_again_is_known_to_the_next_daemon() {
     until("it runs again", SOON, || (runs() == 2).then_some(()));
     daemon.kill();
     daemon.start();
-    assert!(matches!(daemon.job(again).phase, Phase::Critical(_)), "{:?}", daemon.job(again).phase);
+    assert!(matches!(daemon.job(again).phase, Phase::Running(_)), "{:?}", daemon.job(again).phase);
     daemon.client().cancel(again, false).expect("it can be cancelled");
     assert!(matches!(daemon.wait(again).phase, Phase::Killed { .. }));
 }

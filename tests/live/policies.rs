@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Output;
 
+use miserly_api::model::{Exit, JobView, Phase, Submission};
 use miserly_live::history;
-use miserly_live::model::{Exit, JobView, Phase, Submission};
 use rustix::process::Pid;
 
 use crate::support::{Daemon, SOON, cpus, has_two_cpus, miserly, processes, queue, sh, until};
@@ -19,9 +19,9 @@ fn wide(daemon: &Daemon, script: &str, time: f64) -> Submission {
 
 fn state(job: &JobView) -> &str {
     match job.phase {
-        Phase::Critical(_) => "critical",
+        Phase::Running(_) => "running",
         Phase::Suspended(_) => "suspended",
-        Phase::Batch => "batch",
+        Phase::Queued => "queued",
         _ => "another",
     }
 }
@@ -55,7 +55,7 @@ fn stopped_for_another(daemon: &Daemon, script: &str, times: [f64; 2]) -> (i64, 
     let newcomer = daemon.submit(&wide(daemon, waits, times[1]));
     until("the newcomer runs", SOON, || daemon.path("here").exists().then_some(()));
     until("the victim is stopped", SOON, || is_stopped(pid).then_some(()));
-    assert_eq!((state(&daemon.job(victim)), state(&daemon.job(newcomer))), ("suspended", "critical"));
+    assert_eq!((state(&daemon.job(victim)), state(&daemon.job(newcomer))), ("suspended", "running"));
     (victim, pid, newcomer)
 }
 
@@ -80,7 +80,7 @@ fn immediate_service_stops_a_job_and_lets_it_go_on() {
     fs::write(daemon.path("on"), "").expect("a file");
     assert_eq!(exit_of(&daemon.wait(newcomer)), Exit::Code(3));
     until("the victim goes on", SOON, || (!is_stopped(pid)).then_some(()));
-    assert_eq!(state(&daemon.job(victim)), "critical");
+    assert_eq!(state(&daemon.job(victim)), "running");
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(victim);
     assert_eq!((exit_of(&ended), ended.attempts), (Exit::Code(7), 1));
@@ -109,7 +109,7 @@ fn who_is_not_done_in_its_quantum_runs_again_in_its_turn() {
     let newcomer = daemon.submit(&wide(&daemon, "echo $$ >> tries; sleep 2; exit 3", 60.0));
     until("the newcomer waits again", SOON, || {
         let (victim, newcomer) = (daemon.job(victim), daemon.job(newcomer));
-        (daemon.path("tries").exists() && state(&victim) == "critical" && state(&newcomer) == "batch")
+        (daemon.path("tries").exists() && state(&victim) == "running" && state(&newcomer) == "queued")
             .then_some(())
     });
     fs::write(daemon.path("go"), "").expect("a file");
@@ -122,14 +122,14 @@ fn who_is_not_done_in_its_quantum_runs_again_in_its_turn() {
 #[test]
 fn a_killed_daemon_leaves_nothing_stopped_for_ever() {
     let policy = "immediate(policy=fcfs-backfill, quantum=30s, after=0s)";
-    let mut daemon = Daemon::new(&format!("alone = 1\n{}", queue(policy)));
+    let mut daemon = Daemon::new(&format!("orphan-resume-delay = 1\n{}", queue(policy)));
     let (victim, pid, newcomer) = stopped_for_another(&daemon, COUNTS, [60.0, 60.0]);
     daemon.kill();
     until("it goes on with no daemon", SOON, || (!is_stopped(pid)).then_some(()));
     // The next daemon takes up what the one before it meant.
     daemon.start();
     until("it is stopped again", SOON, || is_stopped(pid).then_some(()));
-    assert_eq!((state(&daemon.job(victim)), state(&daemon.job(newcomer))), ("suspended", "critical"));
+    assert_eq!((state(&daemon.job(victim)), state(&daemon.job(newcomer))), ("suspended", "running"));
     daemon.kill();
     fs::write(daemon.path("on"), "").expect("a file");
     daemon.start();
@@ -229,8 +229,8 @@ fn a_long_job_is_suspended_for_a_short_one_and_comes_back_to_its_processors() {
     assert_eq!((exit_of(&ended), ended.attempts), (Exit::Code(7), 1));
     let seen = seen_on(&daemon);
     assert!(seen.len() == 2 && seen[0] == seen[1], "{seen:?}");
-    let past = history::past(&daemon.state()).expect("a history");
-    let away = |number| past.iter().find(|job| job.number == number).map(|job| job.away);
+    let past = history::finished_jobs(&daemon.state()).expect("a history");
+    let away = |number| past.iter().find(|job| job.number == number).map(|job| job.suspended_time);
     assert!(away(long) > Some(0), "its time of suspension is not its runtime: {past:?}");
     assert_eq!((away(first), away(short)), (Some(0), Some(0)), "{past:?}");
 }
@@ -243,7 +243,7 @@ fn a_daemon_that_is_killed_while_a_job_is_suspended_forgets_nothing() {
     daemon.start();
     until("all is as it was", SOON, || {
         let (short, long) = (daemon.job(short), daemon.job(long));
-        (state(&short) == "critical" && state(&long) == "suspended").then_some(())
+        (state(&short) == "running" && state(&long) == "suspended").then_some(())
     });
     fs::write(daemon.path("on"), "").expect("a file");
     fs::write(daemon.path("go"), "").expect("a file");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use miserly_live::model::{Array, Exit, Failure, JobView, KilledBy, Phase, Submission};
+use miserly_api::model::{Array, Exit, Failure, JobView, KilledBy, Phase, Submission};
 
 use crate::support::{Daemon, SOON, processes, sh, until};
 
@@ -43,7 +43,7 @@ fn a_job_stays_on_its_processors() {
     let number = daemon.submit(&job);
     let written = || fs::read_to_string(daemon.path("out")).ok().filter(|text| text.ends_with('\n'));
     let allowed = until("it runs", SOON, written);
-    let Phase::Critical(holding) = daemon.job(number).phase else { panic!("it runs") };
+    let Phase::Running(holding) = daemon.job(number).phase else { panic!("it runs") };
     let cpus = holding.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     assert_eq!(allowed.split_whitespace().last(), Some(cpus.as_str()));
     daemon.client().cancel(number, false).expect("it can be cancelled");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use miserly_live::model::{Exit, Phase, Submission};
+use miserly_api::model::{Exit, Phase, Submission};
 use rustix::process::{Signal, kill_process};
 
 use crate::same::play;
@@ -16,7 +16,7 @@ fn configuration(pool: usize, queues: &[(&str, usize)]) -> String {
         format!("[[queue]]\nname = \"{name}\"\ncpus = {cpus}\nmemory = {cpus}00000\npolicy = \"miser\"\n")
     };
     let queues: String = queues.iter().map(queue).collect();
-    format!("hand-over = 1\nopportunistic = false\n[pool]\ncpus = {pool}\nmemory = {pool}00000\n{queues}")
+    format!("cleanup-time = 1\nopportunistic = false\n[pool]\ncpus = {pool}\nmemory = {pool}00000\n{queues}")
 }
 
 /// Has the daemon read its configuration again; what it says of that.
@@ -49,7 +49,7 @@ fn check_ends(daemon: &Daemon, number: i64) {
 /// What of a job no reading may touch: its processors, its attempts, and what it was told.
 fn look(daemon: &Daemon, number: i64) -> (Vec<u32>, u32, usize) {
     let job = daemon.job(number);
-    let cpus = if let Phase::Critical(holding) = &job.phase { holding.cpus.clone() } else { vec![] };
+    let cpus = if let Phase::Running(holding) = &job.phase { holding.cpus.clone() } else { vec![] };
     (cpus, job.attempts, job.promise.expect("miser promises").history.len())
 }
 
@@ -111,8 +111,8 @@ fn a_broken_file_changes_nothing_and_is_told_by_line_and_field() {
     let before = (look(&daemon, number), names(&daemon));
     for (text, told) in [
         (
-            configuration(1, &[("batch", 1)]).replace("hand-over = 1", "hand-over = \"soon\""),
-            ["toml:1:", "hand-over"],
+            configuration(1, &[("batch", 1)]).replace("cleanup-time = 1", "cleanup-time = \"soon\""),
+            ["toml:1:", "cleanup-time"],
         ),
         (
             configuration(1, &[("batch", 1)]).replace("opportunistic", "oportunistic"),

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
-use miserly_live::model::{Phase, Status};
+use miserly_api::model::{Phase, Status};
 
 use crate::support::wire::{Answer, connect, request, send};
 use crate::support::{Daemon, sh};

@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use miserly_live::client::{Client, ClientError};
-use miserly_live::model::{Array, Submission};
+use miserly_api::client::{Client, ClientError};
+use miserly_api::model::{Array, Submission};
 use miserly_live::store::{Batch, History, Store};
 use serde_json::Value;
 use tempfile::TempDir;

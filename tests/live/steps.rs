@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_live::model::{JobView, KilledBy, Phase, Submission};
+use miserly_api::model::{JobView, KilledBy, Phase, Submission};
 
 use crate::support::{SOON, Stepping, cpus, is_over, queue, sh, until};
 
@@ -27,7 +27,7 @@ fn windows_stay(by: SignedDuration) {
     let daemon = Stepping::new(&queue("miser"));
     let runs = submit(&daemon, &all("trap '' TERM; while :; do sleep 1; done", 4.0));
     let waits = submit(&daemon, &all("true", 20.0));
-    until("the first one runs", SOON, || matches!(daemon.job(runs).phase, Phase::Critical(_)).then_some(()));
+    until("the first one runs", SOON, || matches!(daemon.job(runs).phase, Phase::Running(_)).then_some(()));
     let before = shown(&daemon, runs, waits);
     daemon.step(by);
     let after = shown(&daemon, runs, waits);
@@ -51,7 +51,7 @@ fn windows_stay(by: SignedDuration) {
 
 /// What people read of the window of one that runs, and of the promise to one that waits.
 fn shown(daemon: &Stepping, runs: i64, waits: i64) -> [Timestamp; 4] {
-    let Phase::Critical(holding) = daemon.job(runs).phase else { panic!("job {runs} runs") };
+    let Phase::Running(holding) = daemon.job(runs).phase else { panic!("job {runs} runs") };
     let promised = daemon.job(waits).promise.expect("miser promises").now;
     [holding.start, holding.end, promised.start, promised.end]
 }

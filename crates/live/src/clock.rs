@@ -6,17 +6,22 @@
 //! new time of day.
 
 use jiff::Timestamp;
-use miserly_core::{Span, Time};
+use miserly_core::Time;
+use miserly_engine::{ClockMark, Now};
 use miserly_launch::BootTime;
-use serde::{Deserialize, Serialize};
 
-/// What tells the time.
+/// A clock of ticks and of wall time.
 pub trait Clock: Send {
-    /// Ticks since the state was made. Never goes back.
+    /// Returns ticks since the state was created. They never decrease.
     fn now(&self) -> Time;
 
-    /// Wall time.
+    /// Returns wall time.
     fn wall(&self) -> Timestamp;
+
+    /// Returns the present moment on both clocks.
+    fn read(&self) -> Now {
+        Now { ticks: self.now(), wall: self.wall() }
+    }
 }
 
 /// Where wall time is read: [`Timestamp::now`], but for tests, whose wall may step.
@@ -30,28 +35,6 @@ pub struct BootClock {
     wall: Wall,
 }
 
-/// What has to be stored for ticks to go on.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Mark {
-    /// Which start of the machine it was.
-    pub boot: String,
-    /// Ticks at that start.
-    pub offset: i64,
-    /// Ticks when the mark was made.
-    pub ticks: i64,
-    /// Wall time when the mark was made, microseconds since 1970.
-    pub wall: i64,
-}
-
-impl Mark {
-    /// The mark of a later moment, with the wall as it is then: it may have been set since, and what it was set by is no time that
-    /// passed.
-    #[must_use]
-    pub fn at(&self, ticks: Time, now: Now) -> Mark {
-        Mark { ticks: ticks.ticks(), wall: now.wall_at(ticks).as_microsecond(), ..self.clone() }
-    }
-}
-
 impl BootClock {
     /// The clock of a new state: it begins now.
     pub fn start(wall: Wall) -> BootClock {
@@ -60,7 +43,7 @@ impl BootClock {
 
     /// Goes on from a mark. Over a restart of the machine as much time has passed as wall time says, and none, if that went
     /// back.
-    pub fn resume(mark: &Mark, boot: &str, wall: Wall) -> BootClock {
+    pub fn resume(mark: &ClockMark, boot: &str, wall: Wall) -> BootClock {
         if mark.boot == boot {
             return BootClock { offset: mark.offset, wall };
         }
@@ -69,8 +52,8 @@ impl BootClock {
     }
 
     /// What to store.
-    pub fn mark(&self, boot: String) -> Mark {
-        Mark { boot, offset: self.offset, ticks: self.now().ticks(), wall: self.wall().as_microsecond() }
+    pub fn mark(&self, boot: String) -> ClockMark {
+        ClockMark { boot, offset: self.offset, ticks: self.now().ticks(), wall: self.wall().as_microsecond() }
     }
 
     /// The same instant on the kernel's clock, microseconds.
@@ -99,33 +82,6 @@ fn boot_ticks() -> i64 {
     BootTime::now().0
 }
 
-/// Ticks and wall time at one moment: all instants of one answer are shown by the same.
-#[derive(Clone, Copy, Debug)]
-pub struct Now {
-    /// Ticks.
-    pub ticks: Time,
-    /// Wall time.
-    pub wall: Timestamp,
-}
-
-impl Now {
-    /// The clock's now.
-    pub fn of(clock: &dyn Clock) -> Now {
-        Now { ticks: clock.now(), wall: clock.wall() }
-    }
-
-    /// An instant as people read it, as far as the clock of the wall can tell now.
-    pub fn wall_at(&self, at: Time) -> Timestamp {
-        let micros = self.wall.as_microsecond().saturating_add((at - self.ticks).ticks());
-        Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
-    }
-
-    /// The instant that people mean.
-    pub fn ticks_at(&self, wall: Timestamp) -> Time {
-        self.ticks + Span::from_ticks(wall.as_microsecond().saturating_sub(self.wall.as_microsecond()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,20 +97,22 @@ mod tests {
             again.now() >= Time::from_ticks(mark.ticks)
                 && again.now() < Time::from_ticks(mark.ticks + 10_000_000)
         );
-        let an_hour_ago = Mark { wall: mark.wall - 3_600_000_000, ..mark.clone() };
+        let an_hour_ago = ClockMark { wall: mark.wall - 3_600_000_000, ..mark.clone() };
         let rebooted = BootClock::resume(&an_hour_ago, "two", Timestamp::now);
         assert!(rebooted.now() >= Time::from_ticks(mark.ticks + 3_600_000_000));
         let set_back = BootClock::resume(&mark, "two", || Timestamp::UNIX_EPOCH);
         assert!(set_back.now() >= Time::from_ticks(mark.ticks));
     }
 
+    /// The wall clock was set an hour forward before the mark. The machine boots a quarter of an hour after it.
     #[test]
-    fn a_step_of_the_wall_clock_moves_what_is_read_and_no_window() {
-        let at = |hour: i64| Timestamp::from_microsecond(hour * 3_600_000_000).unwrap();
-        let before = Now { ticks: Time::from_ticks(1000), wall: at(10) };
-        let window = before.ticks_at(at(12));
-        let after = Now { ticks: Time::from_ticks(1000), wall: at(11) };
-        assert_eq!(after.wall_at(window), at(13));
-        assert_eq!(before.wall_at(window), at(12));
+    fn setting_the_wall_clock_is_no_time_that_passes() {
+        const MINUTE: i64 = 60_000_000;
+        let wall: Timestamp = "2026-03-01T13:10:00Z".parse().unwrap();
+        let mark =
+            ClockMark { boot: "one".into(), offset: 0, ticks: 10 * MINUTE, wall: wall.as_microsecond() };
+        let clock = BootClock::resume(&mark, "two", || "2026-03-01T13:25:00Z".parse().unwrap());
+        let ticks = clock.now().ticks();
+        assert!((25 * MINUTE..26 * MINUTE).contains(&ticks), "{ticks}");
     }
 }

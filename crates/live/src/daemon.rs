@@ -5,7 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Filler, Kind, Resources, Span, Time};
+use miserly_engine::{
+    About, Caller, ClockMark, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError, Queue,
+    Requester, Setup, UserNames,
+};
 use miserly_machine_file::monday;
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -14,13 +19,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::api::{self, BindError};
-use crate::clock::{BootClock, Mark, Now, Wall};
+use crate::clock::{BootClock, Clock, Wall};
 use crate::config::Configuration;
-use crate::engine::{About, Engine, EngineError, Input, Queue, Setup};
-use crate::model::{Problem, ProblemCode};
 use crate::process::Processes;
-use crate::service::{Caller, Question, Reply, Service};
+use crate::server::{self, BindError, Service};
 use crate::store::{BackupThread, Store, StoreError};
 use crate::timer::Timer;
 
@@ -46,7 +48,7 @@ pub struct Options {
     pub wall: Wall,
 }
 
-/// Why a daemon ended.
+/// WaitReason a daemon ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// Its state.
@@ -74,15 +76,30 @@ fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
 
 /// What the daemon's socket is answered by: the engine, at the other end of a channel.
 #[derive(Clone, Debug)]
-struct Line(UnboundedSender<Input>);
+struct EngineHandle(UnboundedSender<Input>);
 
-impl Service for Line {
-    async fn ask(&self, caller: Caller, question: Question) -> Result<Reply, Problem> {
+impl Service for EngineHandle {
+    async fn ask(&self, caller: Caller, request: DaemonRequest) -> Result<DaemonReply, Problem> {
         let (answer, answered) = oneshot::channel();
         let gone = || Problem::new(ProblemCode::Unavailable, "the daemon is going away");
-        let question = Box::new(question);
-        self.0.send(Input::Asked { caller, question, answer }).map_err(|_| gone())?;
+        let (request, requester) = (Box::new(request), Box::new(ReplyChannel(answer)));
+        self.0.send(Input::Request { caller, request, requester }).map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
+    }
+}
+
+/// The requester at the server's end of a channel.
+#[derive(Debug)]
+struct ReplyChannel(oneshot::Sender<Result<DaemonReply, Problem>>);
+
+impl Requester for ReplyChannel {
+    fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>) {
+        // The requester may have gone.
+        let _ = self.0.send(reply);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.0.is_closed()
     }
 }
 
@@ -110,17 +127,24 @@ async fn daemon(
     let store = Store::open(&options.configuration.state)?;
     let (folder, plan) = (options.configuration.state.clone(), options.configuration.backups);
     let backups = BackupThread::start(folder, plan).map_err(system("cannot start a thread for backups"))?;
-    let socket = api::bind(&options.configuration.socket, options.configuration.access)?;
+    let socket = server::bind(&options.configuration.socket, options.configuration.access)?;
     let (mut engine, clock) = engine(&options, store, sender.clone())?;
     let signals = Signals::new().map_err(system("cannot wait for signals"))?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(api::serve(socket, Line(sender), async move {
+    let serving = tokio::spawn(server::serve(socket, EngineHandle(sender), async move {
         let _ = stopped.await;
     }));
     tracing::info!("ready on {}", options.configuration.socket.display());
-    let ended =
-        turns(&mut engine, clock, &mut inputs, signals, reread, Fixed::of(&options.configuration), &backups)
-            .await;
+    let ended = turns(
+        &mut engine,
+        clock,
+        &mut inputs,
+        signals,
+        reread,
+        FixedOptions::of(&options.configuration),
+        &backups,
+    )
+    .await;
     drop(stop);
     // Answers that are on their way arrive; whoever waits for a job's end has to ask again.
     drop(inputs);
@@ -134,38 +158,40 @@ fn engine(
     options: &Options,
     store: Store,
     reports: UnboundedSender<Input>,
-) -> Result<(Engine<Processes>, BootClock), DaemonError> {
+) -> Result<(Engine<Processes, Store>, BootClock), DaemonError> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_err(system("cannot read the boot's name"))?;
     let boot = boot.trim();
-    let mark = store.meta("clock")?.and_then(|text| serde_json::from_str::<Mark>(&text).ok());
+    let mark = store.meta("clock")?.and_then(|text| serde_json::from_str::<ClockMark>(&text).ok());
     let wall = options.wall;
     let clock = mark.map_or_else(|| BootClock::start(wall), |mark| BootClock::resume(&mark, boot, wall));
     let attempts = options.configuration.state.join("attempts");
     make_folder(&attempts)?;
     let mut hands =
         Processes::new(attempts, options.exe.clone(), options.configuration.socket.clone(), clock, reports);
-    let known = crate::engine::attempts(&store)?;
+    let known = miserly_engine::attempts(&store)?;
     let over = hands.take_up(&known);
     let swept = hands
         .sweep(&known, options.configuration.grace)
         .map_err(system("cannot list the folders of the attempts"))?;
     let about = About {
-        highest: crate::engine::highest(&store)?.max(swept),
+        highest: miserly_engine::highest(&store)?.max(swept),
         state: options.configuration.state.display().to_string(),
         configuration: options.file.as_ref().map(|path| path.display().to_string()),
+        pid: i32::try_from(std::process::id()).unwrap_or_default(),
         owner: rustix::process::getuid().as_raw(),
+        users: UserNames(crate::users::name),
         unenforced: crate::process::unenforced(),
         mark: Some(clock.mark(boot.to_owned())),
     };
     let mut engine =
-        Engine::open(setup_of(&options.configuration, clock), about, store, hands, Now::of(&clock))?;
+        Engine::open(setup_of(&options.configuration, clock), about, store, hands, clock.read())?;
     if let Some(online) = online() {
-        engine.machine_has(&online);
+        engine.set_online(&online);
     }
     let mut told = false;
-    while let Err(error) = engine.begin(Now::of(&clock), over.clone()) {
-        let EngineError::Store(StoreError::Full) = error else { return Err(error.into()) };
+    while let Err(error) = engine.begin(clock.read(), over.clone()) {
+        let EngineError::Journal(JournalError::Full(_)) = error else { return Err(error.into()) };
         if !std::mem::replace(&mut told, true) {
             tracing::error!("the daemon waits until there is room for its state: {error}");
         }
@@ -176,12 +202,12 @@ fn engine(
 
 /// Turn after turn, each when something happens or comes due.
 async fn turns(
-    engine: &mut Engine<Processes>,
+    engine: &mut Engine<Processes, Store>,
     clock: BootClock,
     inputs: &mut UnboundedReceiver<Input>,
     mut signals: Signals,
     reread: impl Fn() -> Result<Configuration, String>,
-    fixed: Fixed,
+    fixed: FixedOptions,
     backups: &BackupThread,
 ) -> Result<(), DaemonError> {
     let mut timer = Timer::new().map_err(system("cannot make a timer"))?;
@@ -191,12 +217,12 @@ async fn turns(
         let mut happened = vec![];
         tokio::select! {
             input = inputs.recv() => happened.extend(input),
-            waited = timer.wait(clock, engine.next_moment()) => waited.map_err(system("cannot wait"))?,
+            waited = timer.wait(clock, engine.next_wakeup()) => waited.map_err(system("cannot wait"))?,
             told = signals.next() => match told {
-                Told::Reread => reload(engine, clock, &reread, &fixed, backups)?,
-                Told::End(signal) => {
+                SignalEvent::Reread => reload(engine, clock, &reread, &fixed, backups)?,
+                SignalEvent::End(signal) => {
                     tracing::info!("{signal}: the daemon ends; jobs run on");
-                    engine.go(Now::of(&clock))?;
+                    engine.shutdown(clock.read())?;
                     return Ok(());
                 }
             },
@@ -215,38 +241,38 @@ async fn turns(
             online = Some(there.clone());
             happened.push(Input::Online(there));
         }
-        engine.turn(Now::of(&clock), happened)?;
+        engine.process_batch(clock.read(), happened)?;
     }
 }
 
 /// What a running daemon cannot change.
 #[derive(PartialEq, Eq)]
-struct Fixed {
+struct FixedOptions {
     state: PathBuf,
     socket: PathBuf,
-    access: api::Access,
+    access: server::Access,
 }
 
-impl Fixed {
-    fn of(configuration: &Configuration) -> Fixed {
+impl FixedOptions {
+    fn of(configuration: &Configuration) -> FixedOptions {
         let Configuration { state, socket, access, .. } = configuration.clone();
-        Fixed { state, socket, access }
+        FixedOptions { state, socket, access }
     }
 }
 
 fn reload(
-    engine: &mut Engine<Processes>,
+    engine: &mut Engine<Processes, Store>,
     clock: BootClock,
     reread: &impl Fn() -> Result<Configuration, String>,
-    fixed: &Fixed,
+    fixed: &FixedOptions,
     backups: &BackupThread,
 ) -> Result<(), DaemonError> {
     match reread() {
         Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-        Ok(configuration) if Fixed::of(&configuration) != *fixed => tracing::error!(
+        Ok(configuration) if FixedOptions::of(&configuration) != *fixed => tracing::error!(
             "the configuration stays as it was: with another state, socket or access the daemon has to be started again"
         ),
-        Ok(configuration) => match engine.set_up(Now::of(&clock), setup_of(&configuration, clock))? {
+        Ok(configuration) => match engine.reconfigure(clock.read(), setup_of(&configuration, clock))? {
             Ok(()) => {
                 backups.change(configuration.backups);
                 tracing::info!("the configuration was read again");
@@ -259,7 +285,7 @@ fn reload(
 
 /// The set-up in ticks: calendars are about wall time, as it is now.
 fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
-    let now = Now::of(&clock);
+    let now = clock.read();
     let monday = monday(Span::from_ticks(now.wall.as_microsecond()) - (now.ticks - Time::ZERO));
     let queue = |queue: &crate::config::Queue| Queue {
         name: queue.name.clone(),
@@ -270,30 +296,30 @@ fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
         default_memory: queue.default_memory,
         users: queue.users.clone(),
     };
-    let early_cpus = crate::process::cpus().unwrap_or_else(|_| configuration.cpus.clone());
+    let opportunistic_cpus = crate::process::cpus().unwrap_or_else(|_| configuration.cpus.clone());
     Setup {
         queues: configuration.queues.iter().map(queue).collect(),
         cpus: configuration.cpus.clone(),
         grace: configuration.grace,
-        handover: configuration.handover,
-        alone: configuration.alone,
-        early: early(configuration, early_cpus.len()),
-        early_cpus,
+        cleanup_time: configuration.cleanup_time,
+        orphan_resume_delay: configuration.orphan_resume_delay,
+        opportunistic: opportunistic(configuration, opportunistic_cpus.len()),
+        opportunistic_cpus,
         keep_history: configuration.keep_history,
     }
 }
 
 /// What jobs may use ahead of their windows: all processors, while nobody else wants them, and the memory for jobs. Nothing, where
 /// a job that has been in the idle class could not have processors of its own later.
-fn early(configuration: &Configuration, cpus: usize) -> Option<Filler> {
+fn opportunistic(configuration: &Configuration, cpus: usize) -> Option<Filler> {
     let memory = configuration.pool.most().get(Kind::Memory);
     let machine = Resources::cpus(cpus as u64).with(Kind::Memory, memory);
     let may = configuration.opportunistic && crate::process::leaves_idle();
-    may.then_some(Filler { lead: configuration.parking_lead, machine })
+    may.then_some(Filler { lead: configuration.preempt_lead_time, machine })
 }
 
 /// What a signal says.
-enum Told {
+enum SignalEvent {
     /// To end.
     End(&'static str),
     /// To read the configuration again.
@@ -316,11 +342,11 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> SignalEvent {
         tokio::select! {
-            _ = self.terminate.recv() => Told::End("SIGTERM"),
-            _ = self.interrupt.recv() => Told::End("SIGINT"),
-            _ = self.reread.recv() => Told::Reread,
+            _ = self.terminate.recv() => SignalEvent::End("SIGTERM"),
+            _ = self.interrupt.recv() => SignalEvent::End("SIGINT"),
+            _ = self.reread.recv() => SignalEvent::Reread,
         }
     }
 }

@@ -4,15 +4,15 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::Timestamp;
+use miserly_api::model::{Exit, KilledBy, Phase};
+use miserly_engine::{JournalLine, QueueLine};
 use serde::Deserialize;
 
-use crate::engine::{JournalLine, QueueLine};
-use crate::model::{Exit, KilledBy, Phase};
 use crate::store::{History, StoreError};
 
 /// A job that has ended, as far as other programs care.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Past {
+pub struct FinishedJob {
     /// Its number.
     pub number: i64,
     /// The number of the first job of its array, and its index there.
@@ -37,16 +37,16 @@ pub struct Past {
     pub ended: i64,
     /// For how long of the time between these two it did not run, being suspended, microseconds; what it ran on fewer processors than it
     /// asked for counts as the time that it would have taken on all of them.
-    pub away: i64,
+    pub suspended_time: i64,
     /// How often it was started.
     pub attempts: u32,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: JobOutcome,
 }
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum JobOutcome {
     /// By itself.
     Done(Exit),
     /// It was ended.
@@ -57,28 +57,28 @@ pub enum Outcome {
     Lost,
 }
 
-impl Past {
+impl FinishedJob {
     /// For how long it ran, microseconds; none if it never started, or nobody knows.
     pub fn runtime(&self) -> Option<i64> {
-        self.started.map(|started| (self.ended - started - self.away).max(0))
+        self.started.map(|started| (self.ended - started - self.suspended_time).max(0))
     }
 }
 
-impl Outcome {
+impl JobOutcome {
     /// A word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Outcome::Done(_) => "done",
-            Outcome::Killed(KilledBy::Time) => "killed: time",
-            Outcome::Killed(KilledBy::Memory) => "killed: memory",
-            Outcome::Killed(KilledBy::User) => "killed: user",
-            Outcome::Failed => "failed",
-            Outcome::Lost => "lost",
+            JobOutcome::Done(_) => "done",
+            JobOutcome::Killed(KilledBy::Time) => "killed: time",
+            JobOutcome::Killed(KilledBy::Memory) => "killed: memory",
+            JobOutcome::Killed(KilledBy::User) => "killed: user",
+            JobOutcome::Failed => "failed",
+            JobOutcome::Lost => "lost",
         }
     }
 }
 
-/// Why there is no history.
+/// WaitReason there is no history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The state.
@@ -114,46 +114,46 @@ pub fn procs(folder: &Path) -> Result<Option<u64>, StoreError> {
 
 /// The part of a job's record that matters here.
 #[derive(Deserialize)]
-struct Told {
+struct StoredJob {
     array: Option<(i64, u32)>,
     name: String,
     time: i64,
     memory: u64,
     submitted: i64,
-    stands: Stands,
+    state: StoredState,
     #[serde(default)]
-    away: Option<i64>,
+    suspended_time: Option<i64>,
     #[serde(default)]
     attempts: u32,
-    submission: Asked,
+    submission: StoredSubmission,
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct StoredSubmission {
     cpus: u64,
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "stands", rename_all = "snake_case")]
-enum Stands {
-    Over(Phase),
+#[serde(tag = "is", rename_all = "snake_case")]
+enum StoredState {
+    Finished(Phase),
     #[serde(other)]
-    Else,
+    Unfinished,
 }
 
 /// The jobs of a state that have ended, by number; with or without a daemon, and nothing is changed.
 ///
 /// # Errors
 /// If there is no state in `folder`, it cannot be read, or a job is damaged or of a later version.
-pub fn past(folder: &Path) -> Result<Vec<Past>, HistoryError> {
+pub fn finished_jobs(folder: &Path) -> Result<Vec<FinishedJob>, HistoryError> {
     let mut jobs = Vec::new();
     let mut unknown = None;
     let mut take = |row: crate::store::Row| {
         if !row.ended {
             return ControlFlow::Break(());
         }
-        match serde_json::from_str::<Told>(&row.body) {
-            Ok(told) => jobs.extend(told.past(row.number, row.uid, row.queue)),
+        match serde_json::from_str::<StoredJob>(&row.body) {
+            Ok(job) => jobs.extend(job.finished(row.number, row.uid, row.queue)),
             Err(source) => {
                 unknown = Some(HistoryError::Unknown { number: row.number, source });
                 return ControlFlow::Break(());
@@ -165,17 +165,17 @@ pub fn past(folder: &Path) -> Result<Vec<Past>, HistoryError> {
     unknown.map_or(Ok(jobs), Err)
 }
 
-impl Told {
-    fn past(self, number: i64, uid: u32, queue: String) -> Option<Past> {
-        let Stands::Over(phase) = self.stands else { return None };
+impl StoredJob {
+    fn finished(self, number: i64, uid: u32, queue: String) -> Option<FinishedJob> {
+        let StoredState::Finished(phase) = self.state else { return None };
         let ended = phase.ended()?;
         let (started, outcome) = match phase {
-            Phase::Done { start, exit, .. } => (Some(start), Outcome::Done(exit)),
-            Phase::Killed { start, by, .. } => (start, Outcome::Killed(by)),
-            Phase::Failed { .. } => (None, Outcome::Failed),
-            _ => (None, Outcome::Lost),
+            Phase::Done { start, exit, .. } => (Some(start), JobOutcome::Done(exit)),
+            Phase::Killed { start, by, .. } => (start, JobOutcome::Killed(by)),
+            Phase::Failed { .. } => (None, JobOutcome::Failed),
+            _ => (None, JobOutcome::Lost),
         };
-        Some(Past {
+        Some(FinishedJob {
             number,
             array: self.array,
             name: self.name,
@@ -187,7 +187,7 @@ impl Told {
             submitted: self.submitted,
             started: started.map(Timestamp::as_microsecond),
             ended: ended.as_microsecond(),
-            away: self.away.unwrap_or(0),
+            suspended_time: self.suspended_time.unwrap_or(0),
             attempts: self.attempts,
             outcome,
         })

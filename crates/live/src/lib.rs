@@ -1,13 +1,8 @@
-//! Real time: the library's policies under a real clock, with promises that survive it.
+//! The daemon: the engine under a real clock, with promises that survive it.
 //!
-//! The daemon is four things side by side. The [`store`] has every fact on disk before anybody is told of it. The [`engine`]
-//! feeds the same [`System`](miserly_core::System) that the simulator runs with what happens on the machine, and does what comes
-//! back. The API lets people talk to it over a unix socket, as whoever the kernel says they are. And each job runs under a shim of
-//! its own, which outlives them all.
-
-pub mod model;
-
-pub mod service;
+//! The [`store`] is the engine's journal: facts are durable before any action or reply depends on them. [`process`] is its launcher: each job
+//! runs under a shim that outlives the daemon. The [`server`] accepts requests on a unix socket and identifies users by the
+//! kernel's credentials. [`daemon`] connects them to the engine.
 
 pub mod clock;
 
@@ -17,20 +12,14 @@ pub mod config;
 
 pub mod history;
 
-pub mod engine;
-
 pub mod process;
+
+pub mod server;
 
 pub mod daemon;
 
 pub mod recover;
 
 mod timer;
-
-pub mod api;
-
-pub mod client;
-
-pub mod submit;
 
 mod users;

@@ -11,10 +11,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use miserly_core::State;
+use miserly_engine::{ClockMark, JobState, JournalLine, Record, Run};
 use miserly_launch::StartRecord;
 
-use crate::clock::Mark;
-use crate::engine::{JournalLine, Record, Run, Stands};
 use crate::store::{Batch, Recovery, Row, Store, StoreError, ended_folders};
 
 /// Makes a damaged state in `folder` usable again. Leaves an undamaged state as it is.
@@ -29,7 +28,7 @@ pub fn recover(folder: &Path) -> Result<Recovery, StoreError> {
 fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), StoreError> {
     let (attempts, home) = (last_attempts(folder)?, folder.join("attempts"));
     let since = Since::read(store, recovery.backup.as_ref().map_or(0, |backup| backup.last_line))?;
-    let clock = store.meta("clock")?.and_then(|text| serde_json::from_str::<Mark>(&text).ok());
+    let clock = store.meta("clock")?.and_then(|text| serde_json::from_str::<ClockMark>(&text).ok());
     let mut batch = Batch::default();
     for row in store.live_jobs()? {
         let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
@@ -37,8 +36,7 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
         let last =
             attempts.get(&row.number).filter(|last| last.nth > record.attempts || Some(last.nth) == run);
         if recovery.outdated.contains(&row.number) {
-            let held =
-                record.stands == (Stands::Back { held: true }) || since.withdrawn.contains(&row.number);
+            let held = record.state == JobState::Held || since.withdrawn.contains(&row.number);
             queue_anew(&mut record, held && last.is_none());
         }
         if let Some(last) = last {
@@ -46,7 +44,7 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
             adopt(&mut record, last, clock.as_ref());
         }
         let body = serde_json::to_string(&record).unwrap_or_default();
-        batch.rows.extend((body != row.body).then(|| Row { body, ..row }));
+        batch.rows.extend((body != row.body).then_some(Row { body, ..row }));
     }
     // The number of an attempt's folder must not be given again.
     let next = store.meta("next_number")?.and_then(|text| text.parse().ok()).unwrap_or(1);
@@ -57,14 +55,14 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
 
 /// Queues a job as if it had just been submitted: its place in the ledger is outdated.
 fn queue_anew(record: &mut Record, held: bool) {
-    record.stands = Stands::Back { held };
+    record.state = if held { JobState::Held } else { JobState::Deferred };
     (record.entry, record.run, record.started) = (None, None, None);
-    record.told.clear();
+    record.promises.clear();
 }
 
 /// Makes an attempt that began after the record the present one of its job, as one that runs ahead of its window. The
 /// next daemon asks its shim, and finds it running, in its window, or ended.
-fn adopt(record: &mut Record, last: &LastAttempt, clock: Option<&Mark>) {
+fn adopt(record: &mut Record, last: &LastAttempt, clock: Option<&ClockMark>) {
     if record.run.as_ref().is_some_and(|run| run.nth == last.nth) {
         return;
     }
@@ -74,8 +72,14 @@ fn adopt(record: &mut Record, last: &LastAttempt, clock: Option<&Mark>) {
     }
     record.attempts = last.nth;
     record.started = last.started(clock).or(record.started);
-    record.run =
-        Some(Run { nth: last.nth, cpus: vec![], critical: false, stopped: false, ahead: None, ending: None });
+    record.run = Some(Run {
+        nth: last.nth,
+        cpus: vec![],
+        in_window: false,
+        stopped: false,
+        sent_window: None,
+        ending: None,
+    });
 }
 
 /// The last attempt of a job that has a folder.
@@ -98,7 +102,7 @@ impl LastAttempt {
     }
 
     /// Returns when it began, in ticks, if its record is still there and from this start of the machine.
-    fn started(&self, clock: Option<&Mark>) -> Option<i64> {
+    fn started(&self, clock: Option<&ClockMark>) -> Option<i64> {
         let started: StartRecord =
             serde_json::from_slice(&fs::read(self.folder.join("started.json")).ok()?).ok()?;
         let clock = clock.filter(|clock| clock.boot == started.main.boot_id)?;

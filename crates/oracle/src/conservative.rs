@@ -1,4 +1,6 @@
 //! Conservative backfilling: every waiting job keeps a reserved start.
+//!
+//! Reservations are listed in the order in which their starts were decided. One that moves goes to the end.
 
 use miserly_core::Time;
 
@@ -16,7 +18,7 @@ pub(crate) fn pass(world: &mut World<'_>, kept: &mut Vec<Reservation>, order: Na
         compress(world, kept, order);
     }
     reserve_new(world, kept);
-    start_due(world, kept, order);
+    start_due(world, kept);
 }
 
 /// One pass in which all reservations are made anew, in this order, and forgotten again.
@@ -48,12 +50,16 @@ pub(crate) fn is_broken(world: &World<'_>, kept: &[Reservation]) -> bool {
 
 /// Lifts all reservations out and puts each back where it was, or as soon after as it can be.
 pub(crate) fn repair(world: &World<'_>, kept: &mut Vec<Reservation>) {
-    let mut lifted = std::mem::take(kept);
+    let before = std::mem::take(kept);
+    let mut lifted = before.clone();
     lifted.sort_by_key(|reservation| (reservation.start, arrival(reservation.position, world.jobs)));
     for reservation in lifted {
         let not_before = reservation.start.max(world.now);
         put(world, kept, reservation.position, not_before);
     }
+    // Those that stayed as they were decided, then those that moved as they moved.
+    let unmoved = |reservation: &Reservation| before.iter().position(|other| other == reservation);
+    kept.sort_by_key(|reservation| unmoved(reservation).unwrap_or(before.len()));
 }
 
 /// Gives each reservation in turn the earliest hole, except those that start now.
@@ -61,13 +67,14 @@ fn compress(world: &World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder) {
     let positions = kept.iter().map(|reservation| reservation.position).collect();
     for position in sorted(positions, world.jobs, order, world.now) {
         let index = kept.iter().position(|reservation| reservation.position == position);
-        let old = kept[index.expect("just listed")];
-        if old.start == world.now {
-            continue;
+        let index = index.expect("just listed");
+        let old = kept.remove(index);
+        if old.start == world.now || put(world, kept, position, world.now) == old.start {
+            kept.retain(|reservation| reservation.position != position);
+            kept.insert(index, old);
         }
-        kept.retain(|reservation| reservation.position != position);
-        let new = put(world, kept, position, world.now);
-        assert!(new <= old.start, "its old place is free, so it never has to move later");
+        let new = kept.iter().find(|reservation| reservation.position == position).expect("put back");
+        assert!(new.start <= old.start, "its old place is free, so it never has to move later");
     }
 }
 
@@ -87,11 +94,10 @@ pub(crate) fn put(world: &World<'_>, kept: &mut Vec<Reservation>, position: usiz
     start
 }
 
-fn start_due(world: &mut World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder) {
-    let due = kept.iter().filter(|reservation| reservation.start == world.now);
-    let due = due.map(|reservation| reservation.position).collect();
-    for position in sorted(due, world.jobs, order, world.now) {
-        world.start(position);
+fn start_due(world: &mut World<'_>, kept: &mut Vec<Reservation>) {
+    let now = world.now;
+    for due in kept.iter().filter(|reservation| reservation.start == now) {
+        world.start(due.position);
     }
-    kept.retain(|reservation| reservation.start != world.now);
+    kept.retain(|reservation| reservation.start != now);
 }

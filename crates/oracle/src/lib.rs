@@ -183,7 +183,7 @@ pub enum NaivePolicy {
     },
     /// Every job has a reservation, made at its arrival and kept.
     Conservative {
-        /// The order of compression, and of starts at one instant.
+        /// The order of compression.
         order: NaiveOrder,
     },
     /// Every job has a reservation, made anew at every pass in this order.

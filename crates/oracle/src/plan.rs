@@ -5,7 +5,7 @@ use miserly_core::{Span, Time};
 use crate::world::World;
 
 /// A waiting job and the start that is kept for it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reservation {
     pub(crate) position: usize,
     pub(crate) start: Time,

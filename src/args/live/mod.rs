@@ -5,11 +5,10 @@ mod submit;
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
-use miserly_live::submit::length_of_time;
-
-use super::Command;
+use miserly_api::submit::length_of_time;
 
 pub(crate) use self::submit::SubmitArgs;
+use super::Command;
 
 /// Which daemon is asked.
 #[derive(Debug, Args)]

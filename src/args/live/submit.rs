@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::{Timestamp, Zoned};
-use miserly_live::model::Array;
-use miserly_live::submit::{Export, Memory, Wishes, array, instant, job_numbers, length_of_time, memory};
+use miserly_api::model::Array;
+use miserly_api::submit::{
+    Export, Memory, SubmitOptions, array, instant, job_numbers, length_of_time, memory,
+};
 
 use super::DaemonArgs;
 
@@ -39,13 +41,13 @@ pub(crate) struct SubmitArgs {
 
     // Last, since what comes after it would stand under its heading.
     #[command(flatten)]
-    pub(crate) wishes: WishArgs,
+    pub(crate) options: OptionArgs,
 }
 
 /// What can also be said in a script.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Options that a script may have as #MISERLY lines")]
-pub(crate) struct WishArgs {
+pub(crate) struct OptionArgs {
     /// For how long: seconds, or 15min, 1d12h, 1:30:00; then it is ended. Must be given, here or in the script
     #[arg(long, short, value_name = "TIME", value_parser = length_of_time)]
     pub(crate) time: Option<u64>,
@@ -119,13 +121,13 @@ pub(crate) struct WishArgs {
 #[derive(Clone, Debug)]
 pub(crate) struct JobNumbers(Vec<i64>);
 
-impl WishArgs {
+impl OptionArgs {
     /// What was said.
-    pub(crate) fn wishes(&self) -> Wishes {
+    pub(crate) fn options(&self) -> SubmitOptions {
         let per_cpu = self.memory_per_cpu.map(Memory::PerCpu);
         // A flag that is not there leaves the script its say.
         let flag = |set: bool| set.then_some(true);
-        Wishes {
+        SubmitOptions {
             name: self.name.clone(),
             cpus: self.cpus,
             memory: self.memory.map(Memory::Job).or(per_cpu),

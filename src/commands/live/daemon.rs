@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use miserly_live::api::Access;
-use miserly_live::client::named_socket;
+use miserly_api::client::named_socket;
 use miserly_live::config::{Configuration, Machine, QueueSummary, Summary};
 use miserly_live::daemon::{self, Options};
+use miserly_live::server::Access;
 use miserly_live::store::UsedBackup;
 use miserly_units::{duration, memory, span_of_seconds};
 use tracing_subscriber::filter::{LevelFilter, Targets};

@@ -1,6 +1,6 @@
 //! How a command says that it failed: to people in a line, to programs as JSON.
 
-use miserly_live::client::ClientError;
+use miserly_api::client::ClientError;
 use serde_json::{Value, json};
 
 use super::exit_code;

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::thread;
 
 use anyhow::{Context, bail};
-use miserly_live::client::{Client, ClientError};
-use miserly_live::model::Phase;
+use miserly_api::client::{Client, ClientError};
+use miserly_api::model::Phase;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
     if args.follow {
         follow(client, args.job, &mut output)?;
     } else if !output.pass_on()? {
-        let state = if matches!(job.phase, Phase::Held | Phase::Batch) {
+        let state = if matches!(job.phase, Phase::Held | Phase::Queued) {
             "it has not started"
         } else {
             "the file is gone"

@@ -38,13 +38,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use miserly_live::client::{Client, ClientError, NoSocket, find, named_socket};
+use miserly_api::client::{Client, ClientError, NoSocket, find, named_socket};
+use miserly_api::model::ProblemCode;
 use miserly_live::config::default_state;
-use miserly_live::model::ProblemCode;
 use serde::Serialize;
-
-use crate::args::DaemonArgs;
-use crate::output::{print, print_json};
 
 pub(crate) use self::drain::run as drain;
 pub(crate) use self::extend::run as extend;
@@ -57,6 +54,8 @@ pub(crate) use self::show::run as show;
 pub(crate) use self::status::run as status;
 pub(crate) use self::submit::run as submit;
 pub(crate) use self::wait::run as wait;
+use crate::args::DaemonArgs;
+use crate::output::{print, print_json};
 
 /// The code of a command that could not be carried out, and of `wait` where nobody knows how a job ended.
 const UNKNOWN: u8 = 125;

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use miserly_live::client::{Client, ClientError};
-use miserly_live::model::Handed;
+use miserly_api::client::{Client, ClientError};
+use miserly_api::model::JobIds;
 
 use super::text::jobs;
 use super::{client, tell, tell_failure};
@@ -29,7 +29,7 @@ pub(crate) fn requeue(args: &JobsArgs) -> anyhow::Result<ExitCode> {
 fn each(
     args: &JobsArgs,
     done: &str,
-    order: impl Fn(&Client, i64) -> Result<Handed, ClientError>,
+    order: impl Fn(&Client, i64) -> Result<JobIds, ClientError>,
 ) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
     let (mut handed, mut code) = (Vec::new(), ExitCode::SUCCESS);
@@ -46,7 +46,7 @@ fn each(
     if args.json || !handed.is_empty() {
         let word = if handed.len() == 1 { "job" } else { "jobs" };
         let shown = format!("{word} {}: {done}\n", jobs(&handed));
-        tell(args.json, &Handed { jobs: handed }, || shown)?;
+        tell(args.json, &JobIds { jobs: handed }, || shown)?;
     }
     Ok(code)
 }

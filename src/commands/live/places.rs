@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::ensure;
-use miserly_live::model::Submission;
+use miserly_api::model::Submission;
 use rustix::fs::{Access, access};
 
 /// Where programs are looked for that have no `PATH` in their environment, as execvp(3) does.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use miserly_live::model::{Pool, Slice};
+use miserly_api::model::{Pool, Slice};
 use miserly_units::memory;
 
 use super::text::{counted, local};

@@ -6,9 +6,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use miserly_live::client::Client;
-use miserly_live::model::{JobView, Phase};
-use miserly_live::service::Filter;
+use miserly_api::client::Client;
+use miserly_api::model::{Filter, JobView, Phase};
 use miserly_units::{duration, memory, span_of_seconds};
 
 use super::show::{state, takes_turns};
@@ -85,16 +84,16 @@ fn span(job: &JobView) -> (String, String) {
     let none = || "-".to_owned();
     match &job.phase {
         // It may come to take turns with others.
-        Phase::Critical(holding) if job.slots.is_some() => {
+        Phase::Running(holding) if job.slots.is_some() => {
             (local(holding.start), format!("about {}", local(holding.end)))
         }
-        Phase::Critical(holding) | Phase::Suspended(holding) => {
+        Phase::Running(holding) | Phase::Suspended(holding) => {
             (local(holding.start), format!("by {}", local(holding.end)))
         }
         Phase::Done { start, end, .. } => (local(*start), local(*end)),
         Phase::Killed { start, end, .. } => (start.map_or_else(none, local), local(*end)),
         Phase::Failed { at, .. } | Phase::Lost { at, .. } => (none(), local(*at)),
-        Phase::Held | Phase::Batch | Phase::Opportunistic { .. } => match (&job.promise, job.planned) {
+        Phase::Held | Phase::Queued | Phase::Opportunistic { .. } => match (&job.promise, job.planned) {
             (Some(promise), _) => {
                 (format!("by {}", local(promise.now.start)), format!("by {}", local(promise.now.end)))
             }

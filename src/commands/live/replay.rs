@@ -12,7 +12,7 @@ use miserly_core::{
     Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, LedgerState,
     Machine, Request, Resources, Span, System, Time,
 };
-use miserly_live::engine::{EarlyLine, EffectLine, JournalLine, QueueLine, RoundLine, resources};
+use miserly_engine::{EffectLine, JournalLine, OpportunisticLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
 use miserly_policies::PolicySpec;
 use miserly_sim::{ExternalEvents, ReplayLog, RunRecord, replay_over};
@@ -25,7 +25,7 @@ use crate::output::{print, print_json};
 #[derive(PartialEq)]
 struct Began {
     queues: Vec<QueueLine>,
-    early: Option<EarlyLine>,
+    opportunistic: Option<OpportunisticLine>,
 }
 
 /// What the journal tells.
@@ -76,15 +76,15 @@ fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
     let (mut setups, mut rounds, mut bad): (Vec<(usize, Began)>, Vec<_>, _) = (vec![], vec![], None);
     history.journal(1, &mut |line| {
         match serde_json::from_str(&line.body) {
-            Ok(JournalLine::Began { queues, early, .. }) => {
-                let began = Began { queues, early };
+            Ok(JournalLine::Began { queues, opportunistic, .. }) => {
+                let began = Began { queues, opportunistic };
                 // It is said again at each start of a daemon.
                 if setups.last().is_none_or(|(_, last)| *last != began) {
                     setups.push((rounds.len(), began));
                 }
             }
             Ok(JournalLine::Round(round)) => rounds.push(*round),
-            Ok(JournalLine::Went { .. }) => {}
+            Ok(JournalLine::Ended { .. }) => {}
             Err(error) => {
                 bad = Some(format!("line {} of the journal: {error}", line.number));
                 return ControlFlow::Break(());
@@ -137,7 +137,7 @@ fn simulated(Lived { first, changes, rounds }: &Lived) -> anyhow::Result<Vec<(i6
     match problem {
         Some(problem) => Err(problem),
         None => {
-            Ok(came.iter().map(|came| (came.at.ticks(), EffectLine::of(&came.effect, came.job))).collect())
+            Ok(came.iter().map(|came| (came.at.ticks(), EffectLine::new(&came.effect, came.job))).collect())
         }
     }
 }
@@ -191,7 +191,7 @@ fn system(
         Ok(Driver::new(ledger, policy, Instants::Batch))
     };
     let system = System::new(began.queues.iter().map(queue).collect::<Result<_, _>>()?);
-    Ok(match began.early {
+    Ok(match began.opportunistic {
         Some(early) => {
             system.filling(Filler { lead: Span::from_ticks(early.lead), machine: resources(early.machine) })
         }
@@ -251,7 +251,7 @@ fn outside(
         Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
         None => None,
     };
-    let amended = |line: &miserly_live::engine::AmendedLine| match line.estimate {
+    let amended = |line: &miserly_engine::AmendedLine| match line.estimate {
         Some(estimate) => (line.job, Change::Estimate(Span::from_ticks(estimate))),
         None => (line.job, Change::Begin(line.begin.map(Time::from_ticks))),
     };
@@ -263,7 +263,7 @@ fn outside(
         withdrawn: round.withdrawn.clone(),
         amended: round.amended.iter().map(amended).collect(),
         fault,
-        submitted: round.submitted.iter().map(miserly_live::engine::SavedRequest::request).collect(),
+        submitted: round.submitted.iter().map(miserly_engine::SavedRequest::request).collect(),
     };
     let any = !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
     (any || change.is_some() || !outside.ended.is_empty() || outside.fault.is_some()).then_some(outside)

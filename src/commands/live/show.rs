@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use miserly_live::model::{
-    Exit, Failure, JobView, KilledBy, LostBy, Phase, PromiseView, Slots, Told, ToldWhy, Why,
+use miserly_api::model::{
+    Exit, Failure, JobView, KilledBy, LostBy, Phase, PromiseChange, PromiseChangeReason, PromiseView, Slots,
+    WaitReason,
 };
 use miserly_units::{duration, duration_rounded, memory, span_of_seconds};
 
@@ -42,7 +43,10 @@ fn shown(job: &JobView) -> String {
         line("planned", &format!("{}; binds nobody", local(planned)));
     }
     if let Some(late) = job.late {
-        line("late", &format!("by {}: {}", duration_rounded(span_of_seconds(late.by)), told_why(late.why)));
+        line(
+            "late",
+            &format!("by {}: {}", duration_rounded(span_of_seconds(late.by)), change_reason(late.why)),
+        );
     }
     line("asks for", &asked(job));
     line("runs", &command(job));
@@ -74,10 +78,10 @@ fn shown(job: &JobView) -> String {
 pub(super) fn state(phase: &Phase) -> &'static str {
     match phase {
         Phase::Held => "held",
-        Phase::Batch => "waiting",
-        Phase::Opportunistic { parked: false, .. } => "early",
+        Phase::Queued => "queued",
+        Phase::Opportunistic { parked: false, .. } => "opportunistic",
         Phase::Opportunistic { parked: true, .. } => "parked",
-        Phase::Critical(_) => "running",
+        Phase::Running(_) => "running",
         Phase::Suspended(_) => "suspended",
         Phase::Done { exit: Exit::Code(0), .. } => "done",
         Phase::Done { .. } => "done, failed",
@@ -93,26 +97,26 @@ pub(super) fn state(phase: &Phase) -> &'static str {
 pub(super) fn summary(job: &JobView) -> String {
     match &job.phase {
         Phase::Held => "held; `miserly release` lets it go on".to_owned(),
-        Phase::Batch => "waiting".to_owned(),
+        Phase::Queued => "queued".to_owned(),
         Phase::Opportunistic { start, parked: false } => {
             format!("running ahead of its start on what is idle, since {}", local(*start))
         }
         Phase::Opportunistic { start, parked: true } => {
             format!("ran ahead of its start, since {}; stopped now, since nothing is idle", local(*start))
         }
-        Phase::Critical(holding) if takes_turns(job) => format!(
+        Phase::Running(holding) if takes_turns(job) => format!(
             "running in turns since {}, on cpus {}; as the slots are now, its time is over at about {}",
             local(holding.start),
             numbers(&holding.cpus),
             local(holding.end)
         ),
-        Phase::Critical(holding) if job.slots.is_some() => format!(
+        Phase::Running(holding) if job.slots.is_some() => format!(
             "running since {}, on cpus {}; its time is over at {}, or later if others come to take turns with it",
             local(holding.start),
             numbers(&holding.cpus),
             local(holding.end)
         ),
-        Phase::Critical(holding) => format!(
+        Phase::Running(holding) => format!(
             "running since {}, on cpus {}; ended at {} if it has not ended by then",
             local(holding.start),
             numbers(&holding.cpus),
@@ -205,40 +209,42 @@ fn promised(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
     if let Some(broken) = &promise.broken {
         line("broken", &plain(broken));
     }
-    let told = |told: &Told| {
-        format!("at {}: starts by {} ({})", local(told.at), local(told.start), told_why(told.why))
+    let shown = |change: &PromiseChange| {
+        format!("at {}: starts by {} ({})", local(change.at), local(change.start), change_reason(change.why))
     };
     for change in &promise.history {
-        line("  told", &told(change));
+        line("  promised", &shown(change));
     }
 }
 
-const fn told_why(why: ToldWhy) -> &'static str {
+const fn change_reason(why: PromiseChangeReason) -> &'static str {
     match why {
-        ToldWhy::Submitted => "submitted",
-        ToldWhy::Earlier => "another job left room",
-        ToldWhy::Overdue => "a job did not end when it should have",
-        ToldWhy::Away => "the daemon was not there, or the machine slept",
-        ToldWhy::Capacity => "the machine lost capacity",
-        ToldWhy::Amended => "another request was amended",
+        PromiseChangeReason::Submitted => "submitted",
+        PromiseChangeReason::Earlier => "another job left room",
+        PromiseChangeReason::Overdue => "a job did not end when it should have",
+        PromiseChangeReason::Away => "the daemon was not there, or the machine slept",
+        PromiseChangeReason::Capacity => "the machine lost capacity",
+        PromiseChangeReason::Amended => "another request was amended",
     }
 }
 
-fn why(why: &Why) -> String {
+fn why(why: &WaitReason) -> String {
     match why {
-        Why::Held => "it is held".to_owned(),
-        Why::Begin { at } => format!("it is not to start before {}", local(*at)),
-        Why::After { jobs: others } => {
+        WaitReason::Held => "it is held".to_owned(),
+        WaitReason::Begin { at } => format!("it is not to start before {}", local(*at)),
+        WaitReason::After { jobs: others } => {
             format!("for {} {} to end", if others.len() == 1 { "job" } else { "jobs" }, jobs(others))
         }
-        Why::Resources { kind, asked, free } if kind == "memory" => {
-            format!("it asks for {} of memory, and {} are free", memory(*asked), memory(*free))
+        WaitReason::Resources { kind, requested, free } if kind == "memory" => {
+            format!("it asks for {} of memory, and {} are free", memory(*requested), memory(*free))
         }
-        Why::Resources { kind, .. } if kind == "slots" => {
+        WaitReason::Resources { kind, .. } if kind == "slots" => {
             "in each slot others are on its processors, and there may be no more slots".to_owned()
         }
-        Why::Resources { kind, asked, free } => format!("it asks for {asked} {kind}, and {free} are free"),
-        Why::Reserved => "what is free is kept for other jobs until their starts".to_owned(),
+        WaitReason::Resources { kind, requested, free } => {
+            format!("it asks for {requested} {kind}, and {free} are free")
+        }
+        WaitReason::Reserved => "what is free is kept for other jobs until their starts".to_owned(),
     }
 }
 

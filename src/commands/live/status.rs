@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use miserly_live::model::{QueueStatus, Status};
+use miserly_api::model::{QueueStatus, Status};
 use miserly_units::memory;
 
 use super::text::{local, table};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use jiff::Zoned;
-use miserly_live::model::Submission;
-use miserly_live::submit::{Directives, Wishes, directives};
+use miserly_api::model::Submission;
+use miserly_api::submit::{Directives, SubmitOptions, directives};
 use rustix::fs::Mode;
 
 use crate::args::SubmitArgs;
@@ -20,7 +20,7 @@ const LARGEST: u64 = 2 << 20;
 /// What is asked for: what the command line says, else the script, else what is usual.
 pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
     let Some((program, arguments)) = args.command.split_first() else { bail!("what is to be run?") };
-    let said = args.wishes.wishes();
+    let said = args.options.options();
     let Some(script) = script(Path::new(program))? else {
         return build(said, texts(&args.command)?, None, None);
     };
@@ -30,7 +30,7 @@ pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
 }
 
 fn build(
-    said: Wishes,
+    said: SubmitOptions,
     command: Vec<String>,
     script: Option<String>,
     name: Option<String>,
@@ -100,14 +100,14 @@ fn read(input: impl Read, name: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn read_directives(program: &OsString, script: &str) -> anyhow::Result<Wishes> {
+fn read_directives(program: &OsString, script: &str) -> anyhow::Result<SubmitOptions> {
     let name = Path::new(program).display();
-    let Directives { wishes, warnings } =
+    let Directives { options, warnings } =
         directives(script, &Zoned::now()).map_err(|remark| anyhow::anyhow!("{name}:{remark}"))?;
     for warning in warnings {
         eprintln!("warning: {name}:{warning}");
     }
-    Ok(wishes)
+    Ok(options)
 }
 
 /// The folder of the job, as it is called from anywhere.

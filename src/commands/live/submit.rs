@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use miserly_live::client::Client;
-use miserly_live::model::{Accepted, Quote, Submitted, Window};
+use miserly_api::client::Client;
+use miserly_api::model::{Accepted, Quote, Submitted, Window};
 
 use super::submission::submission;
 use super::text::{counted, local};

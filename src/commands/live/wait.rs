@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use miserly_live::client::Client;
-use miserly_live::model::{Exit, Failure, JobView, KilledBy, Phase};
+use miserly_api::client::Client;
+use miserly_api::model::{Exit, Failure, JobView, KilledBy, Phase};
 
 use super::show::ended;
 use super::{UNKNOWN, client, tell, tell_failure};
@@ -72,7 +72,7 @@ fn of_exit(exit: Exit) -> u8 {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use miserly_live::model::LostBy;
+    use miserly_api::model::LostBy;
 
     use super::*;
 

@@ -106,7 +106,7 @@ pub(crate) fn job(number: i64, changes: &Value) -> Value {
         "memory": 104_857_600, "time": 5400.0, "command": ["./count", "input"], "script": false,
         "directory": "/home/ada", "output": "/home/ada/12.out", "error": "/home/ada/12.out",
         "submitted": "2026-03-01T08:00:00Z", "restartable": false, "opportunistic": true,
-        "phase": {"state": "batch"}, "attempts": 0,
+        "phase": {"state": "queued"}, "attempts": 0,
     });
     for (key, value) in changes.as_object().expect("changes") {
         job[key] = value.clone();
@@ -118,7 +118,7 @@ pub(crate) fn job(number: i64, changes: &Value) -> Value {
 pub(crate) fn promise() -> Value {
     let window = |start: &str, end: &str| json!({"start": start, "end": end});
     json!({
-        "told": window("2026-03-01T10:00:00Z", "2026-03-01T11:30:00Z"),
+        "promised": window("2026-03-01T10:00:00Z", "2026-03-01T11:30:00Z"),
         "now": window("2026-03-01T09:00:00Z", "2026-03-01T10:30:00Z"),
         "history": [
             {"at": "2026-03-01T08:00:00Z", "start": "2026-03-01T10:00:00Z", "why": "submitted"},

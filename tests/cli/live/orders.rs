@@ -27,7 +27,7 @@ fn each_command_asks_for_what_it_says() {
     let longer = job(
         12,
         &json!({"phase": {
-            "state": "critical", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T11:00:00Z", "cpus": [0],
+            "state": "running", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T11:00:00Z", "cpus": [0],
         }}),
     );
     let says = "job 12: running since 2026-03-01 09:00:00, on cpus 0; ended at 2026-03-01 11:00:00 if it has not ended by then\n";

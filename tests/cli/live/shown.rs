@@ -9,7 +9,7 @@ use crate::support::parsed;
 #[test]
 fn a_queue() {
     let running = json!({
-        "index": 3, "phase": {"state": "critical", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T10:30:00Z", "cpus": [0, 1, 3]},
+        "index": 3, "phase": {"state": "running", "start": "2026-03-01T09:00:00Z", "end": "2026-03-01T10:30:00Z", "cpus": [0, 1, 3]},
     });
     let done = json!({
         "name": "a\u{1b}[2Jb", "phase": {
@@ -30,8 +30,8 @@ fn a_queue() {
     let expect = "\
 JOB   NAME    USER  QUEUE  CPUS  MEMORY   TIME  STATE         START                     END
 1[3]  count   ada   batch     4  100MiB  1h30m  running       2026-03-01 09:00:00       by 2026-03-01 10:30:00
-2     count   ada   batch     4  100MiB  1h30m  waiting       by 2026-03-01 09:00:00    by 2026-03-01 10:30:00
-3     count   ada   batch     4  100MiB  1h30m  waiting       plan 2026-03-01 11:00:00  -
+2     count   ada   batch     4  100MiB  1h30m  queued        by 2026-03-01 09:00:00    by 2026-03-01 10:30:00
+3     count   ada   batch     4  100MiB  1h30m  queued        plan 2026-03-01 11:00:00  -
 4     count   ada   batch     4  100MiB  1h30m  held          -                         -
 5     a\u{fffd}[2Jb  ada   batch     4  100MiB  1h30m  done, failed  2026-03-01 09:00:00       2026-03-01 09:10:00
 ";
@@ -59,15 +59,15 @@ fn all_about_a_job() {
         "error": "/home/ada/12.err", "attempts": 2, "unenforced": ["memory"],
         "reasons": [
             {"why": "after", "jobs": [4]},
-            {"why": "resources", "kind": "cpus", "asked": 4, "free": 2},
-            {"why": "resources", "kind": "memory", "asked": 104_857_600, "free": 1024},
+            {"why": "resources", "kind": "cpus", "requested": 4, "free": 2},
+            {"why": "resources", "kind": "memory", "requested": 104_857_600, "free": 1024},
         ],
         "late": {"by": 90.0, "why": "away"},
     });
     let daemon = Daemon::new(&[("GET /v1/jobs/12", 200, job(12, &changes))]);
     let expect = "\
 job 12: count, index 2 of the array 10
-  state      waiting
+  state      queued
   waits      for job 4 to end
   waits      it asks for 4 cpus, and 2 are free
   waits      it asks for 100MiB of memory, and 1KiB are free
@@ -105,7 +105,7 @@ fn where_a_job_stands() {
         "running ahead of its start on what is idle, since 2026-03-01 09:00:00",
     );
     check(
-        &json!({"state": "critical", "start": start, "end": end, "cpus": [0, 1, 2, 5]}),
+        &json!({"state": "running", "start": start, "end": end, "cpus": [0, 1, 2, 5]}),
         "running since 2026-03-01 09:00:00, on cpus 0-2,5; ended at 2026-03-01 10:00:00 if it has not ended by then",
     );
     check(

@@ -163,7 +163,7 @@ fn what_is_not_there_is_not_submitted() {
 fn the_command_line_has_the_options_of_a_script() {
     let daemon = accepting();
     let help = daemon.stdout("submit --help");
-    for (long, short) in miserly_live::submit::own_options() {
+    for (long, short) in miserly_api::submit::own_options() {
         let option = short.map_or_else(|| format!("    --{long}"), |short| format!("-{short}, --{long}"));
         let lines = help.lines().filter(|line| line.trim_start().starts_with(option.trim_start()));
         assert_eq!(lines.filter(|line| line.contains(&option)).count(), 1, "{option}\n{help}");

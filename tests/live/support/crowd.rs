@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use miserly_live::client::Client;
-use miserly_live::model::{Accepted, Phase, Submission};
+use miserly_api::client::Client;
+use miserly_api::model::{Accepted, Phase, Submission};
 
 use super::{Daemon, Draws, SOON, cpus, sh, until};
 
@@ -23,7 +23,7 @@ impl Crowd {
         let first =
             daemon.submit(&Submission { cpus: all, no_opportunistic: true, ..sh("sleep 86400", 86_400.0) });
         until("the first one runs", SOON, || {
-            matches!(daemon.job(first).phase, Phase::Critical(_)).then_some(())
+            matches!(daemon.job(first).phase, Phase::Running(_)).then_some(())
         });
         Crowd { first, numbers: vec![], draws: Draws::new(10) }
     }

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
-use miserly_live::client::Client;
-use miserly_live::model::{JobView, Submission};
-use miserly_live::service::Filter;
+use miserly_api::client::Client;
+use miserly_api::model::{Filter, JobView, Submission};
 use miserly_test_support::Requirement;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -173,7 +172,7 @@ impl Daemon {
 /// A configuration with one queue of this policy, which has all processors, and little time between jobs.
 pub(crate) fn queue(policy: &str) -> String {
     let cpus = cpus().len();
-    format!("hand-over = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
+    format!("cleanup-time = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
 }
 
 /// The processors of the machine that jobs may have.

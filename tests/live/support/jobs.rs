@@ -1,6 +1,6 @@
 //! Jobs to submit.
 
-use miserly_live::model::{Phase, Submission};
+use miserly_api::model::{Phase, Submission};
 
 /// A script of the shell, for so many seconds on one processor.
 pub(crate) fn sh(script: &str, time: f64) -> Submission {

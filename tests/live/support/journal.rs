@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use miserly_live::engine::{EffectLine, JournalLine, RoundLine, SavedBroken};
+use miserly_engine::{EffectLine, JournalLine, RoundLine, SavedBreachCause};
 use miserly_live::store::{History, Line};
 
 /// What became of all promises.
@@ -15,7 +15,7 @@ pub(crate) struct Promises {
     /// How often one was broken.
     pub(crate) broken: u64,
     /// The starts that were later than promised: the job, by how many ticks, and what broke its promise first.
-    pub(crate) late: Vec<(i64, i64, SavedBroken)>,
+    pub(crate) late: Vec<(i64, i64, SavedBreachCause)>,
     standing: BTreeMap<i64, Standing>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Promises {
 struct Standing {
     /// The best start that it was told before its promise was broken, ticks.
     best: i64,
-    broken: Option<SavedBroken>,
+    broken: Option<SavedBreachCause>,
 }
 
 impl Promises {
@@ -38,7 +38,7 @@ impl Promises {
         let mut see = |line: Line| {
             match serde_json::from_str(&line.body).expect("a line of a journal") {
                 JournalLine::Round(round) => promises.round(&round),
-                JournalLine::Began { .. } | JournalLine::Went { .. } => {}
+                JournalLine::Began { .. } | JournalLine::Ended { .. } => {}
             }
             ControlFlow::Continue(())
         };
@@ -73,7 +73,7 @@ impl Promises {
     }
 
     #[track_caller]
-    fn breaks(&mut self, job: i64, why: SavedBroken) {
+    fn breaks(&mut self, job: i64, why: SavedBreachCause) {
         self.broken += 1;
         let standing =
             self.standing.get_mut(&job).unwrap_or_else(|| panic!("job {job} was promised nothing"));

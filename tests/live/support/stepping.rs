@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_live::client::Client;
+use miserly_api::client::Client;
+use miserly_api::model::JobView;
 use miserly_live::config::{Configuration, Machine};
 use miserly_live::daemon::{self, Options};
-use miserly_live::model::JobView;
 use rustix::process::{Signal, getpid, kill_process};
 use tempfile::TempDir;
 

@@ -54,6 +54,7 @@ impl Ledger {
         }
         self.overdue_seen |= entry.promise.is_some_and(|promise| promise.broken == Some(Broken::Overdue));
         self.admissions = self.admissions.max(entry.admitted + 1);
+        self.decisions = self.decisions.max(entry.decided);
         if self.jobs.len() <= job.index() {
             self.jobs.resize_with(job.index() + 1, || None);
         }
@@ -316,7 +317,16 @@ impl Ledger {
             Some(promise) if latest == promise.best => return Ok(false),
             Some(_) => return Err(Rule::PromiseMovedLater),
         }
+        self.rank_decision(job);
         Ok(true)
+    }
+
+    /// Makes the decision on this job's start the last one.
+    fn rank_decision(&mut self, job: JobId) {
+        self.decisions += 1;
+        if let Some(Some(entry)) = self.jobs.get_mut(job.index()) {
+            entry.decided = self.decisions;
+        }
     }
 
     pub(crate) fn break_promise(&mut self, job: JobId, latest: Time) -> Result<Broken, Rule> {
@@ -329,6 +339,7 @@ impl Ledger {
         }
         promise.best = latest;
         promise.broken.get_or_insert(why);
+        self.rank_decision(job);
         Ok(why)
     }
 
@@ -366,8 +377,12 @@ impl Ledger {
         if matches!(entry.state, State::Running { .. }) {
             return Err(Rule::NotWaiting);
         }
+        if entry.planned == Some(start) && entry.planned_on == on {
+            return Ok(());
+        }
         entry.planned = Some(start);
         entry.planned_on = on;
+        self.rank_decision(job);
         Ok(())
     }
 

@@ -140,6 +140,8 @@ pub struct Entry {
     pub planned: Option<Time>,
     /// Where it means to start it, if it said that too.
     pub planned_on: Option<Placement>,
+    /// The rank of the last decision on its start, by promise or by plan: a later decision has a higher rank.
+    pub decided: u64,
     /// The rows besides its own in which it runs on the same processors; ascending. Empty where processors are not sliced.
     pub also_in: Vec<SlotId>,
     /// The state that policies keep of it.
@@ -161,6 +163,7 @@ impl Entry {
             promise: None,
             planned: None,
             planned_on: None,
+            decided: 0,
             also_in: vec![],
             policy_state: PolicyState::EMPTY,
             progress: Progress::default(),

@@ -56,6 +56,8 @@ pub struct Ledger {
     host_states: Vec<PolicyState>,
     jobs: Vec<Option<Entry>>,
     admissions: u64,
+    /// The number of decisions on the starts of jobs.
+    decisions: u64,
     waiting: usize,
     running: usize,
     suspended: usize,
@@ -81,6 +83,7 @@ impl Ledger {
             host_states: vec![],
             jobs: vec![],
             admissions: 0,
+            decisions: 0,
             waiting: 0,
             running: 0,
             suspended: 0,

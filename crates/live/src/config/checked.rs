@@ -12,7 +12,7 @@ use super::error::{ConfigError, Problem, of_field};
 use super::file::{File, Written};
 use super::pools::pools;
 use super::{Configuration, Machine, Queue, paths};
-use crate::api::Access;
+use crate::server::Access;
 use crate::store::BackupPlan;
 
 impl Configuration {
@@ -43,9 +43,9 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         access: access(file.access.as_ref())?,
         cpus,
         grace: time_or(&file.grace, "grace", 10)?,
-        handover: time_or(&file.hand_over, "hand-over", 5)?,
-        alone: time_or(&file.alone, "alone", 600)?,
-        parking_lead: time_or(&file.parking_lead, "parking-lead", 5)?,
+        cleanup_time: time_or(&file.cleanup_time, "cleanup-time", 5)?,
+        orphan_resume_delay: time_or(&file.orphan_resume_delay, "orphan-resume-delay", 600)?,
+        preempt_lead_time: time_or(&file.preempt_lead_time, "preempt-lead-time", 5)?,
         opportunistic: file.opportunistic.unwrap_or(true),
         keep_history: time(file.keep_history.as_ref(), "keep-history")?,
         backups: backups(file)?,

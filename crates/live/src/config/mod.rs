@@ -26,12 +26,12 @@ use std::path::PathBuf;
 use miserly_core::Span;
 use miserly_machine_file::Week;
 
+use crate::server::Access;
 pub use error::ConfigError;
 pub use machine::Machine;
 pub use queue::{Queue, unmet_need};
 pub use summary::{QueueSummary, Summary};
 
-use crate::api::Access;
 use crate::store::BackupPlan;
 
 /// A daemon's configuration, checked.
@@ -52,11 +52,11 @@ pub struct Configuration {
     /// So long before the end of its window a job is told to end.
     pub grace: Span,
     /// So long after the end of its window a job's resources are still kept for it.
-    pub handover: Span,
+    pub cleanup_time: Span,
     /// So long a stopped job stays stopped when there is no daemon.
-    pub alone: Span,
+    pub orphan_resume_delay: Span,
     /// So long before a start what runs on its processors ahead of time is stopped.
-    pub parking_lead: Span,
+    pub preempt_lead_time: Span,
     /// Whether jobs run ahead of their start on what is idle.
     pub opportunistic: bool,
     /// So long jobs that have ended are remembered; none, for ever.

@@ -6,7 +6,7 @@ use miserly_core::{Kind, Span};
 use serde::Serialize;
 
 use super::{Configuration, Queue};
-use crate::api::Access;
+use crate::server::Access;
 
 /// What a configuration comes to. Memory in bytes, lengths of time in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -51,10 +51,10 @@ fn the_example_is_one() {
     let defaults = parse(&commented).unwrap_or_else(|error| panic!("{error}\n{commented}"));
     let nothing = parse("").unwrap();
     assert_eq!(
-        (defaults.grace, defaults.handover, defaults.alone),
-        (nothing.grace, nothing.handover, nothing.alone)
+        (defaults.grace, defaults.cleanup_time, defaults.orphan_resume_delay),
+        (nothing.grace, nothing.cleanup_time, nothing.orphan_resume_delay)
     );
-    assert_eq!((defaults.parking_lead, defaults.access), (nothing.parking_lead, nothing.access));
+    assert_eq!((defaults.preempt_lead_time, defaults.access), (nothing.preempt_lead_time, nothing.access));
     assert_eq!(defaults.backups, nothing.backups);
     assert!(commented.lines().filter(|line| !line.is_empty()).count() >= 8, "{commented}");
 }

@@ -6,17 +6,17 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use miserly_api::model::Failure;
+use miserly_engine::{Action, Attempt, AttemptOutcome, Input, Launch};
 use miserly_launch::{
     CommandError, FindError, FoundAttempt, LaunchError, Shim, ShimCommand, ShimRefusal, ShimReply, launch,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::word::{Orders, Turn, Waker, Word};
+use super::message::{SlotTurn, Waker, WorkerHandle, WorkerMessage};
 use super::{Home, folder, order, outcome};
 use crate::clock::Clock;
-use crate::engine::{Action, Attempt, Input, Launch, Outcome};
-use crate::model::Failure;
 
 /// A shim that dies as it begins is tried again as long as its job has been started less often than this.
 const TRIES: u32 = 3;
@@ -40,7 +40,7 @@ pub(super) enum Begin {
     Over,
 }
 
-/// Why a shim did not do what it was told.
+/// WaitReason a shim did not do what it was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Untold {
     /// It cannot, or does not answer.
@@ -52,11 +52,11 @@ enum Untold {
 pub(super) struct Worker {
     home: Home,
     attempt: Attempt,
-    orders: mpsc::Receiver<Word>,
+    orders: mpsc::Receiver<WorkerMessage>,
     waker: Waker,
     reports: UnboundedSender<Input>,
     /// What it was told while it could not do it yet.
-    put_off: Vec<Word>,
+    put_off: Vec<WorkerMessage>,
 }
 
 impl Worker {
@@ -66,13 +66,13 @@ impl Worker {
         attempt: Attempt,
         begin: Begin,
         reports: UnboundedSender<Input>,
-    ) -> io::Result<Orders> {
+    ) -> io::Result<WorkerHandle> {
         let waker = Waker::new()?;
         let (sender, orders) = mpsc::channel();
         let worker = Worker { home, attempt, orders, waker: waker.clone(), reports, put_off: vec![] };
         let name = format!("job {}.{}", attempt.job, attempt.nth);
         thread::Builder::new().name(name).stack_size(256 * 1024).spawn(move || worker.run(begin))?;
-        Ok(Orders::new(sender, waker))
+        Ok(WorkerHandle::new(sender, waker))
     }
 
     fn run(mut self, begin: Begin) {
@@ -99,7 +99,7 @@ impl Worker {
         folder(&self.home.folder, self.attempt)
     }
 
-    fn taken(&self) -> Outcome {
+    fn taken(&self) -> AttemptOutcome {
         let message = format!("{} is there already", self.folder().display());
         tracing::error!("job {} cannot be launched: {message}", self.attempt.job);
         self.failed(message)
@@ -131,9 +131,11 @@ impl Worker {
                 }
             }
             self.rest(&mut pause);
-            let ends = |word: &Word| matches!(word, Word::Do(Action::Kill { .. } | Action::Critical { .. }));
+            let ends = |word: &WorkerMessage| {
+                matches!(word, WorkerMessage::Do(Action::Kill { .. } | Action::BeginWindow { .. }))
+            };
             if latest.is_some_and(|latest| self.home.clock.now() > latest) || self.put_off.iter().any(ends) {
-                self.report(Outcome::NeverRan);
+                self.report(AttemptOutcome::NeverRan);
                 return None;
             }
             // It was given up, so nothing will run in it.
@@ -169,12 +171,12 @@ impl Worker {
         }
     }
 
-    fn outcome(&self, found: Result<FoundAttempt, FindError>) -> Outcome {
+    fn outcome(&self, found: Result<FoundAttempt, FindError>) -> AttemptOutcome {
         found.map_or_else(|error| self.failed(error.to_string()), |found| outcome(&self.home, found))
     }
 
-    fn failed(&self, message: String) -> Outcome {
-        Outcome::Failed { at: self.home.clock.now(), why: Failure::System, message }
+    fn failed(&self, message: String) -> AttemptOutcome {
+        AttemptOutcome::Failed { at: self.home.clock.now(), why: Failure::System, message }
     }
 
     /// Waits, longer each time, and keeps what it is told meanwhile.
@@ -185,8 +187,8 @@ impl Worker {
     }
 
     /// A launch that failed for good, or by the death of its shim, which does not go on for ever.
-    fn given_up(&self, error: &LaunchError) -> Outcome {
-        if self.may_try_again(error) { Outcome::NeverRan } else { self.failed(error.to_string()) }
+    fn given_up(&self, error: &LaunchError) -> AttemptOutcome {
+        if self.may_try_again(error) { AttemptOutcome::NeverRan } else { self.failed(error.to_string()) }
     }
 
     /// Whether it may have been an accident: the shim was killed before it began. That does not go on for ever.
@@ -195,7 +197,7 @@ impl Worker {
     }
 
     /// Does what it is told until the shim is gone. What was to become of its turn and did not is tried again, later each time.
-    fn tend(&mut self, mut shim: Shim) -> Outcome {
+    fn tend(&mut self, mut shim: Shim) -> AttemptOutcome {
         let mut pause = FIRST;
         loop {
             let mut words = std::mem::take(&mut self.put_off);
@@ -217,7 +219,7 @@ impl Worker {
     }
 
     /// What became of an attempt whose shim left no end.
-    fn settle(&mut self, shim: Shim) -> Outcome {
+    fn settle(&mut self, shim: Shim) -> AttemptOutcome {
         drop(shim);
         let found = self.found();
         self.outcome(found)
@@ -234,24 +236,25 @@ impl Worker {
     ///
     /// # Errors
     /// If that turn came to nothing, and is put off.
-    fn tell_all(&mut self, shim: &mut Shim, words: Vec<Word>) -> Result<(), Untold> {
-        let (last, mut came) = (words.iter().rposition(|word| matches!(word, Word::Turn(_))), Ok(()));
+    fn tell_all(&mut self, shim: &mut Shim, words: Vec<WorkerMessage>) -> Result<(), Untold> {
+        let (last, mut came) =
+            (words.iter().rposition(|word| matches!(word, WorkerMessage::SetTurn(_))), Ok(()));
         for (nth, word) in words.into_iter().enumerate() {
             match word {
-                Word::Do(action) => {
+                WorkerMessage::Do(action) => {
                     if let Some(told) = order::told(self.home.clock, action) {
                         // What cannot be done is in the log, and its shim sees to the end all the same.
                         let _ = self.tell(shim, &told);
                     }
                 }
-                Word::Turn(Turn { runs, heard }) if Some(nth) == last => {
+                WorkerMessage::SetTurn(SlotTurn { runs, heard }) if Some(nth) == last => {
                     came = self.tell(shim, if runs { &ShimCommand::Resume } else { &ShimCommand::Stop });
                     drop(heard);
                     if came.is_err() {
-                        self.put_off.push(Word::Turn(Turn { runs, heard: None }));
+                        self.put_off.push(WorkerMessage::SetTurn(SlotTurn { runs, heard: None }));
                     }
                 }
-                Word::Turn(_) => {}
+                WorkerMessage::SetTurn(_) => {}
             }
         }
         came
@@ -280,15 +283,15 @@ impl Worker {
         }
     }
 
-    fn report(&self, outcome: Outcome) {
+    fn report(&self, outcome: AttemptOutcome) {
         // Nobody listens only when the daemon ends, and then the next one finds it.
-        let _ = self.reports.send(Input::Over(self.attempt, outcome));
+        let _ = self.reports.send(Input::AttemptEnded(self.attempt, outcome));
     }
 
     /// Its folder goes when its end is on disk; it stays when the daemon ends before.
     fn wait_to_forget(&self) {
         while let Ok(word) = self.orders.recv() {
-            if matches!(word, Word::Do(Action::Forget)) {
+            if matches!(word, WorkerMessage::Do(Action::Forget)) {
                 return super::retire::retire(&self.folder());
             }
         }

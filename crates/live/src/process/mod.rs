@@ -5,9 +5,9 @@
 
 mod attempt;
 
-mod word;
+mod message;
 
-mod turns;
+mod slots;
 
 mod order;
 
@@ -17,9 +17,15 @@ mod retire;
 
 mod sweep;
 
+mod check;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use miserly_api::model::{Failure, LostBy, Problem, Submission, Unenforced};
+use miserly_engine::{
+    self as engine, Absence, Action, Attempt, AttemptOutcome, BegunWindow, Input, SlotSchedule,
+};
 use miserly_launch::{
     Abilities, FindError, FoundAttempt, LossCause, RecordError, Shim, ShimCommand, ShimReply, find,
     usable_cpus,
@@ -27,17 +33,15 @@ use miserly_launch::{
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::attempt::{Begin, Worker};
-use self::turns::{News, Rotator};
-use self::word::{Orders, Word};
+use self::message::{WorkerHandle, WorkerMessage};
+use self::slots::{RotationUpdate, Rotator};
 use crate::clock::BootClock;
-use crate::engine::{Action, Attempt, Critical, Hands, Input, Meanwhile, Outcome, Turns};
-use crate::model::{Failure, LostBy, Unenforced};
 
 /// Starts, stops and ends the processes of jobs, each attempt in a folder of its own.
 pub struct Processes {
     home: Home,
     reports: UnboundedSender<Input>,
-    workers: BTreeMap<Attempt, Orders>,
+    workers: BTreeMap<Attempt, WorkerHandle>,
     /// The attempts that this began stopped, for their turns to come.
     fresh: BTreeSet<Attempt>,
     /// Of each queue whose jobs take turns.
@@ -73,16 +77,16 @@ impl Processes {
 
     /// Takes up the attempts that a daemon before this one left, and says which of them are over and which are in a window. It may
     /// take some seconds, where processes are slow to die.
-    pub fn take_up(&mut self, attempts: &[Attempt]) -> Meanwhile {
-        let (mut over, mut critical) = (vec![], vec![]);
+    pub fn take_up(&mut self, attempts: &[Attempt]) -> Absence {
+        let (mut ended, mut begun) = (vec![], vec![]);
         for attempt in attempts {
             match found(&self.home, *attempt) {
                 Ok(FoundAttempt::Alive(mut shim)) => {
-                    critical.extend(in_window(self.home.clock, *attempt, &mut shim));
+                    begun.extend(in_window(self.home.clock, *attempt, &mut shim));
                     self.employ(*attempt, Begin::Alive(Box::new(shim)));
                 }
                 Ok(found) => {
-                    over.push((*attempt, outcome(&self.home, found)));
+                    ended.push((*attempt, outcome(&self.home, found)));
                     self.employ(*attempt, Begin::Over);
                 }
                 Err(error) if !is_final(&error) => {
@@ -93,12 +97,12 @@ impl Processes {
                     tracing::error!("job {} cannot be taken up: {error}", attempt.job);
                     let at = crate::clock::Clock::now(&self.home.clock);
                     let message = error.to_string();
-                    over.push((*attempt, Outcome::Failed { at, why: Failure::System, message }));
+                    ended.push((*attempt, AttemptOutcome::Failed { at, why: Failure::System, message }));
                     self.employ(*attempt, Begin::Over);
                 }
             }
         }
-        Meanwhile { over, critical }
+        Absence { ended, begun }
     }
 
     fn employ(&mut self, attempt: Attempt, begin: Begin) {
@@ -110,15 +114,19 @@ impl Processes {
             Err(error) => {
                 let at = crate::clock::Clock::now(&self.home.clock);
                 let message = format!("no thread for it: {error}");
-                let outcome = Outcome::Failed { at, why: Failure::System, message };
+                let outcome = AttemptOutcome::Failed { at, why: Failure::System, message };
                 // Nobody listens only when the daemon ends.
-                let _ = self.reports.send(Input::Over(attempt, outcome));
+                let _ = self.reports.send(Input::AttemptEnded(attempt, outcome));
             }
         }
     }
 }
 
-impl Hands for Processes {
+impl engine::Launcher for Processes {
+    fn check(&self, submission: &Submission, name: &str) -> Result<(), Problem> {
+        check::check(submission, name)
+    }
+
     fn act(&mut self, attempt: Attempt, action: Action) {
         let last = matches!(action, Action::Forget);
         if last && !self.workers.contains_key(&attempt) {
@@ -131,7 +139,7 @@ impl Hands for Processes {
             }
             self.employ(attempt, Begin::Launch(launch));
         } else if let Some(orders) = self.workers.get(&attempt) {
-            orders.give(Word::Do(action));
+            orders.send(WorkerMessage::Do(action));
         }
         if last {
             self.workers.remove(&attempt);
@@ -139,27 +147,27 @@ impl Hands for Processes {
         }
     }
 
-    fn take_turns(&mut self, queue: &str, turns: Option<&Turns>) {
-        let Some(turns) = turns else {
+    fn rotate_slots(&mut self, queue: &str, schedule: Option<&SlotSchedule>) {
+        let Some(schedule) = schedule else {
             // Its thread ends.
             self.rotators.remove(queue);
             return;
         };
-        let all: BTreeSet<Attempt> = turns.rows.values().flatten().copied().collect();
+        let all: BTreeSet<Attempt> = schedule.slots.values().flatten().copied().collect();
         let orders = all.iter().filter_map(|attempt| Some((*attempt, self.workers.get(attempt)?.clone())));
         let fresh = self.fresh.intersection(&all).copied().collect();
-        let news = News { turns: turns.clone(), orders: orders.collect(), fresh };
+        let update = RotationUpdate { schedule: schedule.clone(), orders: orders.collect(), fresh };
         if !self.rotators.contains_key(queue) {
             match Rotator::begin(queue) {
                 Ok(rotator) => drop(self.rotators.insert(queue.to_owned(), rotator)),
                 Err(error) => {
                     tracing::error!("queue {queue}: no thread for its turns, so all its jobs run: {error}");
-                    return turns::let_go(&news);
+                    return slots::resume_all(&update);
                 }
             }
         }
         if let Some(rotator) = self.rotators.get(queue) {
-            rotator.tell(news);
+            rotator.send(update);
         }
     }
 }
@@ -210,23 +218,25 @@ fn is_final(error: &FindError) -> bool {
 }
 
 /// The window that an attempt is in, as its shim has it. A shim that does not answer has nothing to say.
-fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<Critical> {
+fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<BegunWindow> {
     let Ok(ShimReply::Done(state)) = shim.request(&ShimCommand::Status) else { return None };
-    Some(Critical { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
+    Some(BegunWindow { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
 }
 
 /// What became of an attempt that is not alive.
-fn outcome(home: &Home, found: FoundAttempt) -> Outcome {
+fn outcome(home: &Home, found: FoundAttempt) -> AttemptOutcome {
     match found {
         FoundAttempt::Ended(end) => order::ended(home.clock, &end),
-        FoundAttempt::Lost(lost) if lost.cause == LossCause::Reboot => Outcome::Lost(LostBy::Reboot),
-        FoundAttempt::Lost(_) => Outcome::Lost(LostBy::Shim),
-        FoundAttempt::NeverRan | FoundAttempt::Alive(_) => Outcome::NeverRan,
+        FoundAttempt::Lost(lost) if lost.cause == LossCause::Reboot => AttemptOutcome::Lost(LostBy::Reboot),
+        FoundAttempt::Lost(_) => AttemptOutcome::Lost(LostBy::Shim),
+        FoundAttempt::NeverRan | FoundAttempt::Alive(_) => AttemptOutcome::NeverRan,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use miserly_engine::Launcher as _;
+
     use super::*;
 
     #[test]
@@ -236,11 +246,11 @@ mod tests {
         let clock = BootClock::start(jiff::Timestamp::now);
         let mut processes = Processes::new(folder, exe, socket, clock, reports);
         for queue in ["batch", "more", "batch"] {
-            processes.take_turns(queue, Some(&Turns::default()));
+            processes.rotate_slots(queue, Some(&SlotSchedule::default()));
         }
         assert_eq!(processes.rotators.len(), 2);
-        processes.take_turns("batch", None);
-        processes.take_turns("never", None);
+        processes.rotate_slots("batch", None);
+        processes.rotate_slots("never", None);
         assert_eq!(processes.rotators.into_keys().collect::<Vec<_>>(), ["more"]);
     }
 

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use miserly_api::model::{self, KilledBy};
 use miserly_core::{Span, Time};
+use miserly_engine::{Action, Attempt, AttemptOutcome, Launch, PlannedWindow};
 use miserly_launch::{
     AttemptEnd, AttemptSpec, BootTime, EndCause, Exit, OutputFile, ReservedWindow, ResourceLimits, RunMode,
     ShimCommand, StartFailure,
@@ -12,8 +14,6 @@ use miserly_launch::{
 
 use super::Home;
 use crate::clock::BootClock;
-use crate::engine::{Action, Ahead, Attempt, Launch, Outcome};
-use crate::model::{self, KilledBy};
 
 /// What the shim of a job is ordered.
 pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSpec {
@@ -40,11 +40,11 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSp
             Some(end) => RunMode::Reserved { cpus, end: boot_time(home.clock, end) },
             None => RunMode::Opportunistic {
                 cpus,
-                window: launch.ahead.clone().map(|ahead| window(home.clock, ahead)),
+                window: launch.planned_window.clone().map(|ahead| window(home.clock, ahead)),
             },
         },
         grace: duration(launch.grace),
-        orphan_resume_delay: duration(launch.alone),
+        orphan_resume_delay: duration(launch.orphan_resume_delay),
         run_limit: launch.limit.map(duration),
     }
 }
@@ -80,12 +80,12 @@ pub(super) fn told(clock: BootClock, action: Action) -> Option<ShimCommand> {
     Some(match action {
         Action::Stop => ShimCommand::Stop,
         Action::Continue => ShimCommand::Resume,
-        Action::Critical { cpus, end } => ShimCommand::BeginWindow { cpus, end: boot_time(clock, end) },
-        Action::Ahead(ahead) => ShimCommand::SetWindow(window(clock, ahead)),
+        Action::BeginWindow { cpus, end } => ShimCommand::BeginWindow { cpus, end: boot_time(clock, end) },
+        Action::PlanWindow(ahead) => ShimCommand::SetWindow(window(clock, ahead)),
         Action::Move(cpus) => ShimCommand::SetCpus { cpus },
         Action::RunFor(limit) => ShimCommand::SetRunLimit { limit: duration(limit) },
         Action::EndAt(end) => ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: None },
-        Action::EndAlone { end, left } => {
+        Action::EndIfOrphaned { end, left } => {
             ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: Some(duration(left)) }
         }
         Action::Kill { grace, by } => ShimCommand::Kill { grace: duration(grace), cause: cause(by) },
@@ -94,7 +94,7 @@ pub(super) fn told(clock: BootClock, action: Action) -> Option<ShimCommand> {
 }
 
 /// How an attempt ended, in the engine's words.
-pub(super) fn ended(clock: BootClock, end: &AttemptEnd) -> Outcome {
+pub(super) fn ended(clock: BootClock, end: &AttemptEnd) -> AttemptOutcome {
     let at = clock.ticks(end.at.0);
     let by = end.cause.as_ref().map(|cause| match cause {
         EndCause::Time => KilledBy::Time,
@@ -102,9 +102,11 @@ pub(super) fn ended(clock: BootClock, end: &AttemptEnd) -> Outcome {
         EndCause::User | EndCause::Requeue | EndCause::Capacity => KilledBy::User,
     });
     match &end.exit {
-        Exit::Code(code) => Outcome::Ended { at, exit: model::Exit::Code(*code), by },
-        Exit::Signal { signal, .. } => Outcome::Ended { at, exit: model::Exit::Signal(*signal), by },
-        Exit::Failed(failure) => Outcome::Failed { at, why: why(failure), message: failure.to_string() },
+        Exit::Code(code) => AttemptOutcome::Ended { at, exit: model::Exit::Code(*code), by },
+        Exit::Signal { signal, .. } => AttemptOutcome::Ended { at, exit: model::Exit::Signal(*signal), by },
+        Exit::Failed(failure) => {
+            AttemptOutcome::Failed { at, why: why(failure), message: failure.to_string() }
+        }
     }
 }
 
@@ -125,7 +127,7 @@ fn cause(by: KilledBy) -> EndCause {
     }
 }
 
-fn window(clock: BootClock, Ahead { start, end, cpus }: Ahead) -> ReservedWindow {
+fn window(clock: BootClock, PlannedWindow { start, end, cpus }: PlannedWindow) -> ReservedWindow {
     ReservedWindow { start: boot_time(clock, start), end: boot_time(clock, end), cpus }
 }
 

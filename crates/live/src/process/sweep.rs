@@ -1,11 +1,11 @@
 //! Folders of attempts that nobody knows: a crash lost the word to remove them, or damage lost their jobs.
 
 use miserly_core::Span;
+use miserly_engine::Attempt;
 use miserly_launch::{EndCause, FoundAttempt, Shim, ShimCommand};
 
 use super::attempt::Begin;
 use super::{Processes, folder, found, order, retire};
-use crate::engine::Attempt;
 
 impl Processes {
     /// Sees to the attempts that have a folder and are none of these. Nobody knows of a window for them, so those that run are

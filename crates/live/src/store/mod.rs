@@ -45,6 +45,8 @@ mod schedule;
 
 mod recover;
 
+mod journal;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -158,16 +158,16 @@ impl Sources {
     }
 
     /// Lists the losses: commits after the sources, and rows that no source has.
-    fn lost(&self, merge: &Merge<'_>, last: i64) -> Vec<Damage> {
+    fn lost(&self, merge: &Merge<'_>, newest: i64) -> Vec<Damage> {
         let mut lost = vec![];
         let base = match (&self.present, &self.backup) {
-            (Some((_, checked)), _) => checked.mark.map_or(last, |mark| mark.commit),
+            (Some((_, checked)), _) => checked.mark.map_or(newest, |mark| mark.commit),
             (None, Some((_, mark))) => mark.commit,
             (None, None) => 0,
         };
-        if base < last {
+        if base < newest {
             let problem = "lost, except for the records of attempts";
-            lost.push(Damage::new(DamageSite::Commits(base + 1, last), problem));
+            lost.push(Damage::new(DamageSite::Commits(base + 1, newest), problem));
         }
         if self.present.is_none() && self.repeated.is_none() {
             let problem = "all commits after the backup are lost, except for the records of attempts";

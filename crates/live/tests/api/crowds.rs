@@ -5,8 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use miserly_live::api::Limits;
-use miserly_live::model::Submission;
+use miserly_api::model::Submission;
+use miserly_live::server::Limits;
 
 use crate::server::{Answer, SOON, Server, request};
 
@@ -35,11 +35,11 @@ fn two_hundred_clients_at_once() {
     let socket = server.socket();
     let clients: Vec<_> = (0..200)
         .map(|number: u64| {
-            let client = miserly_live::client::Client::new(socket.clone()).unwrap();
+            let client = miserly_api::client::Client::new(socket.clone()).unwrap();
             thread::spawn(move || {
                 let submission = Submission { cpus: number, directory: "/".into(), ..Submission::default() };
                 client.submit(&submission).unwrap();
-                client.jobs(&miserly_live::service::Filter::default()).unwrap().len()
+                client.jobs(&miserly_api::model::Filter::default()).unwrap().len()
             })
         })
         .collect();
@@ -51,7 +51,7 @@ fn two_hundred_clients_at_once() {
     let mut cpus: Vec<u64> = asked
         .into_iter()
         .filter_map(|(_, question)| match question {
-            miserly_live::service::Question::Submit(submission) => Some(submission.cpus),
+            miserly_engine::DaemonRequest::Submit(submission) => Some(submission.cpus),
             _ => None,
         })
         .collect();

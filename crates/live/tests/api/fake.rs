@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use miserly_live::model::{Handed, Problem, ProblemCode, Quote, Submitted};
-use miserly_live::service::{Caller, Question, Reply, Service};
+use miserly_api::model::{JobIds, Problem, ProblemCode, Quote, Submitted};
+use miserly_engine::{Caller, DaemonReply, DaemonRequest};
+use miserly_live::server::Service;
 use tokio::sync::Notify;
 
 use crate::samples;
@@ -11,22 +12,22 @@ use crate::samples;
 /// Answers with samples, and remembers who asked what.
 #[derive(Clone, Default)]
 pub(crate) struct Fake {
-    asked: Arc<Mutex<Vec<(Caller, Question)>>>,
+    asked: Arc<Mutex<Vec<(Caller, DaemonRequest)>>>,
     /// Lets those who wait for job 2 go on.
     pub(crate) ended: Arc<Notify>,
 }
 
 impl Fake {
     /// Everything that was asked so far.
-    pub(crate) fn asked(&self) -> Vec<(Caller, Question)> {
+    pub(crate) fn asked(&self) -> Vec<(Caller, DaemonRequest)> {
         self.asked.lock().expect("a lock").clone()
     }
 }
 
 impl Service for Fake {
-    async fn ask(&self, caller: Caller, question: Question) -> Result<Reply, Problem> {
+    async fn ask(&self, caller: Caller, question: DaemonRequest) -> Result<DaemonReply, Problem> {
         self.asked.lock().expect("a lock").push((caller, question.clone()));
-        if question == Question::Wait(2) {
+        if question == DaemonRequest::Wait(2) {
             self.ended.notified().await;
         }
         answer(&question)
@@ -34,23 +35,25 @@ impl Service for Fake {
 }
 
 /// Job numbers from 400 on are problems, each with the status of its number.
-fn answer(question: &Question) -> Result<Reply, Problem> {
-    let handed = |job: i64| Ok(Reply::Handed(Handed { jobs: vec![job] }));
+fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
+    let handed = |job: i64| Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }));
     match *question {
-        Question::Submit(_) => Ok(Reply::Submitted(Submitted { jobs: samples::accepted() })),
-        Question::Quote(_) => Ok(Reply::Quote(Quote { windows: vec![Some(samples::window()), None] })),
-        Question::Cancel { job, .. }
-        | Question::Hold(job)
-        | Question::Release(job)
-        | Question::Requeue(job) => handed(job),
-        Question::Drain(_) => Ok(Reply::Handed(Handed { jobs: Vec::new() })),
-        Question::Jobs(_) => Ok(Reply::Jobs(samples::jobs())),
-        Question::Job(number @ 400..) => Err(problem(number)),
-        Question::Job(_) | Question::Wait(_) | Question::Extend { .. } => {
-            Ok(Reply::Job(Box::new(samples::jobs().remove(0))))
+        DaemonRequest::Submit(_) => Ok(DaemonReply::Submitted(Submitted { jobs: samples::accepted() })),
+        DaemonRequest::Quote(_) => {
+            Ok(DaemonReply::Quote(Quote { windows: vec![Some(samples::window()), None] }))
         }
-        Question::Pools => Ok(Reply::Pools(samples::pools())),
-        Question::Status => Ok(Reply::Status(Box::new(samples::status()))),
+        DaemonRequest::Cancel { job, .. }
+        | DaemonRequest::Hold(job)
+        | DaemonRequest::Release(job)
+        | DaemonRequest::Requeue(job) => handed(job),
+        DaemonRequest::Drain(_) => Ok(DaemonReply::JobIds(JobIds { jobs: Vec::new() })),
+        DaemonRequest::Jobs(_) => Ok(DaemonReply::Jobs(samples::jobs())),
+        DaemonRequest::Job(number @ 400..) => Err(problem(number)),
+        DaemonRequest::Job(_) | DaemonRequest::Wait(_) | DaemonRequest::Extend { .. } => {
+            Ok(DaemonReply::Job(Box::new(samples::jobs().remove(0))))
+        }
+        DaemonRequest::Pools => Ok(DaemonReply::Pools(samples::pools())),
+        DaemonRequest::Status => Ok(DaemonReply::Status(Box::new(samples::status()))),
     }
 }
 

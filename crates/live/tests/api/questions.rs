@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use miserly_live::client::ClientError;
-use miserly_live::model::{Handed, ProblemCode, Submission};
-use miserly_live::service::{Filter, Question};
+use miserly_api::client::ClientError;
+use miserly_api::model::{Filter, JobIds, ProblemCode, Submission};
+use miserly_engine::DaemonRequest;
 
 use crate::samples;
 use crate::server::Server;
@@ -25,7 +25,7 @@ fn submission() -> Submission {
 fn each_route_is_a_question() {
     let server = Server::new();
     let client = server.client();
-    let handed = |jobs: &[i64]| Handed { jobs: jobs.to_vec() };
+    let handed = |jobs: &[i64]| JobIds { jobs: jobs.to_vec() };
     let filter =
         Filter { all: true, uid: Some(7), queue: Some("a&b c".to_owned()), array: Some(-1), limit: Some(5) };
 
@@ -44,21 +44,21 @@ fn each_route_is_a_question() {
     assert_eq!(client.drain(true).unwrap(), handed(&[]));
 
     let asked = server.fake.asked();
-    let questions: Vec<Question> = asked.iter().map(|(_, question)| question.clone()).collect();
+    let questions: Vec<DaemonRequest> = asked.iter().map(|(_, question)| question.clone()).collect();
     let expected = [
-        Question::Submit(submission()),
-        Question::Quote(submission()),
-        Question::Jobs(filter),
-        Question::Job(1),
-        Question::Wait(1),
-        Question::Cancel { job: 3, array: true },
-        Question::Hold(4),
-        Question::Release(5),
-        Question::Requeue(6),
-        Question::Extend { job: 7, by: 90.5 },
-        Question::Pools,
-        Question::Status,
-        Question::Drain(true),
+        DaemonRequest::Submit(submission()),
+        DaemonRequest::Quote(submission()),
+        DaemonRequest::Jobs(filter),
+        DaemonRequest::Job(1),
+        DaemonRequest::Wait(1),
+        DaemonRequest::Cancel { job: 3, array: true },
+        DaemonRequest::Hold(4),
+        DaemonRequest::Release(5),
+        DaemonRequest::Requeue(6),
+        DaemonRequest::Extend { job: 7, by: 90.5 },
+        DaemonRequest::Pools,
+        DaemonRequest::Status,
+        DaemonRequest::Drain(true),
     ];
     assert_eq!(questions, expected);
     let uid = rustix::process::geteuid().as_raw();
@@ -71,13 +71,14 @@ fn what_is_left_out_of_a_body_has_its_default() {
     assert_eq!(server.request("POST", "/v1/jobs/3/cancel", "").status, 200);
     assert_eq!(server.request("POST", "/v1/jobs", r#"{"directory": "/", "time": 1}"#).status, 201);
     assert_eq!(server.request("GET", "/v1/jobs", "").status, 200);
-    let questions: Vec<Question> = server.fake.asked().into_iter().map(|(_, question)| question).collect();
+    let questions: Vec<DaemonRequest> =
+        server.fake.asked().into_iter().map(|(_, question)| question).collect();
     let submission =
         Submission { directory: "/".into(), time: 1.0, cpus: 1, umask: 0o077, ..Submission::default() };
     let expected = [
-        Question::Cancel { job: 3, array: false },
-        Question::Submit(submission),
-        Question::Jobs(Filter::default()),
+        DaemonRequest::Cancel { job: 3, array: false },
+        DaemonRequest::Submit(submission),
+        DaemonRequest::Jobs(Filter::default()),
     ];
     assert_eq!(questions, expected);
 }
@@ -108,14 +109,14 @@ fn the_client_hands_on_the_reason_of_a_refusal() {
 #[test]
 fn without_a_daemon_the_client_says_how_to_start_one() {
     let folder = tempfile::tempdir().unwrap();
-    let client = miserly_live::client::Client::new(folder.path().join("socket")).unwrap();
+    let client = miserly_api::client::Client::new(folder.path().join("socket")).unwrap();
     let error = client.status().unwrap_err().to_string();
     assert!(error.contains("miserly daemon") && error.contains("MISERLY_SOCKET"), "{error}");
 }
 
 #[test]
 fn a_daemon_that_goes_away_ends_the_waiting() {
-    let mut server = Server::within(miserly_live::api::Limits {
+    let mut server = Server::within(miserly_live::server::Limits {
         farewell: std::time::Duration::from_millis(50),
         ..Default::default()
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use miserly_live::api::Limits;
+use miserly_live::server::Limits;
 
 use crate::server::{Answer, Server};
 

@@ -1,9 +1,10 @@
 //! Answers of every shape.
 
 use jiff::Timestamp;
-use miserly_live::model::{
-    Accepted, Exit, Failure, Holding, JobView, KilledBy, LateStart, LostBy, Phase, Pool, Pools, PromiseView,
-    QueueStatus, Slice, Slots, Status, Told, ToldWhy, Unenforced, Why, Window,
+use miserly_api::model::{
+    Accepted, Exit, Failure, JobAllocation, JobView, KilledBy, LateStart, LostBy, Phase, Pool, Pools,
+    PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Slice, Slots, Status, Unenforced,
+    WaitReason, Window,
 };
 
 /// An instant, by minutes.
@@ -29,13 +30,13 @@ pub(crate) fn jobs() -> Vec<JobView> {
 }
 
 fn phases() -> Vec<Phase> {
-    let holding = Holding { start: at(10), end: at(20), cpus: vec![0, 3] };
+    let holding = JobAllocation { start: at(10), end: at(20), cpus: vec![0, 3] };
     let killed = |by, exit| Phase::Killed { start: Some(at(10)), end: at(20), by, exit };
     vec![
         Phase::Held,
-        Phase::Batch,
+        Phase::Queued,
         Phase::Opportunistic { start: at(1), parked: true },
-        Phase::Critical(holding.clone()),
+        Phase::Running(holding.clone()),
         Phase::Suspended(holding),
         Phase::Done { start: at(10), end: at(12), exit: Exit::Code(3) },
         Phase::Done { start: at(10), end: at(12), exit: Exit::Signal(11) },
@@ -48,7 +49,7 @@ fn phases() -> Vec<Phase> {
 }
 
 fn job(number: i64, phase: Phase) -> JobView {
-    let told = |minute, why| Told { at: at(minute), start: at(10 - minute), why };
+    let change = |minute, why| PromiseChange { at: at(minute), start: at(10 - minute), why };
     JobView {
         array: Some(1),
         index: Some(0),
@@ -56,21 +57,21 @@ fn job(number: i64, phase: Phase) -> JobView {
         deadline: Some(at(100)),
         after: vec![7],
         promise: Some(PromiseView {
-            told: window(),
+            promised: window(),
             now: window(),
             broken: Some("capacity".to_owned()),
-            history: vec![told(0, ToldWhy::Submitted), told(1, ToldWhy::Earlier)],
+            history: vec![change(0, PromiseChangeReason::Submitted), change(1, PromiseChangeReason::Earlier)],
         }),
         planned: Some(at(9)),
         reasons: vec![
-            Why::Held,
-            Why::Begin { at: at(1) },
-            Why::After { jobs: vec![7] },
-            Why::Resources { kind: "cpus".to_owned(), asked: 4, free: 2 },
-            Why::Reserved,
+            WaitReason::Held,
+            WaitReason::Begin { at: at(1) },
+            WaitReason::After { jobs: vec![7] },
+            WaitReason::Resources { kind: "cpus".to_owned(), requested: 4, free: 2 },
+            WaitReason::Reserved,
         ],
         slots: Some(Slots { own: 1, runs_in: vec![1, 2], used: 3, fraction: 2.0 / 3.0 }),
-        late: Some(LateStart { by: 1.5, why: ToldWhy::Away }),
+        late: Some(LateStart { by: 1.5, why: PromiseChangeReason::Away }),
         unenforced: vec!["memory".to_owned()],
         phase,
         ..bare(number)
@@ -101,7 +102,7 @@ fn bare(number: i64) -> JobView {
         after: Vec::new(),
         restartable: false,
         opportunistic: true,
-        phase: Phase::Batch,
+        phase: Phase::Queued,
         promise: None,
         planned: None,
         reasons: Vec::new(),

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use miserly_live::api::{Access, Limits, bind, serve_within};
-use miserly_live::client::Client;
+use miserly_api::client::Client;
+use miserly_live::server::{Access, Limits, bind, serve_within};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-use miserly_live::api::{Access, BindError, bind};
+use miserly_live::server::{Access, BindError, bind};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("a file").mode() & 0o777

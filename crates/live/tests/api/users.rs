@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use miserly_live::api::{Access, Limits};
+use miserly_live::server::{Access, Limits};
 use miserly_test_support::Requirement;
 use rustix::process::{Uid, geteuid};
 

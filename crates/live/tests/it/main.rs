@@ -1,15 +1,5 @@
-//! The daemon's parts, each through its public face.
+//! The parts of the daemon around the engine, each through its public interface.
 
 #![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
 
-mod engine;
-
-mod idle;
-
-mod clock;
-
-mod pools;
-
 mod store;
-
-mod pruning;

@@ -1,4 +1,6 @@
 //! A reservation for every job, made when it comes and kept.
+//!
+//! Reservations are listed in the order in which their starts were decided. One that moves goes to the end.
 
 use miserly_core::{Resources, Time};
 
@@ -18,7 +20,7 @@ pub(super) fn pass(world: &mut World<'_>, order: NaiveOrder, ended: bool) {
         compress(world, order);
     }
     reserve_new(world);
-    start_due(world, order);
+    start_due(world);
 }
 
 /// When a pass has to take place even if nothing happens: at the next reserved start that can be kept even if no
@@ -40,7 +42,8 @@ fn overdue_on(world: &World<'_>, host: usize) -> Resources {
 
 /// Lifts all reservations out and puts each back where it was, or else wherever there is room as soon after as can be.
 fn repair(world: &mut World<'_>) {
-    let mut lifted = std::mem::take(&mut world.kept);
+    let before = std::mem::take(&mut world.kept);
+    let mut lifted = before.clone();
     lifted.sort_by_key(|reservation| (reservation.at, arrival(reservation.job, world.jobs)));
     for Reservation { job, at, parts } in lifted {
         let from = at.max(world.now);
@@ -49,6 +52,9 @@ fn repair(world: &mut World<'_>) {
             if stays { Reservation { job, at: from, parts } } else { world.earliest(job, from, &world.kept) };
         world.kept.push(place);
     }
+    // Those that stayed as they were decided, then those that moved as they moved.
+    let unmoved = |reservation: &Reservation| before.iter().position(|other| other == reservation);
+    world.kept.sort_by_key(|reservation| unmoved(reservation).unwrap_or(before.len()));
 }
 
 /// Gives each reservation in turn the earliest start; it stays on its hosts if that is no earlier.
@@ -58,7 +64,11 @@ fn compress(world: &mut World<'_>, order: NaiveOrder) {
         let old = world.kept.remove(index);
         let new = world.earliest(job, world.now, &world.kept);
         assert!(new.at <= old.at, "its old place is free, so it never has to move later");
-        world.kept.push(if new.at < old.at { new } else { old });
+        if new.at < old.at {
+            world.kept.push(new);
+        } else {
+            world.kept.insert(index, old);
+        }
     }
 }
 
@@ -71,13 +81,13 @@ fn reserve_new(world: &mut World<'_>) {
     }
 }
 
-fn start_due(world: &mut World<'_>, order: NaiveOrder) {
-    for job in in_order(world, order) {
-        let index = world.kept.iter().position(|reservation| reservation.job == job).expect("just listed");
-        if world.kept[index].at == world.now {
-            let due = world.kept.remove(index);
-            world.start(job, due.parts);
-        }
+fn start_due(world: &mut World<'_>) {
+    let now = world.now;
+    let (due, later) = std::mem::take(&mut world.kept).into_iter().partition(|kept| kept.at == now);
+    world.kept = later;
+    let due: Vec<Reservation> = due;
+    for Reservation { job, parts, .. } in due {
+        world.start(job, parts);
     }
 }
 

@@ -6,7 +6,7 @@ use super::fit::{Part, fit, fullness, held};
 use super::world::World;
 
 /// A waiting job, and where and when it is to start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reservation {
     pub(super) job: usize,
     pub(super) at: Time,

@@ -23,7 +23,7 @@ impl Running {
 }
 
 /// A window: whose, and from when. `None`: there is no place for it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Window {
     job: usize,
     at: Option<i64>,
@@ -47,6 +47,7 @@ pub(super) struct World<'a> {
     changes: Vec<(Time, NaiveChange)>,
     waiting: Vec<usize>,
     running: Vec<Running>,
+    /// In the order in which their starts were decided: one that moves goes to the end.
     windows: Vec<Window>,
     wake: Option<i64>,
     fates: Vec<NaiveFate>,
@@ -223,7 +224,8 @@ impl World<'_> {
 
     /// Lifts all windows out and puts each back where it was, or else wherever there is room as soon after as can be.
     fn repair(&mut self) {
-        let mut lifted = std::mem::take(&mut self.windows);
+        let before = std::mem::take(&mut self.windows);
+        let mut lifted = before.clone();
         lifted.sort_by_key(|window| (window.at.unwrap_or(i64::MAX), arrival(window.job, &self.pool.jobs)));
         for Window { job, at } in lifted {
             let from = at.map(|at| at.max(self.begin(job)));
@@ -231,6 +233,9 @@ impl World<'_> {
             self.windows.push(Window { job, at: new });
             self.tell_if_moved(job, at, new);
         }
+        // Those that stayed as they were decided, then those that moved as they moved.
+        let unmoved = |window: &Window| before.iter().position(|other| other == window);
+        self.windows.sort_by_key(|window| unmoved(window).unwrap_or(before.len()));
     }
 
     /// Gives each window in turn the earliest start.
@@ -241,7 +246,8 @@ impl World<'_> {
             let old = self.windows.remove(index);
             let until = old.at.unwrap_or(i64::MAX);
             let new = self.hole(job, self.begin(job), until).or(old.at);
-            self.windows.push(Window { job, at: new });
+            let place = if new == old.at { index } else { self.windows.len() };
+            self.windows.insert(place, Window { job, at: new });
             self.tell_if_moved(job, old.at, new);
         }
     }
@@ -269,7 +275,7 @@ impl World<'_> {
             .filter(|window| window.at == Some(self.now))
             .map(|window| window.job)
             .collect();
-        for job in self.by_arrival(due) {
+        for job in due {
             self.windows.retain(|window| window.job != job);
             self.waiting.retain(|&other| other != job);
             self.fates[job].start = Some(Time::from_ticks(self.now));

@@ -1,4 +1,6 @@
-//! Six workloads that tell a right EASY from a wrong one; conservative starts them alike.
+//! Six workloads that tell a right EASY from a wrong one; conservative starts them alike. A seventh for the order of starts.
+
+use miserly_core::Instants;
 
 use super::{BOTH, CONSERVATIVE, EASY, Literal, check};
 
@@ -41,4 +43,28 @@ fn l5_an_early_end_opens_no_hole_that_is_too_short() {
 #[test]
 fn l6_a_queued_jobs_runtime_is_not_known() {
     litmus(&[A, B, (102, 20, 4, 1000)], &[100, 200, 250]);
+}
+
+/// Jobs 6 and 15 start at 21 and end at 24. The start of 15 was decided at 17, that of 6 at 20: so 15 ends first.
+#[test]
+fn l7_starts_in_the_order_of_their_decisions() {
+    let literals = [
+        (3, 5, 16, 15),
+        (3, 4, 16, 20),
+        (4, 1, 5, 6),
+        (5, 3, 13, 6),
+        (5, 1, 2, 4),
+        (5, 3, 10, 8),
+        (5, 2, 1, 4),
+        (5, 3, 16, 15),
+        (6, 2, 2, 3),
+        (8, 3, 11, 3),
+        (8, 2, 2, 2),
+        (11, 2, 2, 2),
+        (11, 5, 7, 5),
+        (12, 1, 16, 1),
+        (15, 3, 2, 9),
+    ];
+    let starts = [3, 8, 12, 14, 12, 21, 12, 24, 12, 17, 12, 12, 27, 20, 21];
+    check(CONSERVATIVE, Instants::Sequential, 16, &literals, &starts);
 }

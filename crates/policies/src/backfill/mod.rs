@@ -1,38 +1,65 @@
-//! The backfill family (Zotkin, Keleher, Perkovic 2000).
+//! Backfilling (Lifka 1995; Zotkin, Keleher, Perkovic 2000; Chiang, Vernon 2001).
 //!
-//! One machine of identical processors, rigid jobs. What tells the members apart is the reservation depth:
-//! none ([`Fcfs`]), the head of the queue, made anew at every pass ([`Easy`]), every job, kept
-//! ([`Conservative`]) or made anew too ([`Replanned`]).
+//! Every policy of the family is a value of [`BackfillRules`], run by one engine ([`Backfill`]). The engine is
+//! monomorphised over the free resources ([`Availability`]): counts of processors ([`CountPlan`]), or hosts
+//! ([`HostPlan`](crate::shared::HostPlan)).
+//!
+//! | policy | rules |
+//! |---|---|
+//! | EASY | recomputed reservations, depth 1 |
+//! | conservative | kept reservations |
+//! | conservative without guarantees | recomputed reservations, all jobs |
+//! | sorted with a guarantee | kept reservations, a guarantee |
+//! | first-fit windows (Miser) | kept reservations, a horizon |
 
-mod running;
+mod rules;
+
+mod engine;
+
+mod recomputed;
+
+mod kept;
+
+mod guarantee;
+
+mod availability;
+
+mod counts;
+
+mod hosts;
+
+mod changes;
+
+mod reservations;
+
+mod bounds;
+
+mod queue;
 
 mod fcfs;
 
-mod easy;
-
-mod conservative;
-
-mod replanned;
-
-mod sorted;
-
-pub mod family;
-
 pub mod policies;
 
-pub use conservative::Conservative;
-pub use easy::Easy;
+pub use availability::{Availability, FreedCapacity};
+pub use counts::{CountPlan, FreedProcs};
+pub use engine::{Backfill, Backfilling, backfill, backfill_on_hosts};
 pub use fcfs::Fcfs;
-pub use replanned::Replanned;
-pub use sorted::Sorted;
+pub use reservations::{Reservation, Reservations};
+pub use rules::{BackfillRules, ReservationDepth};
 
 use miserly_core::{Desk, Entry, JobId, Ledger, Placement, Reason, Time, Violation};
 
-use crate::shared::{Order, QueueIndex, Waiting};
+use self::rules::planned_time;
+use crate::shared::{Key, Order, QueueIndex, Waiting};
 
-/// A waiting job as an index in this order keeps it.
+/// Returns a waiting job as an index in this order keeps it.
 pub(crate) fn waiting(order: &Order, now: Time, job: JobId, entry: &Entry) -> Waiting {
-    Waiting { key: order.key(now, entry), job, procs: procs(entry), span: entry.request.planned() }
+    Waiting { key: order.key(now, entry), ..arrival_job(job, entry) }
+}
+
+/// Returns a job with its key in the order of arrival.
+fn arrival_job(job: JobId, entry: &Entry) -> Waiting {
+    Waiting { key: Key::arrival(entry), job, procs: procs(entry), span: planned_time(entry) }
 }
 
 /// Sorts the queue again, if its order changes with time.
@@ -42,23 +69,17 @@ pub(crate) fn sort_again(queue: &mut QueueIndex, order: &Order, desk: &Desk<'_>)
     }
 }
 
-/// The job's processors; the registry admits no machine, and the driver no job, beyond a `u32`.
+/// Returns the job's processors. The registry admits no machine, and the driver no job, beyond a `u32`.
 pub(crate) fn procs(entry: &Entry) -> u32 {
     u32::try_from(entry.request.procs()).unwrap_or(u32::MAX)
 }
 
-/// Free processors as of this moment of the pass.
+/// Returns the processors that are free at this moment of the pass.
 fn free_now(ledger: &Ledger) -> u32 {
     u32::try_from(ledger.free().cpus_count()).unwrap_or(u32::MAX)
 }
 
-/// Starts a job on a plain machine.
-fn start(desk: &mut Desk<'_>, job: JobId, reason: Reason) -> Result<(), Violation> {
-    let demand = desk.ledger().machine().demand(desk.ledger().request(job));
-    start_on(desk, job, Placement::on_plain(demand), reason)
-}
-
-/// Starts a job there, and owns up to it if that is later than promised.
+/// Starts a job. Records a broken promise if the start is late.
 pub(crate) fn start_on(
     desk: &mut Desk<'_>,
     job: JobId,
@@ -72,7 +93,7 @@ pub(crate) fn start_on(
     desk.start(job, placement, reason)
 }
 
-/// Why the head of the queue starts: at once, if it has only just come; else because it was its turn.
+/// Returns the reason for which the head of the queue starts: immediate, if it has just arrived.
 pub(crate) fn in_turn(desk: &Desk<'_>, job: JobId) -> Reason {
     if desk.ledger().request(job).submit == desk.now() { Reason::AtOnce } else { Reason::Reserved }
 }

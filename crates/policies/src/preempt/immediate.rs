@@ -8,7 +8,7 @@ use miserly_core::{
 };
 
 use super::victims::{Chance, chances};
-use crate::backfill::family::Backfilling;
+use crate::backfill::Backfilling;
 use crate::shared::Key;
 
 /// How a quantum is given.

@@ -31,6 +31,13 @@ struct Chunk {
     least_span: Span,
 }
 
+/// Where a walk through the queue has arrived: a hint that saves the search for the last key.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Position {
+    chunk: usize,
+    index: usize,
+}
+
 /// The waiting jobs, sorted, in chunks that know the least width and span in them.
 ///
 /// With n jobs and chunks of c: insertion and removal are O(c + n / c), the search for a job that fits
@@ -165,6 +172,27 @@ impl QueueIndex {
             skip = 0;
         }
         None
+    }
+
+    /// Returns the first job behind `after`; the head, if `None`. `position` is that of the last answer: if the
+    /// job there is `after`, this is O(1).
+    pub fn successor(&self, after: Option<&Key>, position: &mut Position) -> Option<Waiting> {
+        let Some(after) = after else {
+            *position = Position::default();
+            return self.first().copied();
+        };
+        let here = self.chunks.get(position.chunk).and_then(|chunk| chunk.jobs.get(position.index));
+        if here.is_some_and(|job| job.key == *after) {
+            position.index += 1;
+        } else {
+            position.chunk = if self.chunks.is_empty() { 0 } else { self.chunk_of(after) };
+            let jobs = self.chunks.get(position.chunk).map_or(&[][..], |chunk| &chunk.jobs);
+            position.index = jobs.partition_point(|job| job.key <= *after);
+        }
+        if self.chunks.get(position.chunk)?.jobs.len() == position.index {
+            *position = Position { chunk: position.chunk + 1, index: 0 };
+        }
+        self.chunks.get(position.chunk)?.jobs.get(position.index).copied()
     }
 
     /// The chunk in which the key is or belongs. The queue must not be empty of chunks.

@@ -9,6 +9,12 @@ pub trait Admits {
     fn admits(&self, procs: u32, span: Span) -> bool;
 }
 
+impl<T: Admits> Admits for &T {
+    fn admits(&self, procs: u32, span: Span) -> bool {
+        (**self).admits(procs, span)
+    }
+}
+
 /// A staircase of two steps, as one reservation makes it: all that is free now, until the shadow time; the
 /// extra nodes, for ever. A job fits under it if one step is both wide and long enough.
 #[derive(Clone, Copy, Debug, Default)]

@@ -139,3 +139,28 @@ fn zero_runtimes_conservative() {
       3      2       0         3      0    3  at_once  5.000001
     ");
 }
+
+/// All come at 0. Jobs 1, 2 and 5 end a second before their estimates, at 1 and at 2.
+const DECIDED: [Quad; 6] =
+    [(0, 1, 3, 2), (0, 1, 2, 2), (0, 1, 1, 1), (0, 1, 3, 1), (0, 1, 1, 2), (0, 1, 2, 1)];
+
+#[test]
+fn starts_of_an_instant_in_the_order_of_their_decisions() {
+    // Jobs 2 and 5 start at 1. That of job 5 was decided at 0, that of job 2 at 1, when job 1 ended. So job 5 starts
+    // and ends first: two processors are free then, for job 6. If job 2 ended first, job 4 would have its three.
+    assert_snapshot!(chart(4, &DECIDED, "conservative", Sequential), @"
+       3 |3...
+       2 |12.4
+       1 |1264
+       0 |1564
+         +----
+          0
+    job  procs  submit  estimate  start  end  reason      promised
+      1      3       0         2      0    1  at_once            0
+      2      2       0         2      1    2  reserved           2
+      3      1       0         1      0    1  backfilled         0
+      4      3       0         1      3    4  reserved           4
+      5      1       0         2      1    2  reserved           1
+      6      2       0         1      2    3  reserved           3
+    ");
+}

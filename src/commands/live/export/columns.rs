@@ -1,8 +1,8 @@
 //! The history as a table.
 
+use miserly_api::model::Exit;
 use miserly_experiments::Table;
-use miserly_live::history::{Outcome, Past};
-use miserly_live::model::Exit;
+use miserly_live::history::{FinishedJob, JobOutcome};
 use serde_json::Value;
 
 /// The columns: times in seconds since 1970, lengths of time in seconds, memory in kilobytes.
@@ -28,11 +28,11 @@ const COLUMNS: [&str; 18] = [
 ];
 
 /// One row for each job.
-pub(super) fn table(jobs: &[Past]) -> Table {
+pub(super) fn table(jobs: &[FinishedJob]) -> Table {
     Table { columns: COLUMNS.map(str::to_owned).into(), cells: jobs.iter().map(row).collect() }
 }
 
-fn row(job: &Past) -> Vec<Option<Value>> {
+fn row(job: &FinishedJob) -> Vec<Option<Value>> {
     vec![
         Some(job.number.into()),
         job.array.map(|(first, _)| first.into()),
@@ -48,7 +48,7 @@ fn row(job: &Past) -> Vec<Option<Value>> {
         Some(seconds(job.ended)),
         Some(seconds(job.started.unwrap_or(job.ended) - job.submitted)),
         job.runtime().map(seconds),
-        job.started.map(|_| seconds(job.away)),
+        job.started.map(|_| seconds(job.suspended_time)),
         Some(job.attempts.into()),
         Some(job.outcome.as_str().into()),
         exit(job.outcome).map(Value::from),
@@ -61,10 +61,10 @@ fn seconds(micros: i64) -> Value {
 }
 
 /// The exit code, as a shell has it: 128 and the signal, where a signal ended the job.
-fn exit(outcome: Outcome) -> Option<i32> {
+fn exit(outcome: JobOutcome) -> Option<i32> {
     match outcome {
-        Outcome::Done(Exit::Code(code)) => Some(code),
-        Outcome::Done(Exit::Signal(signal)) => Some(128 + signal),
+        JobOutcome::Done(Exit::Code(code)) => Some(code),
+        JobOutcome::Done(Exit::Signal(signal)) => Some(128 + signal),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ mod swf;
 use std::io::Write;
 
 use anyhow::{Context, bail};
-use miserly_live::history::{Past, past, procs};
+use miserly_live::history::{FinishedJob, finished_jobs, procs};
 use miserly_report::AtomicFile;
 
 use crate::args::{ExportArgs, ExportFormat};
@@ -15,7 +15,8 @@ use crate::args::{ExportArgs, ExportFormat};
 /// Writes the history of a state.
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let state = super::state(args.state.as_deref())?;
-    let jobs = past(&state).with_context(|| format!("cannot read the history of {}", state.display()))?;
+    let jobs =
+        finished_jobs(&state).with_context(|| format!("cannot read the history of {}", state.display()))?;
     if jobs.is_empty() {
         bail!("no job has ended in {}: there is nothing to export", state.display());
     }
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     }
 }
 
-fn bytes(jobs: &[Past], procs: Option<u32>, args: &ExportArgs) -> anyhow::Result<Vec<u8>> {
+fn bytes(jobs: &[FinishedJob], procs: Option<u32>, args: &ExportArgs) -> anyhow::Result<Vec<u8>> {
     match args.format {
         ExportFormat::Swf => Ok(swf::swf(jobs, procs)?),
         ExportFormat::Csv => Ok(columns::table(jobs).csv()?),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use miserly_live::history::{Outcome, Past};
-use miserly_live::model::{Exit, KilledBy};
+use miserly_api::model::{Exit, KilledBy};
+use miserly_live::history::{FinishedJob, JobOutcome};
 use miserly_workload::swf::{Field, Record, SwfWriter};
 
 /// Microseconds of a second.
@@ -14,7 +14,7 @@ const SECOND: i64 = 1_000_000;
 /// which ran has run.
 ///
 /// `procs` are the machine's processors; where they are not given, the most that jobs ever held at a time.
-pub(super) fn swf(jobs: &[Past], procs: Option<u32>) -> io::Result<Vec<u8>> {
+pub(super) fn swf(jobs: &[FinishedJob], procs: Option<u32>) -> io::Result<Vec<u8>> {
     let start = jobs.iter().map(|job| job.submitted.div_euclid(SECOND)).min().unwrap_or(0);
     let (queues, names) = (numbers(jobs, |job| &job.queue), numbers(jobs, |job| &job.name));
     let mut writer = SwfWriter::new(Vec::new());
@@ -32,7 +32,7 @@ pub(super) fn swf(jobs: &[Past], procs: Option<u32>) -> io::Result<Vec<u8>> {
         writer.comment(&format!("; Executable: {number} {}", name.escape_debug()))?;
     }
     // A clock that was set back may have turned the order of numbers round.
-    let mut ordered: Vec<&Past> = jobs.iter().collect();
+    let mut ordered: Vec<&FinishedJob> = jobs.iter().collect();
     ordered.sort_by_key(|job| (job.submitted, job.number));
     for job in ordered {
         writer.job(&record(job, start, queues[job.queue.as_str()], names[job.name.as_str()]))?;
@@ -40,7 +40,7 @@ pub(super) fn swf(jobs: &[Past], procs: Option<u32>) -> io::Result<Vec<u8>> {
     Ok(writer.into_inner())
 }
 
-fn record(job: &Past, start: i64, queue: i64, name: i64) -> Record {
+fn record(job: &FinishedJob, start: i64, queue: i64, name: i64) -> Record {
     let mut record = Record::unknown();
     let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let submit = job.submitted.div_euclid(SECOND);
@@ -67,23 +67,26 @@ fn up(micros: i64) -> i64 {
 }
 
 /// 1 completed, 0 failed, 5 cancelled.
-fn status(outcome: Outcome) -> i64 {
+fn status(outcome: JobOutcome) -> i64 {
     match outcome {
-        Outcome::Done(Exit::Code(0)) => 1,
-        Outcome::Killed(KilledBy::User) => 5,
+        JobOutcome::Done(Exit::Code(0)) => 1,
+        JobOutcome::Killed(KilledBy::User) => 5,
         _ => 0,
     }
 }
 
 /// Names in alphabetical order, numbered from 1.
-fn numbers<'a>(jobs: &'a [Past], name: impl Fn(&'a Past) -> &'a String) -> BTreeMap<&'a str, i64> {
+fn numbers<'a>(
+    jobs: &'a [FinishedJob],
+    name: impl Fn(&'a FinishedJob) -> &'a String,
+) -> BTreeMap<&'a str, i64> {
     let mut names: BTreeMap<&str, i64> = jobs.iter().map(|job| (name(job).as_str(), 0)).collect();
     names.values_mut().zip(1..).for_each(|(number, next)| *number = next);
     names
 }
 
 /// The most processors that jobs held at a time.
-fn most_held(jobs: &[Past]) -> u64 {
+fn most_held(jobs: &[FinishedJob]) -> u64 {
     let ran = jobs.iter().filter_map(|job| Some((job.started?, job.ended, job.cpus)));
     // At an instant, ends go before starts.
     let mut changes: Vec<(i64, bool, u64)> =

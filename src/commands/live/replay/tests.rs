@@ -1,4 +1,4 @@
-use miserly_live::engine::{EndedLine, HowLine, SavedRequest};
+use miserly_engine::{EndedLine, HowLine, SavedRequest};
 use serde_json::json;
 
 use super::*;
@@ -8,7 +8,10 @@ const SECOND: i64 = 1_000_000;
 fn began(policy: &str) -> Began {
     let amounts = [8, 0, 0, 0];
     let (name, policy) = ("batch".to_owned(), policy.to_owned());
-    Began { queues: vec![QueueLine { name, policy, pool: vec![(0, amounts)], again: None }], early: None }
+    Began {
+        queues: vec![QueueLine { name, policy, pool: vec![(0, amounts)], again: None }],
+        opportunistic: None,
+    }
 }
 
 fn submitted(second: i64, number: i64, cpus: u64) -> RoundLine {

@@ -24,7 +24,7 @@ fn restored(folder: &Path) -> (Model, PathBuf) {
     let elsewhere = tempfile::tempdir().unwrap();
     let backups = elsewhere.path().join("backups");
     fs::create_dir(&backups).unwrap();
-    for name in names(folder).into_iter().filter(|name| name.ends_with(".db")) {
+    for name in names(folder).into_iter().filter(|name| name.strip_suffix(".db").is_some()) {
         fs::copy(folder.join("backups").join(&name), backups.join(name)).unwrap();
     }
     let recovery = Store::recover(elsewhere.path(), |_, _| Ok(())).unwrap();
@@ -181,8 +181,8 @@ fn a_backup_that_finds_no_room_changes_nothing() {
     // In units of 512 bytes: less than the backup, more than the files that are there already.
     command.args(["-c", "trap '' XFSZ; ulimit -f 600; exec \"$@\"", "sh"]).arg(test.get_program());
     let output = command.args(test.get_args()).env(FOLDER, folder.path()).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("went on"), "{text}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("went on"), "{printed}");
     assert_eq!(names(folder.path()), ["1.db"], "what was begun is gone");
     assert_eq!(restored(folder.path()), before);
 }

@@ -175,7 +175,9 @@ fn flip_text(path: &Path, text: &[u8]) {
     let places: Vec<usize> =
         (0..bytes.len() - text.len()).filter(|at| bytes[*at..].starts_with(text)).collect();
     assert!(!places.is_empty());
-    places.into_iter().for_each(|at| flip(path, at + text.len() - 2, 1));
+    for at in places {
+        flip(path, at + text.len() - 2, 1);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Conservative backfilling, with and without guarantees.
 
-use super::{Point, Reservations, ZOTKIN};
+use super::{Point, ZOTKIN};
+use crate::backfill::{BackfillRules, ReservationDepth};
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError};
 
 /// `conservative`.
@@ -25,7 +26,11 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         true,
         "false: all reservations are recomputed at each pass, in the order of the queue",
     )?;
-    let reservations = if keeps { Reservations::Kept } else { Reservations::All };
     let order = params.order_settings()?.apply(order);
-    Ok(Box::new(Point::new("conservative", order, reservations, false)))
+    let rules = if keeps {
+        BackfillRules::kept(order)
+    } else {
+        BackfillRules::recomputed(order, ReservationDepth::All)
+    };
+    Ok(Box::new(Point { name: "conservative", rules }))
 }

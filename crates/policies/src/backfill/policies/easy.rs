@@ -1,6 +1,7 @@
 //! EASY backfilling.
 
-use super::{Point, QUEUE_ORDER, Reservations};
+use super::{Point, QUEUE_ORDER};
+use crate::backfill::{BackfillRules, ReservationDepth};
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Spelling};
 
 /// `easy`.
@@ -32,6 +33,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         "a head that has a shadow time stays the head, even if a job comes that sorts before it",
     )?;
     let settings = params.order_settings()?;
-    let (order, backfill) = (settings.apply(order), settings.apply(backfill));
-    Ok(Box::new(Point { name: "easy", order, backfill, reservations: Reservations::First(1), hold_head }))
+    let (order, candidate_order) = (settings.apply(order), settings.apply(backfill));
+    let easy = BackfillRules::recomputed(order, ReservationDepth::First(1));
+    Ok(Box::new(Point { name: "easy", rules: BackfillRules { candidate_order, hold_head, ..easy } }))
 }

@@ -15,7 +15,7 @@ mod priority;
 pub use self::conservative::CONSERVATIVE;
 pub use self::easy::EASY;
 pub use self::fcfs::FCFS;
-pub use self::point::{Point, Reservations};
+pub use self::point::Point;
 pub(crate) use self::priority::CHIANG;
 pub use self::priority::{
     FCFS_BACKFILL, LXF_BACKFILL, LXFW_BF, PRIORITY_BACKFILL, PRIORITY_BF, SJF_BACKFILL,

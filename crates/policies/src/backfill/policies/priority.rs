@@ -1,6 +1,7 @@
 //! Priority-backfill and its presets (Chiang and Vernon §2.2, §2.3).
 
-use super::{Point, Reservations};
+use super::Point;
+use crate::backfill::{BackfillRules, ReservationDepth};
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError};
 use crate::shared::{Criterion, Order, Priority};
 
@@ -17,13 +18,13 @@ pub static PRIORITY_BACKFILL: PolicyDescriptor = PolicyDescriptor {
     spellings: &[],
     read: |params| {
         let order = weighted(params)?;
-        let reservations = depth(params)?;
+        let depth = depth(params)?;
         let hold_head = params.flag(
             "hold_head",
             false,
             "a head that has a reservation stays the head, even if a job comes that sorts before it",
         )?;
-        Ok(Box::new(Point::new("priority-backfill", order, reservations, hold_head)))
+        Ok(Box::new(Point { name: "priority-backfill", rules: rules(order, depth, hold_head) }))
     },
 };
 
@@ -83,20 +84,24 @@ fn preset(
     hold_head: bool,
     params: &mut ParamReader<'_>,
 ) -> Result<Box<dyn Params>, PolicyError> {
-    Ok(Box::new(Point::new(name, order, depth(params)?, hold_head)))
+    Ok(Box::new(Point { name, rules: rules(order, depth(params)?, hold_head) }))
 }
 
-/// Reads the jobs that have a reservation.
-fn depth(params: &mut ParamReader<'_>) -> Result<Reservations, PolicyError> {
+/// Returns the rules with recomputed reservations of this depth, or else with kept ones.
+fn rules(order: Order, depth: Option<ReservationDepth>, hold_head: bool) -> BackfillRules {
+    match depth {
+        Some(depth) => BackfillRules { hold_head, ..BackfillRules::recomputed(order, depth) },
+        None => BackfillRules::kept(order),
+    }
+}
+
+/// Reads the reservation depth; `None` for kept reservations.
+fn depth(params: &mut ParamReader<'_>) -> Result<Option<ReservationDepth>, PolicyError> {
     let words = [
-        ("all", Reservations::All, "every job has a reservation, recomputed at each pass"),
-        (
-            "kept",
-            Reservations::Kept,
-            "every job has a reservation, which never moves later: conservative backfilling",
-        ),
+        ("all", Some(ReservationDepth::All), "every job has a reservation, recomputed at each pass"),
+        ("kept", None, "every job has a reservation, which never moves later: conservative backfilling"),
     ];
-    let number = |jobs| Reservations::First(usize::try_from(jobs).unwrap_or(usize::MAX));
+    let number = |jobs| Some(ReservationDepth::First(usize::try_from(jobs).unwrap_or(usize::MAX)));
     params.integer_or(
         "depth",
         (0..=1_000_000, number),

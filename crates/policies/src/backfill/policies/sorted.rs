@@ -1,11 +1,8 @@
 //! Sorted backfilling with a guarantee.
 
-use miserly_core::{Machine, Policy};
-
-use super::{QUEUE_ORDER, ZOTKIN};
-use crate::backfill::Sorted;
-use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Promises};
-use crate::shared::Order;
+use super::{Point, QUEUE_ORDER, ZOTKIN};
+use crate::backfill::BackfillRules;
+use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError};
 
 /// `sorted`.
 pub static SORTED: PolicyDescriptor = PolicyDescriptor {
@@ -18,12 +15,6 @@ pub static SORTED: PolicyDescriptor = PolicyDescriptor {
     read,
 };
 
-#[derive(Debug)]
-struct SortedParams {
-    order: Order,
-    guarantee: u32,
-}
-
 fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     let guarantee = params.integer(
         "guarantee",
@@ -33,15 +24,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     )?;
     let order = params.order("order", "shortest", QUEUE_ORDER)?;
     let order = params.order_settings()?.apply(order);
-    Ok(Box::new(SortedParams { order, guarantee: u32::try_from(guarantee).unwrap_or(u32::MAX) }))
-}
-
-impl Params for SortedParams {
-    fn build(&self, _machine: &Machine) -> Box<dyn Policy> {
-        Box::new(Sorted::new(self.order.clone(), self.guarantee))
-    }
-
-    fn promises(&self) -> Promises {
-        Promises::EveryJob
-    }
+    let guarantee = Some(u32::try_from(guarantee).unwrap_or(u32::MAX));
+    let rules = BackfillRules { guarantee, ..BackfillRules::kept(order) };
+    Ok(Box::new(Point { name: "sorted", rules }))
 }

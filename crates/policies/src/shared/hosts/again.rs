@@ -2,10 +2,10 @@
 
 use miserly_core::{HostId, Ledger, Placement, Procs, Resources, Span, Spread, Time};
 
-use super::{HostPlan, Risen};
+use super::{FreedHosts, HostPlan};
 
 impl HostPlan {
-    /// Where a job can start now that could not before these hosts had risen: as [`fit_now`](HostPlan::fit_now), on them alone.
+    /// Where a job can start now that could not before these hosts were freed: as [`fit_now`](HostPlan::fit_now), on them alone.
     /// No reservation may begin now.
     pub fn fit_now_on(
         &self,
@@ -13,20 +13,20 @@ impl HostPlan {
         now: Time,
         span: Span,
         demand: &Resources,
-        risen: &Risen,
+        freed: &FreedHosts,
     ) -> Option<Placement> {
-        let (Spread::One, Some(hosts)) = (self.machine.spread(), risen.hosts()) else {
-            return if risen.is_nowhere() { None } else { self.fit_now(ledger, now, span, demand, &[]) };
+        let (Spread::One, Some(hosts)) = (self.machine.spread(), freed.hosts()) else {
+            return if freed.is_nowhere() { None } else { self.fit_now(ledger, now, span, demand, &[]) };
         };
         let free = ledger.free_hosts();
         let roomy = hosts.iter().map(|(host, _)| *host).filter(|host| demand.fits_in(&free.on(*host)));
         self.best(now, span, demand, roomy)
     }
 
-    /// The hosts that have risen, if each can be looked at alone.
-    pub fn hosts_alone<'a>(&self, risen: &'a Risen) -> Option<&'a [(HostId, Time)]> {
+    /// The hosts where capacity was freed, if each can be looked at alone.
+    pub fn hosts_alone<'a>(&self, freed: &'a FreedHosts) -> Option<&'a [(HostId, Time)]> {
         let alone = self.machine.spread() == Spread::One && !self.is_pool();
-        risen.hosts().filter(|_| alone)
+        freed.hosts().filter(|_| alone)
     }
 
     /// Whether a start in `from..until`, before that of a reservation, is not out of the question: a first look. The reservation
@@ -42,22 +42,22 @@ impl HostPlan {
     }
 
     /// The earliest start from `from` on and before that of a reservation, for somebody who had none when he last looked: only
-    /// hosts that have risen since can have one. The reservation is in the plan.
+    /// hosts where capacity was freed since can have one. The reservation is in the plan.
     pub fn earlier_on(
         &self,
         from: Time,
         demand: &Resources,
         (at, span, placement): (Time, Span, &Placement),
-        risen: &[(HostId, Time)],
+        freed: &[(HostId, Time)],
     ) -> Option<(Time, Placement)> {
         let mut until = at;
         let mut best = None;
-        for &(host, risen) in risen {
+        for &(host, freed) in freed {
             let Some(need) = self.need(host, demand) else { continue };
             let own = placement.shares().iter().any(|share| share.host == host);
             let limit = if own { at } else { Time::MAX };
             let line = &self.hosts[host.index()];
-            let Some(start) = line.earliest(from, until.min(risen), limit, span, &need) else { continue };
+            let Some(start) = line.earliest(from, until.min(freed), limit, span, &need) else { continue };
             let found = (start, self.fit_on(host, start));
             if best.is_none_or(|(best, _)| found < best) {
                 best = Some((found, need));
@@ -68,7 +68,7 @@ impl HostPlan {
         best.map(|((start, (.., host)), need)| (start, Placement::on(host, need)))
     }
 
-    /// The earliest start of a job that cannot start now, if what it was is known, and what has changed: hosts that have risen, and
+    /// The earliest start of a job that cannot start now, if what it was is known, and what has changed: hosts where capacity was freed, and
     /// hosts where something was taken. `None` if it has to be searched for everywhere.
     ///
     /// Where nothing has changed it is the same as before. A host that has less now may be a better fit at the same time.
@@ -77,25 +77,25 @@ impl HostPlan {
         now: Time,
         demand: &Resources,
         (at, span, placement): (Time, Span, &Placement),
-        risen: &Risen,
-        taken: &Risen,
+        freed: &FreedHosts,
+        taken: &FreedHosts,
     ) -> Option<(Time, Placement)> {
         if at <= now || !self.holds(at, span, placement) {
             return None;
         }
-        if risen.is_nowhere() && taken.is_nowhere() {
+        if freed.is_nowhere() && taken.is_nowhere() {
             return Some((at, placement.clone()));
         }
         let [share] = placement.shares() else { return None };
-        let (Spread::One, Some(risen), Some(taken)) = (self.machine.spread(), risen.hosts(), taken.hosts())
+        let (Spread::One, Some(freed), Some(taken)) = (self.machine.spread(), freed.hosts(), taken.hosts())
         else {
             return None;
         };
-        if risen.iter().any(|(host, _)| *host == share.host) {
+        if freed.iter().any(|(host, _)| *host == share.host) {
             return None;
         }
         let mut best = (at, self.fit_on(share.host, at));
-        for &(host, _) in risen.iter().chain(taken) {
+        for &(host, _) in freed.iter().chain(taken) {
             let Some(need) = self.need(host, demand) else { continue };
             let until = best.0 + Span::TICK;
             if let Some(start) = self.hosts[host.index()].earliest(now, until, Time::MAX, span, &need) {
@@ -107,11 +107,11 @@ impl HostPlan {
     }
 
     /// The most processors that are free at any time where there is more than before, from now on.
-    pub fn most_cpus(&self, now: Time, risen: &Risen) -> Procs {
-        match (risen.hosts(), &self.together) {
+    pub fn most_cpus(&self, now: Time, freed: &FreedHosts) -> Procs {
+        match (freed.hosts(), &self.together) {
             (None, _) => Procs::MAX,
             (Some(_), Some(together)) => {
-                risen.until().map_or(Procs::ZERO, |until| Procs::new(together.most_within(now, until).into()))
+                freed.until().map_or(Procs::ZERO, |until| Procs::new(together.most_within(now, until).into()))
             }
             (Some(hosts), None) => {
                 let most =

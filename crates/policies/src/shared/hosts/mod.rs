@@ -8,7 +8,7 @@ mod again;
 
 mod pool;
 
-mod risen;
+mod freed;
 
 mod trial;
 
@@ -19,7 +19,7 @@ use miserly_core::{
     State, Time,
 };
 
-pub use self::risen::Risen;
+pub use self::freed::FreedHosts;
 pub use self::trial::Trial;
 
 use self::pool::Pool;
@@ -112,18 +112,18 @@ impl HostPlan {
         &self.machine
     }
 
-    /// Forgets what was before `now`; tells `risen` of each host of which that was the last.
-    pub fn advance(&mut self, now: Time, risen: &mut Risen) {
+    /// Forgets what was before `now`; tells `freed` of each host of which that was the last.
+    pub fn advance(&mut self, now: Time, freed: &mut FreedHosts) {
         self.now = now;
         while let Some(&(until, job)) = self.resumptions.first().filter(|(until, _)| *until <= now) {
             self.resumptions.remove(&(until, job));
-            self.placement_of(job).into_iter().for_each(|placement| risen.add(placement, Time::MAX));
+            self.placement_of(job).into_iter().for_each(|placement| freed.add(placement, Time::MAX));
             self.forget(job);
             self.late.insert(job);
         }
         while let Some(&(at, host)) = self.points.first().filter(|(at, _)| *at <= now.ticks()) {
             self.points.remove(&(at, host));
-            risen.add_host(HostId(host), Time::MAX);
+            freed.add_host(HostId(host), Time::MAX);
             let line = &mut self.hosts[host as usize];
             let falls = !line.is_rising();
             line.advance(now);

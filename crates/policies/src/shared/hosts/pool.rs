@@ -90,7 +90,7 @@ impl Lap {
 mod tests {
     use miserly_core::{Machine, Placement};
 
-    use super::super::{HostPlan, Risen};
+    use super::super::{FreedHosts, HostPlan};
     use super::*;
 
     /// Eight by day and two by night, nine ticks and fifteen; four of them are taken for a billion days.
@@ -99,7 +99,7 @@ mod tests {
         let steps = vec![(Span::ZERO, Resources::cpus(8)), (Span::from_ticks(9), Resources::cpus(2))];
         let calendar = Calendar::repeating(Time::ZERO, Span::from_ticks(24), steps).unwrap();
         let mut plan = HostPlan::new(&Machine::pool("pool".into(), calendar));
-        plan.advance(Time::from_ticks(from), &mut Risen::default());
+        plan.advance(Time::from_ticks(from), &mut FreedHosts::default());
         let taken = Placement::on_plain(Resources::cpus(4));
         plan.take(Time::from_ticks(from), Span::from_ticks(24_000_000_000 - from), &taken);
         let [from, until] = [from, until].map(Time::from_ticks);

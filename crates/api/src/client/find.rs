@@ -1,0 +1,62 @@
+//! The socket of the daemon.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
+
+/// The socket of a daemon for the whole machine.
+const MACHINE: &str = "/run/miserly/socket";
+
+/// A folder of a socket that belongs to another user.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: the folder is user {uid}'s, not yours, so nothing in it can be trusted; set MISERLY_SOCKET", .folder.display())]
+pub struct NoSocket {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The owner, by number.
+    pub uid: u32,
+}
+
+/// Returns the socket of the daemon.
+///
+/// The first of these counts: the one `given`; that of `MISERLY_SOCKET`; the existing one of the user's own daemon; the existing
+/// one of the machine; the path for the user's own daemon.
+///
+/// The user's own is `$XDG_RUNTIME_DIR/miserly/socket`; without that variable, `/tmp/miserly-UID/socket`.
+///
+/// # Errors
+/// If the folder in `/tmp` belongs to another user.
+pub fn find(given: Option<&Path>) -> Result<PathBuf, NoSocket> {
+    if let Some(named) = given.map(Path::to_owned).or_else(named_socket) {
+        return Ok(named);
+    }
+    let own = own()?;
+    let machine = Path::new(MACHINE);
+    Ok(if !own.exists() && machine.exists() { machine.to_owned() } else { own })
+}
+
+/// Returns the socket in `MISERLY_SOCKET`, if it is set.
+pub fn named_socket() -> Option<PathBuf> {
+    set("MISERLY_SOCKET")
+}
+
+/// Returns the socket of the user's own daemon.
+fn own() -> Result<PathBuf, NoSocket> {
+    if let Some(folder) = set("XDG_RUNTIME_DIR") {
+        return Ok(folder.join("miserly/socket"));
+    }
+    let uid = geteuid().as_raw();
+    let folder = PathBuf::from(format!("/tmp/miserly-{uid}"));
+    match fs::symlink_metadata(&folder) {
+        // Any user can create it there and wait for submissions.
+        Ok(found) if found.uid() != uid || !found.is_dir() => Err(NoSocket { folder, uid: found.uid() }),
+        _ => Ok(folder.join("socket")),
+    }
+}
+
+fn set(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}

@@ -1,0 +1,259 @@
+//! A blocking client: each request has a connection of its own.
+
+use std::path::{Path, PathBuf};
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::model::{
+    CancelRequest, DrainRequest, ExtendRequest, Filter, JobIds, JobView, Pools, Problem, Quote, Status,
+    Submission, Submitted,
+};
+
+mod find;
+
+pub use find::{NoSocket, find, named_socket};
+
+/// The reason why there is no reply.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// No daemon listens on the socket.
+    #[error(
+        "no daemon answers on {}: {error}; start one with `miserly daemon`, or say where it is with --socket or \
+         MISERLY_SOCKET",
+        .socket.display()
+    )]
+    NoDaemon {
+        /// The socket.
+        socket: PathBuf,
+        /// The error of the system.
+        error: std::io::Error,
+    },
+    /// The daemon rejected the request.
+    #[error(transparent)]
+    Refused(#[from] Problem),
+    /// The daemon went away before it replied.
+    #[error("the daemon on {} went away before it answered ({reason}); jobs run on without it", .socket.display())]
+    Gone {
+        /// Its socket.
+        socket: PathBuf,
+        /// The failure of the connection.
+        reason: String,
+    },
+    /// The reply is not one of this version.
+    #[error("{} does not speak as this version of miserly does: {reason}", .socket.display())]
+    Strange {
+        /// Its socket.
+        socket: PathBuf,
+        /// The problem.
+        reason: String,
+    },
+}
+
+/// A client of one daemon.
+#[derive(Debug)]
+pub struct Client {
+    socket: PathBuf,
+    runtime: Runtime,
+}
+
+type Answer<T> = Result<T, ClientError>;
+
+impl Client {
+    /// Returns a client of the daemon on a socket.
+    ///
+    /// # Errors
+    /// If the system has no descriptor left.
+    pub fn new(socket: PathBuf) -> std::io::Result<Client> {
+        let runtime = Builder::new_current_thread().enable_io().build()?;
+        Ok(Client { socket, runtime })
+    }
+
+    /// Returns the socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Submits a job or an array of jobs.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] with the daemon's reason. Any other error means that there is no reply.
+    pub fn submit(&self, submission: &Submission) -> Answer<Submitted> {
+        self.post("/v1/jobs", submission)
+    }
+
+    /// Returns the promises that a submission would get now.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn quote(&self, submission: &Submission) -> Answer<Quote> {
+        self.post("/v1/quote", submission)
+    }
+
+    /// Returns jobs, by number.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn jobs(&self, filter: &Filter) -> Answer<Vec<JobView>> {
+        self.get(&format!("/v1/jobs{}", query(filter)))
+    }
+
+    /// Returns a job.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn job(&self, job: i64) -> Answer<JobView> {
+        self.get(&format!("/v1/jobs/{job}"))
+    }
+
+    /// Returns a job once it has finished.
+    ///
+    /// # Errors
+    /// As [`Client::submit`]; [`ClientError::Gone`] if the daemon goes away before the job has ended.
+    pub fn wait(&self, job: i64) -> Answer<JobView> {
+        self.get(&format!("/v1/jobs/{job}/wait"))
+    }
+
+    /// Cancels a job, or all jobs of an array.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn cancel(&self, job: i64, array: bool) -> Answer<JobIds> {
+        self.post(&format!("/v1/jobs/{job}/cancel"), &CancelRequest { array })
+    }
+
+    /// Holds a waiting job.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn hold(&self, job: i64) -> Answer<JobIds> {
+        self.order(&format!("/v1/jobs/{job}/hold"))
+    }
+
+    /// Releases a held job.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn release(&self, job: i64) -> Answer<JobIds> {
+        self.order(&format!("/v1/jobs/{job}/release"))
+    }
+
+    /// Ends a running job and runs it again.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn requeue(&self, job: i64) -> Answer<JobIds> {
+        self.order(&format!("/v1/jobs/{job}/requeue"))
+    }
+
+    /// Extends the time limit of a job by seconds.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn extend(&self, job: i64, by: f64) -> Answer<JobView> {
+        self.post(&format!("/v1/jobs/{job}/extend"), &ExtendRequest { by })
+    }
+
+    /// Returns the free capacity of the pools.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn pools(&self) -> Answer<Pools> {
+        self.get("/v1/pools")
+    }
+
+    /// Returns the state of the daemon.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn status(&self) -> Answer<Status> {
+        self.get("/v1/status")
+    }
+
+    /// Lets the daemon reject new jobs, or accept them again.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn drain(&self, on: bool) -> Answer<JobIds> {
+        self.post("/v1/drain", &DrainRequest { on })
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Answer<T> {
+        self.exchange(Method::GET, path, Bytes::new())
+    }
+
+    fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
+        let body = serde_json::to_vec(body).map_err(|error| self.strange(error))?;
+        self.exchange(Method::POST, path, body.into())
+    }
+
+    fn order<T: DeserializeOwned>(&self, path: &str) -> Answer<T> {
+        self.exchange(Method::POST, path, Bytes::new())
+    }
+
+    fn exchange<T: DeserializeOwned>(&self, method: Method, path: &str, body: Bytes) -> Answer<T> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "miserly")
+            .header("content-type", "application/json")
+            .body(Full::new(body))
+            .map_err(|error| self.strange(error))?;
+        let (status, answer) = self.runtime.block_on(self.send(request))?;
+        if status.is_success() {
+            serde_json::from_slice(&answer).map_err(|error| self.strange(error))
+        } else {
+            let problem: Problem = serde_json::from_slice(&answer)
+                .map_err(|_| self.strange(format!("status {status} without a reason")))?;
+            Err(problem.into())
+        }
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> Answer<(StatusCode, Bytes)> {
+        let nobody = |error| ClientError::NoDaemon { socket: self.socket.clone(), error };
+        let gone = |error: hyper::Error| ClientError::Gone {
+            socket: self.socket.clone(),
+            reason: error.to_string(),
+        };
+        let stream = UnixStream::connect(&self.socket).await.map_err(nobody)?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(gone)?;
+        // It ends with the reply, which also reports its failure.
+        tokio::spawn(connection);
+        let answer = sender.send_request(request).await.map_err(gone)?;
+        let status = answer.status();
+        let body = answer.into_body().collect().await.map_err(gone)?;
+        Ok((status, body.to_bytes()))
+    }
+
+    fn strange(&self, reason: impl Into<Box<dyn std::error::Error>>) -> ClientError {
+        ClientError::Strange { socket: self.socket.clone(), reason: reason.into().to_string() }
+    }
+}
+
+/// Returns a filter as a query string.
+fn query(filter: &Filter) -> String {
+    let Filter { all, uid, queue, array, limit } = filter;
+    let mut query = format!("?all={all}");
+    let numbers = [("uid", uid.map(i64::from)), ("array", *array), ("limit", limit.map(i64::from))];
+    for (name, value) in numbers {
+        query.extend(value.map(|value| format!("&{name}={value}")));
+    }
+    query.extend(queue.as_deref().map(|queue| format!("&queue={}", escaped(queue))));
+    query
+}
+
+/// Returns a text with all reserved characters escaped.
+fn escaped(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}

@@ -1,0 +1,203 @@
+//! Replies of the daemon.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Window;
+
+/// The reply to a submission.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Submitted {
+    /// The jobs, in the order of their indexes. Without an array it is one.
+    pub jobs: Vec<Accepted>,
+}
+
+/// An accepted job, which is stored.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Accepted {
+    /// The job number.
+    pub number: i64,
+    /// The index in the array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    /// The promised window; absent if the queue's policy promises nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promise: Option<Window>,
+    /// Whether it has started.
+    pub started: bool,
+}
+
+/// The promises that a submission would get now. They are not binding.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Quote {
+    /// The windows, in the order of the indexes; null if the queue's policy promises nothing.
+    pub windows: Vec<Option<Window>>,
+}
+
+/// The jobs that a request changed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JobIds {
+    /// The job numbers.
+    pub jobs: Vec<i64>,
+}
+
+/// The reason why a request was rejected.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, thiserror::Error)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[error("{message}")]
+pub struct Problem {
+    /// The kind of problem.
+    pub code: ProblemCode,
+    /// The problem, its location and the remedy.
+    pub message: String,
+    /// The field of the request that causes the problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The job that would be affected, or that prevents the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<i64>,
+}
+
+impl Problem {
+    /// Returns a problem of the whole request.
+    pub fn new(code: ProblemCode, message: impl Into<String>) -> Problem {
+        Problem { code, message: message.into(), field: None, job: None }
+    }
+
+    /// Returns a problem of one field of the request.
+    pub fn with_field(field: &str, message: impl Into<String>) -> Problem {
+        Problem { field: Some(field.into()), ..Problem::new(ProblemCode::Malformed, message) }
+    }
+}
+
+/// The kind of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemCode {
+    /// The request is malformed.
+    Malformed,
+    /// The request is refused: too large, no window, a deadline that cannot be met, or a promise that would break.
+    Refused,
+    /// The job, the queue or the path does not exist.
+    NotFound,
+    /// The caller has no permission.
+    Forbidden,
+    /// The state of the job does not admit the request.
+    Conflict,
+    /// The daemon ends, or accepts no new jobs.
+    Unavailable,
+    /// The state store is full or fails. The request had no effect.
+    Storage,
+    /// A defect of the daemon.
+    Internal,
+}
+
+/// The state of the daemon.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Status {
+    /// The version of the daemon.
+    pub version: String,
+    /// The process of the daemon.
+    pub pid: i32,
+    /// The start of the daemon.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub since: Timestamp,
+    /// The present time of the daemon's clock.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub now: Timestamp,
+    /// The folder of the state.
+    pub state: String,
+    /// The configuration file; absent if it runs without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<String>,
+    /// Whether new jobs are rejected.
+    pub draining: bool,
+    /// The processors of the machine that are online.
+    pub cpus: u64,
+    /// The queues, in order.
+    pub queues: Vec<QueueStatus>,
+    /// The guarantees that it cannot enforce on this machine.
+    pub unenforced: Vec<Unenforced>,
+    /// Promises given since the state was created.
+    pub promises: u64,
+    /// Promises broken since then.
+    pub broken: u64,
+    /// Starts later than promised since then.
+    pub late: u64,
+}
+
+/// A guarantee that cannot be enforced.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Unenforced {
+    /// The name of the guarantee.
+    pub what: String,
+    /// The possible consequence.
+    pub sentence: String,
+}
+
+/// The present state of a queue.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct QueueStatus {
+    /// The name.
+    pub name: String,
+    /// The policy with its parameters.
+    pub policy: String,
+    /// The jobs to which the policy promises a start: `nothing`, `the head` or `every job`.
+    pub promises: String,
+    /// The present processors of the pool.
+    pub cpus: u64,
+    /// The present memory of the pool, in bytes; absent if memory is not accounted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// The processors allocated to jobs in their windows.
+    pub cpus_held: u64,
+    /// The memory allocated to jobs in their windows, in bytes.
+    pub memory_held: u64,
+    /// The number of jobs in their windows.
+    pub running: u64,
+    /// The number of waiting jobs.
+    pub waiting: u64,
+}
+
+/// The capacity of the pools over time.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Pools {
+    /// The pool of each queue, in order.
+    pub pools: Vec<Pool>,
+}
+
+/// The capacity of one pool from now on.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Pool {
+    /// The queue.
+    pub queue: String,
+    /// The maximum number of processors.
+    pub cpus: u64,
+    /// The free capacity until the last window ends, and for at least one day.
+    pub slices: Vec<Slice>,
+}
+
+/// The free capacity of a pool from an instant on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Slice {
+    /// The instant.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub from: Timestamp,
+    /// The processors of the pool.
+    pub cpus: u64,
+    /// The processors without a window.
+    pub cpus_free: u64,
+    /// The memory without a window, in bytes.
+    pub memory_free: u64,
+}

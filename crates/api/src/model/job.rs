@@ -1,0 +1,366 @@
+//! A job, as the daemon shows it.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A job: its request, its state and its promise.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JobView {
+    /// The job number.
+    pub number: i64,
+    /// The number of the first job of its array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub array: Option<i64>,
+    /// The index in the array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    /// The name of the job.
+    pub name: String,
+    /// The number of the user.
+    pub uid: u32,
+    /// The name of the user.
+    pub user: String,
+    /// The queue.
+    pub queue: String,
+    /// The requested processors.
+    pub cpus: u64,
+    /// The requested memory, in bytes.
+    pub memory: u64,
+    /// The time limit, in seconds.
+    pub time: f64,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Whether it is a script.
+    pub script: bool,
+    /// The working directory.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub directory: PathBuf,
+    /// The file of the standard output.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub output: PathBuf,
+    /// The file of the standard error.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub error: PathBuf,
+    /// The time of the submission.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub submitted: Timestamp,
+    /// The earliest start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub begin: Option<Timestamp>,
+    /// The deadline of the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub deadline: Option<Timestamp>,
+    /// The unfinished jobs that have to end first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
+    pub after: Vec<i64>,
+    /// Whether its work may be lost and repeated.
+    pub restartable: bool,
+    /// Whether it may run on idle resources before its start.
+    pub opportunistic: bool,
+    /// The state.
+    pub phase: Phase,
+    /// The promise; absent if the queue's policy promises nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promise: Option<PromiseView>,
+    /// The planned start, if the policy has one. A plan is not a promise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub planned: Option<Timestamp>,
+    /// The reasons why it does not run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
+    pub reasons: Vec<WaitReason>,
+    /// The slots in which it runs, if its queue is time-sliced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slots: Option<Slots>,
+    /// The delay of its start, if the start was later than promised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateStart>,
+    /// The number of attempts: more than one if it was requeued or lost.
+    pub attempts: u32,
+    /// The guarantees that cannot be enforced on this machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
+    pub unenforced: Vec<String>,
+}
+
+/// The time in which a job's resources are reserved for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Window {
+    /// The latest start.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub start: Timestamp,
+    /// The latest end: the start and the time limit.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub end: Timestamp,
+}
+
+/// The state of a job.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Phase {
+    /// Held by its user or an administrator. It has no window.
+    Held,
+    /// Waiting in its queue.
+    Queued,
+    /// Opportunistic: runs on idle resources before its start.
+    Opportunistic {
+        /// The time at which it first ran.
+        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+        start: Timestamp,
+        /// Whether it is parked: stopped because nothing is idle.
+        parked: bool,
+    },
+    /// Running in its window.
+    Running(JobAllocation),
+    /// Suspended in its window for another job.
+    Suspended(JobAllocation),
+    /// Ended by itself.
+    Done {
+        /// The start.
+        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+        start: Timestamp,
+        /// The end.
+        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+        end: Timestamp,
+        /// The exit status.
+        exit: Exit,
+    },
+    /// Ended by the daemon or a user.
+    Killed {
+        /// The start, if it started.
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+        start: Option<Timestamp>,
+        /// The end.
+        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+        end: Timestamp,
+        /// The cause.
+        by: KilledBy,
+        /// The exit status, if it ran.
+        exit: Option<Exit>,
+    },
+    /// Not run, because it could not be.
+    Failed {
+        /// The time of the finding.
+        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+        at: Timestamp,
+        /// The cause.
+        why: Failure,
+        /// The message of the system.
+        message: String,
+    },
+    /// Gone from the machine, with an unknown exit status.
+    Lost {
+        /// The time of the finding.
+        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+        at: Timestamp,
+        /// The cause.
+        why: LostBy,
+    },
+}
+
+impl Phase {
+    /// Returns the end of a finished job.
+    pub fn ended(&self) -> Option<Timestamp> {
+        match self {
+            Phase::Done { end, .. } | Phase::Killed { end, .. } => Some(*end),
+            Phase::Failed { at, .. } | Phase::Lost { at, .. } => Some(*at),
+            Phase::Held
+            | Phase::Queued
+            | Phase::Opportunistic { .. }
+            | Phase::Running(_)
+            | Phase::Suspended(_) => None,
+        }
+    }
+}
+
+/// The resources allocated to a job in its window.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JobAllocation {
+    /// The start.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub start: Timestamp,
+    /// The latest end.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub end: Timestamp,
+    /// The processors, by number.
+    pub cpus: Vec<u32>,
+}
+
+/// The slots of a time-sliced job.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Slots {
+    /// The slot of its own placement, from 0.
+    pub own: u32,
+    /// All slots in which it runs, in order: its own, and alternates in which its processors are free.
+    pub runs_in: Vec<u32>,
+    /// The number of used slots, which are rotated.
+    pub used: u64,
+    /// The share of the time in which it runs, above 0 and at most 1. Context switches are deducted.
+    pub fraction: f64,
+}
+
+/// The exit status of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// An exit code.
+    Code(i32),
+    /// A signal.
+    Signal(i32),
+}
+
+/// The cause of the end of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum KilledBy {
+    /// The end of its window.
+    Time,
+    /// More memory than requested.
+    Memory,
+    /// Its user or an administrator.
+    User,
+}
+
+/// The reason why a job could not be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// The working directory does not exist.
+    Directory,
+    /// The output file cannot be opened.
+    Output,
+    /// The program does not exist or cannot be executed.
+    Program,
+    /// The queue's policy will never start it.
+    Refused,
+    /// Any other failure.
+    System,
+}
+
+/// The reason why the exit status of a job is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LostBy {
+    /// The machine was rebooted.
+    Reboot,
+    /// Its shim was killed.
+    Shim,
+}
+
+/// The promise to a job, and its history.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PromiseView {
+    /// The window that was promised first.
+    pub promised: Window,
+    /// The present window: the same or earlier, unless the promise was broken.
+    pub now: Window,
+    /// The cause of the breach, if the promise was broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+    /// Every change, in order.
+    pub history: Vec<PromiseChange>,
+}
+
+/// A change of a promise.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PromiseChange {
+    /// The time of the change.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub at: Timestamp,
+    /// The latest start from then on.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub start: Timestamp,
+    /// The reason of the change.
+    pub why: PromiseChangeReason,
+}
+
+/// The reason of a change of a promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PromiseChangeReason {
+    /// The submission.
+    Submitted,
+    /// Another job left capacity.
+    Earlier,
+    /// A job was overdue.
+    Overdue,
+    /// No daemon ran, or the machine slept, when the job was due.
+    Away,
+    /// The machine lost capacity.
+    Capacity,
+    /// Another request was amended.
+    Amended,
+}
+
+impl PromiseChangeReason {
+    /// Returns the name that tables and files use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            PromiseChangeReason::Submitted => "submitted",
+            PromiseChangeReason::Earlier => "earlier",
+            PromiseChangeReason::Overdue => "overdue",
+            PromiseChangeReason::Away => "away",
+            PromiseChangeReason::Capacity => "capacity",
+            PromiseChangeReason::Amended => "amended",
+        }
+    }
+}
+
+/// A reason why a job waits.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum WaitReason {
+    /// The job is held.
+    Held,
+    /// The earliest start has not come.
+    Begin {
+        /// The earliest start.
+        #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+        at: Timestamp,
+    },
+    /// Other jobs have to end first.
+    After {
+        /// The other jobs.
+        jobs: Vec<i64>,
+    },
+    /// Too few resources are free.
+    Resources {
+        /// The resource: `cpus`, `memory` or `slots`.
+        kind: String,
+        /// The requested amount.
+        requested: u64,
+        /// The free amount.
+        free: u64,
+    },
+    /// The free resources are reserved for other jobs.
+    Reserved,
+}
+
+/// The delay of a start that was later than promised.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LateStart {
+    /// The delay, in seconds.
+    pub by: f64,
+    /// The cause.
+    pub why: PromiseChangeReason,
+}

@@ -1,0 +1,24 @@
+//! Submit options, from the command line or from the directives of a script.
+//!
+//! [`directives`] reads the lines `#MISERLY` and `#SBATCH` at the head of a script. Both sources yield [`SubmitOptions`], so one
+//! can complete the other. This module reads neither the clock nor the disk.
+
+mod submit_options;
+
+mod script;
+
+mod options;
+
+mod set;
+
+mod words;
+
+mod instant;
+
+mod quantity;
+
+pub use instant::instant;
+pub use options::own_options;
+pub use quantity::{array, job_numbers, length_of_time, memory};
+pub use script::{Directives, Remark, directives};
+pub use submit_options::{Export, Memory, SubmitOptions};

@@ -1,0 +1,146 @@
+use super::*;
+use crate::model::Array;
+use crate::submit::{Export, Memory};
+
+fn read(script: &str) -> Result<Directives, Remark> {
+    directives(script, &"2026-03-01T08:00:00+00:00[UTC]".parse().unwrap())
+}
+
+#[track_caller]
+fn check(script: &str, expect: SubmitOptions) {
+    let read = read(script).unwrap();
+    assert_eq!((read.options, read.warnings), (expect, Vec::new()), "{script}");
+}
+
+#[track_caller]
+fn refused(script: &str, line: usize, says: &str) {
+    let remark = read(script).unwrap_err();
+    assert!(remark.line == line && remark.message.contains(says), "{remark}");
+}
+
+#[test]
+fn own_directives() {
+    let script = "#!/bin/sh\n\
+        #MISERLY --name 'two words' --cpus=4 -m 8GB\n\
+        # a word of explanation\n\
+        #MISERLY -t1h30m --queue night --after 3,4 --restartable   # why not\n\
+        \n\
+        #MISERLY --begin 2026-03-01T20:00:00Z --deadline=tomorrow --array 0-9:3 --no-opportunistic --hold\n\
+        #MISERLY -o out/%j -e err -d /tmp --export ALL,A=1\n\
+        echo\n\
+        #MISERLY --cpus 5\n";
+    let expect = SubmitOptions {
+        name: Some("two words".to_owned()),
+        cpus: Some(4),
+        memory: Some(Memory::Job(8 << 30)),
+        time: Some(5_400),
+        queue: Some("night".to_owned()),
+        after: Some(vec![3, 4]),
+        restartable: Some(true),
+        begin: Some("2026-03-01T20:00:00Z".parse().unwrap()),
+        deadline: Some("2026-03-02T00:00:00Z".parse().unwrap()),
+        array: Some(Array { first: 0, last: 9, step: 3 }),
+        no_opportunistic: Some(true),
+        hold: Some(true),
+        output: Some("out/%j".into()),
+        error: Some("err".into()),
+        directory: Some("/tmp".into()),
+        export: Some(Export::parse("ALL,A=1").unwrap()),
+    };
+    check(script, expect);
+}
+
+#[test]
+fn directives_of_slurm() {
+    let script = "#!/bin/sh\n\
+        #SBATCH -J count\n\
+        #SBATCH --ntasks=4 --cpus-per-task=2 --nodes=1\n\
+        #SBATCH --mem-per-cpu=500 --time=90 -p long\n\
+        #SBATCH -o slurm-%j.out --dependency=afterany:7:8 --requeue -H --array=1-3\n\
+        #SBATCH -D /scratch --export=NONE --begin=now+1hour\n";
+    let expect = SubmitOptions {
+        name: Some("count".to_owned()),
+        cpus: Some(8),
+        memory: Some(Memory::PerCpu(500 << 20)),
+        time: Some(5_400),
+        queue: Some("long".to_owned()),
+        output: Some("slurm-%j.out".into()),
+        after: Some(vec![7, 8]),
+        restartable: Some(true),
+        hold: Some(true),
+        array: Some(Array { first: 1, last: 3, step: 1 }),
+        directory: Some("/scratch".into()),
+        export: Some(Export::parse("NONE").unwrap()),
+        begin: Some("2026-03-01T09:00:00Z".parse().unwrap()),
+        ..SubmitOptions::default()
+    };
+    check(script, expect);
+}
+
+#[test]
+fn own_directives_count_before_slurms() {
+    let script = "#MISERLY --cpus 2\n#SBATCH -n 4 -t 5\n";
+    check(script, SubmitOptions { cpus: Some(2), time: Some(300), ..SubmitOptions::default() });
+}
+
+#[test]
+fn the_last_of_a_kind_counts() {
+    check("#MISERLY -c 2\n#MISERLY -c 3\n", SubmitOptions { cpus: Some(3), ..SubmitOptions::default() });
+    check(
+        "#SBATCH --requeue\n#SBATCH --no-requeue\n",
+        SubmitOptions { restartable: Some(false), ..SubmitOptions::default() },
+    );
+}
+
+#[test]
+fn what_is_no_directive() {
+    for text in [
+        "",
+        "echo",
+        "# MISERLY --cpus 4",
+        "#MISERLYX --cpus 4",
+        " #MISERLY --cpus 4",
+        "##SBATCH -n 4",
+        "#MISERLY",
+        "#SBATCH # -n",
+    ] {
+        check(text, SubmitOptions::default());
+    }
+}
+
+#[test]
+fn what_slurm_knows_and_we_do_not_is_a_warning() {
+    let script = "#SBATCH --mail-type END --gres=gpu:1 -A project\n#SBATCH -x node7 -c 2 -a 0-9%2\n";
+    let read = read(script).unwrap();
+    assert_eq!((read.options.cpus, read.options.array.map(|array| array.last)), (Some(2), Some(9)));
+    let warnings: Vec<String> = read.warnings.iter().map(Remark::to_string).collect();
+    let expect = [
+        "1: nothing is made of #SBATCH --mail-type",
+        "1: nothing is made of #SBATCH --gres",
+        "1: nothing is made of #SBATCH -A",
+        "2: nothing is made of #SBATCH -x",
+        "2: %2 is not heeded: all jobs of an array may run at once",
+    ];
+    assert_eq!(warnings, expect);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_line() {
+    refused("\n#MISERLY --cpu 4", 2, "no option --cpu;");
+    refused("#MISERLY -x", 1, "no option -x;");
+    refused("#MISERLY --cpus", 1, "--cpus needs a value");
+    refused("#MISERLY --cpus 0", 1, "--cpus: \"0\" is no number above 0");
+    refused("#MISERLY --cpus many", 1, "many");
+    refused("#MISERLY --hold=yes", 1, "takes no value");
+    refused("#MISERLY 4", 1, "\"4\" belongs to no option");
+    refused("#MISERLY --time 1:30", 1, "--time: \"1:30\" is ambiguous");
+    refused("#MISERLY --name 'x", 1, "quote");
+    refused("#MISERLY -é", 1, "-é");
+    refused("#MISERLY --array 0-9%2", 1, "--array");
+    refused("#SBATCH -t UNLIMITED", 1, "--time");
+    refused("#SBATCH -N 2", 1, "one machine");
+    refused("#SBATCH --mem=0", 1, "above 0");
+    refused("#SBATCH -d afterok:12", 1, "afterok");
+    refused("#SBATCH -d singleton", 1, "singleton");
+    refused("#SBATCH -n 9999999999999 -c 9999999999999", 1, "more tasks");
+}

@@ -1,0 +1,180 @@
+//! Submit options.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use crate::model::Array;
+
+/// Submission options. Unset fields are filled from later sources.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SubmitOptions {
+    /// The name of the job.
+    pub name: Option<String>,
+    /// The processors.
+    pub cpus: Option<u64>,
+    /// The memory.
+    pub memory: Option<Memory>,
+    /// The time limit, in seconds.
+    pub time: Option<u64>,
+    /// The queue.
+    pub queue: Option<String>,
+    /// The earliest start.
+    pub begin: Option<Timestamp>,
+    /// The deadline of the end.
+    pub deadline: Option<Timestamp>,
+    /// Jobs that have to end first.
+    pub after: Option<Vec<i64>>,
+    /// The indexes of an array.
+    pub array: Option<Array>,
+    /// Whether its work may be lost and repeated.
+    pub restartable: Option<bool>,
+    /// Whether it must not run before its start.
+    pub no_opportunistic: Option<bool>,
+    /// Whether it is held until it is released.
+    pub hold: Option<bool>,
+    /// The file of the standard output.
+    pub output: Option<PathBuf>,
+    /// The file of the standard error.
+    pub error: Option<PathBuf>,
+    /// The working directory.
+    pub directory: Option<PathBuf>,
+    /// The exported part of the submitter's environment.
+    pub export: Option<Export>,
+}
+
+/// An amount of memory, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Of the job.
+    Job(u64),
+    /// For each of its processors.
+    PerCpu(u64),
+}
+
+/// The part of the submitter's environment that a job gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// All of it; else only `names`, and [`Export::ALWAYS`].
+    pub all: bool,
+    /// The names of single variables.
+    pub names: BTreeSet<String>,
+    /// Variables with values of their own.
+    pub set: BTreeMap<String, String>,
+}
+
+impl SubmitOptions {
+    /// Returns these options, with unset fields from `other`.
+    #[must_use]
+    pub fn or(self, other: SubmitOptions) -> SubmitOptions {
+        SubmitOptions {
+            name: self.name.or(other.name),
+            cpus: self.cpus.or(other.cpus),
+            memory: self.memory.or(other.memory),
+            time: self.time.or(other.time),
+            queue: self.queue.or(other.queue),
+            begin: self.begin.or(other.begin),
+            deadline: self.deadline.or(other.deadline),
+            after: self.after.or(other.after),
+            array: self.array.or(other.array),
+            restartable: self.restartable.or(other.restartable),
+            no_opportunistic: self.no_opportunistic.or(other.no_opportunistic),
+            hold: self.hold.or(other.hold),
+            output: self.output.or(other.output),
+            error: self.error.or(other.error),
+            directory: self.directory.or(other.directory),
+            export: self.export.or(other.export),
+        }
+    }
+}
+
+impl Memory {
+    /// Returns the bytes of a job with a number of processors; `None` if they overflow.
+    pub fn of_job(self, cpus: u64) -> Option<u64> {
+        match self {
+            Memory::Job(bytes) => Some(bytes),
+            Memory::PerCpu(bytes) => bytes.checked_mul(cpus),
+        }
+    }
+}
+
+impl Export {
+    /// Without these hardly any program runs.
+    pub const ALWAYS: [&str; 7] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TMPDIR", "USER"];
+
+    /// Reads `ALL`, `NONE`, or names and assignments with commas between them, as `ALL,DEBUG=1` or `PATH,SEED`.
+    ///
+    /// # Errors
+    /// A name that no variable can have.
+    pub fn parse(text: &str) -> Result<Export, String> {
+        let mut export = Export { all: false, names: BTreeSet::new(), set: BTreeMap::new() };
+        for part in text.split(',').map(str::trim) {
+            let (name, value) =
+                part.split_once('=').map_or((part, None), |(name, value)| (name, Some(value)));
+            if name.is_empty() || name.contains('\0') || value.is_some_and(|value| value.contains('\0')) {
+                return Err(
+                    "write ALL, NONE, or variables with commas between them, such as ALL,DEBUG=1".into()
+                );
+            }
+            match (name, value) {
+                (name, Some(value)) => drop(export.set.insert(name.to_owned(), value.to_owned())),
+                ("ALL", None) => export.all = true,
+                ("NONE", None) => {}
+                (name, None) => drop(export.names.insert(name.to_owned())),
+            }
+        }
+        Ok(export)
+    }
+
+    /// The environment of a job, of its submitter's.
+    pub fn of(&self, submitters: BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let wanted = |name: &str| self.all || self.names.contains(name) || Export::ALWAYS.contains(&name);
+        let kept = submitters.into_iter().filter(|(name, _)| wanted(name));
+        kept.chain(self.set.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[track_caller]
+    fn check(text: &str, expect: &[(&str, &str)]) {
+        let submitters = variables(&[("PATH", "/bin"), ("SEED", "1"), ("SECRET", "s")]);
+        assert_eq!(Export::parse(text).unwrap().of(submitters), variables(expect), "{text}");
+    }
+
+    #[test]
+    fn environments() {
+        check("ALL", &[("PATH", "/bin"), ("SEED", "1"), ("SECRET", "s")]);
+        check("NONE", &[("PATH", "/bin")]);
+        check("SEED", &[("PATH", "/bin"), ("SEED", "1")]);
+        check("NONE,SEED=2,A=b=c", &[("PATH", "/bin"), ("SEED", "2"), ("A", "b=c")]);
+        check("ALL,SEED=", &[("PATH", "/bin"), ("SEED", ""), ("SECRET", "s")]);
+        for bad in ["", "ALL,,SEED", "=1", "A\0=1"] {
+            assert!(Export::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_first_counts() {
+        let first = SubmitOptions { cpus: Some(1), ..SubmitOptions::default() };
+        let second = SubmitOptions { cpus: Some(2), time: Some(60), ..SubmitOptions::default() };
+        assert_eq!(
+            first.or(second),
+            SubmitOptions { cpus: Some(1), time: Some(60), ..SubmitOptions::default() }
+        );
+    }
+
+    #[test]
+    fn memory_for_each_processor() {
+        assert_eq!(Memory::PerCpu(3).of_job(4), Some(12));
+        assert_eq!(Memory::Job(3).of_job(4), Some(3));
+        assert_eq!(Memory::PerCpu(u64::MAX).of_job(2), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! Facts about the daemon that the engine displays and cannot find out itself.
+
+use miserly_api::model::Unenforced;
+
+use crate::ClockMark;
+
+/// A lookup of user names by number.
+#[derive(Clone, Copy, Debug)]
+pub struct UserNames(pub fn(u32) -> String);
+
+impl Default for UserNames {
+    /// Returns a lookup that names users by their numbers.
+    fn default() -> UserNames {
+        UserNames(|uid| uid.to_string())
+    }
+}
+
+/// Facts about the daemon that come from outside the engine.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The folder of the state.
+    pub state: String,
+    /// The configuration file.
+    pub configuration: Option<String>,
+    /// The process of the daemon.
+    pub pid: i32,
+    /// The user that runs the daemon, by number. This user may change every job.
+    pub owner: u32,
+    /// The names of users.
+    pub users: UserNames,
+    /// The guarantees that cannot be enforced.
+    pub unenforced: Vec<Unenforced>,
+    /// The highest known job number, from [`highest`](crate::highest) and the folders of attempts.
+    ///
+    /// After damage the stored next number may be lost or old.
+    pub highest: i64,
+    /// The mark of the machine's clock; `None` under any other clock.
+    pub mark: Option<ClockMark>,
+}

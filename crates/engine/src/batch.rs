@@ -1,0 +1,169 @@
+//! The changes of one batch of inputs, until they are durable.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use miserly_api::model::Problem;
+
+use crate::jobs::JobTable;
+use crate::{
+    Action, Attempt, BegunWindow, DaemonReply, JobRow, JournalLine, PlannedWindow, Record, Requester,
+};
+
+/// The changes of one batch of inputs, and the actions and replies that follow once they are durable.
+///
+/// Invariant: a job is in `finished` or in the job table, never in both.
+#[derive(Debug, Default)]
+pub(crate) struct PendingBatch {
+    lines: Vec<String>,
+    changed: BTreeSet<i64>,
+    /// Records of jobs that finished in this batch. They leave memory when they are durable.
+    finished: BTreeMap<i64, Record>,
+    actions: Vec<(Attempt, Action)>,
+    /// Windows that began without a daemon, until the system has started their jobs.
+    pub(crate) begun: BTreeMap<i64, BegunWindow>,
+    replies: Vec<(Box<dyn Requester>, Result<DaemonReply, Problem>)>,
+    values_changed: bool,
+}
+
+/// The part of a batch that follows its commit.
+#[derive(Debug)]
+pub(crate) struct Dispatch {
+    /// The actions, in order.
+    pub(crate) actions: Vec<(Attempt, Action)>,
+    /// The replies, in order.
+    pub(crate) replies: Vec<(Box<dyn Requester>, Result<DaemonReply, Problem>)>,
+    /// The jobs that finished, by number.
+    pub(crate) finished: BTreeMap<i64, Record>,
+    /// Whether any job changed.
+    pub(crate) jobs_changed: bool,
+}
+
+impl PendingBatch {
+    /// Appends a line to the journal.
+    pub(crate) fn line(&mut self, line: &JournalLine) {
+        // Only maps with other keys than strings have no JSON, and there are none.
+        self.lines.push(serde_json::to_string(line).unwrap_or_default());
+    }
+
+    /// Marks a job's record as changed.
+    pub(crate) fn touch(&mut self, job: i64) {
+        self.changed.insert(job);
+    }
+
+    /// Marks the named values as changed.
+    pub(crate) fn touch_values(&mut self) {
+        self.values_changed = true;
+    }
+
+    /// Adds the record of a job that has finished.
+    pub(crate) fn finish(&mut self, record: Record) {
+        self.finished.insert(record.number, record);
+    }
+
+    /// Returns whether a job has finished in this batch.
+    pub(crate) fn has_finished(&self, job: i64) -> bool {
+        self.finished.contains_key(&job)
+    }
+
+    /// Removes a job that was refused, so that only the journal mentions it.
+    pub(crate) fn withdraw(&mut self, job: i64) {
+        self.finished.remove(&job);
+        self.changed.remove(&job);
+    }
+
+    /// Adds an action for an attempt.
+    pub(crate) fn act(&mut self, attempt: Attempt, action: Action) {
+        self.actions.push((attempt, action));
+    }
+
+    /// Adds the window that an attempt is expected to have: to its launch if that is pending, else as an action.
+    pub(crate) fn plan_window(&mut self, attempt: Attempt, window: PlannedWindow) {
+        let launch = self.actions.iter_mut().find_map(|(of, action)| match action {
+            Action::Launch(launch) if *of == attempt => Some(launch),
+            _ => None,
+        });
+        match launch {
+            Some(launch) => launch.planned_window = Some(window),
+            None => self.act(attempt, Action::PlanWindow(window)),
+        }
+    }
+
+    /// Returns the attempts that this batch launches.
+    pub(crate) fn launched(&self) -> BTreeSet<Attempt> {
+        let launches = self.actions.iter().filter(|(_, action)| matches!(action, Action::Launch(_)));
+        launches.map(|(attempt, _)| *attempt).collect()
+    }
+
+    /// Removes all actions for some attempts.
+    pub(crate) fn drop_actions(&mut self, attempts: &BTreeSet<Attempt>) {
+        self.actions.retain(|(attempt, _)| !attempts.contains(attempt));
+    }
+
+    /// Adds a reply.
+    pub(crate) fn reply(&mut self, requester: Box<dyn Requester>, reply: Result<DaemonReply, Problem>) {
+        self.replies.push((requester, reply));
+    }
+
+    /// Returns whether any job changed or finished.
+    pub(crate) fn jobs_changed(&self) -> bool {
+        !self.changed.is_empty() || !self.finished.is_empty()
+    }
+
+    /// Returns whether there is something to commit.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.jobs_changed() || !self.lines.is_empty() || self.values_changed
+    }
+
+    /// Returns the rows of the jobs that changed or finished.
+    pub(crate) fn rows(&self, jobs: &JobTable) -> Vec<JobRow> {
+        let live = self.changed.iter().filter_map(|number| jobs.get(*number));
+        live.chain(self.finished.values()).map(Record::row).collect()
+    }
+
+    /// Takes the journal lines.
+    pub(crate) fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Returns the actions and replies of a batch that is durable.
+    pub(crate) fn into_dispatch(self) -> Dispatch {
+        let jobs_changed = self.jobs_changed();
+        Dispatch { actions: self.actions, replies: self.replies, finished: self.finished, jobs_changed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::Time;
+
+    use super::*;
+    use crate::JobState;
+
+    const ATTEMPT: Attempt = Attempt { job: 1, nth: 1 };
+
+    #[test]
+    fn an_unchanged_batch_is_not_committed() {
+        let mut batch = PendingBatch::default();
+        batch.act(ATTEMPT, Action::Forget);
+        assert!(!batch.has_changes());
+        batch.touch_values();
+        assert!(batch.has_changes() && !batch.jobs_changed());
+    }
+
+    #[test]
+    fn a_refused_job_leaves_no_row() {
+        let mut batch = PendingBatch::default();
+        batch.touch(1);
+        batch.finish(Record::for_tests(1, JobState::Queued));
+        batch.withdraw(1);
+        assert!(batch.rows(&JobTable::default()).is_empty() && !batch.jobs_changed());
+    }
+
+    #[test]
+    fn a_window_is_planned_by_an_action_of_its_own_unless_the_launch_is_pending() {
+        let window = PlannedWindow { start: Time::from_ticks(5), end: Time::from_ticks(9), cpus: vec![0] };
+        let mut batch = PendingBatch::default();
+        batch.plan_window(ATTEMPT, window);
+        assert!(matches!(&batch.into_dispatch().actions[..], [(ATTEMPT, Action::PlanWindow(_))]));
+    }
+}

@@ -1,0 +1,161 @@
+//! Allocation of processors by number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use miserly_core::PeSet;
+
+use crate::Setup;
+
+/// The processors for jobs, and the number of windows in which each is allocated.
+///
+/// Invariant: a processor is allocated once, unless processors were lost or the jobs of a queue are time-sliced.
+#[derive(Clone, Debug)]
+pub(crate) struct CpuAllocator {
+    /// The processors that all queues share.
+    all: BTreeSet<u32>,
+    held: BTreeMap<u32, u32>,
+    /// The processors of each queue whose policy chooses processors. Its ledger tracks the free ones.
+    own: BTreeMap<String, Vec<u32>>,
+    /// The online processors, also those not for jobs; `None` means all.
+    online: Option<BTreeSet<u32>>,
+}
+
+impl CpuAllocator {
+    pub(crate) fn new(setup: &Setup) -> CpuAllocator {
+        let own = setup.own_cpus();
+        let mut all: BTreeSet<u32> = setup.cpus.iter().copied().collect();
+        all.retain(|cpu| !own.values().flatten().any(|one| one == cpu));
+        CpuAllocator { all, held: BTreeMap::new(), own, online: None }
+    }
+
+    /// Returns an allocator for another setup of the same machine, with all processors free.
+    pub(crate) fn anew(&self, setup: &Setup) -> CpuAllocator {
+        CpuAllocator { online: self.online.clone(), ..CpuAllocator::new(setup) }
+    }
+
+    /// Allocates the processors of a queue's own that its policy chose.
+    ///
+    /// A lost processor is replaced by a free one, since the ledger always loses its highest numbers. If none is free, processors
+    /// are shared, as in [`take`](CpuAllocator::take).
+    pub(crate) fn take_named(&mut self, queue: &str, pes: &PeSet) -> Vec<u32> {
+        let own = self.own.get(queue).map(Vec::as_slice).unwrap_or_default();
+        let numbers = pes.ranges().iter().flat_map(|(low, high)| *low..=*high);
+        let named: Vec<u32> = numbers.filter_map(|pe| own.get(usize::try_from(pe).ok()?)).copied().collect();
+        let others = own.iter().filter(|cpu| !named.contains(cpu));
+        let there = || named.iter().chain(others.clone()).copied().filter(|cpu| self.is_online(*cpu));
+        let mut taken: Vec<u32> =
+            there().filter(|cpu| !self.held.contains_key(cpu)).take(named.len()).collect();
+        if taken.is_empty() {
+            taken = there().take(named.len()).collect();
+        }
+        taken.sort_unstable();
+        self.take_these(&taken);
+        taken
+    }
+
+    /// Allocates the processors that the policy of a time-sliced queue chose. Other jobs of the queue may have them, too.
+    ///
+    /// A lost processor is replaced by one that the ledger lost instead, since the ledger always loses its highest numbers. A
+    /// replacement may be shared.
+    pub(crate) fn take_shared(&mut self, queue: &str, pes: &PeSet) -> Vec<u32> {
+        let own = self.own.get(queue).map(Vec::as_slice).unwrap_or_default();
+        let kept = own.iter().filter(|cpu| self.is_online(**cpu)).count();
+        let (low, high) = own.split_at(kept);
+        let mut instead = high.iter().copied().filter(|cpu| self.is_online(*cpu));
+        let mut there: Vec<u32> = vec![];
+        for cpu in low {
+            there.extend(if self.is_online(*cpu) { Some(*cpu) } else { instead.next() });
+        }
+        let numbers = pes.ranges().iter().flat_map(|(low, high)| *low..=*high);
+        let place = |pe: u32| usize::try_from(pe).ok()?.checked_rem(there.len());
+        let taken: BTreeSet<u32> = numbers.filter_map(|pe| there.get(place(pe)?)).copied().collect();
+        let taken: Vec<u32> = taken.into_iter().collect();
+        self.take_these(&taken);
+        taken
+    }
+
+    /// Returns whether a queue has processors of its own.
+    pub(crate) fn has_own(&self, queue: &str) -> bool {
+        self.own.contains_key(queue)
+    }
+
+    /// Returns the processors of a queue of its own.
+    pub(crate) fn own(&self, queue: &str) -> Option<&Vec<u32>> {
+        self.own.get(queue)
+    }
+
+    /// Allocates the lowest free processors that are online.
+    ///
+    /// The ledger guarantees that there are enough, unless some have just been lost. Then there may be fewer, and if none is free,
+    /// processors are shared.
+    pub(crate) fn take(&mut self, count: u64) -> Vec<u32> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let mut taken: Vec<u32> = self.free().into_iter().take(count).collect();
+        if taken.is_empty() {
+            taken = self.all.iter().copied().filter(|cpu| self.is_online(*cpu)).take(count).collect();
+        }
+        self.take_these(&taken);
+        taken
+    }
+
+    /// Allocates processors that a job had before.
+    pub(crate) fn take_these(&mut self, cpus: &[u32]) {
+        for cpu in cpus {
+            *self.held.entry(*cpu).or_default() += 1;
+        }
+    }
+
+    /// Allocates processors if all of them are free. Returns whether they were.
+    pub(crate) fn take_all_of(&mut self, cpus: &[u32]) -> bool {
+        let free = cpus.iter().all(|cpu| self.is_free(*cpu));
+        if free {
+            self.take_these(cpus);
+        }
+        free
+    }
+
+    /// Returns the shared processors that are online and not allocated.
+    pub(crate) fn free(&self) -> BTreeSet<u32> {
+        self.all.iter().copied().filter(|cpu| self.is_free(*cpu) && self.is_online(*cpu)).collect()
+    }
+
+    fn is_free(&self, cpu: u32) -> bool {
+        self.all.contains(&cpu) && !self.held.contains_key(&cpu)
+    }
+
+    /// Sets the online processors.
+    pub(crate) fn set_online(&mut self, online: &[u32]) {
+        self.online = Some(online.iter().copied().collect());
+    }
+
+    fn is_online(&self, cpu: u32) -> bool {
+        self.online.as_ref().is_none_or(|online| online.contains(&cpu))
+    }
+
+    /// Returns whether any of the processors is offline.
+    pub(crate) fn lacks_any(&self, cpus: &[u32]) -> bool {
+        cpus.iter().any(|cpu| !self.is_online(*cpu))
+    }
+
+    /// Frees the processors of a job.
+    pub(crate) fn give(&mut self, cpus: &[u32]) {
+        for cpu in cpus {
+            match self.held.get_mut(cpu) {
+                Some(holders) if *holders > 1 => *holders -= 1,
+                _ => drop(self.held.remove(cpu)),
+            }
+        }
+    }
+
+    /// Returns the number of shared processors that are online, if it is known.
+    pub(crate) fn shared_online(&self) -> Option<u64> {
+        let online = self.online.as_ref()?;
+        Some(self.all.iter().filter(|cpu| online.contains(cpu)).count() as u64)
+    }
+
+    /// Returns the number of a queue's own processors that are offline.
+    pub(crate) fn own_lost(&self, queue: &str) -> Option<u64> {
+        let own = self.own.get(queue)?;
+        Some(own.iter().filter(|cpu| !self.is_online(**cpu)).count() as u64)
+    }
+}

@@ -1,0 +1,246 @@
+//! Effects of a round: changes of records, and actions for attempts.
+
+use std::sync::Arc;
+
+use miserly_api::model::{Failure, Phase};
+use miserly_core::{Broken, Effect, Refusal, Span, State, Time};
+
+use crate::{
+    Action, Attempt, Ending, Engine, JobState, Journal, Launch, Launcher, Now, Record, RecordedPromise, Run,
+    SavedBreachCause, output_path,
+};
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Applies one effect on a job.
+    pub(crate) fn apply_effect(&mut self, now: Now, at: Time, number: i64, effect: Effect) {
+        self.batch.touch(number);
+        match effect {
+            Effect::Started { .. } => self.start(at, number),
+            Effect::Promised { latest, .. } => self.record_promise(now, number, latest, None),
+            Effect::PromiseBroken { latest, why, .. } => self.record_promise(now, number, latest, Some(why)),
+            Effect::Suspended { .. } => self.suspend(at, number),
+            Effect::Resumed { .. } => self.resume(at, number),
+            Effect::Requeued { .. } => self.displace(number),
+            Effect::Filled { procs, .. } => self.run_opportunistically(at, number, procs.get()),
+            Effect::Refused { why, .. } => self.refuse(now, number, why),
+            Effect::Moved { .. } => self.move_to_placement(number),
+            // The ledger has the plan and the pace. The configuration admits no policy that resizes or swaps out.
+            Effect::Planned { .. }
+            | Effect::Resized { .. }
+            | Effect::Vacated { .. }
+            | Effect::Paced { .. } => {}
+        }
+    }
+
+    fn start(&mut self, at: Time, number: i64) {
+        self.jobs.set_running(number);
+        let Some(record) = self.jobs.get_mut(number) else { return };
+        record.started.get_or_insert(at.ticks());
+        if let Some((by, why)) = record.lateness(at) {
+            self.values.counts.late += 1;
+            record.late = Some((by.ticks(), why));
+        }
+        self.begin_window(at, number);
+    }
+
+    /// Allocates the processors of a job that has started, and runs it on them.
+    ///
+    /// If an earlier attempt of the job is still ending, that end begins the window.
+    pub(crate) fn begin_window(&mut self, at: Time, number: i64) {
+        let Some(record) = self.jobs.get(number) else { return };
+        if record.run.as_ref().is_some_and(|run| run.ending.is_some()) {
+            return;
+        }
+        let whole = Span::from_ticks(record.time);
+        let (cpus, end) = match self.batch.begun.remove(&number) {
+            Some(begun) => (begun.cpus, begun.end),
+            None => (self.allocate_cpus(number), at + whole),
+        };
+        let Some(record) = self.jobs.get_mut(number) else { return };
+        match &mut record.run {
+            Some(run) => {
+                run.in_window = true;
+                run.sent_window = None;
+                run.stopped = false;
+                run.cpus.clone_from(&cpus);
+                self.batch.act(Attempt { job: number, nth: run.nth }, Action::BeginWindow { cpus, end });
+            }
+            None => self.launch(number, cpus, Some(end)),
+        }
+    }
+
+    /// Allocates the processors of a job: those that its policy chose, or else the lowest free ones.
+    pub(crate) fn allocate_cpus(&mut self, number: i64) -> Vec<u32> {
+        let Some(record) = self.jobs.get(number) else { return vec![] };
+        let job = self.jobs.handle(number);
+        let entry = job.and_then(|job| self.system.ledger_of(job)?.get(job));
+        match entry.and_then(|entry| entry.placement()?.pes()) {
+            Some(pes) if self.is_gang(&record.queue) => self.cpus.take_shared(&record.queue, pes),
+            Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.take_named(&record.queue, pes),
+            _ => self.cpus.take(record.submission.cpus),
+        }
+    }
+
+    /// Launches a job as another attempt.
+    pub(crate) fn launch(&mut self, number: i64, cpus: Vec<u32>, end: Option<Time>) {
+        let all = self.setup.opportunistic_cpus.clone();
+        let gang = self.jobs.get(number).is_some_and(|record| self.is_gang(&record.queue));
+        let Some(record) = self.jobs.get_mut(number) else { return };
+        record.attempts += 1;
+        let nth = record.attempts;
+        record.run = Some(Run {
+            nth,
+            cpus: cpus.clone(),
+            in_window: end.is_some(),
+            stopped: false,
+            sent_window: None,
+            ending: None,
+        });
+        let launch = Launch {
+            submission: Arc::clone(&record.submission),
+            name: record.name.clone(),
+            array: record.array,
+            uid: record.uid,
+            output: output_path::output(record),
+            error: record.submission.error.is_some().then(|| output_path::error(record)),
+            memory: record.memory,
+            cpus: if end.is_some() { cpus } else { all },
+            end,
+            planned_window: None,
+            grace: record.grace(self.setup.grace),
+            orphan_resume_delay: self.setup.orphan_resume_delay,
+            limit: gang.then(|| record.limit()),
+        };
+        self.batch.touch(number);
+        self.batch.act(Attempt { job: number, nth }, Action::Launch(Box::new(launch)));
+    }
+
+    /// Runs an opportunistic job on idle resources, or parks it if there are none.
+    fn run_opportunistically(&mut self, at: Time, number: i64, procs: u64) {
+        let Some(record) = self.jobs.get_mut(number) else { return };
+        let Some(run) = &mut record.run else {
+            if procs > 0 {
+                record.started.get_or_insert(at.ticks());
+                self.launch(number, vec![], None);
+            }
+            return;
+        };
+        if run.ending.is_some() || run.stopped == (procs == 0) {
+            return;
+        }
+        run.stopped = procs == 0;
+        let action = if run.stopped { Action::Stop } else { Action::Continue };
+        self.batch.act(Attempt { job: number, nth: run.nth }, action);
+    }
+
+    fn record_promise(&mut self, now: Now, number: i64, latest: Time, broken: Option<Broken>) {
+        if broken.is_some() && self.batch.begun.contains_key(&number) {
+            // The window began without a daemon, as promised. Only the ledger is late.
+            return;
+        }
+        let Some(record) = self.jobs.get_mut(number) else { return };
+        match broken {
+            Some(_) => self.values.counts.broken += 1,
+            None if record.promises.is_empty() => self.values.counts.promises += 1,
+            None => {}
+        }
+        let broken = broken.map(SavedBreachCause::new);
+        record.promises.push(RecordedPromise {
+            at: now.wall.as_microsecond(),
+            start: latest.ticks(),
+            broken,
+        });
+    }
+
+    fn suspend(&mut self, at: Time, number: i64) {
+        self.jobs.set_stopped(number);
+        let end = self.end_if_orphaned(at, number);
+        let Some(run) = self.jobs.get_mut(number).and_then(|record| record.run.as_mut()) else { return };
+        run.stopped = true;
+        self.cpus.give(&std::mem::take(&mut run.cpus));
+        let attempt = Attempt { job: number, nth: run.nth };
+        self.batch.act(attempt, Action::Stop);
+        // The window must not end before the job is resumed.
+        if let Some(end) = end {
+            self.batch.act(attempt, end);
+        }
+    }
+
+    /// Returns the latest end of a suspended job, also if it resumes by itself because no daemon runs.
+    pub(crate) fn end_if_orphaned(&self, at: Time, number: i64) -> Option<Action> {
+        let job = self.jobs.handle(number)?;
+        let entry = self.system.ledger_of(job)?.entry(job);
+        let State::Suspended { until, .. } = entry.state else { return None };
+        let record = self.jobs.get(number)?;
+        let left =
+            entry.left(at, record.submission.cpus.into()) - record.cleanup_time(self.setup.cleanup_time);
+        Some(Action::EndIfOrphaned { end: until + self.setup.orphan_resume_delay + left, left })
+    }
+
+    fn resume(&mut self, at: Time, number: i64) {
+        self.jobs.set_running(number);
+        let end = self.window_end(number).unwrap_or(at);
+        let cpus = self.allocate_cpus(number);
+        let Some(run) = self.jobs.get_mut(number).and_then(|record| record.run.as_mut()) else { return };
+        run.stopped = false;
+        run.cpus.clone_from(&cpus);
+        let attempt = Attempt { job: number, nth: run.nth };
+        self.batch.act(attempt, Action::BeginWindow { cpus, end });
+        self.batch.act(attempt, Action::Continue);
+    }
+
+    /// Ends the attempt of a job that its policy requeued. The job starts from the beginning later.
+    fn displace(&mut self, number: i64) {
+        self.jobs.set_stopped(number);
+        let kill = self.kill(Ending::Displaced);
+        let Some(record) = self.jobs.get_mut(number) else { return };
+        record.started = None;
+        let Some(run) = &mut record.run else { return };
+        self.cpus.give(&std::mem::take(&mut run.cpus));
+        run.ending = Some(Ending::Displaced);
+        self.batch.act(Attempt { job: number, nth: run.nth }, kill);
+    }
+
+    fn refuse(&mut self, now: Now, number: i64, why: Refusal) {
+        let message = refusal_message(why).to_owned();
+        self.finish(number, Phase::Failed { at: now.wall, why: Failure::Refused, message });
+    }
+
+    /// Finishes a job.
+    pub(crate) fn finish(&mut self, number: i64, phase: Phase) {
+        let Some(mut record) = self.jobs.remove(number) else { return };
+        self.dependencies.untrack(number);
+        if let Some(run) = record.run.take() {
+            self.cpus.give(&run.cpus);
+            self.batch.act(Attempt { job: number, nth: run.nth }, Action::Forget);
+        }
+        record.entry = None;
+        record.state = JobState::Finished(Box::new(phase));
+        if let Some(job) = self.jobs.handle(number)
+            && self.system.queue_of(job).is_none()
+        {
+            self.jobs.handles_mut().free(job);
+        }
+        self.batch.finish(record);
+    }
+}
+
+impl Record {
+    /// Returns by how much a start is later than the promise that was broken, and the cause.
+    fn lateness(&self, at: Time) -> Option<(Span, SavedBreachCause)> {
+        let broken = self.promises.iter().position(|promise| promise.broken.is_some())?;
+        let promised = self.promises.get(broken.checked_sub(1)?)?;
+        let by = at - Time::from_ticks(promised.start);
+        (by > Span::ZERO).then_some((by, self.promises[broken].broken?))
+    }
+}
+
+/// Returns the message for a job that its policy will never start.
+pub(crate) const fn refusal_message(why: Refusal) -> &'static str {
+    match why {
+        Refusal::BeyondClasses => "it asks for more than the largest of the policy's job classes",
+        Refusal::TooLarge => "it asks for more than its queue's pool ever has",
+        Refusal::NoWindow => "there is no window for it within the queue's horizon",
+        Refusal::Deadline => "there is no window for it that ends by its deadline",
+    }
+}

@@ -1,0 +1,257 @@
+//! The engine: applies batches of inputs, commits their outcome and dispatches it.
+
+use std::collections::BTreeMap;
+
+use miserly_api::model::{Problem, ProblemCode};
+use miserly_core::{System, Time, Violation};
+
+use crate::batch::{Dispatch, PendingBatch};
+use crate::cpu_allocator::CpuAllocator;
+use crate::dependencies::DependencyTracker;
+use crate::gang::SentSchedules;
+use crate::jobs::JobTable;
+use crate::pruning::Pruning;
+use crate::retry::CommitRetry;
+use crate::values::EngineValues;
+use crate::waiters::EndWaiters;
+use crate::{
+    About, Absence, Attempt, AttemptOutcome, Caller, DaemonRequest, JobRow, Journal, JournalBatch,
+    JournalError, JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Setup,
+};
+
+/// An input of the engine.
+#[derive(Debug)]
+pub enum Input {
+    /// A user makes a request.
+    Request {
+        /// The user.
+        caller: Caller,
+        /// The request.
+        request: Box<DaemonRequest>,
+        /// The receiver of the reply.
+        requester: Box<dyn Requester>,
+    },
+    /// An attempt has ended.
+    AttemptEnded(Attempt, AttemptOutcome),
+    /// The processors that are online from now on, by number.
+    Online(Vec<u32>),
+    /// The machine slept until now.
+    Slept,
+}
+
+/// The reason why the engine cannot continue.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The state cannot be written or read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A policy made a mistake.
+    #[error(transparent)]
+    Violation(#[from] Violation),
+    /// The stored record of a job is invalid.
+    #[error("job {job}: {problem}; start with --recover to go on without what is damaged")]
+    InvalidRecord {
+        /// The job.
+        job: i64,
+        /// The problem.
+        problem: String,
+    },
+    /// A job cannot stay where it is, or go on, as the configuration is now.
+    #[error(
+        "job {job} {problem}; start with the configuration as it was for its queue until the job has ended, or has been cancelled"
+    )]
+    Incompatible {
+        /// The job.
+        job: i64,
+        /// The problem.
+        problem: String,
+    },
+    /// The jobs that run hold more than their pool now has.
+    #[error(
+        "queue {queue}: the jobs that run hold more than its pool has now; let them end first, or give it more"
+    )]
+    Pool {
+        /// The queue.
+        queue: String,
+    },
+}
+
+/// The daemon's engine.
+pub struct Engine<L, J> {
+    pub(crate) setup: Setup,
+    pub(crate) about: About,
+    /// The wall time at which this daemon began, in microseconds since 1970.
+    pub(crate) began: i64,
+    pub(crate) launcher: L,
+    pub(crate) journal: J,
+    pub(crate) system: System,
+    pub(crate) jobs: JobTable,
+    pub(crate) dependencies: DependencyTracker,
+    pub(crate) cpus: CpuAllocator,
+    pub(crate) values: EngineValues,
+    pub(crate) batch: PendingBatch,
+    pub(crate) waiters: EndWaiters,
+    pub(crate) retry: CommitRetry,
+    pub(crate) pruning: Pruning,
+    pub(crate) schedules: SentSchedules,
+}
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Applies inputs, and everything that was due until now. Commits the outcome, then dispatches actions and replies.
+    ///
+    /// If the commit fails for lack of space, everything is rolled back and requesters are informed. The ends of attempts are
+    /// facts and are applied again later.
+    ///
+    /// # Errors
+    /// If a policy makes a mistake, or the journal fails in any other way.
+    pub fn process_batch(&mut self, now: Now, inputs: Vec<Input>) -> Result<(), EngineError> {
+        let mut ends = self.retry.begin();
+        let mut rest = vec![];
+        for input in inputs {
+            match input {
+                Input::AttemptEnded(attempt, outcome) => ends.push((attempt, outcome)),
+                other => rest.push(other),
+            }
+        }
+        self.apply_inputs(now, ends.clone(), rest)?;
+        self.send_planned_windows();
+        match self.commit(now) {
+            Ok(()) => self.dispatch(now),
+            Err(error @ JournalError::Full(_)) => return self.rollback(now, &error, ends),
+            Err(error) => return Err(error.into()),
+        }
+        self.prune(now)
+    }
+
+    /// Returns the instant at which the engine needs a batch if no input arrives before.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        self.retry.at().or_else(|| self.next_due().into_iter().chain(self.next_pruning()).min())
+    }
+
+    /// Returns the instant of the next event that no input announces.
+    pub(crate) fn next_due(&self) -> Option<Time> {
+        let ends = self.jobs.running().filter_map(|number| self.expected_end(number));
+        ends.chain(self.dependencies.next_due()).chain(self.system.wake()).min()
+    }
+
+    /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
+    fn apply_inputs(
+        &mut self,
+        now: Now,
+        ends: Vec<(Attempt, AttemptOutcome)>,
+        rest: Vec<Input>,
+    ) -> Result<(), EngineError> {
+        if rest.iter().any(|input| matches!(input, Input::Slept)) {
+            self.apply_absence(now, Absence { ended: ends, begun: vec![] })?;
+        } else {
+            let at = |outcome: &AttemptOutcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);
+            let mut ends: Vec<_> = ends.into_iter().map(|(attempt, end)| (at(&end), attempt, end)).collect();
+            ends.sort_by_key(|(at, attempt, _)| (*at, *attempt));
+            self.play_due(now, ends)?;
+        }
+        for input in rest {
+            match input {
+                Input::Request { caller, request, requester } => {
+                    self.handle_request(now, caller, *request, requester)?;
+                }
+                Input::Online(cpus) => self.online(&cpus),
+                Input::AttemptEnded(..) | Input::Slept => {}
+            }
+        }
+        self.fit_pools(now)?;
+        self.settle_dependencies(now)
+    }
+
+    /// Stores the pending batch.
+    pub(crate) fn commit(&mut self, now: Now) -> Result<(), JournalError> {
+        let known = |record: &Record| !record.is_in_ledger() || record.entry.is_some();
+        debug_assert!(self.jobs.records().all(known), "a job in a ledger is stored with its entry");
+        if !self.batch.has_changes() {
+            return Ok(());
+        }
+        let rows = self.batch.rows(&self.jobs);
+        let mut values = self.values.entries();
+        values.push(("queues".into(), serde_json::to_string(&self.kept()).unwrap_or_default()));
+        values.extend(self.clock_mark(now));
+        self.journal.commit(JournalBatch { lines: self.batch.take_lines(), rows, values })
+    }
+
+    /// Returns the state of the queues beside their jobs, by name.
+    pub(crate) fn kept(&self) -> BTreeMap<String, QueueState> {
+        let queues = self.setup.queues.iter().zip(self.system.queues());
+        let kept = |setup: &Queue, ledger| QueueState::new(setup, self.cpus.own(&setup.name), ledger);
+        queues.map(|(setup, queue)| (setup.name.clone(), kept(setup, queue.ledger()))).collect()
+    }
+
+    /// Returns the clock's mark, from which ticks continue when the machine boots again.
+    fn clock_mark(&self, now: Now) -> Option<(String, String)> {
+        let mark = self.about.mark.as_ref()?.at(self.values.last, now);
+        Some(("clock".into(), serde_json::to_string(&mark).ok()?))
+    }
+
+    /// Records that the daemon ends. Jobs continue without it.
+    ///
+    /// # Errors
+    /// As [`process_batch`](Engine::process_batch).
+    pub fn shutdown(&mut self, now: Now) -> Result<(), EngineError> {
+        self.values.last = self.values.last.max(now.ticks);
+        self.batch.line(&JournalLine::Ended { at: self.values.last.ticks() });
+        self.commit(now)?;
+        self.dispatch(now);
+        Ok(())
+    }
+
+    /// Dispatches the actions and replies of a batch that is durable.
+    pub(crate) fn dispatch(&mut self, now: Now) {
+        let Dispatch { actions, replies, finished, jobs_changed } =
+            std::mem::take(&mut self.batch).into_dispatch();
+        for (attempt, action) in actions {
+            self.launcher.act(attempt, action);
+        }
+        if jobs_changed {
+            self.send_slot_schedules();
+        }
+        for (requester, reply) in replies {
+            requester.reply(reply);
+        }
+        let mut waiters = std::mem::take(&mut self.waiters);
+        waiters.notify(|number| finished.get(&number).map(|record| self.view(now, record)));
+        self.waiters = waiters;
+    }
+
+    /// Restores the stored state after a failed commit and informs requesters. `facts` are applied again later.
+    pub(crate) fn rollback(
+        &mut self,
+        now: Now,
+        error: &JournalError,
+        facts: Vec<(Attempt, AttemptOutcome)>,
+    ) -> Result<(), EngineError> {
+        tracing::error!("state store is full; batch rolled back: {error}");
+        for (requester, reply) in std::mem::take(&mut self.batch).into_dispatch().replies {
+            // A refusal stands: it changed nothing.
+            let message = format!("state store is full; request rejected: {error}");
+            requester.reply(reply.and_then(|_| Err(problem(ProblemCode::Storage, message))));
+        }
+        self.load()?;
+        self.retry.schedule(now.ticks, facts);
+        Ok(())
+    }
+}
+
+impl Record {
+    /// Returns the record as the journal stores it.
+    pub(crate) fn row(&self) -> JobRow {
+        JobRow {
+            number: self.number,
+            ended: self.is_finished(),
+            uid: self.uid,
+            queue: self.queue.clone(),
+            array: self.array.map(|(first, _)| first),
+            body: serde_json::to_string(self).unwrap_or_default(),
+        }
+    }
+}
+
+pub(crate) fn problem(code: ProblemCode, message: impl Into<String>) -> Problem {
+    Problem::new(code, message)
+}

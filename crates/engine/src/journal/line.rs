@@ -1,0 +1,296 @@
+//! The lines of the journal: events and their effects. Decisions that can be derived again are not stored.
+
+use miserly_core::{Amendment, Change, Effect, EndHow, Fault, JobId, Reason, Refusal, Round, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::{Amounts, Queue, SavedBreachCause, SavedRequest, Setup, amounts};
+
+/// A line of the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "line", rename_all = "snake_case")]
+pub enum JournalLine {
+    /// A daemon began, or was reconfigured.
+    Began {
+        /// The instant, in ticks.
+        at: i64,
+        /// The wall time, in microseconds since 1970.
+        wall: i64,
+        /// The version of the daemon.
+        version: String,
+        /// The queues from now on.
+        queues: Vec<QueueLine>,
+        /// The resources for opportunistic jobs, if any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opportunistic: Option<OpportunisticLine>,
+    },
+    /// A round was played.
+    Round(Box<RoundLine>),
+    /// A daemon ended in order.
+    Ended {
+        /// The instant, in ticks.
+        at: i64,
+    },
+}
+
+/// A queue, as far as decisions depend on it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct QueueLine {
+    /// The name.
+    pub name: String,
+    /// The policy with its parameters.
+    pub policy: String,
+    /// The capacity of the pool: instants in ticks, and the amounts from then on. The last one holds until `again` after the first.
+    pub pool: Vec<(i64, Amounts)>,
+    /// The instant at which the pool repeats; none for a constant pool.
+    pub again: Option<i64>,
+}
+
+/// The resources for opportunistic jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct OpportunisticLine {
+    /// The preemption lead time, in ticks.
+    pub lead: i64,
+    /// The resources of the machine.
+    pub machine: Amounts,
+}
+
+/// A round: its events and their effects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct RoundLine {
+    /// The instant, in ticks.
+    pub at: i64,
+    /// The wall time at which the round was played, in microseconds since 1970.
+    pub wall: i64,
+    /// Jobs that ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ended: Vec<EndedLine>,
+    /// Jobs found overdue.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overdue: Vec<i64>,
+    /// Jobs withdrawn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withdrawn: Vec<i64>,
+    /// Requests amended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub amended: Vec<AmendedLine>,
+    /// No daemon ran before, or the machine slept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub away: bool,
+    /// A pool has this capacity from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<(u32, Amounts)>,
+    /// Jobs submitted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub submitted: Vec<SavedRequest>,
+    /// The effects.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<EffectLine>,
+}
+
+/// The end of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct EndedLine {
+    /// The job.
+    pub job: i64,
+    /// The cause of the end.
+    pub how: HowLine,
+}
+
+/// The cause of the end of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HowLine {
+    /// It ended by itself.
+    Done,
+    /// Its window ended.
+    Estimate,
+    /// It was cancelled or lost.
+    Cancelled,
+}
+
+/// An amendment of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct AmendedLine {
+    /// The job.
+    pub job: i64,
+    /// The new estimate, in ticks, if it changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<i64>,
+    /// The new earliest start, in ticks, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<i64>,
+}
+
+/// An effect of a round on one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "effect", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the fields are those of the core's effects")]
+pub enum EffectLine {
+    Started { job: i64, reason: ReasonLine, planned: i64 },
+    Promised { job: i64, latest: i64 },
+    Broken { job: i64, latest: i64, why: SavedBreachCause },
+    Planned { job: i64, start: i64 },
+    Suspended { job: i64 },
+    Vacated { job: i64 },
+    Resumed { job: i64 },
+    Resized { job: i64, procs: u64 },
+    Moved { job: i64 },
+    Paced { job: i64 },
+    Requeued { job: i64 },
+    Opportunistic { job: i64, procs: u64 },
+    Refused { job: i64, why: RefusalLine },
+}
+
+/// WaitReason a job started when it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the variants are the core's reasons")]
+pub enum ReasonLine {
+    Immediate,
+    Reserved,
+    Backfilled,
+    Promised,
+    Quantum,
+}
+
+/// WaitReason a job will never start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the variants are the core's refusals")]
+pub enum RefusalLine {
+    BeyondClasses,
+    TooLarge,
+    NoWindow,
+    Deadline,
+}
+
+impl JournalLine {
+    /// Returns the line of a daemon that begins with a setup.
+    pub fn began(at: Time, wall: i64, setup: &Setup) -> JournalLine {
+        let queue = |queue: &Queue| {
+            let steps = queue.steps();
+            let first = steps.first().map_or(0, |(at, _)| *at);
+            let again =
+                queue.pool.next(Time::ZERO).map(|_| first.saturating_add(queue.pool.period().ticks()));
+            QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool: steps, again }
+        };
+        let queues = setup.queues.iter().map(queue).collect();
+        let opportunistic = setup
+            .opportunistic
+            .map(|config| OpportunisticLine { lead: config.lead.ticks(), machine: amounts(&config.machine) });
+        JournalLine::Began {
+            opportunistic,
+            at: at.ticks(),
+            wall,
+            version: env!("CARGO_PKG_VERSION").into(),
+            queues,
+        }
+    }
+}
+
+impl RoundLine {
+    /// Returns the line of a round before it is played. `number` maps handles to job numbers.
+    pub fn new(at: Time, wall: i64, round: &Round, number: impl Fn(JobId) -> i64) -> RoundLine {
+        let capacity = match &round.fault {
+            Some(Fault::Capacity { queue, capacity }) => Some((*queue, amounts(capacity))),
+            _ => None,
+        };
+        RoundLine {
+            at: at.ticks(),
+            wall,
+            ended: round
+                .ended
+                .iter()
+                .map(|ended| EndedLine { job: number(ended.job), how: HowLine::new(ended.how) })
+                .collect(),
+            overdue: round.overdue.iter().map(|job| number(*job)).collect(),
+            withdrawn: round.withdrawn.iter().map(|job| number(*job)).collect(),
+            amended: round
+                .amended
+                .iter()
+                .map(|amended| AmendedLine::new(amended, number(amended.job)))
+                .collect(),
+            away: round.fault == Some(Fault::Away),
+            capacity,
+            submitted: round.submitted.iter().map(|one| SavedRequest::new(&one.request)).collect(),
+            effects: vec![],
+        }
+    }
+}
+
+impl AmendedLine {
+    fn new(amendment: &Amendment, job: i64) -> AmendedLine {
+        match amendment.change {
+            Change::Estimate(estimate) => AmendedLine { job, estimate: Some(estimate.ticks()), begin: None },
+            Change::Begin(begin) => AmendedLine { job, estimate: None, begin: begin.map(Time::ticks) },
+        }
+    }
+}
+
+impl HowLine {
+    const fn new(how: EndHow) -> HowLine {
+        match how {
+            EndHow::Done => HowLine::Done,
+            EndHow::KilledAtEstimate => HowLine::Estimate,
+            EndHow::Cancelled => HowLine::Cancelled,
+        }
+    }
+
+    /// Returns the cause in the core's terms.
+    pub const fn how(self) -> EndHow {
+        match self {
+            HowLine::Done => EndHow::Done,
+            HowLine::Estimate => EndHow::KilledAtEstimate,
+            HowLine::Cancelled => EndHow::Cancelled,
+        }
+    }
+}
+
+impl EffectLine {
+    /// Returns the line of an effect on a job.
+    pub fn new(effect: &Effect, job: i64) -> EffectLine {
+        match *effect {
+            Effect::Started { reason, planned, .. } => {
+                EffectLine::Started { job, reason: ReasonLine::new(reason), planned: planned.ticks() }
+            }
+            Effect::Promised { latest, .. } => EffectLine::Promised { job, latest: latest.ticks() },
+            Effect::PromiseBroken { latest, why, .. } => {
+                EffectLine::Broken { job, latest: latest.ticks(), why: SavedBreachCause::new(why) }
+            }
+            Effect::Planned { start, .. } => EffectLine::Planned { job, start: start.ticks() },
+            Effect::Suspended { .. } => EffectLine::Suspended { job },
+            Effect::Vacated { .. } => EffectLine::Vacated { job },
+            Effect::Resumed { .. } => EffectLine::Resumed { job },
+            Effect::Resized { procs, .. } => EffectLine::Resized { job, procs: procs.get() },
+            Effect::Moved { .. } => EffectLine::Moved { job },
+            Effect::Paced { .. } => EffectLine::Paced { job },
+            Effect::Requeued { .. } => EffectLine::Requeued { job },
+            Effect::Filled { procs, .. } => EffectLine::Opportunistic { job, procs: procs.get() },
+            Effect::Refused { why, .. } => EffectLine::Refused { job, why: RefusalLine::new(why) },
+        }
+    }
+}
+
+impl ReasonLine {
+    const fn new(reason: Reason) -> ReasonLine {
+        match reason {
+            Reason::AtOnce => ReasonLine::Immediate,
+            Reason::Reserved => ReasonLine::Reserved,
+            Reason::Backfilled => ReasonLine::Backfilled,
+            Reason::Promised => ReasonLine::Promised,
+            Reason::Quantum => ReasonLine::Quantum,
+        }
+    }
+}
+
+impl RefusalLine {
+    const fn new(why: Refusal) -> RefusalLine {
+        match why {
+            Refusal::BeyondClasses => RefusalLine::BeyondClasses,
+            Refusal::TooLarge => RefusalLine::TooLarge,
+            Refusal::NoWindow => RefusalLine::NoWindow,
+            Refusal::Deadline => RefusalLine::Deadline,
+        }
+    }
+}

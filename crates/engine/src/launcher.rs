@@ -1,0 +1,178 @@
+//! The interface between the engine and the component that runs attempts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use miserly_api::model::{Exit, Failure, KilledBy, LostBy, Problem, Submission};
+use miserly_core::{Span, Time};
+
+/// A start of a job: the job's number, and the attempt number, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Attempt {
+    /// The job.
+    pub job: i64,
+    /// The number of the attempt, from 1.
+    pub nth: u32,
+}
+
+/// An action for one attempt.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Launch the attempt.
+    Launch(Box<Launch>),
+    /// Stop its processes and keep them stopped.
+    Stop,
+    /// Let its processes continue.
+    Continue,
+    /// Begin its window: it has these processors for itself until the end.
+    BeginWindow {
+        /// The processors, by number.
+        cpus: Vec<u32>,
+        /// The end of the window.
+        end: Time,
+    },
+    /// Plan the window of an opportunistic job. Without a daemon the window begins and ends by itself.
+    PlanWindow(PlannedWindow),
+    /// Move its processes to these processors, by number.
+    Move(Vec<u32>),
+    /// Change the end of its window.
+    EndAt(Time),
+    /// Change the running time that a time-sliced job has in all. Time in which it is stopped does not count.
+    RunFor(Span),
+    /// Set the latest end of a stopped attempt.
+    EndIfOrphaned {
+        /// The latest end of its window.
+        end: Time,
+        /// How long it continues if it resumes by itself because no daemon runs.
+        left: Span,
+    },
+    /// End it: by a request first, and by force after the grace period.
+    Kill {
+        /// The grace period.
+        grace: Span,
+        /// The cause.
+        by: KilledBy,
+    },
+    /// Remove its files. Its end is durable.
+    Forget,
+}
+
+/// The parameters of a launch.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The submission.
+    pub submission: Arc<Submission>,
+    /// The job's name.
+    pub name: String,
+    /// The number of the first job of the array, and the index in it.
+    pub array: Option<(i64, u32)>,
+    /// The user, by number.
+    pub uid: u32,
+    /// The file of the standard output.
+    pub output: PathBuf,
+    /// The file of the standard error, if it is not that of the output.
+    pub error: Option<PathBuf>,
+    /// The memory limit, in kilobytes; 0 if memory is not accounted.
+    pub memory: u64,
+    /// The processors on which it may run, by number.
+    pub cpus: Vec<u32>,
+    /// The end of its window; `None` for an opportunistic job before its window.
+    pub end: Option<Time>,
+    /// The planned window of an opportunistic job, if it is known.
+    pub planned_window: Option<PlannedWindow>,
+    /// The grace period before the end.
+    pub grace: Span,
+    /// How long it stays stopped when no daemon runs.
+    pub orphan_resume_delay: Span,
+    /// The running time of a time-sliced job. Such a job begins stopped, and `end` has no meaning.
+    pub limit: Option<Span>,
+}
+
+/// The slots of a time-sliced queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlotSchedule {
+    /// The duration of each slot's turn.
+    pub quantum: Span,
+    /// The attempts that run in each slot, by slot number. An attempt may run in several. A single slot is not rotated.
+    pub slots: BTreeMap<u32, BTreeSet<Attempt>>,
+}
+
+/// A window that has not begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedWindow {
+    /// The start.
+    pub start: Time,
+    /// The end.
+    pub end: Time,
+    /// The processors of the job in it, by number.
+    pub cpus: Vec<u32>,
+}
+
+/// Events of attempts while no daemon ran.
+#[derive(Clone, Debug, Default)]
+pub struct Absence {
+    /// The attempts that ended.
+    pub ended: Vec<(Attempt, AttemptOutcome)>,
+    /// The windows that attempts are in, as their shims report them.
+    pub begun: Vec<BegunWindow>,
+}
+
+/// An attempt in its window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BegunWindow {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// The processors on which it runs, by number.
+    pub cpus: Vec<u32>,
+    /// The end of the window.
+    pub end: Time,
+}
+
+/// The outcome of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttemptOutcome {
+    /// It ended.
+    Ended {
+        /// The instant of the end.
+        at: Time,
+        /// The exit status.
+        exit: Exit,
+        /// The cause; `None` if it ended by itself.
+        by: Option<KilledBy>,
+    },
+    /// Its program could not be run.
+    Failed {
+        /// The instant of the failure.
+        at: Time,
+        /// The cause.
+        why: Failure,
+        /// The message of the system.
+        message: String,
+    },
+    /// It is gone and its exit status is unknown.
+    Lost(LostBy),
+    /// It never ran and never will. The job is to be launched again, as another attempt.
+    NeverRan,
+}
+
+/// The component that starts, stops and ends attempts.
+///
+/// # Contract
+/// Actions for one attempt are carried out in the order of the calls. No method waits.
+pub trait Launcher {
+    /// Checks whether an attempt of a submission could be launched under this job name.
+    ///
+    /// # Errors
+    /// The field of the submission that makes a launch impossible.
+    fn check(&self, submission: &Submission, name: &str) -> Result<(), Problem>;
+
+    /// Queues an action for an attempt.
+    fn act(&mut self, attempt: Attempt, action: Action);
+
+    /// Replaces the slot schedule of a queue.
+    ///
+    /// From now on the launcher rotates the slots: only attempts of the current slot run. `None` means that the queue is gone or
+    /// is not time-sliced any more. It has no running jobs then.
+    fn rotate_slots(&mut self, queue: &str, schedule: Option<&SlotSchedule>);
+}

@@ -1,0 +1,97 @@
+//! The daemon's engine: the library's policies under a clock that comes with the calls.
+//!
+//! The engine applies the events of the machine to a [`System`](miserly_core::System). It commits the outcome to a
+//! [`Journal`]. Only then does it dispatch actions to a [`Launcher`] and reply to requesters.
+//!
+//! The engine has no clock, no process, no socket and no database. Instants come with the calls.
+
+mod now;
+
+mod request;
+
+mod journal;
+
+mod launcher;
+
+mod amounts;
+
+mod saved;
+
+mod record;
+
+mod setup;
+
+mod engine;
+
+mod about;
+
+mod batch;
+
+mod retry;
+
+mod waiters;
+
+mod values;
+
+mod jobs;
+
+mod handles;
+
+mod dependencies;
+
+mod cpu_allocator;
+
+mod startup;
+
+mod rounds;
+
+mod effects;
+
+mod attempt_end;
+
+mod release;
+
+mod requests;
+
+mod submission;
+
+mod job_control;
+
+mod extension;
+
+mod capacity;
+
+mod reconfiguration;
+
+mod compatibility;
+
+mod planned_windows;
+
+mod gang;
+
+mod resync;
+
+mod pruning;
+
+mod output_path;
+
+mod views;
+
+mod pool_view;
+
+pub use about::{About, UserNames};
+pub use amounts::{Amounts, amounts, resources};
+pub use engine::{Engine, EngineError, Input};
+pub use journal::{
+    AmendedLine, EffectLine, EndedFilter, EndedLine, HowLine, JobRow, Journal, JournalBatch, JournalError,
+    JournalLine, OpportunisticLine, QueueLine, ReasonLine, RefusalLine, RoundLine,
+};
+pub use launcher::{
+    Absence, Action, Attempt, AttemptOutcome, BegunWindow, Launch, Launcher, PlannedWindow, SlotSchedule,
+};
+pub use now::{ClockMark, Now};
+pub use record::{Ending, JobState, Record, RecordedPromise, Run, SentWindow};
+pub use request::{Caller, DaemonReply, DaemonRequest, Requester};
+pub use saved::{SavedBreachCause, SavedEntry, SavedLedgerState, SavedRequest};
+pub use setup::{Queue, QueueState, Setup};
+pub use startup::{attempts, highest};

@@ -1,0 +1,67 @@
+//! Ticks and wall time at one moment.
+
+use jiff::Timestamp;
+use miserly_core::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// One moment, as ticks and as wall time.
+///
+/// All decisions are made in ticks. Wall time is only displayed, or read from users.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// Ticks since the state was created.
+    pub ticks: Time,
+    /// Wall time.
+    pub wall: Timestamp,
+}
+
+impl Now {
+    /// Returns the wall time of an instant, by the present offset of the two clocks.
+    pub fn wall_at(&self, at: Time) -> Timestamp {
+        let micros = self.wall.as_microsecond().saturating_add((at - self.ticks).ticks());
+        Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Returns the instant of a wall time, by the present offset of the two clocks.
+    pub fn ticks_at(&self, wall: Timestamp) -> Time {
+        self.ticks + Span::from_ticks(wall.as_microsecond().saturating_sub(self.wall.as_microsecond()))
+    }
+}
+
+/// A stored moment from which ticks continue after a restart.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct ClockMark {
+    /// The identifier of the machine's boot.
+    pub boot: String,
+    /// Ticks at that boot.
+    pub offset: i64,
+    /// Ticks at the moment of the mark.
+    pub ticks: i64,
+    /// Wall time at the moment of the mark, in microseconds since 1970.
+    pub wall: i64,
+}
+
+impl ClockMark {
+    /// Returns the mark of a later moment, with the wall time as it is then.
+    ///
+    /// The wall clock may have been set since. That step is not time that passed.
+    #[must_use]
+    pub fn at(&self, ticks: Time, now: Now) -> ClockMark {
+        ClockMark { ticks: ticks.ticks(), wall: now.wall_at(ticks).as_microsecond(), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn setting_the_wall_clock_moves_displayed_times_and_no_window() {
+        let at = |hour: i64| Timestamp::from_microsecond(hour * 3_600_000_000).unwrap();
+        let before = Now { ticks: Time::from_ticks(1000), wall: at(10) };
+        let window = before.ticks_at(at(12));
+        let after = Now { ticks: Time::from_ticks(1000), wall: at(11) };
+        assert_eq!(after.wall_at(window), at(13));
+        assert_eq!(before.wall_at(window), at(12));
+    }
+}

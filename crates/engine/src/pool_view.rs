@@ -1,0 +1,125 @@
+//! The free capacity of the pools from now on.
+
+use miserly_api::model::{Pool, Pools, Slice};
+use miserly_core::{Calendar, Driver, Expected, Kind, Ledger, Resources, Span, State, Time};
+
+use crate::{Engine, Journal, Launcher, Now, Queue};
+
+/// The shortest time for which pools are shown: a day.
+const AHEAD: Span = Span::from_ticks(86_400_000_000);
+
+/// The maximum number of calendar changes that are shown.
+const CHANGES_MOST: usize = 10_000;
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Returns the free capacity of all pools.
+    pub(crate) fn pools(&self, now: Now) -> Pools {
+        let pool = |(queue, setup): (&Driver, &Queue)| Pool {
+            queue: setup.name.clone(),
+            cpus: setup.pool.most().cpus_count().get(),
+            slices: slices(now, queue.ledger(), &setup.pool),
+        };
+        Pools { pools: self.system.queues().iter().zip(&self.setup.queues).map(pool).collect() }
+    }
+}
+
+/// The resources of a job from its start until before its end.
+struct Window {
+    start: Time,
+    end: Time,
+    amount: Resources,
+}
+
+/// Returns the capacity of a pool minus the windows in it, over time.
+fn slices(now: Now, ledger: &Ledger, pool: &Calendar) -> Vec<Slice> {
+    let mut windows = windows(now.ticks, ledger);
+    let points = points(now.ticks, &windows, pool);
+    windows.sort_unstable_by_key(|window| window.start);
+    let mut begin = windows.iter().peekable();
+    let mut by_end: Vec<&Window> = windows.iter().collect();
+    by_end.sort_unstable_by_key(|window| window.end);
+    let mut end = by_end.into_iter().peekable();
+    let capacity = ledger.machine().capacity();
+    let mut held = Resources::NONE;
+    let slice = |at: Time| {
+        while let Some(window) = begin.next_if(|window| window.start <= at) {
+            held = held.plus(&window.amount);
+        }
+        // A window that ends by now has begun by now, so the difference is never negative.
+        while let Some(window) = end.next_if(|window| window.end <= at) {
+            held = held.less(&window.amount);
+        }
+        let has = pool.at(at).least(&capacity);
+        let free = has.less(&held);
+        Slice {
+            from: now.wall_at(at),
+            cpus: has.cpus_count().get(),
+            cpus_free: free.cpus_count().get(),
+            memory_free: free.get(Kind::Memory) * 1024,
+        }
+    };
+    let mut slices: Vec<Slice> = points.into_iter().map(slice).collect();
+    slices.dedup_by(|next, one| Slice { from: one.from, ..*next } == *one);
+    slices
+}
+
+/// Returns the windows of running jobs and of jobs with a promise or a plan.
+fn windows(now: Time, ledger: &Ledger) -> Vec<Window> {
+    let runs = |job| match &ledger.entry(job).state {
+        State::Running { expected, placement, .. } => {
+            // The end of an overdue job is unknown.
+            let end = if let Expected::At(end) = expected { *end } else { Time::MAX };
+            Some(Window { start: now, end, amount: placement.total() })
+        }
+        _ => None,
+    };
+    let waits = |job| {
+        let entry = ledger.entry(job);
+        let start = entry.planned.or(entry.promise.map(|promise| promise.best))?;
+        let amount = ledger.machine().demand(&entry.request);
+        Some(Window { start, end: start + entry.request.planned(), amount })
+    };
+    ledger.running().filter_map(runs).chain(ledger.waiting().filter_map(waits)).collect()
+}
+
+/// Returns the instants at which the free capacity may change, up to the last window and at least [`AHEAD`].
+fn points(now: Time, windows: &[Window], pool: &Calendar) -> Vec<Time> {
+    let ends = windows.iter().map(|window| window.end).filter(|end| *end < Time::MAX);
+    let mut last = ends.max().unwrap_or(now).max(now + AHEAD);
+    let mut points: Vec<Time> = windows.iter().flat_map(|window| [window.start, window.end]).collect();
+    points.push(now);
+    let changes = std::iter::successors(pool.next(now), |(at, _)| pool.next(*at)).map(|(at, _)| at);
+    let changes: Vec<Time> = changes.take_while(|at| *at <= last).take(CHANGES_MOST).collect();
+    if changes.len() == CHANGES_MOST {
+        last = changes[CHANGES_MOST - 1];
+    }
+    points.extend(changes);
+    points.retain(|at| *at >= now && *at <= last && *at < Time::MAX);
+    points.sort_unstable();
+    points.dedup();
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_is_shown_as_far_as_there_are_windows_and_a_day_ahead_at_least() {
+        let hours = |hours: i64| Span::from_ticks(hours * 3_600_000_000);
+        let at = |hour: i64| Time::ZERO + hours(hour);
+        let steps = vec![(Span::ZERO, Resources::cpus(4)), (hours(6), Resources::cpus(1))];
+        let pool = Calendar::repeating(at(0), hours(24), steps).unwrap();
+        let from_three = |start: Time, end: Time| {
+            let window = Window { start, end, amount: Resources::cpus(1) };
+            points(at(3), &[window], &pool)
+        };
+        assert_eq!(points(at(3), &[], &pool), [3, 6, 24].map(at));
+        assert_eq!(from_three(at(1), at(49)), [3, 6, 24, 30, 48, 49].map(at));
+        // Two changes a day, as far as that many of them go.
+        let far = from_three(at(3), at(24 * 1_000_000));
+        assert_eq!((far.len(), far.last()), (CHANGES_MOST + 1, Some(&at(24 * 5_000))));
+        // Overdue.
+        assert_eq!(from_three(at(3), Time::MAX), [3, 6, 24].map(at));
+    }
+}

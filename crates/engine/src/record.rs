@@ -1,0 +1,247 @@
+//! The stored record of a job.
+
+use std::sync::Arc;
+
+use miserly_api::model::{Phase, Submission};
+use miserly_core::{Kind, Request, Resources, Span, Terms, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::{Attempt, SavedBreachCause, SavedEntry, Setup};
+
+/// All that is stored of a job.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Record {
+    /// The job's number.
+    pub number: i64,
+    /// The number of the first job of the array, and the index in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<(i64, u32)>,
+    /// The user, by number.
+    pub uid: u32,
+    /// The job's name.
+    pub name: String,
+    /// The queue.
+    pub queue: String,
+    /// The wall time of the submission, in microseconds since 1970.
+    pub submitted: i64,
+    /// The time limit, in ticks.
+    pub time: i64,
+    /// The cleanup time with which the resources were planned, in ticks; `None` until the job is in a ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleanup_time: Option<i64>,
+    /// Memory, in kilobytes.
+    pub memory: u64,
+    /// The earliest start that the user set, in ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<i64>,
+    /// The deadline that the user set, in ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<i64>,
+    /// The unfinished jobs that have to end first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<i64>,
+    /// The state of the job.
+    pub state: JobState,
+    /// The entry in the ledger, while the job has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<SavedEntry>,
+    /// The living attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Run>,
+    /// The number of attempts so far.
+    #[serde(default)]
+    pub attempts: u32,
+    /// The first instant at which the present attempt ran, in ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<i64>,
+    /// The time since the start in which a finished job did not run, in ticks. Time on fewer processors than requested counts in
+    /// proportion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended_time: Option<i64>,
+    /// The promises to the job, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promises: Vec<RecordedPromise>,
+    /// The delay of a start that was later than promised, in ticks, and its cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<(i64, SavedBreachCause)>,
+    /// The submission.
+    #[serde(with = "shared")]
+    pub submission: Arc<Submission>,
+}
+
+/// In memory the jobs of an array share their submission. Each stored record has its own copy.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Submission;
+
+    pub(super) fn serialize<S: Serializer>(of: &Arc<Submission>, to: S) -> Result<S::Ok, S::Error> {
+        of.as_ref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Submission>, D::Error> {
+        Submission::deserialize(from).map(Arc::new)
+    }
+}
+
+/// The state of a job, without the details of its ledger entry and its attempt.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum JobState {
+    /// Held by its user or an administrator.
+    Held,
+    /// Not in a ledger yet: it waits for an instant or for other jobs, of which its policy has no notion.
+    Deferred,
+    /// In the ledger of its queue, where it waits, runs or is suspended.
+    Queued,
+    /// Finished.
+    Finished(Box<Phase>),
+}
+
+/// A living attempt of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Run {
+    /// The number of the attempt.
+    pub nth: u32,
+    /// The processors allocated to it, by number; none while it is opportunistic.
+    pub cpus: Vec<u32>,
+    /// Whether it is in its window; else it is opportunistic.
+    pub in_window: bool,
+    /// Whether its processes are stopped.
+    pub stopped: bool,
+    /// The planned window that was sent to its shim, until it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_window: Option<SentWindow>,
+    /// The consequence of its end, if the engine has requested that end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+}
+
+/// A planned window, as it was sent to a shim.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct SentWindow {
+    /// The start, in ticks.
+    pub start: i64,
+    /// The end, in ticks.
+    pub end: i64,
+    /// The processors, by number.
+    pub cpus: Vec<u32>,
+}
+
+/// The consequence of a requested end of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The job is finished: a user cancelled it.
+    Cancelled,
+    /// The job is submitted again: a user requeued it.
+    Requeued,
+    /// The job is in its queue already: its policy requeued it.
+    Displaced,
+}
+
+/// A promise, as it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct RecordedPromise {
+    /// The wall time at which it was made, in microseconds since 1970.
+    pub at: i64,
+    /// The latest start, in ticks.
+    pub start: i64,
+    /// The cause of the breach of the promise before it, if it was broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<SavedBreachCause>,
+}
+
+impl Record {
+    /// Returns whether the job has finished.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.state, JobState::Finished(_))
+    }
+
+    /// Returns whether the job is in the ledger of its queue.
+    pub fn is_in_ledger(&self) -> bool {
+        self.state == JobState::Queued
+    }
+
+    /// Returns the attempt that is alive.
+    pub(crate) fn attempt(&self) -> Option<Attempt> {
+        self.run.as_ref().map(|Run { nth, .. }| Attempt { job: self.number, nth: *nth })
+    }
+
+    /// Returns the time limit of a job that is time-sliced.
+    pub(crate) fn limit(&self) -> Span {
+        Span::from_ticks(self.time)
+    }
+
+    /// Returns the remaining time in which the job may run.
+    pub(crate) fn left(&self, now: Time) -> Span {
+        self.entry.as_ref().map_or(Span::ZERO, |entry| entry.entry().left(now, self.submission.cpus.into()))
+    }
+
+    /// Returns the time for which the job's resources are planned: its time limit and the cleanup time.
+    pub(crate) fn planned(&self, today: Span) -> Span {
+        Span::from_ticks(self.time) + self.cleanup_time(today)
+    }
+
+    /// Returns the cleanup time after the job's window: as it was planned, or else `today`.
+    pub(crate) fn cleanup_time(&self, today: Span) -> Span {
+        self.cleanup_time.map_or(today, Span::from_ticks)
+    }
+
+    /// Returns the grace period of the job. It is at most a tenth of the time limit.
+    pub(crate) fn grace(&self, longest: Span) -> Span {
+        longest.min(Span::from_ticks(self.time / 10))
+    }
+
+    /// Returns the request to the policy.
+    pub(crate) fn request(&self, setup: &Setup, queue: usize, at: Time, begin: Option<Time>) -> Request {
+        let demand = Resources::cpus(self.submission.cpus).with(Kind::Memory, self.memory);
+        let terms = Terms {
+            begin,
+            // The job is over by its deadline. Only its resources are kept longer.
+            deadline: self.deadline.map(|at| Time::from_ticks(at) + self.cleanup_time(setup.cleanup_time)),
+            in_window_only: self.submission.no_opportunistic || setup.opportunistic.is_none(),
+            restartable: self.submission.restartable,
+        };
+        let user = Some(self.uid);
+        let queue = u32::try_from(queue).ok();
+        Request {
+            user,
+            queue,
+            terms,
+            ..Request::new(self.number, at, self.planned(setup.cleanup_time), demand)
+        }
+    }
+}
+
+#[cfg(test)]
+impl Record {
+    /// Returns a job that asks for nothing.
+    pub(crate) fn for_tests(number: i64, state: JobState) -> Record {
+        Record {
+            number,
+            array: None,
+            uid: 0,
+            name: "job".into(),
+            queue: "batch".into(),
+            submitted: 0,
+            time: 0,
+            cleanup_time: None,
+            memory: 0,
+            begin: None,
+            deadline: None,
+            after: vec![],
+            state,
+            entry: None,
+            run: None,
+            attempts: 0,
+            started: None,
+            suspended_time: None,
+            promises: vec![],
+            late: None,
+            submission: Arc::default(),
+        }
+    }
+}

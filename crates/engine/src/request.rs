@@ -1,0 +1,81 @@
+//! Requests to the daemon, and their replies.
+
+use std::fmt;
+
+use miserly_api::model::{Filter, JobIds, JobView, Pools, Problem, Quote, Status, Submission, Submitted};
+
+/// The user behind a request, as the kernel identifies it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The user's number.
+    pub uid: u32,
+}
+
+/// A request to the daemon.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DaemonRequest {
+    /// Accept a job, or an array of jobs.
+    Submit(Submission),
+    /// Compute the promise that a submission would get now.
+    Quote(Submission),
+    /// End a job, or withdraw it.
+    Cancel {
+        /// The job.
+        job: i64,
+        /// Cancel all jobs of the array that starts with `job`.
+        array: bool,
+    },
+    /// Hold a waiting job. It gives up its window.
+    Hold(i64),
+    /// Release a held job. It gets a new window.
+    Release(i64),
+    /// End a running job and run it again.
+    Requeue(i64),
+    /// Extend the time limit of a job. Refused if a promise would break.
+    Extend {
+        /// The job.
+        job: i64,
+        /// The additional time, in seconds.
+        by: f64,
+    },
+    /// Accept no new jobs, or accept jobs again. Promises are kept.
+    Drain(bool),
+    /// List jobs, by number.
+    Jobs(Filter),
+    /// Show one job.
+    Job(i64),
+    /// Show one job once it has finished.
+    Wait(i64),
+    /// Show the free capacity of the pools from now on.
+    Pools,
+    /// Show the state of the daemon.
+    Status,
+}
+
+/// The reply to a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DaemonReply {
+    /// To a submission.
+    Submitted(Submitted),
+    /// To a quote.
+    Quote(Quote),
+    /// To any other request that changes jobs.
+    JobIds(JobIds),
+    /// To a request about one job.
+    Job(Box<JobView>),
+    /// To a list of jobs.
+    Jobs(Vec<JobView>),
+    /// To a request for the pools.
+    Pools(Pools),
+    /// To a request for the state of the daemon.
+    Status(Box<Status>),
+}
+
+/// The origin of a request, to which the engine replies once the outcome is durable.
+pub trait Requester: fmt::Debug + Send {
+    /// Delivers the reply. A requester that has gone ignores it.
+    fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>);
+
+    /// Returns whether the requester has gone and ignores a reply.
+    fn is_gone(&self) -> bool;
+}

@@ -1,0 +1,65 @@
+//! Resync: a new daemon resends the state of every living attempt.
+//!
+//! Actions wait in memory only, so those of an earlier daemon may be lost although their commit is durable.
+
+use std::collections::BTreeSet;
+
+use miserly_api::model::KilledBy;
+use miserly_core::{Span, Time};
+
+use crate::{Action, Attempt, Ending, Engine, Journal, Launcher};
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Resends the full state to every living attempt, in place of its pending actions.
+    ///
+    /// A shim ignores a repeated state. Planned windows are sent by
+    /// [`send_planned_windows`](Engine::send_planned_windows).
+    pub(crate) fn resend_state(&mut self, now: Time) {
+        let launched = self.batch.launched();
+        let living: BTreeSet<Attempt> = self
+            .jobs
+            .records()
+            .filter_map(|record| record.attempt())
+            .filter(|of| !launched.contains(of))
+            .collect();
+        self.batch.drop_actions(&living);
+        for attempt in living {
+            for action in self.full_state(now, attempt.job) {
+                self.batch.act(attempt, action);
+            }
+        }
+    }
+
+    /// Returns the actions that bring the attempt of a job into its present state, except for its planned window.
+    fn full_state(&self, now: Time, job: i64) -> Vec<Action> {
+        let Some(record) = self.jobs.get(job) else { return vec![] };
+        let Some(run) = &record.run else { return vec![] };
+        if let Some(ending) = run.ending {
+            return vec![self.kill(ending)];
+        }
+        let goes = if run.stopped { Action::Stop } else { Action::Continue };
+        if let Some(end) = self.end_if_orphaned(now, job) {
+            return vec![goes, end];
+        }
+        if self.is_gang(&record.queue) {
+            // The rotation of the slots stops and continues it.
+            return vec![Action::Move(run.cpus.clone()), Action::RunFor(record.limit())];
+        }
+        // An overdue job has no expected end.
+        let end = self.window_end(job).unwrap_or(now);
+        let window = || Action::BeginWindow { cpus: run.cpus.clone(), end };
+        run.in_window.then(window).into_iter().chain([goes]).collect()
+    }
+
+    /// Returns the action that ends an attempt. A displaced one has no grace period, as others need its processors.
+    pub(crate) fn kill(&self, ending: Ending) -> Action {
+        let grace = if ending == Ending::Displaced { Span::ZERO } else { self.setup.grace };
+        Action::Kill { grace, by: KilledBy::User }
+    }
+
+    /// Returns the end of the window of a running job. It is unknown for an overdue job.
+    pub(crate) fn window_end(&self, job: i64) -> Option<Time> {
+        let record = self.jobs.get(job)?;
+        Some(self.expected_end(job)? - record.cleanup_time(self.setup.cleanup_time))
+    }
+}

@@ -1,0 +1,134 @@
+//! Rounds: all events of one instant, applied to the system at that instant.
+
+use miserly_core::{Effect, Entry, Expected, JobId, Round, Span, State, Time};
+
+use crate::{
+    Attempt, AttemptOutcome, EffectLine, Engine, EngineError, Journal, JournalLine, Launcher, Now, RoundLine,
+    SavedEntry,
+};
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Returns the instant of the next round: now, or one tick after the last round.
+    ///
+    /// Everything that is due by then is played before. So no two rounds share an instant, and the journal orders them.
+    pub(crate) fn fresh(&mut self, now: Now) -> Result<Time, EngineError> {
+        loop {
+            let at = now.ticks.max(self.values.last + Span::TICK);
+            if self.next_due().is_none_or(|due| due > at) {
+                return Ok(at);
+            }
+            self.play_due(Now { ticks: at, wall: now.wall_at(at) }, vec![])?;
+        }
+    }
+
+    /// Plays everything that was due until now, and the ends of attempts, each at its instant.
+    ///
+    /// Instants never decrease: an event that is older than the last round is played one tick after that round.
+    pub(crate) fn play_due(
+        &mut self,
+        now: Now,
+        ends: Vec<(Time, Attempt, AttemptOutcome)>,
+    ) -> Result<(), EngineError> {
+        let mut ends = ends.into_iter().peekable();
+        loop {
+            let end = ends.peek().map(|(at, ..)| *at);
+            let due = self.next_due().into_iter().chain(end).min();
+            let Some(at) = due.filter(|at| *at <= now.ticks) else { return Ok(()) };
+            let at = at.max(self.values.last + Span::TICK);
+            let mut round = Round::default();
+            while let Some((_, attempt, outcome)) = ends.next_if(|(when, ..)| *when <= at) {
+                self.end_attempt(now, at, attempt, &outcome, &mut round);
+            }
+            self.find_overdue(at, &mut round);
+            // First, so that no job starts at the expected end of a job that has not ended.
+            self.update_dependencies(at, &mut round);
+            self.submit_due(at, &mut round);
+            self.play(now, at, round)?;
+        }
+    }
+
+    /// Adds to the round the running jobs past their expected ends.
+    pub(crate) fn find_overdue(&self, at: Time, round: &mut Round) {
+        for number in self.jobs.running() {
+            let Some(job) = self.jobs.handle(number) else { continue };
+            let ends = round.ended.iter().any(|ended| ended.job == job);
+            if !ends && self.expected_end(number).is_some_and(|end| end <= at) {
+                round.overdue.push(job);
+            }
+        }
+    }
+
+    /// Plays a round now.
+    pub(crate) fn play_now(&mut self, now: Now, round: Round) -> Result<Vec<(i64, Effect)>, EngineError> {
+        let at = self.fresh(now)?;
+        self.play(now, at, round)
+    }
+
+    /// Plays a round and applies its effects to the jobs.
+    pub(crate) fn play(
+        &mut self,
+        now: Now,
+        at: Time,
+        mut round: Round,
+    ) -> Result<Vec<(i64, Effect)>, EngineError> {
+        self.values.last = at;
+        round.ended.sort_by_key(|ended| {
+            self.system.ledger_of(ended.job).map(|ledger| start_rank(ledger.entry(ended.job)))
+        });
+        let mut line = RoundLine::new(at, now.wall.as_microsecond(), &round, |job| self.number(job));
+        let gone: Vec<JobId> =
+            round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied()).collect();
+        let mut effects = vec![];
+        self.system.round(at, &mut round, &mut effects)?;
+        let effects: Vec<(i64, Effect)> =
+            effects.into_iter().map(|effect| (self.number(effect.job()), effect)).collect();
+        line.effects = effects.iter().map(|(number, effect)| EffectLine::new(effect, *number)).collect();
+        self.batch.line(&JournalLine::Round(Box::new(line)));
+        self.save_entries();
+        for job in gone {
+            self.jobs.handles_mut().free(job);
+        }
+        for (number, effect) in &effects {
+            self.apply_effect(now, at, *number, *effect);
+        }
+        Ok(effects)
+    }
+
+    /// Copies the ledger entries that changed into the records.
+    fn save_entries(&mut self) {
+        for queue in self.system.queues_mut() {
+            for job in queue.ledger_mut().take_touched() {
+                let Some(number) = self.jobs.number(job) else { continue };
+                // A job that was requeued in this round has another handle now.
+                if self.jobs.handle(number) != Some(job) {
+                    continue;
+                }
+                let Some(record) = self.jobs.get_mut(number) else { continue };
+                record.entry = queue.ledger().get(job).map(SavedEntry::new);
+                self.batch.touch(number);
+            }
+        }
+    }
+
+    /// Returns the instant at which a running job's resources are free. It is unknown for an overdue job.
+    pub(crate) fn expected_end(&self, number: i64) -> Option<Time> {
+        let job = self.jobs.handle(number)?;
+        match self.system.ledger_of(job)?.entry(job).state {
+            State::Running { expected: Expected::At(end), .. } => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of the job with a handle.
+    pub(crate) fn number(&self, job: JobId) -> i64 {
+        self.jobs.number(job).unwrap_or_default()
+    }
+}
+
+/// Returns the rank of a job among the ends of one instant: its start, then its admission.
+fn start_rank(entry: &Entry) -> (Time, u64) {
+    match entry.state {
+        State::Running { start, .. } | State::Suspended { start, .. } => (start, entry.admitted),
+        State::Waiting => (Time::MAX, entry.admitted),
+    }
+}

@@ -1,0 +1,147 @@
+//! Ledger entries as they are stored.
+//!
+//! The ledger's types have no stored form. These types are that form. A released version must be able to read the state of
+//! every earlier one.
+
+mod request;
+
+mod state;
+
+mod share;
+
+mod slots;
+
+mod promise;
+
+mod policy_state;
+
+use miserly_core::{Entry, Progress, Time};
+use serde::{Deserialize, Serialize};
+
+pub use self::policy_state::SavedLedgerState;
+use self::policy_state::SavedPolicyState;
+pub use self::promise::SavedBreachCause;
+use self::promise::SavedPromise;
+pub use self::request::SavedRequest;
+use self::share::{SavedShare, placement, shares};
+use self::slots::SavedSlots;
+use self::state::SavedState;
+
+/// A stored ledger entry.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct SavedEntry {
+    /// The request.
+    pub request: SavedRequest,
+    admitted: u64,
+    state: SavedState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    promise: Option<SavedPromise>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    planned: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    planned_on: Option<Vec<SavedShare>>,
+    #[serde(default)]
+    decided: u64,
+    #[serde(default, skip_serializing_if = "SavedPolicyState::is_empty")]
+    policy_state: SavedPolicyState,
+    done: u128,
+    done_at: i64,
+    working: u64,
+    #[serde(default, skip_serializing_if = "SavedProgress::is_none")]
+    opportunistic: SavedProgress,
+    #[serde(default, skip_serializing_if = "SavedSlots::is_none")]
+    slots: SavedSlots,
+}
+
+/// The work of an opportunistic job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+struct SavedProgress {
+    done: u128,
+    at: i64,
+    procs: u64,
+}
+
+impl SavedProgress {
+    fn is_none(&self) -> bool {
+        *self == SavedProgress::default()
+    }
+}
+
+impl SavedEntry {
+    /// Returns the stored form of an entry.
+    pub fn new(entry: &Entry) -> SavedEntry {
+        SavedEntry {
+            request: SavedRequest::new(&entry.request),
+            admitted: entry.admitted,
+            state: SavedState::new(&entry.state),
+            promise: entry.promise.as_ref().map(SavedPromise::new),
+            planned: entry.planned.map(Time::ticks),
+            planned_on: entry.planned_on.as_ref().map(shares),
+            decided: entry.decided,
+            policy_state: SavedPolicyState::new(&entry.policy_state),
+            done: entry.progress.done,
+            done_at: entry.progress.at.ticks(),
+            working: entry.progress.procs.get(),
+            opportunistic: SavedProgress {
+                done: entry.filling.done,
+                at: entry.filling.at.ticks(),
+                procs: entry.filling.procs.get(),
+            },
+            slots: SavedSlots::new(entry),
+        }
+    }
+
+    /// Returns the entry.
+    pub fn entry(&self) -> Entry {
+        let mut entry = Entry::waiting(self.request.request(), self.admitted);
+        entry.state = self.state.state();
+        entry.promise = self.promise.map(SavedPromise::promise);
+        entry.planned = self.planned.map(Time::from_ticks);
+        entry.planned_on = self.planned_on.as_deref().map(placement);
+        entry.decided = self.decided;
+        entry.policy_state = self.policy_state.state();
+        let at = Time::from_ticks(self.done_at);
+        entry.progress = Progress { done: self.done, at, procs: self.working.into(), ..Progress::default() };
+        let SavedProgress { done, at, procs } = self.opportunistic;
+        entry.filling =
+            Progress { done, at: Time::from_ticks(at), procs: procs.into(), ..Progress::default() };
+        self.slots.restore(&mut entry);
+        entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{Expected, HostId, Pace, PeSet, Placement, Request, Resources, SlotId, Span, State};
+
+    use super::*;
+
+    fn entry(slot: SlotId) -> Entry {
+        let demand = Resources::cpus(3);
+        let placement = Placement::on_pes(HostId(0), demand, PeSet::block(4, 3)).in_row(slot);
+        let (start, expected) = (Time::from_ticks(5), Expected::At(Time::from_ticks(900)));
+        let mut entry = Entry::waiting(Request::new(7, Time::ZERO, Span::from_ticks(60), demand), 2);
+        entry.state =
+            State::Running { start, since: start, expected, placement, released: false, quantum: None };
+        entry
+    }
+
+    #[test]
+    fn a_job_in_several_slots_is_read_as_it_was_written() {
+        let mut entry = entry(SlotId(2));
+        entry.also_in = vec![SlotId(0), SlotId(5)];
+        let at = Time::from_ticks(40);
+        entry.progress =
+            Progress { done: 70, at, procs: 3.into(), pace: Pace::new(2, 3), rest: 5, parts: 12 };
+        let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
+        assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
+    }
+
+    #[test]
+    fn without_time_slices_no_slots_are_written() {
+        let entry = entry(SlotId(0));
+        let text = serde_json::to_string(&SavedEntry::new(&entry)).unwrap();
+        assert!(!text.contains("slots"), "{text}");
+        assert_eq!(serde_json::from_str::<SavedEntry>(&text).unwrap().entry(), entry);
+    }
+}

@@ -1,0 +1,169 @@
+//! The setup of the engine.
+
+use std::collections::BTreeMap;
+
+use miserly_core::{Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, Span, System};
+use miserly_policies::PolicySpec;
+
+use crate::{Amounts, SavedLedgerState, amounts, resources};
+
+/// The machine and its queues, from the configuration.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The queues, in order; at least one.
+    pub queues: Vec<Queue>,
+    /// The processors for jobs, by number: at least as many as the pools have together.
+    pub cpus: Vec<u32>,
+    /// The processors for opportunistic jobs, by number.
+    pub opportunistic_cpus: Vec<u32>,
+    /// The grace period: the time before the end of a window at which the job is asked to end.
+    pub grace: Span,
+    /// The cleanup time: the time after a window until its resources are free.
+    pub cleanup_time: Span,
+    /// The time after which a stopped job resumes if no daemon runs.
+    pub orphan_resume_delay: Span,
+    /// The resources for opportunistic jobs, if they are enabled.
+    pub opportunistic: Option<Filler>,
+    /// The time for which finished jobs are kept; `None` means forever.
+    pub keep_history: Option<Span>,
+}
+
+/// The stored state of a queue besides that of its jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct QueueState {
+    /// The present capacity of its pool, if some of it is lost.
+    pub capacity: Option<Amounts>,
+    /// The state that its policy keeps besides that of jobs.
+    pub state: SavedLedgerState,
+    /// The name of its policy; unknown in the state of earlier versions.
+    pub policy: Option<String>,
+    /// The processors of its own, by number, if its policy chooses processors.
+    pub own: Option<Vec<u32>>,
+    /// The capacity of its pool over time; empty in the state of earlier versions.
+    pub pool: Vec<(i64, Amounts)>,
+}
+
+impl QueueState {
+    /// Returns the stored state of a queue with these processors of its own.
+    pub(crate) fn new(queue: &Queue, own: Option<&Vec<u32>>, ledger: &Ledger) -> QueueState {
+        let capacity = ledger.machine().capacity();
+        QueueState {
+            capacity: (capacity != queue.pool.most()).then(|| amounts(&capacity)),
+            state: SavedLedgerState::new(&ledger.state()),
+            policy: Some(queue.policy.descriptor().name.to_owned()),
+            own: own.cloned(),
+            pool: queue.steps(),
+        }
+    }
+
+    /// Returns the state for a configured queue. Lost capacity counts only if the pool is the same.
+    #[must_use]
+    pub(crate) fn over(self, queue: &Queue) -> QueueState {
+        let same = self.pool.is_empty() || self.pool == queue.steps();
+        QueueState { capacity: self.capacity.filter(|_| same), ..self }
+    }
+}
+
+/// A queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// The name.
+    pub name: String,
+    /// The policy.
+    pub policy: PolicySpec,
+    /// The capacity of the pool over time.
+    pub pool: Calendar,
+    /// The default time limit; `None` if a job has to set one.
+    pub default_time: Option<Span>,
+    /// The longest time limit.
+    pub most_time: Option<Span>,
+    /// The default memory of a job, in kilobytes.
+    pub default_memory: u64,
+    /// The users of the queue, by number; empty if every user may use it.
+    pub users: Vec<u32>,
+}
+
+impl Queue {
+    /// Returns the pool as a machine.
+    pub fn machine(&self) -> Machine {
+        match self.pool.next(miserly_core::Time::ZERO) {
+            Some(_) => Machine::pool(self.name.clone(), self.pool.clone()),
+            None => {
+                Machine::of(vec![miserly_core::Host { name: self.name.clone(), capacity: self.pool.most() }])
+            }
+        }
+    }
+
+    /// Returns the stored form of the pool: instants in ticks, and the amounts from then on.
+    pub(crate) fn steps(&self) -> Vec<(i64, Amounts)> {
+        self.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect()
+    }
+
+    /// Returns whether its policy heeds earliest starts.
+    pub fn knows_begin(&self) -> bool {
+        self.policy.needs().begin_and_deadline
+    }
+
+    /// Returns whether its policy decides which processors a job has.
+    pub fn names_pes(&self) -> bool {
+        self.policy.needs().named_processors
+    }
+
+    /// Returns the policy over a ledger of jobs and the stored state of the queue.
+    ///
+    /// # Errors
+    /// If more resources are allocated to the jobs than the pool has.
+    ///
+    /// # Panics
+    /// If the policy cannot run on the pool. The configuration checks that.
+    pub fn driver(&self, jobs: Vec<(JobId, Entry)>, kept: QueueState) -> Result<Driver, Rule> {
+        let mut ledger = Ledger::restored(self.machine(), jobs)?;
+        if let Some(capacity) = kept.capacity {
+            ledger = ledger.with_capacity(resources(capacity))?;
+        }
+        let mut ledger = ledger.with_state(kept.state.state());
+        ledger.track();
+        Ok(self.driver_over(ledger))
+    }
+
+    /// Returns a new policy over a ledger.
+    pub(crate) fn driver_over(&self, ledger: Ledger) -> Driver {
+        let policy = self.policy.build(ledger.machine(), 0).expect("the configuration was checked");
+        Driver::new(ledger, policy, Instants::Batch)
+    }
+}
+
+impl Setup {
+    /// Returns the processors of each queue whose policy chooses processors: the highest ones, for the first such queue.
+    ///
+    /// The policy counts them from 0. The other queues share the rest.
+    pub(crate) fn own_cpus(&self) -> BTreeMap<String, Vec<u32>> {
+        let mut left = self.cpus.clone();
+        left.sort_unstable();
+        let mut own = BTreeMap::new();
+        for queue in self.queues.iter().filter(|queue| queue.names_pes()) {
+            let wanted = usize::try_from(queue.pool.most().cpus_count().get()).unwrap_or(usize::MAX);
+            own.insert(queue.name.clone(), left.split_off(left.len().saturating_sub(wanted)));
+        }
+        own
+    }
+
+    /// Returns all queues without jobs.
+    ///
+    /// # Errors
+    /// None: an empty ledger exceeds no pool.
+    pub fn system(&self) -> Result<System, Rule> {
+        let empty = |queue: &Queue| queue.driver(vec![], QueueState::default());
+        let queues: Result<_, _> = self.queues.iter().map(empty).collect();
+        Ok(self.system_of(queues?))
+    }
+
+    /// Returns a system of queues, with opportunistic jobs if they are enabled.
+    pub(crate) fn system_of(&self, queues: Vec<Driver>) -> System {
+        match self.opportunistic {
+            Some(filler) => System::new(queues).filling(filler),
+            None => System::new(queues),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Submissions and quotes.
+
+use std::sync::Arc;
+
+use miserly_api::model::{Accepted, Problem, ProblemCode, Quote, Submission, Submitted, Window};
+use miserly_core::{Effect, JobId, Kind, Round, Span, System, Time};
+use miserly_units::duration;
+
+use crate::effects::refusal_message;
+use crate::engine::problem;
+use crate::requests::Handled;
+use crate::{Caller, DaemonReply, Engine, EngineError, JobState, Journal, Launcher, Now, Queue, Record};
+
+/// The maximum number of jobs in an array.
+const ARRAY_MOST: usize = 10_000;
+
+/// The maximum size of an array's jobs in the journal, in bytes.
+const ARRAY_BYTES: usize = 256 << 20;
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    pub(crate) fn submit(&mut self, now: Now, caller: Caller, submission: &Submission) -> Handled {
+        if self.values.draining {
+            return Ok(Err(problem(
+                ProblemCode::Unavailable,
+                "the daemon accepts no new jobs (miserly drain --undo)",
+            )));
+        }
+        // Due events are played first: a job to depend on may finish then.
+        let at = self.fresh(now)?;
+        let records = match self.records_of(now, caller, submission) {
+            Ok(records) => records,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        // An array is accepted as a whole or not at all, so it is tried on a copy first.
+        if records.len() > 1
+            && let Err(problem) = self.tried(now, at, &records)?
+        {
+            return Ok(Err(problem));
+        }
+        let numbers: Vec<i64> = records.iter().map(|record| record.number).collect();
+        self.values.reserve_numbers(records.len());
+        let mut round = Round::default();
+        for record in records {
+            self.enter(at, record, &mut round);
+        }
+        let effects = if round.is_empty() { vec![] } else { self.play(now, at, round)? };
+        if let [only] = numbers[..]
+            && let Some(why) = refused(&effects, only)
+        {
+            // It was never accepted. Only the journal mentions it.
+            self.batch.withdraw(only);
+            return Ok(Err(why));
+        }
+        let jobs = numbers.into_iter().filter_map(|number| self.accepted(now, number)).collect();
+        Ok(Ok(DaemonReply::Submitted(Submitted { jobs })))
+    }
+
+    /// Returns the promises that a submission would get now.
+    pub(crate) fn quote(&mut self, now: Now, caller: Caller, submission: &Submission) -> Handled {
+        let at = self.fresh(now)?;
+        let records = match self.records_of(now, caller, submission) {
+            Ok(records) => records,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let tried = self.tried(now, at, &records)?;
+        Ok(tried.map(|windows| DaemonReply::Quote(Quote { windows })))
+    }
+
+    /// Adds an accepted job: to its queue, or to the deferred jobs. A held job waits for its release.
+    pub(crate) fn enter(&mut self, at: Time, record: Record, round: &mut Round) {
+        let number = record.number;
+        let held = record.state == (JobState::Held);
+        let enters = !held && self.enters_at_once(&record, at);
+        if !held && !enters {
+            self.dependencies.track(&record);
+        }
+        self.batch.touch(number);
+        self.jobs.insert(record);
+        if enters {
+            self.submit_record(at, number, round);
+        }
+    }
+
+    fn accepted(&self, now: Now, number: i64) -> Option<Accepted> {
+        let record = self.jobs.get(number)?;
+        let promise = record.entry.as_ref().and_then(|entry| entry.entry().promise);
+        Some(Accepted {
+            number,
+            index: record.array.map(|(_, index)| index),
+            promise: promise.map(|promise| record.window(now, promise.best)),
+            started: self.jobs.is_running(number),
+        })
+    }
+
+    /// Returns the windows that new jobs would get in their queue, from a trial on a copy.
+    fn tried(
+        &self,
+        now: Now,
+        at: Time,
+        records: &[Record],
+    ) -> Result<Result<Vec<Option<Window>>, Problem>, EngineError> {
+        let Some(queue) = self.setup.queues.iter().position(|queue| queue.name == records[0].queue) else {
+            return Ok(Ok(vec![]));
+        };
+        // The jobs of an array are deferred together, and a deferred job has no window.
+        if !self.enters_at_once(&records[0], at) {
+            return Ok(Ok(vec![None; records.len()]));
+        }
+        let mut trial = self.trial(queue);
+        let mut round = Round::default();
+        let base = self.jobs.unused_handle();
+        for (handle, record) in (base..).zip(records) {
+            let begin = self.earliest_begin(record, at);
+            let request = record.request(&self.setup, 0, at, begin);
+            round.submitted.push(miserly_core::Submission { job: JobId(handle), request });
+        }
+        let mut effects = vec![];
+        trial.round(at, &mut round, &mut effects)?;
+        let numbered = |effect: Effect| {
+            let nth = usize::try_from(effect.job().0.checked_sub(base)?).ok()?;
+            Some((records.get(nth)?.number, effect))
+        };
+        let effects: Vec<_> = effects.into_iter().filter_map(numbered).collect();
+        if let Some(problem) = records.iter().find_map(|record| refused(&effects, record.number)) {
+            return Ok(Err(problem));
+        }
+        let ledger = trial.queues()[0].ledger();
+        let window = |(handle, record): (u32, &Record)| {
+            let promise = ledger.get(JobId(handle))?.promise?;
+            Some(record.window(now, promise.best))
+        };
+        Ok(Ok((base..).zip(records).map(window).collect()))
+    }
+
+    /// Returns a copy of a queue for trials.
+    pub(crate) fn trial(&self, queue: usize) -> System {
+        let ledger = self.system.queues()[queue].ledger().clone();
+        System::new(vec![self.setup.queues[queue].driver_over(ledger)])
+    }
+
+    /// Checks a submission and returns the records of its jobs.
+    fn records_of(&self, now: Now, caller: Caller, submission: &Submission) -> Result<Vec<Record>, Problem> {
+        self.may_submit(caller)?;
+        let queue = self.queue_for(caller, submission.queue.as_deref())?;
+        self.launcher.check(submission, &name_of(submission))?;
+        let (time, memory) = check(queue, submission)?;
+        let indexes = indexes_of(submission)?;
+        for other in &submission.after {
+            if *other >= self.values.next_number || *other < 1 {
+                return Err(Problem::with_field("after", format!("there is no job {other} to wait for")));
+            }
+        }
+        let after: Vec<i64> =
+            submission.after.iter().copied().filter(|other| self.jobs.contains(*other)).collect();
+        let shared = Arc::new(submission.clone());
+        let first = self.values.next_number;
+        let record = |(number, index): (i64, Option<u32>)| Record {
+            number,
+            array: index.map(|index| (first, index)),
+            uid: caller.uid,
+            name: name_of(submission),
+            queue: queue.name.clone(),
+            submitted: now.wall.as_microsecond(),
+            time: time.ticks(),
+            cleanup_time: None,
+            memory,
+            begin: submission.begin.map(|at| now.ticks_at(at).ticks()),
+            deadline: submission.deadline.map(|at| now.ticks_at(at).ticks()),
+            after: after.clone(),
+            state: if submission.hold { JobState::Held } else { JobState::Deferred },
+            entry: None,
+            run: None,
+            attempts: 0,
+            started: None,
+            suspended_time: None,
+            promises: vec![],
+            late: None,
+            submission: Arc::clone(&shared),
+        };
+        Ok((first..).zip(indexes).map(record).collect())
+    }
+
+    /// Checks that the caller is the daemon's user: the launcher has no rights to run jobs as another user.
+    fn may_submit(&self, caller: Caller) -> Result<(), Problem> {
+        if caller.uid == self.about.owner {
+            return Ok(());
+        }
+        let told = format!(
+            "this daemon runs jobs as {} only, and you are {}: have a daemon of your own",
+            (self.about.users.0)(self.about.owner),
+            (self.about.users.0)(caller.uid)
+        );
+        Err(problem(ProblemCode::Forbidden, told))
+    }
+
+    fn queue_for(&self, caller: Caller, name: Option<&str>) -> Result<&Queue, Problem> {
+        let first = self.setup.queues.first().map_or("", |queue| &queue.name);
+        let queue = self.queue_called(name.unwrap_or(first))?;
+        if !queue.users.is_empty() && caller.uid != 0 && !queue.users.contains(&caller.uid) {
+            let told = format!("queue {} is not yours to use", queue.name);
+            return Err(Problem { code: ProblemCode::Forbidden, ..Problem::with_field("queue", told) });
+        }
+        Ok(queue)
+    }
+
+    /// Returns the queue with a name.
+    pub(crate) fn queue_called(&self, name: &str) -> Result<&Queue, Problem> {
+        let known =
+            || self.setup.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
+        self.setup.queues.iter().find(|queue| queue.name == name).ok_or_else(|| Problem {
+            code: ProblemCode::NotFound,
+            ..Problem::with_field("queue", format!("there is no such queue; there is {}", known()))
+        })
+    }
+}
+
+/// Checks a submission against its queue. Returns its time limit and its memory in kilobytes.
+fn check(queue: &Queue, submission: &Submission) -> Result<(Span, u64), Problem> {
+    let time = time_of(queue, submission.time)?;
+    let most = queue.pool.most();
+    if submission.cpus == 0 {
+        return Err(Problem::with_field("cpus", "a job has at least one cpu"));
+    }
+    if submission.cpus > most.cpus_count().get() {
+        let told =
+            format!("{} cpus: queue {} has at most {}", submission.cpus, queue.name, most.cpus_count());
+        return Err(refused_field("cpus", told));
+    }
+    let memory = submission.memory.map_or(queue.default_memory, |bytes| bytes.div_ceil(1024));
+    let most_memory = most.get(Kind::Memory);
+    if most_memory > 0 && memory > most_memory {
+        let shown = |kilobytes: u64| miserly_units::memory(kilobytes.saturating_mul(1024));
+        let told =
+            format!("{} of memory: queue {} has at most {}", shown(memory), queue.name, shown(most_memory));
+        return Err(refused_field("memory", told));
+    }
+    Ok((time, memory))
+}
+
+/// Returns the array indexes of the jobs of a submission; a single `None` without an array.
+fn indexes_of(submission: &Submission) -> Result<Vec<Option<u32>>, Problem> {
+    let Some(array) = submission.array else { return Ok(vec![None]) };
+    let indexes: Vec<Option<u32>> = array.indexes().take(ARRAY_MOST + 1).map(Some).collect();
+    if indexes.is_empty() || indexes.len() > ARRAY_MOST {
+        let told = format!("an array has 1 to {ARRAY_MOST} jobs");
+        return Err(Problem::with_field("array", told));
+    }
+    // Each job of an array has a row of its own.
+    let bytes = || serde_json::to_string(submission).map_or(0, |text| text.len());
+    if indexes.len() > 1 && bytes().saturating_mul(indexes.len()) > ARRAY_BYTES {
+        let told = "it is too large for so many jobs: have them run a script that is in a file";
+        return Err(Problem::with_field("array", told));
+    }
+    Ok(indexes)
+}
+
+fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
+    let most = longest_time(queue);
+    let Some(asked) = span_from_secs(secs) else {
+        return Err(Problem::with_field("time", "the time is a number of seconds above 0"));
+    };
+    let time = match (asked, queue.default_time) {
+        (Span::ZERO, Some(time)) => time,
+        (Span::ZERO, None) => {
+            return Err(Problem::with_field("time", "say for how long it may run, such as --time 2h"));
+        }
+        (asked, _) => asked,
+    };
+    if time > most {
+        let told = format!("{}: queue {} allows at most {}", duration(time), queue.name, duration(most));
+        return Err(refused_field("time", told));
+    }
+    Ok(time)
+}
+
+/// Returns the longest time limit in a queue. It is short enough that sums of instants do not overflow.
+pub(crate) fn longest_time(queue: &Queue) -> Span {
+    queue.most_time.unwrap_or(Span::from_ticks(i64::MAX / 8))
+}
+
+/// Returns a number of seconds as a span, if it is a valid duration.
+pub(crate) fn span_from_secs(secs: f64) -> Option<Span> {
+    let micros = std::time::Duration::try_from_secs_f64(secs).ok()?.as_micros();
+    i64::try_from(micros).ok().map(Span::from_ticks)
+}
+
+fn refused_field(field: &str, told: String) -> Problem {
+    Problem { code: ProblemCode::Refused, ..Problem::with_field(field, told) }
+}
+
+/// Returns the name of a job: the requested one, or that of the program.
+fn name_of(submission: &Submission) -> String {
+    let program = || {
+        let program = submission.command.first().filter(|_| submission.script.is_none());
+        program.map_or("script", |program| program.rsplit('/').next().unwrap_or(program)).to_owned()
+    };
+    submission.name.clone().unwrap_or_else(program)
+}
+
+fn refused(effects: &[(i64, Effect)], number: i64) -> Option<Problem> {
+    effects.iter().find_map(|(of, effect)| match effect {
+        Effect::Refused { why, .. } if *of == number => {
+            Some(problem(ProblemCode::Refused, refusal_message(*why)))
+        }
+        _ => None,
+    })
+}
+
+impl Record {
+    /// Returns the window that begins at `start`.
+    pub(crate) fn window(&self, now: Now, start: Time) -> Window {
+        Window { start: now.wall_at(start), end: now.wall_at(start + Span::from_ticks(self.time)) }
+    }
+}

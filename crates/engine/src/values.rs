@@ -1,0 +1,84 @@
+//! Values that outlive the daemon and belong to no job.
+
+use miserly_core::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::{Journal, JournalError};
+
+/// The engine's named values in the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EngineValues {
+    /// The number of the next job.
+    pub(crate) next_number: i64,
+    /// The instant of the last round.
+    pub(crate) last: Time,
+    /// Whether new jobs are rejected.
+    pub(crate) draining: bool,
+    /// Promises since the state was created.
+    pub(crate) counts: PromiseCounts,
+}
+
+/// Promises since the state was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct PromiseCounts {
+    /// Promises given.
+    pub(crate) promises: u64,
+    /// Promises broken.
+    pub(crate) broken: u64,
+    /// Starts later than promised.
+    pub(crate) late: u64,
+}
+
+impl Default for EngineValues {
+    fn default() -> EngineValues {
+        EngineValues {
+            next_number: 1,
+            last: Time::from_ticks(0),
+            draining: false,
+            counts: PromiseCounts::default(),
+        }
+    }
+}
+
+impl EngineValues {
+    /// Returns the stored values. Job numbers continue above `highest`.
+    pub(crate) fn load(journal: &impl Journal, highest: i64) -> Result<EngineValues, JournalError> {
+        let number = |key: &str| -> Result<Option<i64>, JournalError> {
+            Ok(journal.value(key)?.and_then(|text| text.parse().ok()))
+        };
+        let counts = journal.value("counts")?.and_then(|text| serde_json::from_str(&text).ok());
+        Ok(EngineValues {
+            next_number: number("next_number")?.unwrap_or(1).max(highest + 1),
+            last: Time::from_ticks(number("last")?.unwrap_or(0)),
+            draining: journal.value("draining")?.as_deref() == Some("true"),
+            counts: counts.unwrap_or_default(),
+        })
+    }
+
+    /// Returns the values as the journal stores them.
+    pub(crate) fn entries(&self) -> Vec<(String, String)> {
+        vec![
+            ("next_number".into(), self.next_number.to_string()),
+            ("last".into(), self.last.ticks().to_string()),
+            ("draining".into(), self.draining.to_string()),
+            ("counts".into(), serde_json::to_string(&self.counts).unwrap_or_default()),
+        ]
+    }
+
+    /// Reserves the numbers of `count` new jobs.
+    pub(crate) fn reserve_numbers(&mut self, count: usize) {
+        self.next_number += i64::try_from(count).unwrap_or(i64::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_reserved_once() {
+        let mut values = EngineValues::default();
+        values.reserve_numbers(3);
+        assert_eq!(values.next_number, 4);
+    }
+}

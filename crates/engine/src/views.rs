@@ -1,0 +1,204 @@
+//! Jobs and the daemon, as clients see them.
+
+use miserly_api::model::{
+    JobAllocation, JobView, LateStart, Phase, PromiseChange, PromiseChangeReason, PromiseView, QueueStatus,
+    Status, WaitReason,
+};
+use miserly_core::{Driver, Expected, Kind, Pace, Span, State, Time};
+
+use crate::{
+    Engine, JobState, Journal, Launcher, Now, Queue, Record, RecordedPromise, SavedBreachCause, SavedEntry,
+    output_path,
+};
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Returns a job as clients see it.
+    pub(crate) fn view(&self, now: Now, record: &Record) -> JobView {
+        let submission = &record.submission;
+        let wall = |ticks: i64| now.wall_at(Time::from_ticks(ticks));
+        JobView {
+            number: record.number,
+            array: record.array.map(|(first, _)| first),
+            index: record.array.map(|(_, index)| index),
+            name: record.name.clone(),
+            uid: record.uid,
+            user: (self.about.users.0)(record.uid),
+            queue: record.queue.clone(),
+            cpus: submission.cpus,
+            memory: record.memory.saturating_mul(1024),
+            time: Span::from_ticks(record.time).as_secs_f64(),
+            command: submission.command.clone(),
+            script: submission.script.is_some(),
+            directory: submission.directory.clone(),
+            output: output_path::output(record),
+            error: output_path::error(record),
+            submitted: wall_of(record.submitted),
+            begin: record.begin.map(wall),
+            deadline: record.deadline.map(wall),
+            after: record.after.clone(),
+            restartable: submission.restartable,
+            opportunistic: !submission.no_opportunistic && self.setup.opportunistic.is_some(),
+            phase: self.phase(now, record),
+            promise: record.promise(now),
+            planned: record.entry.as_ref().and_then(|entry| entry.entry().planned).map(|at| now.wall_at(at)),
+            reasons: self.reasons(now, record),
+            slots: self.slots(record),
+            late: record.late.map(|(by, why)| LateStart { by: by as f64 / 1e6, why: why.reason() }),
+            attempts: record.attempts,
+            unenforced: self.about.unenforced.iter().map(|one| one.what.clone()).collect(),
+        }
+    }
+
+    fn phase(&self, now: Now, record: &Record) -> Phase {
+        match &record.state {
+            JobState::Finished(phase) => return (**phase).clone(),
+            JobState::Held => return Phase::Held,
+            JobState::Deferred | JobState::Queued => {}
+        }
+        let start = record.started.map_or(now.ticks, Time::from_ticks);
+        let run = record.run.as_ref().filter(|run| run.ending.is_none() || run.in_window);
+        let entry = record.entry.as_ref().map(SavedEntry::entry);
+        let pace = entry.as_ref().map_or(Pace::WHOLE, |entry| entry.progress.pace);
+        match (run, entry.map(|entry| entry.state)) {
+            (Some(run), Some(State::Running { expected, .. })) => {
+                let (Expected::At(end) | Expected::Overdue { since: end }) = expected;
+                // The cleanup time passes at the pace of the job, too.
+                let end = end - pace.time_for(record.cleanup_time(self.setup.cleanup_time));
+                let start = now.wall_at(start);
+                Phase::Running(JobAllocation { start, end: now.wall_at(end), cpus: run.cpus.clone() })
+            }
+            (Some(_), Some(State::Suspended { until, .. })) => {
+                let start = now.wall_at(start);
+                // If the resumption is unknown: the earliest possible end.
+                let soonest = || now.ticks + record.left(now.ticks) - self.setup.cleanup_time;
+                let end = if until < Time::MAX { until } else { soonest() };
+                Phase::Suspended(JobAllocation { start, end: now.wall_at(end), cpus: vec![] })
+            }
+            (Some(run), _) => Phase::Opportunistic { start: now.wall_at(start), parked: run.stopped },
+            (None, _) => Phase::Queued,
+        }
+    }
+
+    /// WaitReason it does not run.
+    fn reasons(&self, now: Now, record: &Record) -> Vec<WaitReason> {
+        let mut why = vec![];
+        if record.state == (JobState::Held) {
+            why.push(WaitReason::Held);
+        }
+        if record.is_finished() || self.jobs.is_running(record.number) {
+            return why;
+        }
+        if let Some(begin) = record.begin.map(Time::from_ticks).filter(|begin| *begin > now.ticks) {
+            why.push(WaitReason::Begin { at: now.wall_at(begin) });
+        }
+        if !record.after.is_empty() {
+            why.push(WaitReason::After { jobs: record.after.clone() });
+        }
+        if why.is_empty() && self.is_waiting(record.number) {
+            why.extend(self.lacks(record));
+        }
+        why
+    }
+
+    /// Returns the resources that a waiting job lacks, or else that the free ones are reserved.
+    fn lacks(&self, record: &Record) -> Vec<WaitReason> {
+        let Some(job) = self.jobs.handle(record.number) else { return vec![] };
+        let Some(ledger) = self.system.ledger_of(job) else { return vec![] };
+        let (demand, free) = (ledger.machine().demand(ledger.request(job)), ledger.free());
+        // With time slices, occupied processors delay no job.
+        let counts = |(kind, ..): &(Kind, &str, u64)| *kind != Kind::Cpus || ledger.matrix().is_none();
+        let lack = |(kind, name, scale): (Kind, &str, u64)| {
+            let (requested, free) = (demand.get(kind), free.get(kind));
+            (requested > free).then(|| WaitReason::Resources {
+                kind: name.into(),
+                requested: requested * scale,
+                free: free * scale,
+            })
+        };
+        let lacks: Vec<WaitReason> = [(Kind::Cpus, "cpus", 1), (Kind::Memory, "memory", 1024)]
+            .into_iter()
+            .filter(counts)
+            .filter_map(lack)
+            .collect();
+        match (lacks.is_empty(), ledger.matrix()) {
+            (false, _) => lacks,
+            (true, None) => vec![WaitReason::Reserved],
+            (true, Some(_)) => vec![WaitReason::Resources { kind: "slots".into(), requested: 1, free: 0 }],
+        }
+    }
+
+    /// Returns the state of the daemon.
+    pub(crate) fn status(&self, now: Now) -> Status {
+        let queue = |(queue, setup): (&Driver, &Queue)| {
+            let ledger = queue.ledger();
+            let pool = setup.pool.at(now.ticks).least(&ledger.machine().capacity());
+            let held = ledger.machine().capacity().less(&ledger.free());
+            let memory = pool.get(Kind::Memory);
+            QueueStatus {
+                name: setup.name.clone(),
+                policy: setup.policy.to_string(),
+                promises: setup.policy.promises().as_str().into(),
+                cpus: pool.cpus_count().get(),
+                memory: (memory > 0).then_some(memory * 1024),
+                cpus_held: held.cpus_count().get(),
+                memory_held: held.get(Kind::Memory) * 1024,
+                running: ledger.running_count() as u64,
+                waiting: self.jobs.records().filter(|record| record.queue == setup.name).count() as u64
+                    - ledger.running_count() as u64,
+            }
+        };
+        Status {
+            version: env!("CARGO_PKG_VERSION").into(),
+            pid: self.about.pid,
+            since: wall_of(self.began),
+            now: now.wall,
+            state: self.about.state.clone(),
+            configuration: self.about.configuration.clone(),
+            draining: self.values.draining,
+            cpus: self.setup.cpus.len() as u64,
+            queues: self.system.queues().iter().zip(&self.setup.queues).map(queue).collect(),
+            unenforced: self.about.unenforced.clone(),
+            promises: self.values.counts.promises,
+            broken: self.values.counts.broken,
+            late: self.values.counts.late,
+        }
+    }
+}
+
+impl Record {
+    fn promise(&self, now: Now) -> Option<PromiseView> {
+        let (first, last) = (self.promises.first()?, self.promises.last()?);
+        let window = |start: i64| self.window(now, Time::from_ticks(start));
+        let change = |(nth, promise): (usize, &RecordedPromise)| PromiseChange {
+            at: wall_of(promise.at),
+            start: now.wall_at(Time::from_ticks(promise.start)),
+            why: match promise.broken {
+                Some(why) => why.reason(),
+                None if nth == 0 => PromiseChangeReason::Submitted,
+                None => PromiseChangeReason::Earlier,
+            },
+        };
+        let broken = self.promises.iter().find_map(|promise| promise.broken);
+        Some(PromiseView {
+            promised: window(first.start),
+            now: window(last.start),
+            broken: broken.map(|why| why.reason().as_str().into()),
+            history: self.promises.iter().enumerate().map(change).collect(),
+        })
+    }
+}
+
+impl SavedBreachCause {
+    const fn reason(self) -> PromiseChangeReason {
+        match self {
+            SavedBreachCause::Overdue => PromiseChangeReason::Overdue,
+            SavedBreachCause::Away => PromiseChangeReason::Away,
+            SavedBreachCause::Capacity => PromiseChangeReason::Capacity,
+            SavedBreachCause::Amended => PromiseChangeReason::Amended,
+        }
+    }
+}
+
+fn wall_of(micros: i64) -> jiff::Timestamp {
+    jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}

@@ -1,0 +1,91 @@
+//! Resync: the next daemon resends the durable state, which may not have arrived.
+
+use miserly_api::model::{Phase, Submission};
+use miserly_engine::{Absence, Action, DaemonRequest};
+
+use super::life::{Life, job, seconds};
+
+fn kills(told: &[Action]) -> usize {
+    told.iter().filter(|action| matches!(action, Action::Kill { .. })).count()
+}
+
+#[test]
+fn a_job_that_was_cancelled_early_is_ended_by_the_next_daemon_too() {
+    let mut life = Life::new(1, 2);
+    life.submit(1, job(1, 20));
+    let early = life.submit(1, Submission { no_opportunistic: false, ..job(1, 20) });
+    life.ask(2, DaemonRequest::Cancel { job: early, array: false }).unwrap();
+    life.begin(3, Absence::default());
+    let told = life.told(early);
+    assert!(matches!(&told[..], [Action::Kill { .. }]), "{told:?}");
+}
+
+#[test]
+fn a_cancel_that_is_repeated_is_told_again() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, job(1, 20));
+    for _ in 0..2 {
+        life.told(number);
+        life.ask(2, DaemonRequest::Cancel { job: number, array: false }).unwrap();
+        assert_eq!(kills(&life.told(number)), 1);
+    }
+}
+
+#[test]
+fn a_job_that_was_resumed_goes_on_under_the_next_daemon() {
+    let mut life = Life::of_policy("immediate(policy=fcfs-backfill, quantum=30s, after=0s)", 1, 1);
+    let victim = life.submit(1, job(1, 20));
+    life.submit(5, job(1, 60));
+    life.turn(36, vec![]);
+    life.begin(37, Absence::default());
+    let told = life.told(victim);
+    assert!(matches!(&told[..], [Action::BeginWindow { .. }, Action::Continue]), "{told:?}");
+}
+
+#[test]
+fn a_job_that_was_suspended_is_stopped_by_the_next_daemon_until_it_goes_on() {
+    let mut life = Life::of_policy("immediate(policy=fcfs-backfill, quantum=30s, after=0s)", 1, 1);
+    let victim = life.submit(1, job(1, 20));
+    life.submit(5, job(1, 60));
+    let before = life.told(victim);
+    life.begin(6, Absence::default());
+    let told = life.told(victim);
+    let [Action::Stop, Action::EndIfOrphaned { end, .. }] = &told[..] else { panic!("{told:?}") };
+    assert!(
+        matches!(&before[..], [.., Action::Stop, Action::EndIfOrphaned { end: first, .. }] if first == end),
+        "{before:?}"
+    );
+    // It is its turn while nobody is there: it is not stopped first.
+    life.begin(37, Absence::default());
+    let told = life.told(victim);
+    assert!(matches!(&told[..], [Action::BeginWindow { .. }, Action::Continue]), "{told:?}");
+}
+
+#[test]
+fn a_longer_window_is_told_by_the_next_daemon() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, job(1, 20));
+    life.ask(2, DaemonRequest::Extend { job: number, by: 50.0 }).unwrap();
+    life.begin(3, Absence::default());
+    let told = life.told(number);
+    let [Action::BeginWindow { cpus, end }, Action::Continue] = &told[..] else { panic!("{told:?}") };
+    assert!(*cpus == [0] && (end.ticks() - seconds(71).ticks()).abs() < 10, "{told:?}");
+}
+
+#[test]
+fn a_hand_over_that_is_changed_moves_no_end_of_a_job_that_runs() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, job(1, 20));
+    let Phase::Running(before) = life.job(2, number).phase else { panic!("it runs") };
+    life.cleanup_time(10);
+    life.begin(3, Absence::default());
+    let Phase::Running(holding) = life.job(4, number).phase else { panic!("it runs") };
+    assert_eq!(holding, before);
+    life.told(number);
+    life.ask(5, DaemonRequest::Extend { job: number, by: 4.0 }).unwrap();
+    let told = life.told(number);
+    assert!(
+        matches!(&told[..], [Action::EndAt(end)] if (end.ticks() - seconds(25).ticks()).abs() < 10),
+        "{told:?}"
+    );
+}

@@ -1,0 +1,233 @@
+//! An engine, its journal, and the actions for its launcher.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use jiff::Timestamp;
+use miserly_api::model::{Exit, JobView, Problem, Status, Submission};
+use miserly_core::{Calendar, Filler, Kind, Resources, Span, Time};
+use miserly_engine::{
+    About, Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Engine, EngineError, Input,
+    Launcher, Now, Queue, Setup, SlotSchedule,
+};
+
+use crate::support::{MemoryJournal, request};
+
+/// The memory of the pool, kilobytes.
+const MEMORY: u64 = 1000;
+/// The cleanup time, in seconds.
+pub(crate) const CLEANUP: i64 = 1;
+
+pub(crate) fn seconds(seconds: i64) -> Time {
+    Time::from_ticks(seconds * 1_000_000)
+}
+
+fn span(seconds: i64) -> Span {
+    Span::from_ticks(seconds * 1_000_000)
+}
+
+/// The actions, in order.
+type Told = Rc<RefCell<Vec<(Attempt, Action)>>>;
+
+/// The slot schedules, by queue.
+type Turning = Rc<RefCell<BTreeMap<String, SlotSchedule>>>;
+
+pub(crate) struct Notes(Told, Turning);
+
+impl Launcher for Notes {
+    fn check(&self, submission: &Submission, _: &str) -> Result<(), Problem> {
+        let fails = submission.command.is_empty();
+        if fails { Err(Problem::with_field("command", "there is nothing to run")) } else { Ok(()) }
+    }
+
+    fn act(&mut self, attempt: Attempt, action: Action) {
+        self.0.borrow_mut().push((attempt, action));
+    }
+
+    fn rotate_slots(&mut self, queue: &str, turns: Option<&SlotSchedule>) {
+        match turns {
+            Some(turns) => drop(self.1.borrow_mut().insert(queue.to_owned(), turns.clone())),
+            None => drop(self.1.borrow_mut().remove(queue)),
+        }
+    }
+}
+
+/// A daemon's life without a daemon. Seconds begin with the state.
+pub(crate) struct Life {
+    pub(crate) journal: MemoryJournal,
+    pub(crate) setup: Setup,
+    engine: Option<Engine<Notes, MemoryJournal>>,
+    told: Told,
+    turning: Turning,
+}
+
+impl Life {
+    /// Returns a life with one `miser` queue over the first `pool` processors. Opportunistic jobs run on all processors.
+    pub(crate) fn new(pool: u64, machine: u32) -> Life {
+        Life::of_policy("miser", pool, machine)
+    }
+
+    /// The same with another policy.
+    pub(crate) fn of_policy(policy: &str, pool: u64, machine: u32) -> Life {
+        let amount = Resources::cpus(pool).with(Kind::Memory, MEMORY);
+        let queue = Queue { pool: Calendar::constant(amount), ..queue("batch", policy) };
+        let whole = Resources::cpus(u64::from(machine)).with(Kind::Memory, MEMORY);
+        let setup = Setup {
+            queues: vec![queue],
+            cpus: (0..machine).take(usize::try_from(pool).unwrap()).collect(),
+            opportunistic_cpus: (0..machine).collect(),
+            grace: span(1),
+            cleanup_time: span(CLEANUP),
+            orphan_resume_delay: span(60),
+            keep_history: None,
+            opportunistic: Some(Filler { lead: span(2), machine: whole }),
+        };
+        let mut life = Life {
+            journal: MemoryJournal::default(),
+            setup,
+            engine: None,
+            told: Told::default(),
+            turning: Turning::default(),
+        };
+        life.begin(0, Absence::default());
+        life
+    }
+
+    /// The configuration is read again, and is the same.
+    pub(crate) fn reread(&mut self, second: i64) {
+        self.set_up(second).unwrap();
+    }
+
+    /// Reconfigures the engine with the present setup.
+    pub(crate) fn set_up(&mut self, second: i64) -> Result<(), Problem> {
+        let setup = self.setup.clone();
+        self.engine.as_mut().unwrap().reconfigure(Life::now(second), setup).unwrap()
+    }
+
+    pub(crate) fn now(second: i64) -> Now {
+        Now { ticks: seconds(second), wall: wall(second) }
+    }
+
+    /// The wall time of an instant, as second of this life.
+    pub(crate) fn second(at: Timestamp) -> i64 {
+        at.as_second() - 1_000_000_000
+    }
+
+    /// Sets the cleanup time of the next daemon.
+    pub(crate) fn cleanup_time(&mut self, seconds: i64) {
+        self.setup.cleanup_time = span(seconds);
+    }
+
+    /// A daemon begins, and the one before it is gone as if it had been killed.
+    pub(crate) fn begin(&mut self, second: i64, meanwhile: Absence) {
+        let mut engine = self.opened(second).unwrap();
+        engine.begin(Life::now(second), meanwhile).unwrap();
+        self.engine = Some(engine);
+    }
+
+    /// Opens the engine of another daemon, which has not begun yet.
+    pub(crate) fn opened(&mut self, second: i64) -> Result<Engine<Notes, MemoryJournal>, EngineError> {
+        self.engine = None;
+        self.told.borrow_mut().clear();
+        self.turning.borrow_mut().clear();
+        let notes = Notes(Rc::clone(&self.told), Rc::clone(&self.turning));
+        Engine::open(self.setup.clone(), About::default(), self.journal.clone(), notes, Life::now(second))
+    }
+
+    /// Time passes, and this happens.
+    pub(crate) fn turn(&mut self, second: i64, inputs: Vec<Input>) {
+        self.turn_at(Life::now(second), inputs);
+    }
+
+    pub(crate) fn turn_at(&mut self, now: Now, inputs: Vec<Input>) {
+        self.engine.as_mut().unwrap().process_batch(now, inputs).unwrap();
+    }
+
+    /// Returns the instant at which the engine needs a batch.
+    pub(crate) fn next_wakeup(&self) -> Option<Time> {
+        self.engine.as_ref().unwrap().next_wakeup()
+    }
+
+    pub(crate) fn ask(&mut self, second: i64, question: DaemonRequest) -> Result<DaemonReply, Problem> {
+        let (input, reply) = request(question);
+        self.turn(second, vec![input]);
+        reply.try_recv().unwrap()
+    }
+
+    /// Submits a job that must be accepted.
+    pub(crate) fn submit(&mut self, second: i64, submission: Submission) -> i64 {
+        match self.ask(second, DaemonRequest::Submit(submission)).unwrap() {
+            DaemonReply::Submitted(submitted) => submitted.jobs[0].number,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A job that ends by itself.
+    pub(crate) fn end(&mut self, second: i64, job: i64) {
+        let outcome = AttemptOutcome::Ended { at: seconds(second), exit: Exit::Code(0), by: None };
+        self.turn(second, vec![Input::AttemptEnded(Attempt { job, nth: 1 }, outcome)]);
+    }
+
+    pub(crate) fn job(&mut self, second: i64, job: i64) -> JobView {
+        match self.ask(second, DaemonRequest::Job(job)).unwrap() {
+            DaemonReply::Job(job) => *job,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn status(&mut self, second: i64) -> Status {
+        match self.ask(second, DaemonRequest::Status).unwrap() {
+            DaemonReply::Status(status) => *status,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Returns the slot schedule of a queue.
+    pub(crate) fn turns(&self, queue: &str) -> Option<SlotSchedule> {
+        self.turning.borrow().get(queue).cloned()
+    }
+
+    /// Takes the actions for a job since the last call.
+    pub(crate) fn told(&self, job: i64) -> Vec<Action> {
+        let mut told = self.told.borrow_mut();
+        let (its, others) = std::mem::take(&mut *told).into_iter().partition(|(of, _)| of.job == job);
+        *told = others;
+        its.into_iter().map(|(_, action)| action).collect()
+    }
+}
+
+/// A job of the pool, which stays in its window.
+pub(crate) fn job(cpus: u64, time: u32) -> Submission {
+    Submission {
+        command: vec!["/bin/true".into()],
+        directory: "/".into(),
+        cpus,
+        time: time.into(),
+        no_opportunistic: true,
+        ..Submission::default()
+    }
+}
+
+/// The same, where it may run ahead of its window.
+pub(crate) fn early(cpus: u64, time: u32) -> Submission {
+    Submission { no_opportunistic: false, ..job(cpus, time) }
+}
+
+/// A queue with an empty pool.
+pub(crate) fn queue(name: &str, policy: &str) -> Queue {
+    Queue {
+        name: name.into(),
+        policy: policy.parse().unwrap(),
+        pool: Calendar::constant(Resources::cpus(0)),
+        default_time: None,
+        most_time: None,
+        default_memory: 1,
+        users: vec![],
+    }
+}
+
+/// The wall time of a second of a life.
+pub(crate) fn wall(second: i64) -> Timestamp {
+    Timestamp::from_second(1_000_000_000 + second).unwrap()
+}

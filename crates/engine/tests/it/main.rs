@@ -1,0 +1,35 @@
+//! The engine under a clock that comes with the calls, with a journal in memory and a launcher that records its actions.
+
+#![allow(clippy::unwrap_used)] // A helper of a test fails as the test does.
+
+mod support;
+
+mod life;
+
+mod clock;
+
+mod rollback;
+
+mod capacity;
+
+mod ahead;
+
+mod suspended;
+
+mod places;
+
+mod turns;
+
+mod after;
+
+mod due;
+
+mod queues;
+
+mod refusals;
+
+mod again;
+
+mod pools;
+
+mod pruning;

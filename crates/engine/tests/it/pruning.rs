@@ -1,0 +1,165 @@
+//! Jobs that ended long ago are forgotten, and nothing else is.
+
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use miserly_api::model::{Array, Exit, Filter, Problem, ProblemCode, Submission};
+use miserly_core::{Calendar, Kind, Resources, Span, Time};
+use miserly_engine::{
+    About, Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Engine, Input, Launcher,
+    Now, Queue, Setup, SlotSchedule,
+};
+
+use crate::support::{MemoryJournal, request};
+
+const DAY: i64 = 86_400_000_000;
+
+/// Remembers for which attempts whatever was left can go.
+#[derive(Clone, Default)]
+struct Forgets(Arc<Mutex<Vec<Attempt>>>);
+
+impl Launcher for Forgets {
+    fn check(&self, _: &Submission, _: &str) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn act(&mut self, attempt: Attempt, action: Action) {
+        if matches!(action, Action::Forget) {
+            self.0.lock().unwrap().push(attempt);
+        }
+    }
+
+    fn rotate_slots(&mut self, _: &str, _: Option<&SlotSchedule>) {}
+}
+
+fn at(ticks: i64) -> Now {
+    let wall = Timestamp::from_microsecond(1_800_000_000_000_000 + ticks).unwrap();
+    Now { ticks: Time::from_ticks(ticks), wall }
+}
+
+fn open(
+    journal: &MemoryJournal,
+    keep: Option<i64>,
+    hands: Forgets,
+    now: Now,
+) -> Engine<Forgets, MemoryJournal> {
+    let queue = Queue {
+        name: "batch".into(),
+        policy: "easy".parse().unwrap(),
+        pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
+        default_time: None,
+        most_time: None,
+        default_memory: 1024,
+        users: vec![],
+    };
+    let setup = Setup {
+        queues: vec![queue],
+        cpus: (0..4).collect(),
+        opportunistic_cpus: (0..4).collect(),
+        grace: Span::from_ticks(1_000_000),
+        cleanup_time: Span::from_ticks(1_000_000),
+        orphan_resume_delay: Span::from_ticks(1_000_000),
+        opportunistic: None,
+        keep_history: keep.map(Span::from_ticks),
+    };
+    let mut engine = Engine::open(setup, About::default(), journal.clone(), hands, now).unwrap();
+    engine.begin(now, Absence::default()).unwrap();
+    engine
+}
+
+fn ask(
+    engine: &mut Engine<Forgets, MemoryJournal>,
+    now: Now,
+    question: DaemonRequest,
+) -> Result<DaemonReply, Problem> {
+    let (input, reply) = request(question);
+    engine.process_batch(now, vec![input]).unwrap();
+    reply.try_recv().unwrap()
+}
+
+fn submission() -> Submission {
+    Submission {
+        command: vec!["true".into()],
+        directory: "/".into(),
+        cpus: 1,
+        time: 60.0,
+        ..Submission::default()
+    }
+}
+
+/// A job that is submitted, and ends a second later.
+fn run(engine: &mut Engine<Forgets, MemoryJournal>, when: i64, number: i64) {
+    ask(engine, at(when), DaemonRequest::Submit(submission())).unwrap();
+    let (attempt, end) = (Attempt { job: number, nth: 1 }, when + 1_000_000);
+    let outcome = AttemptOutcome::Ended { at: Time::from_ticks(end), exit: Exit::Code(0), by: None };
+    engine.process_batch(at(end), vec![Input::AttemptEnded(attempt, outcome)]).unwrap();
+}
+
+/// The numbers of all jobs that are remembered.
+fn remembered(engine: &mut Engine<Forgets, MemoryJournal>, now: Now) -> Vec<i64> {
+    let all = Filter { all: true, ..Filter::default() };
+    match ask(engine, now, DaemonRequest::Jobs(all)) {
+        Ok(DaemonReply::Jobs(jobs)) => jobs.iter().map(|job| job.number).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn old_jobs_go_once_a_day_and_the_journal_stays() {
+    let journal = MemoryJournal::default();
+    let hands = Forgets::default();
+    let mut engine = open(&journal, Some(2 * DAY), hands.clone(), at(0));
+    run(&mut engine, DAY / 4, 1);
+    assert_eq!(engine.next_wakeup(), Some(Time::from_ticks(DAY + DAY / 4)));
+    run(&mut engine, 2 * DAY, 2);
+    let held = Submission { hold: true, ..submission() };
+    ask(&mut engine, at(2 * DAY + 9_000_000), DaemonRequest::Submit(held)).unwrap();
+    let due = 3 * DAY;
+    assert_eq!(remembered(&mut engine, at(due - 1)), [1, 2, 3]);
+    hands.0.lock().unwrap().clear();
+    let before = journal.lines();
+    // Nothing but the moment that it asked for wakes it.
+    assert_eq!(engine.next_wakeup(), Some(Time::from_ticks(due)));
+    engine.process_batch(at(due), vec![]).unwrap();
+    assert_eq!(remembered(&mut engine, at(due)), [2, 3]);
+    assert_eq!(*hands.0.lock().unwrap(), [Attempt { job: 1, nth: 1 }]);
+    let gone = ask(&mut engine, at(due), DaemonRequest::Job(1)).unwrap_err();
+    assert_eq!(gone.code, ProblemCode::NotFound);
+    assert_eq!(journal.lines(), before);
+    // Numbers are not given again, and the state is whole.
+    drop(engine);
+    let mut engine = open(&journal, None, hands, at(due + DAY));
+    ask(&mut engine, at(due + DAY), DaemonRequest::Submit(submission())).unwrap();
+    assert_eq!(remembered(&mut engine, at(due + DAY)).last(), Some(&4));
+}
+
+#[test]
+fn many_old_jobs_take_several_turns_and_none_is_left() {
+    let journal = MemoryJournal::default();
+    let mut engine = open(&journal, Some(DAY), Forgets::default(), at(0));
+    let array =
+        Submission { array: Some(Array { first: 1, last: 1200, step: 1 }), hold: true, ..submission() };
+    ask(&mut engine, at(1), DaemonRequest::Submit(array)).unwrap();
+    ask(&mut engine, at(2_000_000), DaemonRequest::Cancel { job: 1, array: true }).unwrap();
+    drop(engine);
+    // A daemon that starts later begins with it.
+    let now = at(3 * DAY);
+    let mut engine = open(&journal, Some(DAY), Forgets::default(), now);
+    let mut turns = 0;
+    while engine.next_wakeup().is_some_and(|due| due <= now.ticks) {
+        engine.process_batch(now, vec![]).unwrap();
+        turns += 1;
+    }
+    assert_eq!((turns, engine.next_wakeup()), (3, Some(Time::from_ticks(4 * DAY))));
+    assert_eq!(remembered(&mut engine, now), [0; 0]);
+}
+
+#[test]
+fn for_ever_is_for_ever() {
+    let journal = MemoryJournal::default();
+    let mut engine = open(&journal, None, Forgets::default(), at(0));
+    run(&mut engine, 1_000_000, 1);
+    assert_eq!(engine.next_wakeup(), None);
+    engine.process_batch(at(4000 * DAY), vec![]).unwrap();
+    assert_eq!(remembered(&mut engine, at(4000 * DAY)), [1]);
+}

@@ -1,0 +1,73 @@
+//! Requests that are rejected.
+
+use miserly_api::model::{Filter, ProblemCode, Submission};
+use miserly_engine::{DaemonReply, DaemonRequest};
+
+use super::life::{Life, job};
+
+#[test]
+fn a_submission_that_the_launcher_rejects_is_not_accepted() {
+    let mut life = Life::new(1, 1);
+    let problem =
+        life.ask(1, DaemonRequest::Submit(Submission { command: vec![], ..job(1, 10) })).unwrap_err();
+    assert_eq!((problem.code, problem.field.as_deref()), (ProblemCode::Malformed, Some("command")));
+    assert!(
+        matches!(life.ask(2, DaemonRequest::Jobs(Filter::default())), Ok(DaemonReply::Jobs(jobs)) if jobs.is_empty())
+    );
+}
+
+/// The default horizon of `miser` is 30 days.
+#[test]
+fn a_window_is_not_made_longer_than_the_horizon_lets_it() {
+    let mut life = Life::new(2, 2);
+    let day = 86_400.0;
+    let number = life.submit(1, job(1, 20));
+    let waits = life.submit(1, job(2, 20));
+    for (job, by) in [(number, 30.0 * day), (waits, 30.0 * day), (number, 9.2e12)] {
+        let problem = life.ask(2, DaemonRequest::Extend { job, by }).unwrap_err();
+        assert_eq!(problem.code, ProblemCode::Refused);
+        assert!(problem.message.contains("horizon") || problem.message.contains("at most"), "{problem:?}");
+    }
+    life.ask(2, DaemonRequest::Extend { job: waits, by: 29.0 * day }).unwrap();
+}
+
+/// In a queue without a horizon, too, no job runs until the end of time.
+#[test]
+fn a_job_is_not_made_longer_than_any_may_be() {
+    let mut life = Life::of_policy("easy", 1, 1);
+    let number = life.submit(1, job(1, 20));
+    let problem = life.ask(2, DaemonRequest::Extend { job: number, by: 9.2e12 }).unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Refused);
+}
+
+#[test]
+fn a_job_that_is_no_array_is_not_cancelled_as_one() {
+    let mut life = Life::new(2, 2);
+    let number = life.submit(1, job(1, 20));
+    let problem = life.ask(2, DaemonRequest::Cancel { job: number, array: true }).unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Conflict);
+    let array = Some(serde_json::from_str(r#"{"first":0,"last":1}"#).unwrap());
+    let first = life.submit(3, Submission { array, ..job(1, 10) });
+    let problem = life.ask(4, DaemonRequest::Cancel { job: first + 1, array: true }).unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Conflict);
+    life.ask(4, DaemonRequest::Cancel { job: first, array: true }).unwrap();
+}
+
+/// An existing queue or array without jobs is an empty list.
+#[test]
+fn a_list_of_a_queue_or_an_array_that_is_not_there_is_an_error() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, job(1, 20));
+    life.end(5, number);
+    let mut asked = |filter| match life.ask(6, DaemonRequest::Jobs(filter)) {
+        Ok(DaemonReply::Jobs(jobs)) => Ok(jobs.len()),
+        Ok(other) => panic!("{other:?}"),
+        Err(problem) => Err(problem.code),
+    };
+    let of_queue = |name: &str| Filter { queue: Some(name.into()), ..Filter::default() };
+    let of_array = |array| Filter { array: Some(array), ..Filter::default() };
+    assert_eq!(asked(of_queue("batch")), Ok(0));
+    assert_eq!(asked(of_queue("bach")), Err(ProblemCode::NotFound));
+    assert_eq!(asked(of_array(number)), Ok(0));
+    assert_eq!(asked(of_array(number + 1)), Err(ProblemCode::NotFound));
+}

@@ -1,0 +1,81 @@
+//! A journal without space: nothing happens, requesters are informed, and the ends of attempts are applied later.
+
+use miserly_api::model::{Exit, Phase, ProblemCode};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input};
+
+use super::life::{Life, job, seconds};
+
+#[test]
+fn a_submission_that_cannot_be_stored_is_rejected_and_launches_nothing() {
+    let mut life = Life::new(2, 2);
+    let first = life.submit(1, job(1, 20));
+    life.told(first);
+    life.journal.set_full(true);
+    let problem = life.ask(2, DaemonRequest::Submit(job(1, 20))).unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Storage);
+    assert_eq!(life.told(first + 1).len(), 0);
+    life.journal.set_full(false);
+    let second = life.submit(3, job(1, 20));
+    assert_eq!(second, first + 1, "the number was not used");
+    assert!(matches!(&life.told(second)[..], [Action::Launch(_)]));
+}
+
+#[test]
+fn a_request_that_is_refused_is_refused_without_space_too() {
+    let mut life = Life::new(1, 1);
+    life.journal.set_full(true);
+    let problem = life.ask(1, DaemonRequest::Hold(7)).unwrap_err();
+    assert_eq!(problem.code, ProblemCode::NotFound);
+}
+
+#[test]
+fn the_end_of_an_attempt_is_applied_once_there_is_space() {
+    let mut life = Life::new(1, 1);
+    let [first, waits] = [1, 2].map(|at| life.submit(at, job(1, 20)));
+    life.journal.set_full(true);
+    let outcome = AttemptOutcome::Ended { at: seconds(5), exit: Exit::Code(3), by: None };
+    life.turn(5, vec![Input::AttemptEnded(Attempt { job: first, nth: 1 }, outcome)]);
+    assert_eq!(life.told(waits).len(), 0, "nothing is dispatched before it is durable");
+    assert_eq!(life.next_wakeup(), Some(seconds(6)), "one second later");
+    life.turn(6, vec![]);
+    assert_eq!(life.told(waits).len(), 0);
+    life.journal.set_full(false);
+    life.turn(7, vec![]);
+    assert!(matches!(&life.told(waits)[..], [Action::Launch(_)]));
+    assert!(matches!(life.job(8, first).phase, Phase::Done { exit: Exit::Code(3), .. }));
+}
+
+#[test]
+fn a_setup_that_cannot_be_stored_is_not_used() {
+    let mut life = Life::of_policy("easy", 2, 2);
+    life.setup.queues[0].policy = "fcfs".parse().unwrap();
+    life.journal.set_full(true);
+    assert_eq!(life.set_up(1).unwrap_err().code, ProblemCode::Storage);
+    life.journal.set_full(false);
+    assert_eq!(life.status(2).queues[0].policy, "easy");
+    life.set_up(3).unwrap();
+    assert_eq!(life.status(4).queues[0].policy, "fcfs");
+}
+
+#[test]
+fn a_daemon_that_cannot_store_its_beginning_can_begin_again() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, job(1, 20));
+    let mut engine = life.opened(5).unwrap();
+    life.journal.set_full(true);
+    assert!(engine.begin(Life::now(5), Absence::default()).is_err());
+    assert_eq!(life.told(number).len(), 0);
+    life.journal.set_full(false);
+    engine.begin(Life::now(6), Absence::default()).unwrap();
+    assert_eq!(life.told(number).len(), 2);
+}
+
+#[test]
+fn a_batch_without_changes_is_not_committed() {
+    let mut life = Life::new(1, 1);
+    life.submit(1, job(1, 20));
+    let before = life.journal.commits();
+    life.turn(2, vec![]);
+    life.status(3);
+    assert_eq!(life.journal.commits(), before);
+}

@@ -1,0 +1,176 @@
+//! A journal in memory, a launcher that does nothing, and a requester that keeps its reply.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use jiff::Timestamp;
+use miserly_api::model::{Problem, Submission};
+use miserly_core::{Calendar, Kind, Resources, Span, Time};
+use miserly_engine::{
+    Action, Attempt, Caller, DaemonReply, DaemonRequest, EndedFilter, Input, JobRow, Journal, JournalBatch,
+    JournalError, Launcher, Now, Queue, Requester, Setup, SlotSchedule,
+};
+
+/// One minute, in ticks.
+pub(crate) const MINUTE: i64 = 60_000_000;
+
+/// A journal in memory. Clones share its contents, so a second engine loads the state of the first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MemoryJournal(Rc<RefCell<Contents>>);
+
+#[derive(Debug, Default)]
+struct Contents {
+    rows: BTreeMap<i64, JobRow>,
+    lines: Vec<String>,
+    values: BTreeMap<String, String>,
+    /// Commits fail for lack of space.
+    full: bool,
+    commits: usize,
+}
+
+impl MemoryJournal {
+    /// Lets commits fail for lack of space, or succeed again.
+    pub(crate) fn set_full(&self, full: bool) {
+        self.0.borrow_mut().full = full;
+    }
+
+    /// Returns the number of successful commits.
+    pub(crate) fn commits(&self) -> usize {
+        self.0.borrow().commits
+    }
+
+    /// Returns the journal's lines.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.borrow().lines.clone()
+    }
+
+    fn ended(&self, admits: impl Fn(&JobRow) -> bool) -> Vec<JobRow> {
+        let contents = self.0.borrow();
+        contents.rows.values().filter(|row| row.ended && admits(row)).cloned().collect()
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn live_jobs(&self) -> Result<Vec<JobRow>, JournalError> {
+        Ok(self.0.borrow().rows.values().filter(|row| !row.ended).cloned().collect())
+    }
+
+    fn job(&self, number: i64) -> Result<Option<JobRow>, JournalError> {
+        Ok(self.0.borrow().rows.get(&number).cloned())
+    }
+
+    fn ended_jobs(&self, filter: &EndedFilter) -> Result<Vec<JobRow>, JournalError> {
+        let mut rows = self.ended(|row| {
+            filter.uid.is_none_or(|uid| uid == row.uid)
+                && filter.queue.as_ref().is_none_or(|queue| *queue == row.queue)
+                && filter.array.is_none_or(|array| row.number == array || row.array == Some(array))
+        });
+        let limit = filter.limit.map_or(rows.len(), |limit| limit as usize);
+        Ok(rows.split_off(rows.len().saturating_sub(limit)))
+    }
+
+    fn ended_from(&self, from: i64, limit: u32) -> Result<Vec<JobRow>, JournalError> {
+        let mut rows = self.ended(|row| row.number >= from);
+        rows.truncate(limit as usize);
+        Ok(rows)
+    }
+
+    fn highest_job(&self) -> Result<i64, JournalError> {
+        Ok(self.0.borrow().rows.keys().next_back().copied().unwrap_or(0))
+    }
+
+    fn value(&self, key: &str) -> Result<Option<String>, JournalError> {
+        Ok(self.0.borrow().values.get(key).cloned())
+    }
+
+    fn visit_lines(&self, visit: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<(), JournalError> {
+        for line in &self.0.borrow().lines {
+            if visit(line).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, batch: JournalBatch) -> Result<(), JournalError> {
+        let mut contents = self.0.borrow_mut();
+        if contents.full {
+            return Err(JournalError::Full("no space".into()));
+        }
+        contents.lines.extend(batch.lines);
+        contents.rows.extend(batch.rows.into_iter().map(|row| (row.number, row)));
+        contents.values.extend(batch.values);
+        contents.commits += 1;
+        Ok(())
+    }
+
+    fn forget(&mut self, numbers: &[i64]) -> Result<(), JournalError> {
+        self.0.borrow_mut().rows.retain(|number, row| !row.ended || !numbers.contains(number));
+        Ok(())
+    }
+}
+
+/// A launcher that does nothing.
+pub(crate) struct Idle;
+
+impl Launcher for Idle {
+    fn check(&self, _: &Submission, _: &str) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn act(&mut self, _: Attempt, _: Action) {}
+
+    fn rotate_slots(&mut self, _: &str, _: Option<&SlotSchedule>) {}
+}
+
+/// A requester that keeps its reply.
+#[derive(Debug)]
+struct Kept(Sender<Result<DaemonReply, Problem>>);
+
+impl Requester for Kept {
+    fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>) {
+        self.0.send(reply).unwrap();
+    }
+
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+/// Returns a request of root, and the receiver of its reply.
+pub(crate) fn request(question: DaemonRequest) -> (Input, Receiver<Result<DaemonReply, Problem>>) {
+    let (sender, reply) = channel();
+    let requester = Box::new(Kept(sender));
+    (Input::Request { caller: Caller { uid: 0 }, request: Box::new(question), requester }, reply)
+}
+
+/// Returns one `miser` queue with four processors.
+pub(crate) fn setup() -> Setup {
+    let queue = Queue {
+        name: "batch".into(),
+        policy: "miser".parse().expect("a policy"),
+        pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
+        default_time: None,
+        most_time: None,
+        default_memory: 0,
+        users: vec![],
+    };
+    Setup {
+        queues: vec![queue],
+        cpus: vec![0, 1, 2, 3],
+        opportunistic_cpus: vec![0, 1, 2, 3],
+        grace: Span::ZERO,
+        cleanup_time: Span::ZERO,
+        orphan_resume_delay: Span::ZERO,
+        opportunistic: None,
+        keep_history: None,
+    }
+}
+
+/// Returns an instant in minutes since the state was created, with the wall time at that instant.
+pub(crate) fn at(minutes: i64, wall: Timestamp) -> Now {
+    Now { ticks: Time::from_ticks(minutes * MINUTE), wall }
+}

@@ -1,0 +1,46 @@
+//! Jobs that are suspended for others.
+
+use miserly_api::model::{Exit, Phase};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest};
+
+use super::life::{CLEANUP, Life, job, seconds};
+
+/// A job that is suspended for another at 5 s, for 30 s at most; and the other.
+fn one_for_another() -> (Life, i64, i64) {
+    let mut life = Life::of_policy("immediate(policy=fcfs-backfill, quantum=30s, after=0s)", 1, 1);
+    let victim = life.submit(1, job(1, 20));
+    life.told(victim);
+    let newcomer = life.submit(5, job(1, 60));
+    assert!(matches!(life.job(6, victim).phase, Phase::Suspended(_)));
+    (life, victim, newcomer)
+}
+
+#[test]
+fn its_window_does_not_end_while_it_is_suspended() {
+    let (life, victim, _) = one_for_another();
+    let told = life.told(victim);
+    let [Action::Stop, Action::EndIfOrphaned { end, left }] = &told[..] else { panic!("{told:?}") };
+    // It may go on at 35 s, or by itself a minute later, and has 16 s left.
+    assert!(*end >= seconds(35 + 60 + 16 - CLEANUP), "{end:?}");
+    assert_eq!(left.ticks() / 1_000_000, 16);
+}
+
+#[test]
+fn it_can_be_cancelled_and_the_other_runs_on() {
+    let (mut life, victim, newcomer) = one_for_another();
+    life.ask(10, DaemonRequest::Cancel { job: victim, array: false }).expect("it can be cancelled");
+    life.end(12, victim);
+    assert!(matches!(life.job(13, victim).phase, Phase::Killed { .. }));
+    life.end(20, newcomer);
+    assert!(matches!(life.job(21, newcomer).phase, Phase::Done { .. }));
+}
+
+#[test]
+fn it_may_end_while_no_daemon_keeps_it_stopped() {
+    let (mut life, victim, newcomer) = one_for_another();
+    let outcome = AttemptOutcome::Ended { at: seconds(15), exit: Exit::Code(7), by: None };
+    let over = vec![(Attempt { job: victim, nth: 1 }, outcome)];
+    life.begin(20, Absence { ended: over, begun: vec![] });
+    assert!(matches!(life.job(21, victim).phase, Phase::Done { exit: Exit::Code(7), .. }));
+    assert!(matches!(life.job(22, newcomer).phase, Phase::Running(_)));
+}

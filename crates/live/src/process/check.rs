@@ -1,0 +1,76 @@
+//! Checks of submissions, before anything is promised.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use miserly_api::model::{Problem, Submission};
+use miserly_launch::{CommandSpec, SpecError};
+
+/// Checks whether an attempt of a submission could be launched under this job name.
+///
+/// # Errors
+/// The field of the submission that makes a launch impossible.
+pub(super) fn check(submission: &Submission, name: &str) -> Result<(), Problem> {
+    let variables = submission.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    let draft = CommandSpec {
+        argv: submission.command.iter().map(OsStr::new).collect(),
+        has_script: submission.script.is_some(),
+        cwd: &submission.directory,
+        // The environment contains the job's name.
+        env: variables.chain([(OsStr::new("MISERLY_JOB_NAME"), OsStr::new(name))]).collect(),
+        outputs: [&submission.output, &submission.error]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
+            .collect(),
+        umask: submission.umask,
+    };
+    draft.check().map_err(|error| Problem::with_field(field(&error), error.to_string()))
+}
+
+/// Returns the field of the submission that an error is about.
+fn field(error: &SpecError) -> &'static str {
+    match error {
+        SpecError::Relative(_) | SpecError::ZeroByte { what: "the working directory", .. } => "directory",
+        SpecError::Variable(_) | SpecError::ZeroByte { what: "in the environment,", .. } => "environment",
+        SpecError::ZeroByte { what: "the output file", .. } => "output",
+        SpecError::Range { .. } => "umask",
+        _ => "command",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn submission() -> Submission {
+        Submission { command: vec!["true".into()], directory: "/".into(), cpus: 1, ..Submission::default() }
+    }
+
+    /// A submission is rejected because of this field.
+    #[track_caller]
+    fn rejected(submission: &Submission, name: &str, expect: &str) {
+        let problem = check(submission, name).unwrap_err();
+        assert_eq!(problem.field.as_deref(), Some(expect), "{problem:?}");
+    }
+
+    fn with_variable(name: &str, value: &str) -> Submission {
+        Submission { environment: [(name.into(), value.into())].into(), ..submission() }
+    }
+
+    #[test]
+    fn a_submission_that_cannot_be_launched_is_rejected() {
+        assert_eq!(check(&submission(), "true"), Ok(()));
+        rejected(&Submission { command: vec![], ..submission() }, "true", "command");
+        rejected(&Submission { command: vec!["a\0".into()], ..submission() }, "true", "command");
+        rejected(&Submission { directory: "here".into(), ..submission() }, "true", "directory");
+        rejected(&Submission { directory: "/a\0".into(), ..submission() }, "true", "directory");
+        rejected(&Submission { umask: 0o1777, ..submission() }, "true", "umask");
+        rejected(&with_variable("", "x"), "true", "environment");
+        rejected(&with_variable("a=b", "x"), "true", "environment");
+        rejected(&with_variable("a", "x\0"), "true", "environment");
+        rejected(&submission(), "a\0", "environment");
+        rejected(&Submission { output: Some("a\0".into()), ..submission() }, "true", "output");
+        rejected(&Submission { error: Some("a\0".into()), ..submission() }, "true", "output");
+    }
+}

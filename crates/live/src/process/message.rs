@@ -1,0 +1,75 @@
+//! Messages to the thread of an attempt.
+
+use std::io;
+use std::sync::{Arc, mpsc};
+
+use miserly_engine::Action;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A message to the thread of an attempt.
+#[derive(Debug)]
+pub(super) enum WorkerMessage {
+    /// Carry out an action of the engine.
+    Do(Action),
+    /// Stop or continue the attempt for a context switch.
+    SetTurn(SlotTurn),
+}
+
+/// Whether the slot of an attempt runs. A later message replaces an earlier one.
+#[derive(Debug)]
+pub(super) struct SlotTurn {
+    /// Whether it runs; else it is stopped.
+    pub(super) runs: bool,
+    /// An acknowledgement: dropped when the attempt obeys or a later message replaces this one.
+    pub(super) heard: Option<Arc<mpsc::Sender<()>>>,
+}
+
+/// A handle to the thread of an attempt.
+#[derive(Clone, Debug)]
+pub(super) struct WorkerHandle {
+    sender: mpsc::Sender<WorkerMessage>,
+    waker: Waker,
+}
+
+impl WorkerHandle {
+    pub(super) fn new(sender: mpsc::Sender<WorkerMessage>, waker: Waker) -> WorkerHandle {
+        WorkerHandle { sender, waker }
+    }
+
+    /// Sends a message, which the thread handles in order.
+    pub(super) fn send(&self, word: WorkerMessage) {
+        // A thread that is gone has reported the end.
+        let _ = self.sender.send(word);
+        self.waker.wake();
+    }
+}
+
+/// Wakes the thread when there are messages.
+#[derive(Clone, Debug)]
+pub(super) struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    /// Returns a waker for a new thread.
+    ///
+    /// # Errors
+    /// If no descriptor can be had.
+    pub(super) fn new() -> io::Result<Waker> {
+        Ok(Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
+    }
+
+    /// Returns a descriptor that is readable when there are messages.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    /// Makes the descriptor unreadable until the next message.
+    pub(super) fn hush(&self) {
+        let _ = rustix::io::read(&*self.0, &mut [0_u8; 8]);
+    }
+
+    fn wake(&self) {
+        // The counter is full only if the thread has not read it for very long, and it is readable then.
+        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
+    }
+}

@@ -1,0 +1,163 @@
+//! Context switches of gang scheduling: one thread for each time-sliced queue.
+//!
+//! The thread stops the attempts of one slot, then lets those of the next continue. A context switch writes nothing to disk and
+//! asks no policy. All shims get their messages at once, and the next slot continues when the last process of the previous one
+//! has stopped. A single slot wakes no thread.
+
+mod rotation;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use miserly_engine::{Attempt, SlotSchedule};
+use miserly_launch::BootTime;
+
+use self::rotation::{Rotation, Switch};
+use super::message::{SlotTurn, WorkerHandle, WorkerMessage};
+
+/// The longest wait for processes that do not stop. After it the next slot runs beside them.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A new slot schedule.
+#[derive(Debug)]
+pub(super) struct RotationUpdate {
+    pub(super) schedule: SlotSchedule,
+    /// The handles of the attempts.
+    pub(super) orders: BTreeMap<Attempt, WorkerHandle>,
+    /// The attempts that began stopped.
+    pub(super) fresh: BTreeSet<Attempt>,
+}
+
+/// The thread of a queue.
+#[derive(Debug)]
+pub(super) struct Rotator(Sender<RotationUpdate>);
+
+impl Rotator {
+    /// Starts the thread of a queue.
+    ///
+    /// # Errors
+    /// If the machine has no thread left.
+    pub(super) fn begin(queue: &str) -> io::Result<Rotator> {
+        let (sender, updates) = mpsc::channel();
+        let name = format!("turns {queue}");
+        thread::Builder::new().name(name).stack_size(256 * 1024).spawn(move || rotate(&updates))?;
+        Ok(Rotator(sender))
+    }
+
+    pub(super) fn send(&self, update: RotationUpdate) {
+        // It ends when this is dropped, and not before.
+        let _ = self.0.send(update);
+    }
+}
+
+/// Lets all attempts continue, because there is no thread to rotate them.
+pub(super) fn resume_all(update: &RotationUpdate) {
+    update
+        .orders
+        .values()
+        .for_each(|orders| orders.send(WorkerMessage::SetTurn(SlotTurn { runs: true, heard: None })));
+}
+
+fn rotate(updates: &Receiver<RotationUpdate>) {
+    let mut rotation = Rotation::default();
+    let mut members = SlotMembers::default();
+    loop {
+        let switch = match wait(updates, rotation.ends()) {
+            Ok(update) => {
+                members.take(update.orders);
+                rotation.replace(update.schedule, &update.fresh)
+            }
+            Err(RecvTimeoutError::Timeout) => rotation.next(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        members.apply(&switch);
+        rotation.begun(BootTime::now());
+    }
+}
+
+/// Returns the next update, if one arrives before an instant.
+fn wait(
+    updates: &Receiver<RotationUpdate>,
+    until: Option<BootTime>,
+) -> Result<RotationUpdate, RecvTimeoutError> {
+    match until {
+        None => Ok(updates.recv()?),
+        Some(until) => updates.recv_timeout(until.since(BootTime::now())),
+    }
+}
+
+/// The attempts of the queue.
+#[derive(Debug, Default)]
+struct SlotMembers {
+    orders: BTreeMap<Attempt, WorkerHandle>,
+    /// Pending stop acknowledgements, by attempt.
+    stops: BTreeMap<Attempt, Weak<Sender<()>>>,
+}
+
+impl SlotMembers {
+    fn take(&mut self, orders: BTreeMap<Attempt, WorkerHandle>) {
+        self.stops.retain(|attempt, _| orders.contains_key(attempt));
+        self.orders = orders;
+    }
+
+    /// Carries out a context switch. An attempt whose last stop is not acknowledged is not waited for: its launch is being
+    /// repeated, or its processes do not stop.
+    fn apply(&mut self, switch: &Switch) {
+        let (heard, all) = mpsc::channel::<()>();
+        for attempt in &switch.stop {
+            let heard = self.has_stopped(*attempt).then(|| Arc::new(heard.clone()));
+            if let Some(heard) = &heard {
+                self.stops.insert(*attempt, Arc::downgrade(heard));
+            }
+            self.send_turn(attempt, SlotTurn { runs: false, heard });
+        }
+        drop(heard);
+        // An acknowledgement is the drop of the sender.
+        if all.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("not all processes of {:?} stop; the next slot runs beside them", switch.stop);
+        }
+        for attempt in &switch.resume {
+            self.send_turn(attempt, SlotTurn { runs: true, heard: None });
+        }
+    }
+
+    /// Returns whether the last stop of an attempt is acknowledged.
+    fn has_stopped(&self, attempt: Attempt) -> bool {
+        self.stops.get(&attempt).is_none_or(|held| held.strong_count() == 0)
+    }
+
+    fn send_turn(&self, attempt: &Attempt, turn: SlotTurn) {
+        if let Some(orders) = self.orders.get(attempt) {
+            orders.send(WorkerMessage::SetTurn(turn));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::super::message::Waker;
+    use super::*;
+
+    #[test]
+    fn an_attempt_without_an_acknowledgement_is_waited_for_once() {
+        let attempt = Attempt { job: 1, nth: 1 };
+        let (sender, words) = channel();
+        let mut members = SlotMembers::default();
+        members.take([(attempt, WorkerHandle::new(sender, Waker::new().unwrap()))].into());
+        let mut waits = || {
+            let began = BootTime::now();
+            members.apply(&Switch { stop: vec![attempt], resume: vec![] });
+            BootTime::now().since(began) >= PATIENCE
+        };
+        assert!(waits());
+        assert!(!waits() && !waits());
+        assert_eq!(words.try_iter().count(), 3, "it gets a message each time");
+        assert!(waits());
+    }
+}

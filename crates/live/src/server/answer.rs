@@ -1,0 +1,65 @@
+//! Answers as HTTP has them.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use miserly_api::model::{Problem, ProblemCode};
+use miserly_engine::DaemonReply;
+
+/// A problem and the status that it is told with.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) problem: Problem,
+}
+
+impl Refusal {
+    pub(super) fn new(status: StatusCode, code: ProblemCode, message: impl Into<String>) -> Refusal {
+        Refusal { status, problem: Problem { code, message: message.into(), field: None, job: None } }
+    }
+
+    /// A request that cannot be read.
+    pub(super) fn malformed(message: impl Into<String>) -> Refusal {
+        Refusal::new(StatusCode::BAD_REQUEST, ProblemCode::Malformed, message)
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Refusal {
+        let status = match problem.code {
+            ProblemCode::Malformed => StatusCode::BAD_REQUEST,
+            ProblemCode::Refused => StatusCode::UNPROCESSABLE_ENTITY,
+            ProblemCode::NotFound => StatusCode::NOT_FOUND,
+            ProblemCode::Forbidden => StatusCode::FORBIDDEN,
+            ProblemCode::Conflict => StatusCode::CONFLICT,
+            ProblemCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            ProblemCode::Storage => StatusCode::INSUFFICIENT_STORAGE,
+            ProblemCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Refusal { status, problem }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.status, Json(self.problem)).into_response()
+    }
+}
+
+/// A reply as the body of a response.
+#[derive(Debug)]
+pub(super) struct Body(pub(super) DaemonReply);
+
+impl IntoResponse for Body {
+    fn into_response(self) -> Response {
+        match self.0 {
+            DaemonReply::Submitted(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
+            DaemonReply::Quote(quote) => Json(quote).into_response(),
+            DaemonReply::JobIds(handed) => Json(handed).into_response(),
+            DaemonReply::Job(job) => Json(job).into_response(),
+            DaemonReply::Jobs(jobs) => Json(jobs).into_response(),
+            DaemonReply::Pools(pools) => Json(pools).into_response(),
+            DaemonReply::Status(status) => Json(status).into_response(),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The interface between the server and the service behind it.
+
+use std::future::Future;
+
+use miserly_api::model::Problem;
+use miserly_engine::{Caller, DaemonReply, DaemonRequest};
+
+/// A service that replies to requests.
+pub trait Service: Clone + Send + Sync + 'static {
+    /// Returns the reply once its outcome is durable.
+    fn ask(
+        &self,
+        caller: Caller,
+        question: DaemonRequest,
+    ) -> impl Future<Output = Result<DaemonReply, Problem>> + Send;
+}

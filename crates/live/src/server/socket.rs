@@ -1,0 +1,156 @@
+//! The socket: a file that nobody can reach before it has its mode, and that no two daemons share.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::geteuid;
+use serde::Serialize;
+
+/// Who may connect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// The user whose daemon it is, and root.
+    #[default]
+    Own,
+    /// Every user of the machine.
+    Everybody,
+}
+
+/// How often a socket is tried that somebody has, and how long it is waited in between.
+const TRIES: u32 = 50;
+const BETWEEN: Duration = Duration::from_millis(10);
+
+/// WaitReason there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Somebody answers there.
+    #[error("{0}: a daemon runs on this socket; stop it first, or give this one another socket")]
+    InUse(PathBuf),
+    /// Something else is there.
+    #[error("{0}: there is something that is no socket; remove it, or give another socket")]
+    NoSocket(PathBuf),
+    /// Others could put a socket of theirs in its place.
+    #[error("{}: the folder is user {uid}'s, or others may write to it; give a socket in a folder of your own", .folder.display())]
+    Folder {
+        /// The socket's folder.
+        folder: PathBuf,
+        /// Whose it is.
+        uid: u32,
+    },
+    /// The system refuses.
+    #[error("cannot make the socket {path}: {error}")]
+    Io {
+        /// The socket, or its folder.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+/// A socket that is listened on, until this is dropped.
+#[derive(Debug)]
+pub struct Bound {
+    pub(super) listener: UnixListener,
+    path: PathBuf,
+    /// Held as long as the socket is; the file stays, since a lock on one that is removed excludes nobody.
+    _lock: File,
+}
+
+/// Listens on `path`. The socket that a dead daemon left is replaced, a living one's is not.
+///
+/// The folder is made where it is not there, for its owner alone unless [`Access::Everybody`] has to pass.
+///
+/// # Errors
+/// [`BindError::InUse`] while a daemon answers there; the others where the place will not do.
+pub fn bind(path: &Path, access: Access) -> Result<Bound, BindError> {
+    let refused = |error| BindError::Io { path: path.to_owned(), error };
+    make_folder(path, access)?;
+    let lock = take(path)?;
+    let made = beside(path, ".new");
+    let _ = fs::remove_file(&made);
+    let listener = UnixListener::bind(&made).map_err(refused)?;
+    let access = if access == Access::Everybody { 0o666 } else { 0o600 };
+    fs::set_permissions(&made, Permissions::from_mode(access)).map_err(refused)?;
+    listener.set_nonblocking(true).map_err(refused)?;
+    fs::rename(&made, path).map_err(refused)?;
+    Ok(Bound { listener, path: path.to_owned(), _lock: lock })
+}
+
+fn make_folder(path: &Path, access: Access) -> Result<(), BindError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let refused = |error| BindError::Io { path: folder.to_owned(), error };
+    if !folder.exists() {
+        let mode = if access == Access::Everybody { 0o755 } else { 0o700 };
+        DirBuilder::new().recursive(true).mode(mode).create(folder).map_err(refused)?;
+    }
+    let found = fs::metadata(folder).map_err(refused)?;
+    let trusted = found.uid() == geteuid().as_raw() || found.uid() == 0;
+    // With the sticky bit, as in /tmp, others may write to the folder and yet not replace what is in it.
+    let open = found.mode() & 0o022 != 0 && found.mode() & 0o1000 == 0;
+    if !trusted || open {
+        return Err(BindError::Folder { folder: folder.to_owned(), uid: found.uid() });
+    }
+    Ok(())
+}
+
+/// The right to make the socket, where nobody answers on it. A daemon that was killed while it was about to run another program
+/// leaves both to that for a moment.
+fn take(path: &Path) -> Result<File, BindError> {
+    let mut tries = 0;
+    loop {
+        match lock(path).and_then(|lock| refuse_if_taken(path).map(|()| lock)) {
+            Err(BindError::InUse(_)) if tries < TRIES => tries += 1,
+            taken => return taken,
+        }
+        std::thread::sleep(BETWEEN);
+    }
+}
+
+/// The right to make the socket, which goes with the process that has it.
+fn lock(path: &Path) -> Result<File, BindError> {
+    let name = beside(path, ".lock");
+    let refused = |error| BindError::Io { path: name.clone(), error };
+    let options = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&name);
+    let file = options.map_err(refused)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(BindError::InUse(path.to_owned())),
+        Err(error) => Err(refused(error.into())),
+    }
+}
+
+/// A socket without its lock may still be somebody's: one that answers is left alone.
+fn refuse_if_taken(path: &Path) -> Result<(), BindError> {
+    use std::os::unix::fs::FileTypeExt;
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => Err(BindError::NoSocket(path.to_owned())),
+        Ok(_) if UnixStream::connect(path).is_ok() => Err(BindError::InUse(path.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+impl Bound {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        // The lock is still held, so that this is no other daemon's.
+        let _ = fs::remove_file(&self.path);
+    }
+}

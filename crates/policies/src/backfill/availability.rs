@@ -1,0 +1,189 @@
+//! Free resources over time, as the backfilling engine uses them.
+
+use std::fmt::Debug;
+
+use miserly_core::{Desk, Entry, JobId, Ledger, Machine, Placement, Time, Violation};
+
+use super::reservations::{Reservation, Reservations};
+use crate::shared::{Admits, Waiting};
+
+/// Where capacity was freed since jobs were last found unable to start or to move.
+///
+/// Only freed capacity lets such a job start or move. The default is nowhere.
+pub trait FreedCapacity: Debug + Default + Send {
+    /// Returns the value for a first look: capacity may have been freed anywhere, for any time.
+    fn anywhere() -> Self;
+
+    /// Whether no capacity was freed.
+    fn is_nowhere(&self) -> bool;
+
+    /// Whether every job has to be looked at.
+    fn is_anywhere(&self) -> bool;
+}
+
+/// Free resources over time, beside the jobs on the machine and the reservations that were taken.
+///
+/// Two types implement it: [`CountPlan`](super::CountPlan) for a machine of identical processors, and
+/// [`HostPlan`](crate::shared::HostPlan) for all others. The engine is monomorphised over them.
+///
+/// Overdue jobs hold what they have until the next tick, whenever now is. They are in the plan only between
+/// [`hold_overdue`](Availability::hold_overdue) and [`release_overdue`](Availability::release_overdue).
+pub trait Availability: Clone + Debug + Send {
+    /// Where a job lies.
+    type Place: Clone + Debug + PartialEq + Send;
+    /// Where capacity was freed.
+    type Freed: FreedCapacity;
+
+    /// Returns the availability of an idle machine.
+    fn idle(machine: &Machine) -> Self;
+
+    /// Returns the availability beside the jobs on the machine of the ledger.
+    fn rebuild(now: Time, ledger: &Ledger) -> Self;
+
+    /// Forgets the time before `now`. Adds what became free without an event.
+    fn advance(&mut self, now: Time, ledger: &Ledger, freed: &mut Self::Freed);
+
+    /// Removes a job that ended. The ledger still has it.
+    fn job_ended(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut Self::Freed);
+
+    /// Notes that a job is past its expected end.
+    fn job_overdue(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut Self::Freed);
+
+    /// Notes that another policy changed what a job holds.
+    fn job_changed(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut Self::Freed);
+
+    /// Whether a job is past its expected end.
+    fn any_overdue(&self) -> bool;
+
+    /// Holds the resources of overdue jobs until the next tick, for the length of a pass.
+    fn hold_overdue(&mut self, now: Time, ledger: &Ledger);
+
+    /// Reverts [`hold_overdue`](Availability::hold_overdue).
+    fn release_overdue(&mut self, now: Time);
+
+    /// Returns a bound on the jobs that can start now. A job that it does not admit cannot.
+    fn room(&self, ledger: &Ledger) -> impl Admits;
+
+    /// Returns a bound on the jobs that can start now and could not before this capacity was freed.
+    fn room_in(&self, freed: &Self::Freed, ledger: &Ledger) -> impl Admits;
+
+    /// Returns the place where a job can start now beside all reservations.
+    ///
+    /// `freed`: where it has to be searched for, if the job could not start before.
+    fn place_now(&self, desk: &Desk<'_>, job: &Waiting, freed: Option<&Self::Freed>) -> Option<Self::Place>;
+
+    /// Returns the earliest start in `from..until`; [`Time::MAX`] if only jobs without end prevent one and
+    /// `until` is [`Time::MAX`].
+    ///
+    /// `begun`: the kept reservations. The ledger does not have those that have begun.
+    fn earliest_start(
+        &mut self,
+        desk: &Desk<'_>,
+        job: &Waiting,
+        from: Time,
+        until: Time,
+        begun: Option<&Reservations<Self::Place>>,
+    ) -> Option<(Time, Self::Place)>;
+
+    /// Returns the earliest start, if it follows from the reservation that was made last and from what changed:
+    /// capacity that was freed, and places that were taken.
+    fn earliest_start_again(
+        &self,
+        desk: &Desk<'_>,
+        last: &Reservation<Self::Place>,
+        freed: &Self::Freed,
+        taken: &Self::Freed,
+    ) -> Option<(Time, Self::Place)>;
+
+    /// Returns a start from `from` on and before that of a reservation, which is in the plan. The job had none
+    /// before this capacity was freed.
+    fn earlier_start(
+        &mut self,
+        desk: &Desk<'_>,
+        from: Time,
+        reservation: &Reservation<Self::Place>,
+        freed: &Self::Freed,
+        begun: Option<&Reservations<Self::Place>>,
+    ) -> Option<(Time, Self::Place)>;
+
+    /// Returns the start at `from` in the same place, or else the earliest one in `from..until`. `from` may be
+    /// now or later; only what is in the plan counts.
+    fn start_from(
+        &self,
+        ledger: &Ledger,
+        job: &Waiting,
+        from: Time,
+        until: Time,
+        place: Option<&Self::Place>,
+    ) -> Option<(Time, Self::Place)>;
+
+    /// Whether the job fits at no time, even on an idle machine that has lost nothing.
+    fn never_fits(&self, ledger: &Ledger, from: Time, job: &Waiting) -> bool;
+
+    /// Takes a place from `at` on.
+    fn take(&mut self, at: Time, job: &Waiting, place: &Self::Place);
+
+    /// Gives a place back.
+    fn give(&mut self, at: Time, job: &Waiting, place: &Self::Place);
+
+    /// Takes the place of a reservation for the length of a pass.
+    fn hold(&mut self, now: Time, reservation: &Reservation<Self::Place>);
+
+    /// Gives the places of all reservations back that were [held](Availability::hold).
+    fn release(&mut self, held: &[Reservation<Self::Place>]);
+
+    /// Enters a job that has just started without a reservation in the plan.
+    fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger);
+
+    /// Enters a job that has just started in place of its reservation.
+    fn reservation_started(
+        &mut self,
+        now: Time,
+        reservation: &Reservation<Self::Place>,
+        ledger: &Ledger,
+        freed: &mut Self::Freed,
+    );
+
+    /// Adds a place that was freed in `from..until`.
+    fn note_freed(
+        &self,
+        freed: &mut Self::Freed,
+        job: &Waiting,
+        place: &Self::Place,
+        from: Time,
+        until: Time,
+    );
+
+    /// Adds a place that was freed or taken, for any time.
+    fn note_changed(changed: &mut Self::Freed, place: &Self::Place);
+
+    /// Returns the width of the widest job that can move to freed capacity.
+    fn widest(&self, now: Time, freed: &mut Self::Freed) -> u32;
+
+    /// Whether the capacity of the machine varies by a calendar. Then changes of jobs are not all changes.
+    fn varies(&self) -> bool;
+
+    /// Returns the next change by the calendar.
+    fn next_change(&self, now: Time) -> Option<Time>;
+
+    /// Whether a reservation can start even if no overdue job ends before.
+    fn is_beside_overdue(&self, reservation: &Reservation<Self::Place>, ledger: &Ledger) -> bool;
+
+    /// Returns the placement of a job that starts in this place.
+    fn placement(ledger: &Ledger, job: JobId, place: Self::Place) -> Placement;
+
+    /// Returns the reservation of a job as the ledger has it. `promised`: its start is the promised one.
+    fn kept_start(entry: &Entry, promised: bool) -> Option<(Time, Self::Place)>;
+
+    /// Records the planned start. `promised`: a promise records the same start.
+    ///
+    /// # Errors
+    /// If the job runs.
+    fn record_plan(
+        desk: &mut Desk<'_>,
+        job: JobId,
+        at: Time,
+        place: &Self::Place,
+        promised: bool,
+    ) -> Result<(), Violation>;
+}

@@ -1,0 +1,120 @@
+//! The backfilling engine: one type for every policy of the family, on counts and on hosts.
+
+use miserly_core::{Desk, Event, HostId, Ledger, Machine, Policy, Time, Violation};
+
+use super::availability::Availability;
+use super::counts::CountPlan;
+use super::kept::Kept;
+use super::recomputed::Recomputed;
+use super::rules::BackfillRules;
+use crate::shared::{HostPlan, Trial};
+
+/// A policy of the backfill family: its rules over an availability.
+///
+/// ```
+/// use miserly_core::{Machine, Policy};
+/// use miserly_policies::backfill::{Backfill, BackfillRules, CountPlan, ReservationDepth};
+/// use miserly_policies::shared::Order;
+///
+/// let rules = BackfillRules::recomputed(Order::ARRIVAL, ReservationDepth::First(1));
+/// let easy = Backfill::<CountPlan>::new("easy", &Machine::plain(100), rules);
+/// assert_eq!(easy.name(), "easy");
+/// ```
+#[derive(Debug)]
+pub struct Backfill<A: Availability> {
+    name: &'static str,
+    engine: Engine<A>,
+}
+
+#[derive(Debug)]
+enum Engine<A: Availability> {
+    Recomputed(Recomputed<A>),
+    Kept(Kept<A>),
+}
+
+impl<A: Availability> Backfill<A> {
+    /// Returns the policy with these rules on an idle machine.
+    pub fn new(name: &'static str, machine: &Machine, rules: BackfillRules) -> Backfill<A> {
+        let plan = A::idle(machine);
+        let engine = if rules.keep_reservations {
+            Engine::Kept(Kept::new(plan, rules))
+        } else {
+            Engine::Recomputed(Recomputed::new(plan, rules))
+        };
+        Backfill { name, engine }
+    }
+}
+
+/// Returns the policy for a machine of its own: on counts, if the machine has nothing but processors.
+pub fn backfill(name: &'static str, machine: &Machine, rules: BackfillRules) -> Box<dyn Policy> {
+    if machine.is_plain() {
+        Box::new(Backfill::<CountPlan>::new(name, machine, rules))
+    } else {
+        backfill_on_hosts(name, machine, rules)
+    }
+}
+
+/// Returns the policy on hosts, which another policy can run around.
+pub fn backfill_on_hosts(
+    name: &'static str,
+    machine: &Machine,
+    rules: BackfillRules,
+) -> Box<dyn Backfilling> {
+    Box::new(Backfill::<HostPlan>::new(name, machine, rules))
+}
+
+impl<A: Availability> Policy for Backfill<A> {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn rebuild(&mut self, now: Time, ledger: &Ledger) {
+        match &mut self.engine {
+            Engine::Recomputed(engine) => engine.rebuild(now, ledger),
+            Engine::Kept(engine) => engine.rebuild(now, ledger),
+        }
+    }
+
+    fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
+        match &mut self.engine {
+            Engine::Recomputed(engine) => engine.event(now, event, ledger),
+            Engine::Kept(engine) => engine.event(now, event, ledger),
+        }
+    }
+
+    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        match &mut self.engine {
+            Engine::Recomputed(engine) => engine.pass(desk),
+            Engine::Kept(engine) => engine.pass(desk),
+        }
+    }
+}
+
+/// A backfill policy that another policy can run around. It follows the changes that the other makes to jobs
+/// ([`Event::Changed`]), and shows its plan.
+pub trait Backfilling: Policy {
+    /// Returns the plan of one host for a trial: the running jobs, and the promised reservations if `promised`.
+    fn trial(&self, host: HostId, promised: bool) -> Trial<'_>;
+}
+
+impl Backfilling for Backfill<HostPlan> {
+    fn trial(&self, host: HostId, promised: bool) -> Trial<'_> {
+        match &self.engine {
+            Engine::Recomputed(engine) => {
+                let mut trial = engine.plan.trial(host);
+                // They are not in the plan between passes.
+                for held in engine.promised.iter().filter(|_| promised) {
+                    trial.take(held.at, held.job.span, &held.place);
+                }
+                trial
+            }
+            Engine::Kept(engine) => {
+                let mut trial = engine.plan.availability.trial(host);
+                for held in engine.plan.reservations.iter().filter(|_| !promised) {
+                    trial.give(held.at, held.job.span, &held.place);
+                }
+                trial
+            }
+        }
+    }
+}

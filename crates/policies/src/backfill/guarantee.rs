@@ -1,0 +1,118 @@
+//! Starts in the order of the queue under a guarantee: sorted backfilling (Zotkin et al. §5, Table 8).
+//!
+//! A job's place at arrival is that of conservative backfilling. The interval until then, times the guarantee,
+//! makes its deadline, which is promised.
+//!
+//! In a pass the first job of the order that fits starts if all others still have places that meet their
+//! deadlines: those of a new plan, made in order of deadline (ties by arrival), or else their kept ones. That is
+//! repeated until no job can start. So a job whose place begins now starts now, or has been given a later place.
+//!
+//! With exact estimates and a guarantee of 1 no job can move, and the schedule is that of conservative
+//! backfilling.
+//!
+//! With w waiting jobs, of which f fit, and n breakpoints: O(f w n) at worst per start. A new plan is given up at
+//! the first deadline that it misses.
+
+use miserly_core::{Desk, JobId, Reason, Span, Time, Violation};
+
+use super::availability::Availability;
+use super::in_turn;
+use super::kept::Kept;
+use super::reservations::Reservation;
+use crate::shared::Waiting;
+
+/// A job that can start now.
+struct Startable<P> {
+    job: Waiting,
+    place: P,
+    /// Where the reservations of the other jobs move then; those that are not listed stay.
+    moves: Vec<(JobId, Time, P)>,
+}
+
+impl<A: Availability> Kept<A> {
+    /// Starts jobs, always the first one that may, until there is none.
+    pub(super) fn start_in_order(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        while let Some(Startable { job, place, moves }) = self.first_startable(desk) {
+            let reason = match self.queue.first() {
+                Some(first) if first.key != job.key => Reason::Backfilled,
+                _ => in_turn(desk, job.job),
+            };
+            self.queue.remove(job.job);
+            let own = self.plan.lift(job.job);
+            self.plan.reservations.remove(job.job);
+            let lifted: Vec<_> = moves.iter().map(|(other, ..)| self.plan.lift(*other)).collect();
+            for (held, (_, at, place)) in lifted.into_iter().zip(moves) {
+                held.map_or(Ok(()), |held| self.plan.put(desk, &held, at, &place))?;
+            }
+            if let Some(own) = own {
+                self.plan.availability.take(now, &own.job, &place);
+                self.start(desk, &Reservation { at: now, place, ..own }, reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the first job of the order that may start now.
+    fn first_startable(&self, desk: &Desk<'_>) -> Option<Startable<A::Place>> {
+        let room = self.plan.availability.room(desk.ledger());
+        let mut job = self.queue.next(None, &room)?;
+        let by_deadline = self.by_deadline();
+        let mut kept = self.plan.availability.clone();
+        let mut bare = kept.clone();
+        for held in &by_deadline {
+            bare.give(held.at, &held.job, &held.place);
+        }
+        loop {
+            let replanned = || replanned(desk, &bare, &by_deadline, &job);
+            let startable = replanned().or_else(|| self.unmoved(desk, &mut kept, &job));
+            if startable.is_some() {
+                return startable;
+            }
+            job = self.queue.next(Some(&job.key), &room)?;
+        }
+    }
+
+    fn by_deadline(&self) -> Vec<&Reservation<A::Place>> {
+        let reservations = &self.plan.reservations;
+        let mut held: Vec<_> = self.queue.iter().filter_map(|job| reservations.get(job.job)).collect();
+        held.sort_unstable_by_key(|held| (held.deadline, held.job.key));
+        held
+    }
+
+    /// Returns the job if it can start beside the kept places of the others.
+    fn unmoved(&self, desk: &Desk<'_>, kept: &mut A, job: &Waiting) -> Option<Startable<A::Place>> {
+        let own = self.plan.reservations.get(job.job)?;
+        kept.give(own.at, &own.job, &own.place);
+        let place = place_now(kept, desk, job);
+        kept.take(own.at, &own.job, &own.place);
+        Some(Startable { job: *job, place: place?, moves: vec![] })
+    }
+}
+
+/// Returns the job if it can start and all others meet their deadlines in a new plan.
+fn replanned<A: Availability>(
+    desk: &Desk<'_>,
+    bare: &A,
+    by_deadline: &[&Reservation<A::Place>],
+    job: &Waiting,
+) -> Option<Startable<A::Place>> {
+    let (now, ledger) = (desk.now(), desk.ledger());
+    let place = place_now(bare, desk, job)?;
+    let mut plan = bare.clone();
+    plan.take(now, job, &place);
+    let others = by_deadline.iter().filter(|held| held.job.job != job.job);
+    let moves = others.map(|held| {
+        let (at, place) = plan.start_from(ledger, &held.job, now, Time::MAX, None)?;
+        plan.take(at, &held.job, &place);
+        (at <= held.deadline).then_some((held.job.job, at, place))
+    });
+    let moves = moves.collect::<Option<Vec<_>>>()?;
+    Some(Startable { job: *job, place, moves })
+}
+
+/// Returns a place in the plan where the job can start now.
+fn place_now<A: Availability>(plan: &A, desk: &Desk<'_>, job: &Waiting) -> Option<A::Place> {
+    let until = desk.now() + Span::TICK;
+    plan.start_from(desk.ledger(), job, desk.now(), until, None).map(|(_, place)| place)
+}

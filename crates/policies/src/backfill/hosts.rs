@@ -1,0 +1,302 @@
+//! The availability of hosts, as the backfilling engine uses it.
+
+use miserly_core::{
+    Desk, Entry, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time, Violation,
+};
+
+use super::availability::{Availability, FreedCapacity};
+use super::reservations::{Reservation, Reservations};
+use crate::shared::{Admits, FreedHosts, HostPlan, Waiting};
+
+/// The width of the widest job that can start now.
+struct Width(Procs);
+
+impl Width {
+    fn new(ledger: &Ledger) -> Width {
+        let free = ledger.free_hosts();
+        Width(match ledger.machine().spread() {
+            Spread::One => free.most_cpus(),
+            Spread::Any => free.total().cpus_count(),
+        })
+    }
+}
+
+impl Admits for Width {
+    fn admits(&self, procs: u32, _span: Span) -> bool {
+        Procs::new(procs.into()) <= self.0
+    }
+}
+
+impl FreedCapacity for FreedHosts {
+    fn anywhere() -> FreedHosts {
+        FreedHosts::all()
+    }
+
+    fn is_nowhere(&self) -> bool {
+        self.until().is_none()
+    }
+
+    fn is_anywhere(&self) -> bool {
+        self.hosts().is_none()
+    }
+}
+
+/// Returns the resources that the job has to hold.
+fn demand(ledger: &Ledger, job: JobId) -> Resources {
+    ledger.machine().demand(ledger.request(job))
+}
+
+/// Returns the hosts of these places.
+fn hosts(places: &[&Placement]) -> Vec<HostId> {
+    places.iter().flat_map(|place| place.shares()).map(|share| share.host).collect()
+}
+
+impl Availability for HostPlan {
+    type Place = Placement;
+    type Freed = FreedHosts;
+
+    fn idle(machine: &Machine) -> HostPlan {
+        HostPlan::new(machine)
+    }
+
+    fn rebuild(now: Time, ledger: &Ledger) -> HostPlan {
+        HostPlan::rebuild(now, ledger)
+    }
+
+    fn advance(&mut self, now: Time, _ledger: &Ledger, freed: &mut FreedHosts) {
+        self.advance(now, freed);
+    }
+
+    fn job_ended(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut FreedHosts) {
+        // An overdue job held what it has until the next tick.
+        let until = self.until(job).max(Some(now + Span::TICK));
+        if let (Some(placement), Some(until)) = (ledger.entry(job).placement(), until) {
+            freed.add(placement, until);
+        }
+        self.forget(job);
+    }
+
+    fn job_overdue(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut FreedHosts) {
+        if let Some(placement) = ledger.entry(job).placement() {
+            freed.add(placement, Time::MAX);
+        }
+        self.follow(now, job, ledger);
+    }
+
+    fn job_changed(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut FreedHosts) {
+        let (before, after) = (self.placement_of(job), ledger.entry(job).placement());
+        if before.or(after).is_none() {
+            // It was overdue, so it was in no plan, and has gone.
+            *freed = FreedHosts::all();
+        }
+        before.into_iter().chain(after).for_each(|placement| freed.add(placement, Time::MAX));
+        self.follow(now, job, ledger);
+    }
+
+    fn any_overdue(&self) -> bool {
+        self.any_late()
+    }
+
+    fn hold_overdue(&mut self, now: Time, ledger: &Ledger) {
+        self.hold_late(now, ledger);
+    }
+
+    fn release_overdue(&mut self, _now: Time) {
+        self.drop_late();
+    }
+
+    fn room(&self, ledger: &Ledger) -> impl Admits {
+        Width::new(ledger)
+    }
+
+    fn room_in(&self, freed: &FreedHosts, ledger: &Ledger) -> impl Admits {
+        match freed.hosts() {
+            _ if freed.is_nowhere() => Width(Procs::ZERO),
+            Some(hosts) if ledger.machine().spread() == Spread::One => {
+                let free = hosts.iter().map(|(host, _)| ledger.free_hosts().on(*host).cpus_count());
+                Width(free.max().unwrap_or(Procs::ZERO))
+            }
+            _ => Width::new(ledger),
+        }
+    }
+
+    fn place_now(&self, desk: &Desk<'_>, job: &Waiting, freed: Option<&FreedHosts>) -> Option<Placement> {
+        let (ledger, now) = (desk.ledger(), desk.now());
+        let demand = demand(ledger, job.job);
+        match freed {
+            Some(freed) => self.fit_now_on(ledger, now, job.span, &demand, freed),
+            None => self.fit_now(ledger, now, job.span, &demand, &[]),
+        }
+    }
+
+    fn earliest_start(
+        &mut self,
+        desk: &Desk<'_>,
+        job: &Waiting,
+        from: Time,
+        until: Time,
+        begun: Option<&Reservations<Placement>>,
+    ) -> Option<(Time, Placement)> {
+        let (ledger, now) = (desk.ledger(), desk.now());
+        let demand = demand(ledger, job.job);
+        if from > now {
+            return self.earliest_from(from, until, job.span, &demand);
+        }
+        self.earliest(
+            ledger,
+            now,
+            until,
+            job.span,
+            &demand,
+            &begun.map_or_else(Vec::new, |begun| hosts(&begun.begun_places())),
+        )
+    }
+
+    fn earliest_start_again(
+        &self,
+        desk: &Desk<'_>,
+        last: &Reservation<Placement>,
+        freed: &FreedHosts,
+        taken: &FreedHosts,
+    ) -> Option<(Time, Placement)> {
+        let demand = demand(desk.ledger(), last.job.job);
+        self.earliest_again(desk.now(), &demand, (last.at, last.job.span, &last.place), freed, taken)
+    }
+
+    fn earlier_start(
+        &mut self,
+        desk: &Desk<'_>,
+        from: Time,
+        reservation: &Reservation<Placement>,
+        freed: &FreedHosts,
+        begun: Option<&Reservations<Placement>>,
+    ) -> Option<(Time, Placement)> {
+        let Reservation { job, at, place, .. } = reservation;
+        if from >= *at {
+            return None;
+        }
+        let demand = demand(desk.ledger(), job.job);
+        let reserved = (*at, job.span, place);
+        if let Some(hosts) = self.hosts_alone(freed) {
+            return self.earlier_on(from, &demand, reserved, hosts);
+        }
+        let until = freed.until()?.min(*at);
+        if !self.seems_earlier(from, until, &demand, reserved) {
+            return None;
+        }
+        Availability::give(self, *at, job, place);
+        let earlier = self.earliest_start(desk, job, from, until, begun);
+        Availability::take(self, *at, job, place);
+        earlier.filter(|(start, _)| start < at)
+    }
+
+    fn start_from(
+        &self,
+        ledger: &Ledger,
+        job: &Waiting,
+        from: Time,
+        until: Time,
+        place: Option<&Placement>,
+    ) -> Option<(Time, Placement)> {
+        match place.filter(|place| self.holds(from, job.span, place)) {
+            Some(place) => Some((from, place.clone())),
+            None => self.earliest_from(from, until, job.span, &demand(ledger, job.job)),
+        }
+    }
+
+    fn never_fits(&self, ledger: &Ledger, from: Time, job: &Waiting) -> bool {
+        self.never_fits(from, job.span, &demand(ledger, job.job))
+    }
+
+    fn take(&mut self, at: Time, job: &Waiting, place: &Placement) {
+        self.take(at, job.span, place);
+    }
+
+    fn give(&mut self, at: Time, job: &Waiting, place: &Placement) {
+        self.give(at, job.span, place);
+    }
+
+    fn hold(&mut self, _now: Time, held: &Reservation<Placement>) {
+        self.take(held.at, held.job.span, &held.place);
+    }
+
+    fn release(&mut self, held: &[Reservation<Placement>]) {
+        for held in held {
+            self.give(held.at, held.job.span, &held.place);
+        }
+    }
+
+    fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger) {
+        self.follow(now, job.job, ledger);
+    }
+
+    fn reservation_started(
+        &mut self,
+        now: Time,
+        reservation: &Reservation<Placement>,
+        ledger: &Ledger,
+        freed: &mut FreedHosts,
+    ) {
+        let Reservation { job, at, place, .. } = reservation;
+        self.give(*at, job.span, place);
+        self.follow(now, job.job, ledger);
+        // It needs less time than was planned, if work of a quantum was kept.
+        if self.until(job.job) < Some(reservation.end()) {
+            freed.add(place, reservation.end());
+        }
+    }
+
+    fn note_freed(
+        &self,
+        freed: &mut FreedHosts,
+        _job: &Waiting,
+        place: &Placement,
+        _from: Time,
+        until: Time,
+    ) {
+        freed.add(place, until);
+    }
+
+    fn note_changed(changed: &mut FreedHosts, place: &Placement) {
+        changed.add(place, Time::MAX);
+    }
+
+    fn widest(&self, now: Time, freed: &mut FreedHosts) -> u32 {
+        u32::try_from(self.most_cpus(now, freed)).unwrap_or(u32::MAX)
+    }
+
+    fn varies(&self) -> bool {
+        self.is_pool()
+    }
+
+    fn next_change(&self, now: Time) -> Option<Time> {
+        self.next_change(now)
+    }
+
+    fn is_beside_overdue(&self, reservation: &Reservation<Placement>, ledger: &Ledger) -> bool {
+        let fits = |host, amount: &Resources| {
+            let overdue = self.late_on(host, ledger);
+            overdue.fits_in(&self.free_at(host, reservation.at)) || *amount == Resources::NONE
+        };
+        let mut shares = reservation.place.shares().iter();
+        !self.any_late() || shares.all(|share| fits(share.host, &share.amount))
+    }
+
+    fn placement(_ledger: &Ledger, _job: JobId, place: Placement) -> Placement {
+        place
+    }
+
+    fn kept_start(entry: &Entry, _promised: bool) -> Option<(Time, Placement)> {
+        entry.planned.zip(entry.planned_on.clone())
+    }
+
+    fn record_plan(
+        desk: &mut Desk<'_>,
+        job: JobId,
+        at: Time,
+        place: &Placement,
+        _promised: bool,
+    ) -> Result<(), Violation> {
+        desk.plan_on(job, at, place.clone())
+    }
+}

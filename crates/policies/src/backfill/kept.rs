@@ -1,0 +1,354 @@
+//! A reservation for every job, which is kept.
+
+use miserly_core::{Desk, Entry, Event, JobId, Ledger, Reason, Refusal, Span, State, Time, Violation};
+
+use super::availability::{Availability, FreedCapacity};
+use super::bounds::Bounds;
+use super::queue::WaitQueue;
+use super::reservations::{Reservation, Reservations};
+use super::rules::BackfillRules;
+use super::{arrival_job, start_on};
+use crate::shared::{Key, Waiting};
+
+/// Backfilling with a kept reservation for every job.
+///
+/// At arrival a job gets the earliest place that holds it for its planned time. After terminations the plan is
+/// compressed: each waiting job, in the order of the queue, is lifted out and put back at the earliest place,
+/// never later than before. Where it cannot start earlier, it stays in its place. Every reservation is a promise.
+///
+/// No job starts before its `begin`. With a horizon a job is refused that has no place within its bounds.
+/// Without one, only a job is refused that could never run. A job whose place was lost with capacity keeps a
+/// reservation at the end of time until the capacity is back.
+///
+/// # Fast path
+/// Since a job was last found unable to move, only freed capacity can have made a place for it. So compression
+/// passes over jobs that are wider than the freed capacity, and searches only there.
+///
+/// # Overdue jobs
+/// While a running job is past its expected end, and while a reservation lies in the past, each pass first
+/// repairs the plan. All reservations, by their starts (ties by arrival), go to the earliest place not before
+/// now and not before where they were. A promise that this moves later is broken, with the cause.
+///
+/// # The order of starts
+/// Jobs that start at one instant start in the order in which that was decided. A reservation that was moved
+/// counts from its last move. Under sequential events jobs end in this order too.
+#[derive(Debug)]
+pub(super) struct Kept<A: Availability> {
+    pub(super) rules: BackfillRules,
+    pub(super) queue: WaitQueue,
+    pub(super) plan: Plan<A>,
+    /// Jobs that came since the last pass.
+    arrived: Vec<JobId>,
+    /// Whether a job ended since the last pass.
+    compress: bool,
+    /// Whether reservations may be in the way of an outside change.
+    repair: bool,
+}
+
+/// The plan with the reservations in it.
+#[derive(Debug)]
+pub(super) struct Plan<A: Availability> {
+    pub(super) availability: A,
+    /// The reservations of the jobs in the queue, and of those that were lent a quantum.
+    pub(super) reservations: Reservations<A::Place>,
+    /// The capacity that was freed since jobs were last found unable to move.
+    freed: A::Freed,
+    /// Whether a promise may be later than the reserved start.
+    guarantee: bool,
+}
+
+impl<A: Availability> Plan<A> {
+    fn new(availability: A, guarantee: bool) -> Plan<A> {
+        Plan { availability, reservations: Reservations::default(), freed: A::Freed::anywhere(), guarantee }
+    }
+
+    /// Takes the place of a reservation out of the plan.
+    pub(super) fn lift(&mut self, job: JobId) -> Option<Reservation<A::Place>> {
+        let held = self.reservations.get(job)?.clone();
+        self.availability.give(held.at, &held.job, &held.place);
+        Some(held)
+    }
+
+    /// Puts a reservation that was lifted back in a place that is free.
+    pub(super) fn put(
+        &mut self,
+        desk: &mut Desk<'_>,
+        held: &Reservation<A::Place>,
+        at: Time,
+        place: &A::Place,
+    ) -> Result<(), Violation> {
+        let job = held.job.job;
+        self.availability.take(at, &held.job, place);
+        if held.at == at && held.place == *place {
+            return Ok(());
+        }
+        let missed = at > held.deadline;
+        let deadline = if missed || !self.guarantee { at } else { held.deadline };
+        self.reservations.set(job, at, place.clone(), deadline);
+        A::record_plan(desk, job, at, place, !self.guarantee)?;
+        match (missed, self.guarantee) {
+            (true, _) => desk.break_promise(job, at),
+            (false, false) => desk.promise(job, at),
+            (false, true) => Ok(()),
+        }
+    }
+
+    /// Moves a reservation to an earlier start, if there is one in this freed capacity. Returns the former one.
+    fn advance(
+        &mut self,
+        desk: &mut Desk<'_>,
+        job: JobId,
+        freed: &A::Freed,
+    ) -> Result<Option<Reservation<A::Place>>, Violation> {
+        let Plan { availability, reservations, .. } = self;
+        let Some(held) = reservations.get(job) else { return Ok(None) };
+        let from = held.begin.max(desk.now());
+        let earlier = availability.earlier_start(desk, from, held, freed, Some(reservations));
+        let Some((at, place)) = earlier else { return Ok(None) };
+        let before = self.lift(job);
+        if let Some(before) = &before {
+            self.put(desk, before, at, &place)?;
+        }
+        Ok(before)
+    }
+}
+
+impl<A: Availability> Kept<A> {
+    pub(super) fn new(availability: A, rules: BackfillRules) -> Kept<A> {
+        Kept {
+            queue: WaitQueue::new(rules.order.clone(), rules.order.clone()),
+            plan: Plan::new(availability, rules.guarantee.is_some()),
+            arrived: Vec::new(),
+            compress: false,
+            repair: false,
+            rules,
+        }
+    }
+
+    /// Enters a reservation of a job in the ledger.
+    fn keep(&mut self, now: Time, ledger: &Ledger, held: Reservation<A::Place>) {
+        let job = held.job.job;
+        self.plan.availability.take(held.at, &held.job, &held.place);
+        let waits = ledger.entry(job).placement().is_none();
+        self.plan.reservations.insert(held, waits);
+        if waits {
+            self.queue.insert(now, job, ledger);
+        }
+    }
+
+    /// Returns the reservation of a job as the ledger has it, if it has one.
+    fn saved(&self, job: JobId, entry: &Entry) -> Option<Reservation<A::Place>> {
+        let guarantee = self.plan.guarantee;
+        let (at, place) = A::kept_start(entry, !guarantee)?;
+        let promised = entry.promise.filter(|_| guarantee);
+        let deadline = promised.map_or(at, |promise| promise.best);
+        let begin = entry.request.terms.begin.unwrap_or(Time::ZERO);
+        Some(Reservation { job: arrival_job(job, entry), at, place, deadline, begin })
+    }
+
+    /// Moves each job that can start earlier, in the order of the queue.
+    fn compress(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        let Kept { queue, plan, .. } = self;
+        let mut freed = std::mem::take(&mut plan.freed);
+        if plan.availability.varies() {
+            freed = A::Freed::anywhere();
+        }
+        let mut width = plan.availability.widest(now, &mut freed);
+        queue.jobs().visit_narrow(&mut width, |job, width| {
+            let Some(left) = plan.advance(desk, job.job, &freed)? else { return Ok(()) };
+            let at = plan.reservations.get(job.job).map_or(left.at, |held| held.at);
+            // The place that it leaves is free for those behind it now, and for all at the next pass.
+            let (from, until) = (left.at.max(at + job.span), left.end());
+            for freed in [&mut freed, &mut plan.freed] {
+                plan.availability.note_freed(freed, job, &left.place, from, until);
+            }
+            *width = plan.availability.widest(now, &mut freed);
+            Ok(())
+        })
+    }
+
+    /// Makes the plan possible again: all reservations, by their starts, go to the earliest start not before where
+    /// they were.
+    fn repair(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        let Kept { queue, plan, .. } = self;
+        plan.freed = A::Freed::anywhere();
+        let mut lifted: Vec<_> = queue.iter().filter_map(|job| plan.lift(job.job)).collect();
+        lifted.sort_unstable_by_key(|held| (held.at, held.job.key));
+        for held in lifted {
+            let from = held.at.max(held.begin).max(now);
+            // At the end of time it is not known when the job may begin.
+            let found = (from < Time::MAX).then(|| {
+                let place = Some(&held.place);
+                plan.availability.start_from(desk.ledger(), &held.job, from, Time::MAX, place)
+            });
+            // Without such a place the capacity is lost: the job waits until it is back.
+            let (at, place) = found.flatten().unwrap_or_else(|| (Time::MAX, held.place.clone()));
+            plan.put(desk, &held, at, &place)?;
+        }
+        Ok(())
+    }
+
+    /// Reserves for the jobs that came, in the order in which they came.
+    fn admit(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        for job in std::mem::take(&mut self.arrived) {
+            self.admit_one(desk, job)?;
+        }
+        Ok(())
+    }
+
+    fn admit_one(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<(), Violation> {
+        let now = desk.now();
+        let entry = desk.ledger().entry(job);
+        let bounds = Bounds::new(&entry.request, now, self.rules.horizon.unwrap_or(Span::MAX));
+        let waiting = arrival_job(job, entry);
+        let until = bounds.until(waiting.span);
+        let Plan { availability, reservations, guarantee, .. } = &mut self.plan;
+        let found = availability.earliest_start(desk, &waiting, bounds.begin, until, Some(reservations));
+        let Some((at, place)) = found else {
+            let never = availability.never_fits(desk.ledger(), bounds.begin, &waiting);
+            return desk.refuse(job, if never { Refusal::TooLarge } else { bounds.refusal });
+        };
+        let deadline = self
+            .rules
+            .guarantee
+            .map_or(at, |times| now + Span::from_ticks((at - now).ticks().saturating_mul(times.into())));
+        let guarantee = *guarantee;
+        let held = Reservation { job: waiting, at, place: place.clone(), deadline, begin: bounds.begin };
+        self.keep(now, desk.ledger(), held);
+        A::record_plan(desk, job, at, &place, !guarantee)?;
+        desk.promise(job, deadline)
+    }
+
+    /// Starts every job whose reserved start is now, in the order in which these starts were decided.
+    fn start_due(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let mut due = self.plan.reservations.take_begun();
+        due.sort_unstable_by_key(|job| desk.ledger().entry(*job).decided);
+        for job in due {
+            if let Some(held) = self.plan.reservations.remove(job) {
+                self.queue.remove(job);
+                let reason = self.reason(desk, &held.job);
+                self.start(desk, &held, reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a job in its reserved place. It is in no index any more.
+    pub(super) fn start(
+        &mut self,
+        desk: &mut Desk<'_>,
+        held: &Reservation<A::Place>,
+        reason: Reason,
+    ) -> Result<(), Violation> {
+        let placement = A::placement(desk.ledger(), held.job.job, held.place.clone());
+        start_on(desk, held.job.job, placement, reason)?;
+        let Plan { availability, freed, .. } = &mut self.plan;
+        availability.reservation_started(desk.now(), held, desk.ledger(), freed);
+        Ok(())
+    }
+
+    /// Returns the reason of a start. A job that starts at its arrival passed the jobs that came before it and
+    /// still wait, if there are any.
+    fn reason(&self, desk: &Desk<'_>, job: &Waiting) -> Reason {
+        let now = desk.now();
+        if desk.ledger().request(job.job).submit < now {
+            return if self.rules.horizon.is_some() { Reason::Promised } else { Reason::Reserved };
+        }
+        let mut waiting = self.queue.iter().filter_map(|other| self.plan.reservations.get(other.job));
+        let passed = waiting.any(|other| other.at > now && other.job.key < job.key);
+        if passed { Reason::Backfilled } else { Reason::AtOnce }
+    }
+
+    /// Asks for a pass at the next reserved start that can be kept even if no overdue job ends until then.
+    fn wake(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let Plan { availability, reservations, .. } = &mut self.plan;
+        let next = if availability.any_overdue() {
+            let held = self.queue.iter().filter_map(|job| reservations.get(job.job));
+            held.filter(|held| availability.is_beside_overdue(held, desk.ledger())).map(|held| held.at).min()
+        } else {
+            reservations.next_start()
+        };
+        next.filter(|at| *at < Time::MAX).map_or(Ok(()), |at| desk.wake_at(at))
+    }
+
+    fn decide(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let missed = self.plan.availability.any_overdue() || self.plan.reservations.any_missed();
+        if std::mem::take(&mut self.repair) || missed {
+            self.repair(desk)?;
+        }
+        if std::mem::take(&mut self.compress) && !self.plan.guarantee {
+            self.compress(desk)?;
+        }
+        self.admit(desk)?;
+        if self.plan.guarantee { self.start_in_order(desk) } else { self.start_due(desk) }
+    }
+
+    pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
+        *self = Kept::new(A::rebuild(now, ledger), self.rules.clone());
+        for job in ledger.waiting() {
+            match self.saved(job, ledger.entry(job)) {
+                Some(held) => self.keep(now, ledger, held),
+                None => self.arrived.push(job),
+            }
+        }
+        // A job that was lent a quantum returns to its reservation.
+        for job in ledger.running() {
+            let entry = ledger.entry(job);
+            let in_quantum = matches!(entry.state, State::Running { quantum: Some(_), .. });
+            if let Some(held) = self.saved(job, entry).filter(|_| in_quantum) {
+                self.keep(now, ledger, held);
+            }
+        }
+        self.arrived.sort_by_cached_key(|job| Key::arrival(ledger.entry(*job)));
+    }
+
+    pub(super) fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
+        let Plan { availability, reservations, freed, .. } = &mut self.plan;
+        match event {
+            Event::Submitted(job) => self.arrived.push(job),
+            Event::Overdue(job) => availability.job_overdue(now, job, ledger, freed),
+            Event::Ended(ended) => {
+                self.compress = true;
+                availability.job_ended(now, ended.job, ledger, freed);
+                // It has a reservation if it ended in a quantum that was lent to it.
+                if let Some(held) = reservations.remove(ended.job) {
+                    availability.give(held.at, &held.job, &held.place);
+                    availability.note_freed(freed, &held.job, &held.place, held.at, held.end());
+                    self.queue.remove(ended.job);
+                }
+            }
+            Event::Changed(job) => {
+                self.compress = true;
+                self.repair = true;
+                availability.job_changed(now, job, ledger, freed);
+                self.queue.remove(job);
+                let waits = ledger.entry(job).placement().is_none();
+                if reservations.set_waiting(job, waits) && waits {
+                    self.queue.insert(now, job, ledger);
+                }
+            }
+            Event::Disturbed => {
+                self.compress = true;
+                self.repair = true;
+            }
+            Event::Timer => {}
+        }
+    }
+
+    pub(super) fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        let Plan { availability, reservations, .. } = &mut self.plan;
+        // The plan was made for the changes that come with time alone.
+        availability.advance(now, desk.ledger(), &mut A::Freed::default());
+        availability.hold_overdue(now, desk.ledger());
+        reservations.advance(now);
+        self.queue.sort_again(now, desk.ledger());
+        let decided = self.decide(desk);
+        self.queue.settle();
+        self.plan.availability.release_overdue(now);
+        decided?;
+        self.wake(desk)
+    }
+}

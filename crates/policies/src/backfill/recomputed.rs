@@ -1,0 +1,424 @@
+//! Reservations for the first jobs of the queue, recomputed at every pass.
+
+use miserly_core::{Desk, Entry, Event, JobId, Ledger, Persistent, Reason, Refusal, State, Time, Violation};
+
+use super::availability::{Availability, FreedCapacity};
+use super::changes::ChangeTracker;
+use super::queue::WaitQueue;
+use super::reservations::Reservation;
+use super::rules::BackfillRules;
+use super::{arrival_job, in_turn, start_on};
+use crate::shared::{Admits, Bypassed, Key, Waiting};
+
+/// Backfilling with reservations that are recomputed at every pass.
+///
+/// Jobs in the order of the queue start if they fit now. Else they get the earliest reservation, up to the
+/// reservation depth. All other jobs, in the order of the candidates, start if they fit now beside the running
+/// jobs and those reservations.
+///
+/// The first reservation is the head's. It is promised where no job can be inserted before the head. A job that
+/// was promised its start stays the head, and keeps its place while another policy lends it a quantum.
+///
+/// # Fast paths
+/// With one reservation at most, only freed capacity lets a job start that could not at the last pass. So a pass
+/// after arrivals looks at these alone. The head's reservation is searched for again only where capacity changed.
+/// With every job reserved, the pass ends at the last job of the queue that may start.
+///
+/// With w waiting jobs in chunks of c: O(w/c) per pass, and for each job that is looked at a search of the plan.
+#[derive(Debug)]
+pub(super) struct Recomputed<A: Availability> {
+    rules: BackfillRules,
+    /// Jobs that have a promised start, or were the head with a reservation if heads are held. The first to
+    /// arrive is the head. There are more than one only if one of them left the queue for a time.
+    held: Vec<(u64, JobId)>,
+    /// The reservations of promised jobs that were lent a quantum before. While there are any, no other job is
+    /// promised a start.
+    lent: Vec<Reservation<A::Place>>,
+    queue: WaitQueue,
+    pub(super) plan: A,
+    /// The head's planned start that was recorded last.
+    recorded: Option<(Key, Time, A::Place)>,
+    /// The candidates of a pass that arrived since the last one.
+    arrived: Vec<Waiting>,
+    /// The keys of jobs that passed another one in this pass, if an order depends on their number.
+    passing: Vec<Key>,
+    /// The head's reservation as it was made last, if it is promised.
+    pub(super) promised: Vec<Reservation<A::Place>>,
+    changes: ChangeTracker<A>,
+}
+
+impl<A: Availability> Recomputed<A> {
+    pub(super) fn new(plan: A, rules: BackfillRules) -> Recomputed<A> {
+        Recomputed {
+            held: Vec::new(),
+            arrived: Vec::new(),
+            lent: Vec::new(),
+            queue: WaitQueue::new(rules.order.clone(), rules.candidate_order.clone()),
+            plan,
+            recorded: None,
+            passing: Vec::new(),
+            promised: Vec::new(),
+            changes: ChangeTracker::new(),
+            rules,
+        }
+    }
+
+    fn place_now(&self, desk: &Desk<'_>, job: &Waiting) -> Option<A::Place> {
+        let freed = (!self.queue.is_new(job.job)).then_some(&self.changes.freed);
+        self.plan.place_now(desk, job, freed)
+    }
+
+    fn start(
+        &mut self,
+        desk: &mut Desk<'_>,
+        job: &Waiting,
+        place: A::Place,
+        reason: Reason,
+    ) -> Result<(), Violation> {
+        let queued = self.dequeue(job.job);
+        if reason == Reason::Backfilled && self.rules.counts_bypasses() {
+            // A candidate's own key may be of another order.
+            self.passing.extend(queued.map(|queued| queued.key));
+        }
+        self.changes.note_taken(&place);
+        let placement = A::placement(desk.ledger(), job.job, place);
+        start_on(desk, job.job, placement, reason)?;
+        self.plan.job_started(desk.now(), job, desk.ledger());
+        Ok(())
+    }
+
+    fn dequeue(&mut self, job: JobId) -> Option<Waiting> {
+        self.changes.job_left(job);
+        self.held.retain(|(_, held)| *held != job);
+        self.queue.remove(job)
+    }
+
+    /// Starts the first jobs of the queue or gives them a reservation, up to the key `last`. Returns whether a job
+    /// behind may still start.
+    fn reserve(
+        &mut self,
+        desk: &mut Desk<'_>,
+        made: &mut Vec<Reservation<A::Place>>,
+        last: &mut Option<Key>,
+    ) -> Result<bool, Violation> {
+        let mut held = None;
+        let mut candidate = None;
+        while self.rules.depth.exceeds(made.len()) {
+            // After a held job has started, the next one has its turn.
+            let next = match self.head().filter(|head| made.is_empty() && held != Some(*head)) {
+                Some(job) => {
+                    held = Some(job);
+                    self.queue.get(job)
+                }
+                None => self.next_in_turn(last),
+            };
+            let Some(next) = next else { return Ok(false) };
+            self.changes.set_head(next.job);
+            if let Some(place) = self.place_now(desk, &next) {
+                let reason = if made.is_empty() { in_turn(desk, next.job) } else { Reason::Backfilled };
+                self.start(desk, &next, place, reason)?;
+                continue;
+            }
+            let Some((at, place)) = self.changes.earliest_start(&mut self.plan, desk, &next) else {
+                self.give_up(desk, &next)?;
+                continue;
+            };
+            if made.is_empty() {
+                self.record_head(desk, &next, at, &place)?;
+            }
+            let reservation = Reservation { job: next, at, place, deadline: at, begin: Time::ZERO };
+            self.plan.hold(desk.now(), &reservation);
+            made.push(reservation);
+            if self.rules.depth.exceeds(made.len()) && !self.may_start(desk, *last, &mut candidate) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a job behind `last` in the queue may start. Only starts of this pass matter, because the rest is
+    /// recomputed. `candidate` is the job that was found before: the room for it only shrinks.
+    fn may_start(&self, desk: &Desk<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
+        let room = self.plan.room(desk.ledger());
+        let still = |job: &Waiting| Some(job.key) > last && room.admits(job.procs, job.span);
+        if !candidate.as_ref().is_some_and(still) {
+            *candidate = self.queue.next(last.as_ref(), &room);
+        }
+        candidate.is_some()
+    }
+
+    /// Refuses a job that the pool can never hold. If the pool has only lost the capacity, the job waits for its
+    /// return, and its promise is broken. Meanwhile it is not held, because another head may be promised a start.
+    fn give_up(&mut self, desk: &mut Desk<'_>, job: &Waiting) -> Result<(), Violation> {
+        let varies = desk.ledger().machine().varies();
+        if varies && self.plan.never_fits(desk.ledger(), desk.now(), job) {
+            self.dequeue(job.job);
+            return desk.refuse(job.job, Refusal::TooLarge);
+        }
+        let entry = desk.ledger().entry(job.job);
+        let is_promised = promised_start(entry).is_some();
+        let is_held = entry.policy_state.get::<HeldHead>().0;
+        self.held.retain(|(_, held)| *held != job.job);
+        if is_held {
+            desk.set_job_state(job.job, &HeldHead(false))?;
+        }
+        if is_promised { desk.break_promise(job.job, Time::MAX) } else { Ok(()) }
+    }
+
+    /// Returns the job behind `last` in the queue, except the held one.
+    fn next_in_turn(&mut self, last: &mut Option<Key>) -> Option<Waiting> {
+        loop {
+            let next = self.queue.successor(*last)?;
+            *last = Some(next.key);
+            if self.head() != Some(next.job) {
+                return Some(next);
+            }
+        }
+    }
+
+    /// Starts the candidates that fit beside the reservations.
+    fn backfill(
+        &mut self,
+        desk: &mut Desk<'_>,
+        behind: Option<Key>,
+        made: &[Reservation<A::Place>],
+    ) -> Result<(), Violation> {
+        let mut last = if self.queue.has_candidates() { None } else { behind };
+        let (nowhere, anywhere) = (self.changes.freed.is_nowhere(), self.changes.freed.is_anywhere());
+        let mut arrived = std::mem::take(&mut self.arrived);
+        arrived.clear();
+        if !anywhere {
+            self.queue.new_candidates(&mut arrived);
+        }
+        let mut new = &arrived[..];
+        loop {
+            while let [first, rest @ ..] = new
+                && Some(first.key) <= last
+            {
+                new = rest;
+            }
+            let mut next = new.first().copied();
+            if !nowhere {
+                let room = self.plan.room_in(&self.changes.freed, desk.ledger());
+                let old = self.queue.next_candidate(last.as_ref(), &room);
+                next = match (next, old) {
+                    (Some(new), Some(old)) if new.key < old.key => Some(new),
+                    (new, old) => old.or(new),
+                };
+            }
+            let Some(next) = next else { break };
+            last = Some(next.key);
+            if made.iter().any(|made| made.job.job == next.job) {
+                continue;
+            }
+            if let Some(place) = self.place_now(desk, &next) {
+                let is_first = || self.queue.first().is_some_and(|first| first.job == next.job);
+                let first = made.is_empty() && is_first();
+                let reason = if first { in_turn(desk, next.job) } else { Reason::Backfilled };
+                self.start(desk, &next, place, reason)?;
+            }
+        }
+        self.arrived = arrived;
+        Ok(())
+    }
+
+    /// Records the head's planned start, once for each value. It is a promise, where no job can be inserted before
+    /// the head.
+    fn record_head(
+        &mut self,
+        desk: &mut Desk<'_>,
+        head: &Waiting,
+        at: Time,
+        place: &A::Place,
+    ) -> Result<(), Violation> {
+        let same = |(key, start, on): &(Key, Time, A::Place)| (*key, *start) == (head.key, at) && on == place;
+        if self.recorded.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        self.recorded = Some((head.key, at, place.clone()));
+        let head = head.job;
+        let entry = desk.ledger().entry(head);
+        let rank = (entry.admitted, head);
+        if self.rules.hold_head && self.held.is_empty() {
+            self.hold_head(rank);
+            desk.set_job_state(head, &HeldHead(true))?;
+        }
+        A::record_plan(desk, head, at, place, self.rules.promises_head())?;
+        if !self.rules.promises_head() {
+            return Ok(());
+        }
+        match desk.ledger().entry(head).promise {
+            Some(promise) if promise.best < at => desk.break_promise(head, at)?,
+            _ => desk.promise(head, at)?,
+        }
+        // A policy around this one may have suppressed it.
+        if promised_start(desk.ledger().entry(head)).is_some() {
+            self.hold_head(rank);
+        }
+        Ok(())
+    }
+
+    /// Returns the head's reservation, if it is the same as at the last pass.
+    fn unchanged_head(&mut self, desk: &Desk<'_>) -> Option<Reservation<A::Place>> {
+        let first = match self.head() {
+            Some(held) => self.queue.get(held)?,
+            None => *self.queue.first()?,
+        };
+        self.changes.unchanged_head(&self.plan, desk).filter(|head| head.job == first).cloned()
+    }
+
+    /// Reserves and backfills. Afterwards no reservation is in the plan.
+    fn decide(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let mut made = std::mem::take(&mut self.promised);
+        made.clear();
+        made.extend_from_slice(&self.lent);
+        for lent in &made {
+            self.plan.hold(desk.now(), lent);
+        }
+        let decided = if let Some(head) = self.unchanged_head(desk) {
+            self.plan.hold(desk.now(), &head);
+            made.push(head);
+            self.backfill(desk, None, &made)
+        } else {
+            let mut last = None;
+            match self.reserve(desk, &mut made, &mut last) {
+                Ok(true) => self.backfill(desk, last, &made),
+                reserved => reserved.map(|_| ()),
+            }
+        };
+        self.plan.release(&made);
+        self.changes.settle(made.get(self.lent.len()));
+        self.queue.settle();
+        made.truncate(usize::from(self.rules.promises_head()));
+        self.promised = made;
+        decided
+    }
+
+    /// Counts the jobs that passed each waiting job.
+    fn count_bypasses(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        if self.passing.is_empty() {
+            return Ok(());
+        }
+        let passing = std::mem::take(&mut self.passing);
+        for waiting in self.queue.iter() {
+            let passed = passing.iter().filter(|key| **key > waiting.key).count();
+            let Bypassed(before) = desk.ledger().entry(waiting.job).policy_state.get();
+            let bypassed = before.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
+            desk.set_job_state(waiting.job, &Bypassed(bypassed))?;
+        }
+        Ok(())
+    }
+
+    /// Holds a job at the head, by its rank of admission.
+    fn hold_head(&mut self, rank: (u64, JobId)) {
+        if let Err(at) = self.held.binary_search(&rank) {
+            self.held.insert(at, rank);
+        }
+    }
+
+    /// Returns the job that is held at the head.
+    fn head(&self) -> Option<JobId> {
+        self.held.first().map(|(_, job)| *job)
+    }
+
+    fn enqueue(&mut self, now: Time, job: JobId, ledger: &Ledger) {
+        self.queue.insert(now, job, ledger);
+        let entry = ledger.entry(job);
+        if promised_start(entry).is_some() || (self.rules.hold_head && entry.policy_state.get::<HeldHead>().0)
+        {
+            self.hold_head((entry.admitted, job));
+        }
+    }
+
+    /// Keeps the reservation of a promised job that is on the machine for a quantum.
+    fn keep_reservation(&mut self, job: JobId, ledger: &Ledger) {
+        let entry = ledger.entry(job);
+        let in_quantum = matches!(entry.state, State::Running { quantum: Some(_), .. });
+        if !in_quantum || promised_start(entry).is_none() {
+            return;
+        }
+        if let Some((at, place)) = A::kept_start(entry, true) {
+            let job = arrival_job(job, entry);
+            self.lent.push(Reservation { job, at, place, deadline: at, begin: Time::ZERO });
+        }
+    }
+
+    fn job_left(&mut self, job: JobId) {
+        self.dequeue(job);
+        let lent = self.lent.len();
+        self.lent.retain(|lent| lent.job.job != job);
+        if self.lent.len() < lent {
+            self.changes = ChangeTracker::new();
+        }
+    }
+
+    pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
+        *self = Recomputed::new(A::rebuild(now, ledger), self.rules.clone());
+        for job in ledger.waiting() {
+            self.enqueue(now, job, ledger);
+        }
+        for job in ledger.running() {
+            self.keep_reservation(job, ledger);
+        }
+    }
+
+    pub(super) fn event(&mut self, now: Time, event: Event, ledger: &Ledger) {
+        let freed = &mut self.changes.freed;
+        match event {
+            Event::Submitted(job) => self.enqueue(now, job, ledger),
+            Event::Ended(ended) => {
+                self.plan.job_ended(now, ended.job, ledger, freed);
+                self.job_left(ended.job);
+            }
+            Event::Overdue(job) => self.plan.job_overdue(now, job, ledger, freed),
+            Event::Changed(job) => {
+                self.plan.job_changed(now, job, ledger, freed);
+                self.job_left(job);
+                match ledger.entry(job).placement() {
+                    None => self.enqueue(now, job, ledger),
+                    Some(_) => self.keep_reservation(job, ledger),
+                }
+            }
+            Event::Timer | Event::Disturbed => {}
+        }
+    }
+
+    pub(super) fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+        let now = desk.now();
+        if !self.rules.depth.is_one_at_most() || !self.lent.is_empty() || self.plan.varies() {
+            self.changes = ChangeTracker::new();
+        }
+        self.plan.advance(now, desk.ledger(), &mut self.changes.freed);
+        self.queue.sort_again(now, desk.ledger());
+        self.plan.hold_overdue(now, desk.ledger());
+        let decided = self.decide(desk);
+        self.plan.release_overdue(now);
+        decided?;
+        self.count_bypasses(desk)?;
+        // Where capacity varies, a job may fit at a time that is the end of no job.
+        let change = self.plan.next_change(now).filter(|_| self.queue.first().is_some());
+        change.map_or(Ok(()), |at| desk.wake_at(at))
+    }
+}
+
+/// Returns the start that a job was promised, unless that promise was broken until further notice.
+fn promised_start(entry: &Entry) -> Option<Time> {
+    entry.promise.map(|promise| promise.best).filter(|best| *best < Time::MAX)
+}
+
+/// Whether a waiting job has a reservation and stays the head of the queue (Chiang and Vernon §2.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct HeldHead(bool);
+
+impl Persistent for HeldHead {
+    const NAME: &'static str = "backfill/held-head";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.push(self.0.into());
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<HeldHead> {
+        Some(HeldHead(words == [1]))
+    }
+}

@@ -1,0 +1,94 @@
+//! The rules of a backfilling policy, as data.
+
+use miserly_core::{Entry, Span};
+
+use crate::shared::Order;
+
+/// The jobs that have a reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReservationDepth {
+    /// The first jobs of the queue, up to this number: with 1, EASY backfilling.
+    First(usize),
+    /// Every job.
+    All,
+}
+
+impl ReservationDepth {
+    /// Whether a further job gets a reservation, beside this number of them.
+    pub(super) fn exceeds(self, made: usize) -> bool {
+        match self {
+            ReservationDepth::First(most) => made < most,
+            ReservationDepth::All => true,
+        }
+    }
+
+    pub(super) fn is_one_at_most(self) -> bool {
+        matches!(self, ReservationDepth::First(0 | 1))
+    }
+}
+
+/// The rules of a policy of the backfill family. Each policy is one value of this type.
+///
+/// ```
+/// use miserly_policies::backfill::{BackfillRules, ReservationDepth};
+/// use miserly_policies::shared::{Criterion, Order};
+///
+/// let easy = BackfillRules::recomputed(Order::ARRIVAL, ReservationDepth::First(1));
+/// let easy_sjbf = BackfillRules { candidate_order: Order::by(Criterion::Shortest), ..easy };
+/// let conservative = BackfillRules::kept(Order::ARRIVAL);
+/// assert!(conservative.keep_reservations && !easy_sjbf.keep_reservations);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackfillRules {
+    /// The order of the queue. Kept reservations are compressed in it.
+    pub order: Order,
+    /// The order in which jobs without a reservation are tried. Kept reservations have no use for it.
+    pub candidate_order: Order,
+    /// The jobs that have a reservation.
+    pub depth: ReservationDepth,
+    /// Whether reservations are kept between passes, and moved earlier only. Then every job has one.
+    pub keep_reservations: bool,
+    /// Whether a head that has a recomputed reservation stays the head.
+    pub hold_head: bool,
+    /// How far ahead the end of a kept reservation may lie when it is made. A job without such a place is refused.
+    pub horizon: Option<Span>,
+    /// The promised wait, in units of the wait that conservative backfilling would promise. With it, kept
+    /// reservations may move later within the promise, and jobs start in the order of the queue.
+    pub guarantee: Option<u32>,
+}
+
+impl BackfillRules {
+    /// Returns the rules with reservations that are recomputed at every pass.
+    pub fn recomputed(order: Order, depth: ReservationDepth) -> BackfillRules {
+        BackfillRules {
+            candidate_order: order.clone(),
+            order,
+            depth,
+            keep_reservations: false,
+            hold_head: false,
+            horizon: None,
+            guarantee: None,
+        }
+    }
+
+    /// Returns the rules with a kept reservation for every job.
+    pub fn kept(order: Order) -> BackfillRules {
+        let depth = ReservationDepth::All;
+        BackfillRules { keep_reservations: true, ..BackfillRules::recomputed(order, depth) }
+    }
+
+    /// Whether the head is promised its reserved start: only where no job can be inserted before the head.
+    pub(super) fn promises_head(&self) -> bool {
+        self.depth != ReservationDepth::All && (self.hold_head || self.order.is_arrival())
+    }
+
+    /// Whether one of the orders depends on the number of jobs that passed a job.
+    pub(super) fn counts_bypasses(&self) -> bool {
+        self.order.counts_bypasses() || self.candidate_order.counts_bypasses()
+    }
+}
+
+/// Returns the time for which a plan keeps a job's resources. All policies of the family plan with this value.
+pub(crate) fn planned_time(entry: &Entry) -> Span {
+    entry.request.planned()
+}
