@@ -48,16 +48,14 @@ struct Scale {
     labels: [(f64, f64); 2],
 }
 
-/// Returns the figure of a label: "1.5", or "1 min 30 s" in seconds.
+/// Returns the figure of a label: "1.5", or "1m30s" in seconds.
 fn figure(label: &str) -> f64 {
-    let words: Vec<&str> = label.split_whitespace().collect();
-    let unit = |unit: Option<&&str>| match unit {
-        None | Some(&"s") => 1.0,
-        Some(&"min") => 60.0,
-        other => panic!("{other:?} in {label:?}"),
+    let part = |part: &str| {
+        let unit = if part.ends_with('m') { 60.0 } else { 1.0 };
+        let number = part.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        unit * number.parse::<f64>().unwrap_or_else(|_| panic!("{label:?} is no figure"))
     };
-    let number = |number: &str| number.parse::<f64>().unwrap_or_else(|_| panic!("{number:?} in {label:?}"));
-    words.chunks(2).map(|pair| number(pair[0]) * unit(pair.get(1))).sum()
+    label.split_inclusive(|c: char| c.is_ascii_alphabetic()).map(part).sum()
 }
 
 impl Scale {
