@@ -14,13 +14,13 @@ use crate::{
 /// # Example
 /// A pass that starts each waiting job that fits, in the order of admission:
 /// ```
-/// use miserly_core::{Desk, JobId, Reason, Violation};
+/// use miserly_core::{Context, JobId, StartReason, Violation};
 ///
-/// fn pass(desk: &mut Desk<'_>) -> Result<(), Violation> {
+/// fn pass(desk: &mut Context<'_>) -> Result<(), Violation> {
 ///     let waiting: Vec<JobId> = desk.ledger().waiting().collect();
 ///     for job in waiting {
 ///         if let Some(placement) = desk.ledger().fit_request(job) {
-///             desk.start(job, placement, Reason::Reserved)?;
+///             desk.start(job, placement, StartReason::Reserved)?;
 ///         }
 ///     }
 ///     Ok(())
@@ -59,7 +59,7 @@ impl Context<'_> {
     /// the processors.
     ///
     /// # Errors
-    /// As [`start`](Desk::start); and if the placement has no processor.
+    /// As [`start`](Context::start); and if the placement has no processor.
     pub fn start_reduced(&mut self, job: JobId, placement: Placement, reason: StartReason) -> Result<(), Violation> {
         self.begin(job, placement, PartialAllocation::Cpus, None, reason)
     }
@@ -68,7 +68,7 @@ impl Context<'_> {
     /// policy has to take it off the machine when the quantum ends, if it has not ended by itself.
     ///
     /// # Errors
-    /// As [`start`](Desk::start); and if `until` is not in the future.
+    /// As [`start`](Context::start); and if `until` is not in the future.
     pub fn start_for_quantum(&mut self, job: JobId, placement: Placement, until: Time) -> Result<(), Violation> {
         self.begin(job, placement, PartialAllocation::All, Some(until), StartReason::Quantum)
     }
@@ -97,7 +97,7 @@ impl Context<'_> {
     }
 
     /// Takes a running job off its processors by writing all that it holds out, which is done at `until`. Until then it keeps
-    /// everything, and does nothing; then it has to [`vacate`](Desk::vacate). `by` is as in [`suspend`](Desk::suspend).
+    /// everything, and does nothing; then it has to [`vacate`](Context::vacate). `by` is as in [`suspend`](Context::suspend).
     ///
     /// # Errors
     /// If the job does not run, or is still being read back.
@@ -134,7 +134,7 @@ impl Context<'_> {
     /// it needs from now on, and works from then on.
     ///
     /// # Errors
-    /// As [`resume`](Desk::resume); and if the placement is not what the job asked for.
+    /// As [`resume`](Context::resume); and if the placement is not what the job asked for.
     pub fn resume_on(&mut self, job: JobId, on: Option<Placement>, read: Span) -> Result<(), Violation> {
         self.ledger.resume(job, self.now, on, read).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Resumed { job });

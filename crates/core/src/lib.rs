@@ -5,8 +5,8 @@
 //! come from and in what is done with the [`Effect`]s that come back.
 //!
 //! ```
-//! use miserly_core::{Driver, Instants, JobId, Ledger, Machine, Request, Round, Submission, Time};
-//! use miserly_core::{Desk, Event, Placement, Policy, Reason, Resources, Span, Violation};
+//! use miserly_core::{Driver, EventOrder, JobId, Ledger, Machine, Request, Round, Submission, Time};
+//! use miserly_core::{Context, Event, Placement, Policy, StartReason, Resources, Span, Violation};
 //!
 //! /// Starts every job as soon as it is submitted: right only on a machine that is wide enough.
 //! struct Eager(Vec<JobId>);
@@ -17,16 +17,16 @@
 //!     fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {
 //!         if let Event::Submitted(job) = event { self.0.push(job); }
 //!     }
-//!     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+//!     fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
 //!         for job in self.0.drain(..) {
 //!             let demand = desk.ledger().request(job).demand;
-//!             desk.start(job, Placement::on_plain(demand), Reason::AtOnce)?;
+//!             desk.start(job, Placement::on_plain(demand), StartReason::Immediate)?;
 //!         }
 //!         Ok(())
 //!     }
 //! }
 //!
-//! let mut driver = Driver::new(Ledger::new(Machine::plain(8)), Box::new(Eager(vec![])), Instants::Batch);
+//! let mut driver = Driver::new(Ledger::new(Machine::plain(8)), Box::new(Eager(vec![])), EventOrder::Batched);
 //! let request = Request::new(1, Time::ZERO, Span::from_secs(60).unwrap(), Resources::cpus(3));
 //! let mut round = Round::default();
 //! round.submitted.push(Submission { job: JobId(0), request });

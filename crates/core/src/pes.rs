@@ -12,7 +12,7 @@ use std::ops::Range;
 /// ```
 /// use miserly_core::PeSet;
 ///
-/// let mut free = PeSet::of_ranges(&[(0, 3), (7, 9)]);
+/// let mut free = PeSet::from_ranges(&[(0, 3), (7, 9)]);
 /// let taken = free.take_lowest(2.into());
 /// assert_eq!(taken, Some(PeSet::block(0, 2)));
 /// assert_eq!(free.to_string(), "2-3 7-9");

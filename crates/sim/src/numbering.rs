@@ -96,7 +96,7 @@ impl Numbering {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Instants, Ledger, Resources};
+    use miserly_core::{EventOrder, Ledger, Resources};
     use miserly_policies::PolicySpec;
 
     use super::*;
@@ -106,7 +106,7 @@ mod tests {
         let pool = |(procs, policy): (u64, &str)| {
             let machine = Machine::plain(procs);
             let policy = policy.parse::<PolicySpec>().unwrap().build(&machine, 0).unwrap();
-            Driver::new(Ledger::new(machine), policy, Instants::Batch)
+            Driver::new(Ledger::new(machine), policy, EventOrder::Batched)
         };
         let pools = [(2, "ss"), (3, "easy"), (2, "is")].map(pool);
         let mut numbering = Numbering::of_pools(8, &pools);

@@ -74,14 +74,14 @@ impl Observer for Watch {
             Effect::Planned { start, .. } => What::Moved(start, MoveKind::Planned),
             Effect::PromiseBroken { latest, why, .. } => What::Moved(latest, MoveKind::Broken(why)),
             Effect::Suspended { .. } => What::Suspended,
-            Effect::Vacated { .. } => What::WrittenOut,
+            Effect::SwappedOut { .. } => What::WrittenOut,
             Effect::Resumed { .. } => What::Resumed,
             Effect::Resized { procs, .. } => What::Resized(procs.get()),
             Effect::Moved { .. } => What::Remapped,
             // In how many rows it runs, the ledger says.
-            Effect::Paced { .. } => return,
+            Effect::PaceChanged { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
-            Effect::Filled { procs, .. } => What::Ahead(procs.get()),
+            Effect::OpportunisticProcs { procs, .. } => What::Ahead(procs.get()),
             Effect::Refused { why, .. } => {
                 story.end.get_or_insert((now, End::Refused(why)));
                 return;

@@ -29,7 +29,7 @@ use crate::{
 
 /// Who holds what: an Ousterhout matrix over hosts, of one row unless a policy slices time, and the state of every job in the system.
 ///
-/// Everybody reads it; only the driver and a policy's [`Desk`](crate::Desk) change it, and every change is
+/// Everybody reads it; only the driver and a policy's [`Context`](crate::Context) change it, and every change is
 /// checked first. Each change is O(shares of the job).
 ///
 /// # Example
@@ -320,7 +320,7 @@ impl Ledger {
             free[0] = free[0].with_cpus(self.free.on(HostId(0)).cpus_count());
         }
         assert_eq!(free, self.free.each(), "the free counts follow from the placements at {now}");
-        assert_eq!(FreeHosts::of(&self.machine, free).total(), self.free.total(), "and so do their sums");
+        assert_eq!(FreeHosts::new(&self.machine, free).total(), self.free.total(), "and so do their sums");
         self.check_names();
         self.check_slots();
         let counts = (self.waiting, self.running, self.suspended);

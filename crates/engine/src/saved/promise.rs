@@ -1,6 +1,6 @@
 //! Promises, as they are stored.
 
-use miserly_core::{Broken, Promise, Time};
+use miserly_core::{BreachCause, Promise, Time};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -42,22 +42,22 @@ impl SavedPromise {
 
 impl SavedBreachCause {
     /// Returns the stored form of a cause.
-    pub const fn new(broken: Broken) -> SavedBreachCause {
+    pub const fn new(broken: BreachCause) -> SavedBreachCause {
         match broken {
-            Broken::Overdue => SavedBreachCause::Overdue,
-            Broken::Away => SavedBreachCause::Away,
-            Broken::Capacity => SavedBreachCause::Capacity,
-            Broken::Amended => SavedBreachCause::Amended,
+            BreachCause::Overdue => SavedBreachCause::Overdue,
+            BreachCause::Away => SavedBreachCause::Away,
+            BreachCause::Capacity => SavedBreachCause::Capacity,
+            BreachCause::Amended => SavedBreachCause::Amended,
         }
     }
 
     /// Returns the cause.
-    pub const fn broken(self) -> Broken {
+    pub const fn broken(self) -> BreachCause {
         match self {
-            SavedBreachCause::Overdue => Broken::Overdue,
-            SavedBreachCause::Away => Broken::Away,
-            SavedBreachCause::Capacity => Broken::Capacity,
-            SavedBreachCause::Amended => Broken::Amended,
+            SavedBreachCause::Overdue => BreachCause::Overdue,
+            SavedBreachCause::Away => BreachCause::Away,
+            SavedBreachCause::Capacity => BreachCause::Capacity,
+            SavedBreachCause::Amended => BreachCause::Amended,
         }
     }
 }

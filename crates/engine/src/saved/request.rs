@@ -1,6 +1,6 @@
 //! Requests, as they are stored.
 
-use miserly_core::{Kind, Request, Resources, Span, Terms, Time};
+use miserly_core::{Kind, Request, Resources, Span, Constraints, Time};
 use serde::{Deserialize, Serialize};
 
 /// A stored request.
@@ -43,7 +43,7 @@ pub struct SavedRequest {
 impl SavedRequest {
     /// Returns the stored form of a request.
     pub fn new(request: &Request) -> SavedRequest {
-        let Terms { begin, deadline, in_window_only, restartable } = request.terms;
+        let Constraints { begin, deadline, in_window_only, restartable } = request.terms;
         SavedRequest {
             number: request.number,
             submit: request.submit.ticks(),
@@ -68,7 +68,7 @@ impl SavedRequest {
             .with(Kind::Gpus, self.gpus)
             .with(Kind::Other, self.other);
         let (submit, estimate) = (Time::from_ticks(self.submit), Span::from_ticks(self.estimate));
-        let terms = Terms {
+        let terms = Constraints {
             begin: self.begin.map(Time::from_ticks),
             deadline: self.deadline.map(Time::from_ticks),
             in_window_only: self.in_window_only,

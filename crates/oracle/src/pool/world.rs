@@ -1,6 +1,6 @@
 //! What happens when, and what is decided.
 
-use miserly_core::{Instants, Kind, Refusal, Request, Resources, Time};
+use miserly_core::{EventOrder, Kind, Refusal, Request, Resources, Time};
 
 use super::{NaiveChange, NaiveFate, NaivePool};
 use crate::order::arrival;
@@ -70,7 +70,7 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(super) fn run(mut self, instants: Instants) -> Vec<NaiveFate> {
+    pub(super) fn run(mut self, instants: EventOrder) -> Vec<NaiveFate> {
         while let Some(now) = self.next_instant() {
             self.now = now;
             self.round(instants);
@@ -87,7 +87,7 @@ impl<'a> World<'a> {
         submits.chain(ends).chain(notices).chain(changes).chain(self.wake).min()
     }
 
-    fn round(&mut self, instants: Instants) {
+    fn round(&mut self, instants: EventOrder) {
         let (now, timer) = (self.now, self.wake == Some(self.now));
         let ended: Vec<usize> = self.running.iter().filter(|r| r.end == now).map(|r| r.job).collect();
         let (due, later) = self.changes.iter().partition(|(at, _)| at.ticks() == now);
@@ -101,8 +101,8 @@ impl<'a> World<'a> {
             return;
         }
         match instants {
-            Instants::Batch => self.batch(&ended, &due, &submitted),
-            Instants::Sequential => self.sequential(&ended, &due, &submitted, timer),
+            EventOrder::Batched => self.batch(&ended, &due, &submitted),
+            EventOrder::Sequential => self.sequential(&ended, &due, &submitted, timer),
         }
     }
 
@@ -405,7 +405,7 @@ mod tests {
             jobs: [(1, 5), (2, 4), (3, 10)].map(job).into(),
             changes: vec![],
         };
-        let fates = super::super::windows(&pool, Instants::Batch);
+        let fates = super::super::windows(&pool, EventOrder::Batched);
         let starts = fates.iter().map(|fate| fate.start.map(Time::ticks));
         assert_eq!(starts.collect::<Vec<_>>(), [Some(24), Some(5), None]);
         assert_eq!(fates[2].refused, Some(Refusal::TooLarge));

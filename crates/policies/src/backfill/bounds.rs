@@ -34,14 +34,14 @@ impl Bounds {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Resources, Terms};
+    use miserly_core::{Resources, Constraints};
 
     use super::*;
 
     #[track_caller]
     fn check(begin: Option<i64>, deadline: Option<i64>, horizon: i64, expect: (i64, i64, Refusal)) {
         let [begin, deadline] = [begin, deadline].map(|at| at.map(Time::from_ticks));
-        let terms = Terms { begin, deadline, ..Terms::NONE };
+        let terms = Constraints { begin, deadline, ..Constraints::NONE };
         let plain = Request::new(1, Time::ZERO, Span::from_ticks(10), Resources::cpus(1));
         let bounds =
             Bounds::new(&Request { terms, ..plain }, Time::from_ticks(100), Span::from_ticks(horizon));

@@ -1,6 +1,6 @@
 //! The backfilling engine: one type for every policy of the family, on counts and on hosts.
 
-use miserly_core::{Desk, Event, HostId, Ledger, Machine, Policy, Time, Violation};
+use miserly_core::{Context, Event, HostId, Ledger, Machine, Policy, Time, Violation};
 
 use super::availability::Availability;
 use super::counts::CountPlan;
@@ -82,7 +82,7 @@ impl<A: Availability> Policy for Backfill<A> {
         }
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         match &mut self.engine {
             Engine::Recomputed(engine) => engine.pass(desk),
             Engine::Kept(engine) => engine.pass(desk),

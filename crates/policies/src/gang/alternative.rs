@@ -1,6 +1,6 @@
 //! Alternative scheduling (§2): jobs run in further rows, where their processors are free.
 
-use miserly_core::{Desk, JobId, Ledger, Matrix, PeSet, Procs, Row, SlotId, Violation};
+use miserly_core::{Context, JobId, Ledger, Matrix, PeSet, Procs, Row, SlotId, Violation};
 
 use super::residents::{SlotJob, SlotJobs, Shadow};
 
@@ -67,7 +67,7 @@ impl Alternative {
     /// one.
     pub(super) fn run(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         residents: &SlotJobs,
         order: AlternativeOrder,
     ) -> Result<(), Violation> {

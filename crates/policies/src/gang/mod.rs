@@ -18,7 +18,7 @@ pub use packing::{
 pub use policy::GANG;
 
 use miserly_core::{
-    Desk, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Procs, Reason, Slicing, SlotId,
+    Context, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Procs, StartReason, Slicing, SlotId,
     Span, Time, Violation,
 };
 
@@ -91,7 +91,7 @@ impl Gang {
     }
 
     /// Gives places to the waiting jobs.
-    fn serve_queue(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn serve_queue(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         sort_again(&mut self.queue, &self.rules.order, desk);
         let mut passed = false;
         for waiting in self.queue.iter().copied().collect::<Vec<_>>() {
@@ -106,7 +106,7 @@ impl Gang {
     }
 
     /// Gives a waiting job a place, if there is one; `passed`, if others in the queue before it wait on.
-    fn start(&mut self, desk: &mut Desk<'_>, waiting: &Waiting, passed: bool) -> Result<bool, Violation> {
+    fn start(&mut self, desk: &mut Context<'_>, waiting: &Waiting, passed: bool) -> Result<bool, Violation> {
         if !has_rest(desk.ledger(), waiting.job) {
             return Ok(false);
         }
@@ -114,7 +114,7 @@ impl Gang {
         let Some((place, mark)) = self.find(desk, admitted, Procs::new(waiting.procs.into()))? else {
             return Ok(false);
         };
-        let reason = if passed { Reason::Backfilled } else { in_turn(desk, waiting.job) };
+        let reason = if passed { StartReason::Backfilled } else { in_turn(desk, waiting.job) };
         start_on(desk, waiting.job, placement(desk.ledger(), waiting.job, &place), reason)?;
         if let Some(mark) = mark {
             desk.set_slot_state(place.slot, &mark)?;
@@ -133,7 +133,7 @@ impl Gang {
     /// packing moves jobs.
     fn find(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         admitted: u64,
         size: Procs,
     ) -> Result<Option<(Place, Option<FilledFromRight>)>, Violation> {
@@ -179,7 +179,7 @@ impl Gang {
     }
 
     /// Moves the jobs there that are elsewhere.
-    fn migrate(&mut self, desk: &mut Desk<'_>, places: Vec<Place>) -> Result<(), Violation> {
+    fn migrate(&mut self, desk: &mut Context<'_>, places: Vec<Place>) -> Result<(), Violation> {
         let mut moves: Vec<(JobId, Placement)> = vec![];
         for (resident, place) in self.residents.iter_mut().zip(places) {
             if (resident.slot, &resident.pes) != (place.slot, &place.pes) {
@@ -195,7 +195,7 @@ impl Gang {
     }
 
     /// Makes the rows fewer, now that jobs have ended.
-    fn close_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn close_up(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let vacated = desk.ledger().matrix().map(Matrix::vacated).unwrap_or_default().to_vec();
         if self.packing.moves_jobs() {
             return self.map_together(desk, &vacated);
@@ -209,9 +209,9 @@ impl Gang {
     }
 
     /// Has the packing map all jobs anew. It unites rows if there are fewer then, and not because a row was left empty (§4.2, note 4).
-    fn map_together(&mut self, desk: &mut Desk<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
+    fn map_together(&mut self, desk: &mut Context<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
         let Some(places) = self.map_anew(desk.ledger(), &self.sizes()) else { return Ok(()) };
-        let used = |desk: &Desk<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
+        let used = |desk: &Context<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
         let matrix = desk.ledger().matrix();
         let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.row(*slot).is_some()));
         let before = used(desk);
@@ -276,12 +276,12 @@ impl Policy for Gang {
             }
             Event::Changed(_) => self.rebuild(now, ledger),
             Event::Overdue(_) | Event::Timer => return,
-            Event::Disturbed => {}
+            Event::Rebuilt => {}
         }
         self.moved = true;
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         if !std::mem::take(&mut self.moved) {
             return Ok(());
         }

@@ -1,12 +1,12 @@
 //! Slot unification (§2): two rows that have no processor in common become one.
 
-use miserly_core::{Desk, JobId, Ledger, Placement, Row, SlotId, Span, Violation};
+use miserly_core::{Context, JobId, Ledger, Placement, Row, SlotId, Span, Violation};
 
 use super::residents::SlotJobs;
 
 /// Unites a row that a job has left with the lowest one of which it uses no processor, under the lower of their numbers. Says
 /// whether there is such a row.
-pub(super) fn unite(desk: &mut Desk<'_>, residents: &mut SlotJobs, slot: SlotId) -> Result<bool, Violation> {
+pub(super) fn unite(desk: &mut Context<'_>, residents: &mut SlotJobs, slot: SlotId) -> Result<bool, Violation> {
     let Some(other) = disjoint(desk.ledger(), slot) else { return Ok(false) };
     let (kept, gone) = (slot.min(other), slot.max(other));
     let mut moves: Vec<(JobId, Placement)> = vec![];

@@ -1,13 +1,13 @@
 //! Simultaneous events: both event orders, and jobs of zero length.
 
 use insta::assert_snapshot;
-use miserly_core::Instants::{self, Batch, Sequential};
+use miserly_core::EventOrder::{self, Batch, Sequential};
 use miserly_workload::Overrun;
 
 use crate::chart::{Quad, chart_as};
 
 #[track_caller]
-fn chart(procs: u32, jobs: &[Quad], policy: &str, instants: Instants) -> String {
+fn chart(procs: u32, jobs: &[Quad], policy: &str, instants: EventOrder) -> String {
     chart_as(procs, jobs, policy, instants, Overrun::Kill)
 }
 

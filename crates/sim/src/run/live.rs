@@ -1,6 +1,6 @@
 //! A job in the system, with the facts that only the machine knows.
 
-use miserly_core::{Entry, Kind, Machine, PeSet, Placement, Reason, Request, Span, Time, work};
+use miserly_core::{Entry, Kind, Machine, PeSet, Placement, StartReason, Request, Span, Time, work};
 
 use crate::finished::{Allocation, Finished};
 use crate::interruptions::Interrupted;
@@ -44,7 +44,7 @@ pub(super) struct Allocated {
 
 pub(super) struct Started {
     pub(super) at: Time,
-    pub(super) reason: Reason,
+    pub(super) reason: StartReason,
     pub(super) rank: u64,
     /// The next event is the end of its estimate, not its own.
     pub(super) outlives: bool,

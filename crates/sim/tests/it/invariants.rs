@@ -1,7 +1,7 @@
 //! What holds of every schedule on hosts, whatever the policy: worked out again from what was told of it.
 
 use miserly_core::{
-    HostId, Instants, JobNumber, Kind, Ledger, Machine, Procs, Resources, Sharing, Spread, State, Time, work,
+    HostId, EventOrder, JobNumber, Kind, Ledger, Machine, Procs, Resources, Sharing, Spread, State, Time, work,
 };
 use miserly_policies::{PolicySpec, Promises};
 use miserly_sim::{Allocation, Finished, Job};
@@ -18,7 +18,7 @@ fn cap(policy: &str) -> u64 {
     policy.split("memory=").nth(1).and_then(digits).unwrap_or(1 << 20)
 }
 
-fn play(machine: &Machine, jobs: &[Job], policy: &str, instants: Instants) -> Story {
+fn play(machine: &Machine, jobs: &[Job], policy: &str, instants: EventOrder) -> Story {
     Story::of(machine, jobs, policy, instants, |ledger| check_amounts(ledger, cap(policy)))
 }
 

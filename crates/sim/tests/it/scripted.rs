@@ -1,7 +1,7 @@
 //! Runs with everything that can happen to a pool: jobs that come, end and overrun, and changes from outside.
 
 use miserly_core::{
-    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, Expected, Fault, Filler, Instants,
+    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, Expected, Fault, OpportunisticConfig, EventOrder,
     JobId, Ledger, Machine, Policy, Procs, Resources, Round, Span, State, Submission, System, Time, work,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaivePool};
@@ -39,7 +39,7 @@ pub(crate) struct Play<'a> {
 const LAST: Time = Time::from_ticks(2_000);
 
 impl<'a> Play<'a> {
-    pub(crate) fn of(script: &'a NaivePool, policy: Box<dyn Policy>, instants: Instants) -> Play<'a> {
+    pub(crate) fn of(script: &'a NaivePool, policy: Box<dyn Policy>, instants: EventOrder) -> Play<'a> {
         Play { last: LAST, ..Play::on(machine(script), script, policy, instants) }
     }
 
@@ -48,7 +48,7 @@ impl<'a> Play<'a> {
         machine: Machine,
         script: &'a NaivePool,
         policy: Box<dyn Policy>,
-        instants: Instants,
+        instants: EventOrder,
     ) -> Play<'a> {
         let driver = Driver::new(Ledger::new(machine), policy, instants);
         let system = System::new(vec![driver]);
@@ -72,7 +72,7 @@ impl<'a> Play<'a> {
     }
 
     /// The same, with jobs that run ahead of their starts.
-    pub(crate) fn filling(self, filler: Filler) -> Play<'a> {
+    pub(crate) fn filling(self, filler: OpportunisticConfig) -> Play<'a> {
         Play { system: self.system.filling(filler), ..self }
     }
 

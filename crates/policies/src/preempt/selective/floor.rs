@@ -1,7 +1,7 @@
 //! The processors by number: who has them, who is about to have them, and how a job comes to them.
 
 use miserly_core::{
-    Desk, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Procs, Reason, Resources, Span, State, Time,
+    Context, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Procs, StartReason, Resources, Span, State, Time,
     Violation,
 };
 
@@ -107,7 +107,7 @@ impl PeAllocator {
     }
 
     /// Frees what was written out by now.
-    pub(super) fn vacate(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    pub(super) fn vacate(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         self.coming.retain(|(until, _)| *until > now);
         let gone = self.leaving.extract_if(.., |(until, _)| *until <= now).map(|(_, job)| job);
@@ -115,7 +115,7 @@ impl PeAllocator {
     }
 
     /// Lets those go on who have all that they claim; who that was.
-    pub(super) fn serve_claims(&mut self, desk: &mut Desk<'_>) -> Result<Vec<JobId>, Violation> {
+    pub(super) fn serve_claims(&mut self, desk: &mut Context<'_>) -> Result<Vec<JobId>, Violation> {
         let mut served = vec![];
         for job in in_order(desk.ledger(), std::mem::take(&mut self.claimants)) {
             let ledger = desk.ledger();
@@ -123,7 +123,7 @@ impl PeAllocator {
             let pes = claim(ledger.entry(job)).filter(|pes| free.is_some_and(|free| free.contains_all(pes)));
             match pes.cloned().filter(|_| rest(ledger, job).fits_in(&ledger.free())) {
                 Some(pes) => {
-                    self.go_on(desk, job, pes, Reason::Reserved)?;
+                    self.go_on(desk, job, pes, StartReason::Reserved)?;
                     served.push(job);
                 }
                 None => self.claimants.push(job),
@@ -173,10 +173,10 @@ impl PeAllocator {
     /// Starts a job, or lets it run on, on these processors, which are free.
     pub(super) fn go_on(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         job: JobId,
         pes: PeSet,
-        reason: Reason,
+        reason: StartReason,
     ) -> Result<(), Violation> {
         let entry = desk.ledger().entry(job);
         let State::Suspended { ref placement, .. } = entry.state else {
@@ -195,11 +195,11 @@ impl PeAllocator {
     /// Suspends these jobs, so that another one can have these processors: at once, or once they were written out.
     pub(super) fn take_over(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         job: JobId,
         victims: &[JobId],
         pes: PeSet,
-        reason: Reason,
+        reason: StartReason,
     ) -> Result<(), Violation> {
         let (now, by) = (desk.now(), desk.ledger().entry(job).admitted);
         let mut latest = now;

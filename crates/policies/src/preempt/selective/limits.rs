@@ -1,7 +1,7 @@
 //! The limits of tunable selective suspension: what has become of jobs of each category.
 
 use miserly_classes::Category;
-use miserly_core::{Desk, Entry, Ledger, Persistent, Span, Time, join_words, split_words};
+use miserly_core::{Context, Entry, Ledger, Persistent, Span, Time, join_words, split_words};
 
 use super::rank::{Rank, estimate, ran, ticks};
 
@@ -82,7 +82,7 @@ impl SlowdownStats {
     }
 
     /// Counts them, and keeps the sums in the ledger.
-    pub(super) fn write(&mut self, limits: &mut Limits, desk: &mut Desk<'_>) {
+    pub(super) fn write(&mut self, limits: &mut Limits, desk: &mut Context<'_>) {
         for (category, slowdown) in &self.0 {
             let (sum, jobs) = &mut limits.learned.0[*category];
             *sum += u128::from(*slowdown);

@@ -1,7 +1,7 @@
 //! Immediate service as the slides have it: a slice at once for whoever comes, and the rest by EASY.
 
 use miserly_core::{
-    Desk, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Procs, Reason, Span, State, Time, Violation,
+    Context, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Procs, StartReason, Span, State, Time, Violation,
 };
 
 use super::Moving;
@@ -61,7 +61,7 @@ impl Slices {
     }
 
     /// Lets the queue's jobs run as EASY does.
-    fn pass_queue(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass_queue(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let mut available = self.floor.available(desk.ledger());
         let suspended = in_order_of_arrival(desk.ledger(), desk.ledger().suspended());
         let mut reserved: Option<Reservation> = None;
@@ -74,9 +74,9 @@ impl Slices {
             };
             let comes_now = desk.ledger().request(job).submit == desk.now();
             let reason = match reserved {
-                Some(_) => Reason::Backfilled,
-                None if comes_now => Reason::AtOnce,
-                None => Reason::Reserved,
+                Some(_) => StartReason::Backfilled,
+                None if comes_now => StartReason::Immediate,
+                None => StartReason::Reserved,
             };
             available.remove_all(&pes);
             self.floor.go_on(desk, job, pes, reason)?;
@@ -88,7 +88,7 @@ impl Slices {
     /// Where a job can run now without delaying the first one of the queue.
     fn room(
         &self,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         job: JobId,
         available: &PeSet,
         suspended: &[JobId],
@@ -112,7 +112,7 @@ impl Slices {
     }
 
     /// When the first job of the queue can run, if nobody does anything about it.
-    fn reserve(&self, desk: &Desk<'_>, job: JobId, available: &PeSet) -> Reservation {
+    fn reserve(&self, desk: &Context<'_>, job: JobId, available: &PeSet) -> Reservation {
         let (ledger, now) = (desk.ledger(), desk.now());
         let entry = ledger.entry(job);
         let mut occupied = self.occupied(ledger, now);
@@ -156,7 +156,7 @@ impl Slices {
     }
 
     /// Gives a job that has just come its slice, if it can.
-    fn serve(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<(), Violation> {
+    fn serve(&mut self, desk: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
         let (ledger, now) = (desk.ledger(), desk.now());
         let need = need_of_leavers(ledger, job);
         let victims = self.crowd.running.iter().filter_map(|job| self.victim(ledger, now, *job));
@@ -171,7 +171,7 @@ impl Slices {
         let Some(pes) = self.floor.choose(ledger, procs, &available, &returning) else {
             return Ok(());
         };
-        self.floor.take_over(desk, job, &victims, pes, Reason::Quantum)?;
+        self.floor.take_over(desk, job, &victims, pes, StartReason::Quantum)?;
         self.crowd.are_suspended(victims);
         if !self.floor.claims(job) {
             self.crowd.runs(job);
@@ -239,7 +239,7 @@ impl Policy for Slices {
         }
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         self.floor.vacate(desk)?;
         for job in self.floor.serve_claims(desk)? {
             self.crowd.runs(job);

@@ -1,6 +1,6 @@
 //! What a job could bring about at this pass.
 
-use miserly_core::{Desk, JobId, Ledger, PeSet, Procs, Resources, State, Time};
+use miserly_core::{Context, JobId, Ledger, PeSet, Procs, Resources, State, Time};
 
 use super::Suspension;
 use super::floor::{self, PeAllocator};
@@ -32,7 +32,7 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn of(rules: &Suspension, floor: &PeAllocator, running: &[JobId], desk: &Desk<'_>) -> View {
+    pub(super) fn of(rules: &Suspension, floor: &PeAllocator, running: &[JobId], desk: &Context<'_>) -> View {
         let (ledger, now) = (desk.ledger(), desk.now());
         let victims = by_rank(running.iter().filter_map(|job| victim(rules, ledger, now, *job)).collect());
         let available = floor.available(ledger);
@@ -41,7 +41,7 @@ impl View {
     }
 
     /// Where a job could be now.
-    pub(super) fn place(&mut self, floor: &PeAllocator, desk: &Desk<'_>, job: JobId) -> Option<PeSet> {
+    pub(super) fn place(&mut self, floor: &PeAllocator, desk: &Context<'_>, job: JobId) -> Option<PeSet> {
         let View { rules, available, suspended, .. } = self;
         floor.place(desk.ledger(), job, available, || {
             suspended.get_or_insert_with(|| by_urgency(rules, desk, desk.ledger().suspended()))
@@ -109,7 +109,7 @@ impl View {
     pub(super) fn victims(
         &self,
         floor: &PeAllocator,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         job: JobId,
         rank: Rank,
     ) -> Option<(Vec<JobId>, PeSet)> {
@@ -187,7 +187,7 @@ pub(super) fn enough<'v>(
 }
 
 /// These jobs, the most urgent first.
-fn by_urgency(rules: &Suspension, desk: &Desk<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
+fn by_urgency(rules: &Suspension, desk: &Context<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
     let (ledger, now) = (desk.ledger(), desk.now());
     let ranked = jobs
         .map(|job| (job, ledger.entry(job)))

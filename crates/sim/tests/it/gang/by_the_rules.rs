@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Entry, Instants, JobNumber, Ledger, Machine, PeSet, Procs, SlotId, Time, work};
+use miserly_core::{Entry, EventOrder, JobNumber, Ledger, Machine, PeSet, Procs, SlotId, Time, work};
 use miserly_sim::Job;
 use proptest::prelude::*;
 
@@ -120,7 +120,7 @@ proptest! {
 
     #[test]
     fn a_ledger_is_restored_with_its_rows((machine, jobs) in workload(true), (policy, _) in scheduler()) {
-        play(&machine, &jobs, &policy, Instants::Batch, |now, ledger| {
+        play(&machine, &jobs, &policy, EventOrder::Batched, |now, ledger| {
             let handles: Vec<_> = ledger.running().chain(ledger.waiting()).collect();
             let entries = handles.iter().map(|job| (*job, ledger.entry(*job).clone())).collect();
             let mut restored = Ledger::restored(machine.clone(), entries).unwrap();
@@ -200,7 +200,7 @@ fn with_hundreds_of_jobs_every_packing_keeps_its_rules() {
         let policy = format!("gang({packing})");
         let machine = Machine::plain(40);
         let mut most = 0;
-        let finished = play(&machine, &crowd(3), &policy, Instants::Batch, |_, ledger| {
+        let finished = play(&machine, &crowd(3), &policy, EventOrder::Batched, |_, ledger| {
             check_rows(ledger);
             check_fractions(ledger);
             most = most.max(used(&running(ledger)));

@@ -1,7 +1,7 @@
 //! Decisions about rows that the ledger refuses.
 
 use miserly_core::{
-    Desk, Event, HostId, Instants, JobId, Ledger, Machine, PeSet, Placement, Policy, Reason, Resources, Rule,
+    Context, Event, HostId, EventOrder, JobId, Ledger, Machine, PeSet, Placement, Policy, StartReason, Resources, Rule,
     Slicing, SlotId, Span, Time, Violation,
 };
 use miserly_policies::shared::Bypassed;
@@ -10,7 +10,7 @@ use miserly_sim::{RunError, Simulation};
 use crate::support::{in_order, jobs};
 
 /// Starts the first two jobs in two rows and then decides once more.
-struct Then(fn(&mut Desk<'_>) -> Result<(), Violation>);
+struct Then(fn(&mut Context<'_>) -> Result<(), Violation>);
 
 impl Policy for Then {
     fn name(&self) -> &'static str {
@@ -25,9 +25,9 @@ impl Policy for Then {
 
     fn event(&mut self, _: Time, _: Event, _: &Ledger) {}
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        desk.start(JobId(0), on(0, 0, 2), Reason::AtOnce)?;
-        desk.start(JobId(1), on(1, 1, 2), Reason::AtOnce)?;
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+        desk.start(JobId(0), on(0, 0, 2), StartReason::Immediate)?;
+        desk.start(JobId(1), on(1, 1, 2), StartReason::Immediate)?;
         (self.0)(desk)
     }
 }
@@ -39,9 +39,9 @@ fn on(slot: u32, low: u32, count: u32) -> Placement {
 }
 
 #[track_caller]
-fn check(then: fn(&mut Desk<'_>) -> Result<(), Violation>, rule: Rule) {
+fn check(then: fn(&mut Context<'_>) -> Result<(), Violation>, rule: Rule) {
     let jobs = jobs(&[(0, 9, 2, 9), (0, 9, 2, 9), (0, 9, 2, 9)]);
-    let mut simulation = Simulation::new(Machine::plain(4), Box::new(Then(then)), Instants::Batch);
+    let mut simulation = Simulation::new(Machine::plain(4), Box::new(Then(then)), EventOrder::Batched);
     match simulation.run(&mut in_order(&jobs), &mut []) {
         Err(RunError::Violation(violation)) => assert_eq!(violation.rule, rule),
         other => panic!("{other:?}"),
@@ -50,12 +50,12 @@ fn check(then: fn(&mut Desk<'_>) -> Result<(), Violation>, rule: Rule) {
 
 #[test]
 fn places_that_are_not_open() {
-    check(|desk| desk.start(JobId(2), on(0, 1, 2), Reason::AtOnce), Rule::WrongPes);
-    check(|desk| desk.start(JobId(2), on(1, 3, 2), Reason::AtOnce), Rule::WrongPes);
-    check(|desk| desk.start(JobId(2), on(2, 0, 2), Reason::AtOnce), Rule::NoSuchRow);
-    check(|desk| desk.start(JobId(2), on(0, 2, 1), Reason::AtOnce), Rule::WrongAmount);
+    check(|desk| desk.start(JobId(2), on(0, 1, 2), StartReason::Immediate), Rule::WrongPes);
+    check(|desk| desk.start(JobId(2), on(1, 3, 2), StartReason::Immediate), Rule::WrongPes);
+    check(|desk| desk.start(JobId(2), on(2, 0, 2), StartReason::Immediate), Rule::NoSuchRow);
+    check(|desk| desk.start(JobId(2), on(0, 2, 1), StartReason::Immediate), Rule::WrongAmount);
     let unnamed =
-        |desk: &mut Desk<'_>| desk.start(JobId(2), Placement::on_plain(Resources::cpus(2)), Reason::AtOnce);
+        |desk: &mut Context<'_>| desk.start(JobId(2), Placement::on_plain(Resources::cpus(2)), StartReason::Immediate);
     check(unnamed, Rule::WrongPes);
 }
 
@@ -65,14 +65,14 @@ fn further_rows_that_are_not_idle() {
     check(|desk| desk.also_in(JobId(0), &[SlotId(0)]), Rule::NoSuchRow);
     check(|desk| desk.also_in(JobId(2), &[SlotId(0)]), Rule::NotRunning);
     // Of two that would meet there, and in a row that nobody uses.
-    let both = |desk: &mut Desk<'_>| {
-        desk.start(JobId(2), on(0, 2, 2), Reason::AtOnce)?;
+    let both = |desk: &mut Context<'_>| {
+        desk.start(JobId(2), on(0, 2, 2), StartReason::Immediate)?;
         desk.remap(&[(JobId(1), on(1, 2, 2))], Span::ZERO)?;
         desk.also_in(JobId(0), &[SlotId(1)])?;
         desk.also_in(JobId(2), &[SlotId(1)])
     };
     check(both, Rule::WrongPes);
-    let unused = |desk: &mut Desk<'_>| {
+    let unused = |desk: &mut Context<'_>| {
         desk.remap(&[(JobId(1), on(0, 2, 2))], Span::ZERO)?;
         desk.also_in(JobId(0), &[SlotId(1)])
     };
@@ -85,9 +85,9 @@ fn moves_to_where_others_are() {
     check(|desk| desk.remap(&[(JobId(0), on(0, 0, 3))], Span::ZERO), Rule::WrongAmount);
     check(|desk| desk.remap(&[(JobId(2), on(0, 2, 2))], Span::ZERO), Rule::NotRunning);
     // All at once they may change places, and then the first is where the second was.
-    let swap = |desk: &mut Desk<'_>| {
+    let swap = |desk: &mut Context<'_>| {
         desk.remap(&[(JobId(0), on(1, 1, 2)), (JobId(1), on(0, 0, 2))], Span::ZERO)?;
-        desk.start(JobId(2), on(1, 2, 2), Reason::AtOnce)
+        desk.start(JobId(2), on(1, 2, 2), StartReason::Immediate)
     };
     check(swap, Rule::WrongPes);
     check(|desk| desk.set_slot_state(SlotId(2), &Bypassed(1)), Rule::NoSuchRow);
