@@ -10,10 +10,10 @@ use std::ops::Range;
 ///
 /// # Example
 /// ```
-/// use miserly_core::PeSet;
+/// use miserly_core::{PeSet, Procs};
 ///
 /// let mut free = PeSet::from_ranges(&[(0, 3), (7, 9)]);
-/// let taken = free.take_lowest(2.into());
+/// let taken = free.take_lowest(Procs::new(2));
 /// assert_eq!(taken, Some(PeSet::block(0, 2)));
 /// assert_eq!(free.to_string(), "2-3 7-9");
 /// ```

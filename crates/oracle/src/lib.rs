@@ -93,8 +93,13 @@ pub enum NaiveOrder {
         /// Where the random number comes from.
         draws: NaiveDraws,
     },
-    /// Largest value first, compared exactly. What is not a number comes last.
-    Exact(fn(ExactFacts) -> Ratio),
+    /// Largest `value - weight * submit` first, compared exactly. What is not a number comes last.
+    Exact {
+        /// The value of a job, before the weight.
+        value: fn(ExactFacts) -> Ratio,
+        /// What a second of delay adds.
+        weight: Ratio,
+    },
 }
 
 /// What the exact value of a job is computed from; the meanings are those of [`NaiveFacts`].
