@@ -3,8 +3,8 @@
 use crate::ledger::PartialAllocation;
 use crate::violation::{Rule, Violation};
 use crate::{
-    Effect, HostId, JobId, JobNumber, Ledger, Persistent, Placement, Procs, StartReason, Refusal, SlotId, Span,
-    Time,
+    Effect, HostId, JobId, JobNumber, Ledger, Persistent, Placement, Procs, Refusal, SlotId, Span,
+    StartReason, Time,
 };
 
 /// The checked handle of one pass: every decision is checked against the ledger and applied at once.
@@ -60,7 +60,12 @@ impl Context<'_> {
     ///
     /// # Errors
     /// As [`start`](Context::start); and if the placement has no processor.
-    pub fn start_reduced(&mut self, job: JobId, placement: Placement, reason: StartReason) -> Result<(), Violation> {
+    pub fn start_reduced(
+        &mut self,
+        job: JobId,
+        placement: Placement,
+        reason: StartReason,
+    ) -> Result<(), Violation> {
         self.begin(job, placement, PartialAllocation::Cpus, None, reason)
     }
 
@@ -69,7 +74,12 @@ impl Context<'_> {
     ///
     /// # Errors
     /// As [`start`](Context::start); and if `until` is not in the future.
-    pub fn start_for_quantum(&mut self, job: JobId, placement: Placement, until: Time) -> Result<(), Violation> {
+    pub fn start_for_quantum(
+        &mut self,
+        job: JobId,
+        placement: Placement,
+        until: Time,
+    ) -> Result<(), Violation> {
         self.begin(job, placement, PartialAllocation::All, Some(until), StartReason::Quantum)
     }
 

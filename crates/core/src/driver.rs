@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::violation::{Rule, Violation};
 use crate::{
-    Amendment, BreachCause, Context, Effect, Ended, Event, Expected, Fault, HostId, JobId, Ledger, Policy, Round,
-    State, Time,
+    Amendment, BreachCause, Context, Effect, Ended, Event, Expected, Fault, HostId, JobId, Ledger, Policy,
+    Round, State, Time,
 };
 
 /// How the events of one instant reach the policy.
@@ -244,7 +244,7 @@ impl Driver {
         if stopped {
             return Err(self.source_error(now, Some(ended.job), Rule::NotRunning));
         }
-        if self.known(now, ended.job)?.fills(now) {
+        if self.known(now, ended.job)?.is_opportunistic(now) {
             return self.end_ahead(now, ended.job);
         }
         self.policy.event(now, Event::Ended(ended), &self.ledger);

@@ -65,7 +65,7 @@ impl OpportunisticLayer {
         for ledger in queues.iter().map(Driver::ledger) {
             for job in ledger.waiting() {
                 layer.follow(queues, job);
-                layer.running.extend((ledger.entry(job).filling.procs > Procs::ZERO).then_some(job));
+                layer.running.extend((ledger.entry(job).opportunistic.procs > Procs::ZERO).then_some(job));
             }
         }
         layer
@@ -101,7 +101,8 @@ impl OpportunisticLayer {
         // Nobody gets what another one has not left yet.
         shares.sort_by_key(|(job, procs)| *procs > filling(queues, *job));
         for (job, procs) in shares {
-            let changed = queues.iter_mut().any(|queue| queue.ledger_mut().fill(job, now, procs));
+            let changed =
+                queues.iter_mut().any(|queue| queue.ledger_mut().set_opportunistic_procs(job, now, procs));
             effects.extend(changed.then_some(Effect::OpportunisticProcs { job, procs }));
         }
         self.running = wanted.into_keys().collect();
@@ -128,7 +129,7 @@ impl OpportunisticLayer {
             }
             let procs = demand.cpus_count().min(idle.cpus_count());
             let taken = demand.with_cpus(procs);
-            if !procs.is_zero() && !entry.request.terms.in_window_only && taken.fits_in(&idle) {
+            if !procs.is_zero() && !entry.request.constraints.in_window_only && taken.fits_in(&idle) {
                 idle = idle.less(&taken);
                 wanted.insert(turn.job, procs);
             }
@@ -169,13 +170,14 @@ impl OpportunisticLayer {
             return;
         };
         let (submit, admitted) = (entry.request.submit, entry.admitted);
-        let begin = entry.request.terms.begin;
+        let begin = entry.request.constraints.begin;
         let turn = Turn { start: promise.best, submit, queue, admitted, job, begin };
         self.promised.insert(turn);
         self.turns.insert(job, turn);
         // Who stays in its window, or is parked by then, has nothing to wake up for.
-        let worth =
-            |begin: &Time| !entry.request.terms.in_window_only && *begin + self.filler.lead < turn.start;
+        let worth = |begin: &Time| {
+            !entry.request.constraints.in_window_only && *begin + self.filler.lead < turn.start
+        };
         self.begins.extend(begin.filter(worth).map(|begin| (begin, job)));
     }
 
@@ -190,5 +192,5 @@ impl OpportunisticLayer {
 /// On how many idle processors the job runs now.
 fn filling(queues: &[Driver], job: JobId) -> Procs {
     let entry = queues.iter().find_map(|queue| queue.ledger().get(job));
-    entry.map_or(Procs::ZERO, |entry| entry.filling.procs)
+    entry.map_or(Procs::ZERO, |entry| entry.opportunistic.procs)
 }

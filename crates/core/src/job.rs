@@ -53,7 +53,8 @@ pub struct Constraints {
 
 impl Constraints {
     /// Nothing else.
-    pub const NONE: Constraints = Constraints { begin: None, deadline: None, in_window_only: false, restartable: false };
+    pub const NONE: Constraints =
+        Constraints { begin: None, deadline: None, in_window_only: false, restartable: false };
 }
 
 impl Request {

@@ -80,13 +80,14 @@ pub use draw::draw;
 pub use driver::{Driver, EventOrder};
 
 pub use event::{
-    Amendment, BreachCause, Change, Effect, EndHow, Ended, Event, Fault, StartReason, Refusal, Round, Submission,
+    Amendment, BreachCause, Change, Effect, EndHow, Ended, Event, Fault, Refusal, Round, StartReason,
+    Submission,
 };
 pub use filler::OpportunisticConfig;
 pub use free_hosts::FreeHosts;
-pub use job::{ActualRuntime, JobId, JobNumber, Request, Constraints};
+pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Request};
 pub use ledger::{
-    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slot, Slicing, State, span_of_work, work,
+    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, span_of_work, work,
 };
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use pes::PeSet;

@@ -87,7 +87,7 @@ impl Machine {
 
     /// The same hosts, shared by jobs or not.
     #[must_use]
-    pub fn sharing(self, sharing: Sharing) -> Machine {
+    pub fn with_sharing(self, sharing: Sharing) -> Machine {
         Machine { sharing, ..self }
     }
 
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn what_could_run_on_an_idle_machine() {
         let one = Machine::new((0..3).map(dual).collect());
-        let any = one.clone().spreading(Spread::Any);
+        let any = one.clone().with_spread(Spread::Any);
         let asks = |procs: u64, memory| {
             let demand = Resources::cpus(procs).with(Kind::Memory, memory);
             let request = Request::new(1, Time::ZERO, Span::TICK, demand);

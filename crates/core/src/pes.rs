@@ -277,8 +277,8 @@ mod tests {
             let mut both = one.clone();
             both.insert_all(&other);
             assert_eq!(both, of_bits(a | b), "{one} or {other}");
-            assert_eq!(one.common(&other), of_bits(a & b), "{one} and {other}");
-            assert_eq!(one.meets(&other), a & b != 0, "{one} and {other}");
+            assert_eq!(one.intersection(&other), of_bits(a & b), "{one} and {other}");
+            assert_eq!(one.intersects(&other), a & b != 0, "{one} and {other}");
             assert_eq!(one.contains_all(&other), a & b == b, "{other} within {one}");
             assert_eq!(one.is_empty(), a == 0);
             let (mut low, half) = (one.clone(), one.count() / 2);

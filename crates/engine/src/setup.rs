@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Calendar, Driver, Entry, OpportunisticConfig, EventOrder, JobId, Ledger, Machine, Rule, Span, System};
+use miserly_core::{
+    Calendar, Driver, Entry, EventOrder, JobId, Ledger, Machine, OpportunisticConfig, Rule, Span, System,
+};
 use miserly_policies::PolicySpec;
 
 use crate::{Amounts, SavedLedgerState, amounts, resources};

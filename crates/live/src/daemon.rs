@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{OpportunisticConfig, Kind, Resources, Span, Time};
+use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     About, Caller, ClockMark, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError, Queue,
     Requester, Setup, UserNames,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Effect, JobNumber, PeSet, StartReason, Refusal, Request, Span, System, Time};
+use miserly_core::{Effect, JobNumber, PeSet, Refusal, Request, Span, StartReason, System, Time};
 
 use crate::{Interruptions, LoggedStatus, Slices};
 

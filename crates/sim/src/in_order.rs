@@ -94,7 +94,7 @@ impl<S: Sink> Observer for InOrder<S> {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{StartReason, Resources, Span};
+    use miserly_core::{Resources, Span, StartReason};
 
     use super::*;
     use crate::LoggedStatus;

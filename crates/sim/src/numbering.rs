@@ -64,7 +64,7 @@ impl Numbering {
             let place = first + share.host.index();
             let host = self.free.get_mut(place);
             if let Pes::Set(named) = &share.pes {
-                let named = named.moved_up(self.lows.get(place).copied().unwrap_or(0));
+                let named = named.offset(self.lows.get(place).copied().unwrap_or(0));
                 if let Some(free) = host {
                     free.remove_all(&named);
                 }

@@ -230,7 +230,7 @@ impl Replay {
     }
 
     fn is_opportunistic(&self, job: JobId) -> bool {
-        self.system.ledger_of(job).is_some_and(|ledger| !ledger.entry(job).filling.procs.is_zero())
+        self.system.ledger_of(job).is_some_and(|ledger| !ledger.entry(job).opportunistic.procs.is_zero())
     }
 
     fn apply(&mut self, at: Time, number: JobNumber, effect: Effect) {

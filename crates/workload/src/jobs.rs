@@ -6,7 +6,9 @@ use std::fmt;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Constraints, Time, queue_position};
+use miserly_core::{
+    ActualRuntime, Constraints, Kind, Machine, Request, Resources, Span, Time, queue_position,
+};
 
 use crate::estimates::{Estimates, Factor};
 use crate::filter::FieldFilter;
@@ -335,7 +337,7 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         demand: Resources::cpus(procs).with(Kind::Memory, memory_of(record, procs)),
         user,
         queue,
-        terms: Constraints::NONE,
+        constraints: Constraints::NONE,
     };
     if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
         return Err(SkipReason::FitsNoHost);

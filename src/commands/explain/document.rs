@@ -127,10 +127,10 @@ impl Reservation {
         let kind = match kind {
             MoveKind::Promised => "promised",
             MoveKind::Planned => "planned",
-            MoveKind::Broken(BreachCause::Overdue) => "broken_overdue",
-            MoveKind::Broken(BreachCause::Away) => "broken_away",
-            MoveKind::Broken(BreachCause::Capacity) => "broken_capacity",
-            MoveKind::Broken(BreachCause::Amended) => "broken_amended",
+            MoveKind::BreachCause(BreachCause::Overdue) => "broken_overdue",
+            MoveKind::BreachCause(BreachCause::Away) => "broken_away",
+            MoveKind::BreachCause(BreachCause::Capacity) => "broken_capacity",
+            MoveKind::BreachCause(BreachCause::Amended) => "broken_amended",
         };
         Some(Reservation { at: secs(event.at), start: secs(start), kind })
     }

@@ -1,6 +1,6 @@
 //! What happened to a job, and how it is told.
 
-use miserly_core::{BreachCause, StartReason, Refusal, Request, SlotId, Span, Time};
+use miserly_core::{BreachCause, Refusal, Request, SlotId, Span, StartReason, Time};
 use miserly_report::{count, figure};
 use miserly_sim::OpportunisticWork;
 use miserly_units::{duration, duration_rounded};
@@ -212,7 +212,7 @@ impl MoveKind {
         match self {
             MoveKind::Promised => format!("promised a start at {start} or before, {ahead} ahead"),
             MoveKind::Planned => format!("reserved at {start}, {ahead} ahead (a plan, not a promise)"),
-            MoveKind::Broken(why) => {
+            MoveKind::BreachCause(why) => {
                 format!("promise broken, {}; now {start}, {ahead} ahead", cause(why))
             }
         }

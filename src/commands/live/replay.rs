@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use miserly_core::{
-    Calendar, Change, Driver, EndHow, Entry, Fault, OpportunisticConfig, Host, EventOrder, JobId, Ledger, LedgerState,
-    Machine, Request, Resources, Span, System, Time,
+    Calendar, Change, Driver, EndHow, Entry, EventOrder, Fault, Host, JobId, Ledger, LedgerState, Machine,
+    OpportunisticConfig, Request, Resources, Span, System, Time,
 };
 use miserly_engine::{EffectLine, JournalLine, OpportunisticLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
@@ -192,9 +192,10 @@ fn system(
     };
     let system = System::new(began.queues.iter().map(queue).collect::<Result<_, _>>()?);
     Ok(match began.opportunistic {
-        Some(early) => {
-            system.filling(OpportunisticConfig { lead: Span::from_ticks(early.lead), machine: resources(early.machine) })
-        }
+        Some(early) => system.filling(OpportunisticConfig {
+            lead: Span::from_ticks(early.lead),
+            machine: resources(early.machine),
+        }),
         None => system,
     })
 }

@@ -52,7 +52,8 @@ impl Ledger {
                 self.suspended += 1;
             }
         }
-        self.overdue_seen |= entry.promise.is_some_and(|promise| promise.broken == Some(BreachCause::Overdue));
+        self.overdue_seen |=
+            entry.promise.is_some_and(|promise| promise.breach == Some(BreachCause::Overdue));
         self.admissions = self.admissions.max(entry.admitted + 1);
         self.decisions = self.decisions.max(entry.decided);
         if self.jobs.len() <= job.index() {
@@ -78,7 +79,7 @@ impl Ledger {
         if now < entry.request.submit {
             return Err(Rule::StartBeforeSubmit);
         }
-        if entry.promise.is_some_and(|promise| promise.broken.is_none() && promise.best < now) {
+        if entry.promise.is_some_and(|promise| promise.breach.is_none() && promise.best < now) {
             return Err(Rule::PromiseMissed);
         }
         if quantum.is_some_and(|until| until <= now) {
@@ -117,7 +118,9 @@ impl Ledger {
         let total = placement.total();
         let enough = match short {
             PartialAllocation::Nothing => total == demand,
-            PartialAllocation::Cpus => !total.cpus_count().is_zero() && total.without_cpus() == demand.without_cpus(),
+            PartialAllocation::Cpus => {
+                !total.cpus_count().is_zero() && total.without_cpus() == demand.without_cpus()
+            }
             PartialAllocation::All => !total.cpus_count().is_zero(),
         };
         match self.machine.sharing() {
@@ -190,7 +193,7 @@ impl Ledger {
     pub(crate) fn set_capacity(&mut self, capacity: Resources) -> Result<(), Rule> {
         let [host] = self.machine.hosts() else { return Err(Rule::NoSuchHost) };
         let held = host.capacity.plus(&self.missing).less(&self.free.on(HostId(0)));
-        self.machine = self.machine.clone().holding(capacity);
+        self.machine = self.machine.clone().with_capacity(capacity);
         self.free = FreeHosts::new(&self.machine, vec![capacity.less(&held)]);
         self.missing = held.less(&capacity);
         if self.matrix.is_some() {
@@ -330,15 +333,17 @@ impl Ledger {
     }
 
     pub(crate) fn break_promise(&mut self, job: JobId, latest: Time) -> Result<BreachCause, Rule> {
-        let why =
-            self.breach_cause.or(self.overdue_seen.then_some(BreachCause::Overdue)).ok_or(Rule::BrokenWithoutCause)?;
+        let why = self
+            .breach_cause
+            .or(self.overdue_seen.then_some(BreachCause::Overdue))
+            .ok_or(Rule::BrokenWithoutCause)?;
         let entry = self.known_mut(job)?;
         let Some(promise) = &mut entry.promise else { return Err(Rule::BrokenWithoutCause) };
         if latest <= promise.best {
             return Err(Rule::BrokenWithoutCause);
         }
         promise.best = latest;
-        promise.broken.get_or_insert(why);
+        promise.breach.get_or_insert(why);
         self.rank_decision(job);
         Ok(why)
     }
@@ -347,7 +352,7 @@ impl Ledger {
     pub(crate) fn amend(&mut self, job: JobId, now: Time, change: Change) -> Result<(), Rule> {
         let entry = self.known_mut(job)?;
         match change {
-            Change::Begin(begin) => entry.request.terms.begin = begin,
+            Change::Begin(begin) => entry.request.constraints.begin = begin,
             Change::Estimate(estimate) => entry.request.estimate = estimate,
         }
         let left = entry.left(now, entry.working());

@@ -204,11 +204,15 @@ impl Entry {
     }
 
     /// That only a job that may does run ahead of its start.
-    pub(super) fn check_filling(&self, number: JobNumber) {
-        let may =
-            self.state == State::Waiting && self.promise.is_some() && !self.request.constraints.in_window_only;
-        assert!(self.filling.procs.is_zero() || may, "job {number} may not run ahead of its start");
-        assert!(self.filling.procs <= self.request.procs(), "job {number} runs on more than it asked for");
+    pub(super) fn check_opportunistic(&self, number: JobNumber) {
+        let may = self.state == State::Waiting
+            && self.promise.is_some()
+            && !self.request.constraints.in_window_only;
+        assert!(self.opportunistic.procs.is_zero() || may, "job {number} may not run ahead of its start");
+        assert!(
+            self.opportunistic.procs <= self.request.procs(),
+            "job {number} runs on more than it asked for"
+        );
     }
 
     /// How many of its processors work for it at this moment.

@@ -153,7 +153,7 @@ impl Slot {
         if self.idle.contains_all(pes) {
             return vec![];
         }
-        let in_the_way = self.guests.iter().filter(|(_, its)| its.meets(pes)).map(|(job, _)| *job);
+        let in_the_way = self.guests.iter().filter(|(_, its)| its.intersects(pes)).map(|(job, _)| *job);
         let evicted: Vec<JobId> = in_the_way.collect();
         for job in &evicted {
             self.remove_alternate(*job);
@@ -315,7 +315,7 @@ impl Matrix {
     }
 
     /// Lets a job run in a row that is used and in which all its processors are idle.
-    pub(super) fn invite(&mut self, job: JobId, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
+    pub(super) fn add_alternate(&mut self, job: JobId, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
         let row = self.slot(slot).ok_or(Rule::NoSuchRow)?;
         if !row.idle.contains_all(pes) {
             return Err(Rule::WrongPes);
@@ -328,9 +328,9 @@ impl Matrix {
     }
 
     /// Takes a job out of a row in which it is tentatively.
-    pub(super) fn dismiss(&mut self, job: JobId, slot: SlotId) {
+    pub(super) fn remove_alternate(&mut self, job: JobId, slot: SlotId) {
         if let Some(row) = self.changed(slot) {
-            row.dismiss(job);
+            row.remove_alternate(job);
         }
     }
 

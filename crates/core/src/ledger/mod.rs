@@ -17,14 +17,14 @@ mod rows;
 pub(crate) use changes::PartialAllocation;
 use entry::Part;
 pub use entry::{Entry, Expected, Holds, Promise, State};
-pub use matrix::{Matrix, Slot, Slicing};
+pub use matrix::{Matrix, Slicing, Slot};
 use names::Names;
 pub use progress::{Pace, Progress, span as span_of_work, work};
 
 use crate::violation::Rule;
 use crate::{
-    BreachCause, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement, PolicyState, Procs,
-    Request, Resources, SlotId, Time,
+    BreachCause, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement, PolicyState,
+    Procs, Request, Resources, SlotId, Time,
 };
 
 /// Who holds what: an Ousterhout matrix over hosts, of one row unless a policy slices time, and the state of every job in the system.
@@ -294,11 +294,11 @@ impl Ledger {
         let (mut waiting, mut running, mut suspended) = (0, 0, 0);
         for entry in self.jobs.iter().flatten() {
             let number = entry.request.number;
-            entry.check_filling(number);
+            entry.check_opportunistic(number);
             match &entry.state {
                 State::Waiting => {
                     waiting += 1;
-                    let missed = entry.promise.is_some_and(|p| p.broken.is_none() && p.best < now);
+                    let missed = entry.promise.is_some_and(|p| p.breach.is_none() && p.best < now);
                     assert!(!missed, "job {number} waits past its promise at {now}");
                 }
                 State::Running { start, placement, released, .. } => {

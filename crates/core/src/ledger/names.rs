@@ -188,7 +188,7 @@ impl Ledger {
         for share in self.jobs.iter().flatten().filter_map(occupied).flat_map(Placement::shares) {
             let Pes::Set(set) = &share.pes else { panic!("a job is on processors without names") };
             let seen = &mut seen[share.host.index()];
-            assert!(!seen.meets(set), "processors {set} are somebody else's, or free");
+            assert!(!seen.intersects(set), "processors {set} are somebody else's, or free");
             assert_eq!(set.count(), share.amount.cpus_count(), "as many names as processors");
             seen.insert_all(set);
         }

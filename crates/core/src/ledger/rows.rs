@@ -37,11 +37,11 @@ impl Ledger {
     pub(super) fn rebuild_slots(&mut self) -> bool {
         let Some(old) = self.matrix.take() else { return true };
         let cpus = self.machine.hosts().first().map_or(Procs::ZERO, |host| host.capacity.cpus_count());
-        let mut new = old.anew(PeSet::first(u32::try_from(cpus).unwrap_or(u32::MAX)));
+        let mut new = old.emptied(PeSet::first(u32::try_from(cpus).unwrap_or(u32::MAX)));
         for (slot, pes) in self.jobs.iter().flatten().filter_map(place) {
             new.take(slot, pes);
         }
-        for (slot, row) in old.rows() {
+        for (slot, row) in old.slots() {
             // A row in which nobody is left is not remembered.
             let _ = new.restore_state(slot, row.state().clone());
         }
@@ -49,9 +49,9 @@ impl Ledger {
         for (job, entry) in (0..).map(JobId).zip(&mut self.jobs) {
             let Some(entry) = entry else { continue };
             let Some(pes) = place(entry).map(|(_, pes)| pes.clone()) else { continue };
-            let before = entry.also_in.len();
-            entry.also_in.retain(|slot| new.invite(job, *slot, &pes).is_ok());
-            all &= entry.also_in.len() == before;
+            let before = entry.alternate_slots.len();
+            entry.alternate_slots.retain(|slot| new.add_alternate(job, *slot, &pes).is_ok());
+            all &= entry.alternate_slots.len() == before;
         }
         self.matrix = Some(new);
         all
@@ -112,7 +112,7 @@ impl Ledger {
     pub(super) fn leave_alternate_slots(&mut self, job: JobId) {
         let Some(matrix) = &mut self.matrix else { return };
         let Some(entry) = self.jobs.get_mut(job.index()).and_then(Option::as_mut) else { return };
-        entry.also_in.drain(..).for_each(|slot| matrix.dismiss(job, slot));
+        entry.alternate_slots.drain(..).for_each(|slot| matrix.remove_alternate(job, slot));
         matrix.touch(job);
     }
 
@@ -128,13 +128,13 @@ impl Ledger {
         // The other rows are as they were.
         let entered: Vec<SlotId> = rows.iter().copied().filter(|row| !old.contains(row)).collect();
         for (done, row) in entered.iter().enumerate() {
-            if let Err(rule) = matrix.invite(job, *row, &pes) {
-                entered[..done].iter().for_each(|row| matrix.dismiss(job, *row));
+            if let Err(rule) = matrix.add_alternate(job, *row, &pes) {
+                entered[..done].iter().for_each(|row| matrix.remove_alternate(job, *row));
                 return Err(rule);
             }
         }
         for row in old.iter().filter(|row| rows.binary_search(row).is_err()) {
-            matrix.dismiss(job, *row);
+            matrix.remove_alternate(job, *row);
         }
         matrix.touch(job);
         self.entry_mut(job).alternate_slots = rows.to_vec();
@@ -246,7 +246,7 @@ impl Ledger {
     fn set_pace(&mut self, job: JobId, now: Time) -> bool {
         let Some(matrix) = &self.matrix else { return false };
         let Some(entry) = self.jobs.get_mut(job.index()).and_then(Option::as_mut) else { return false };
-        let pace = matrix.pace(1 + entry.also_in.len());
+        let pace = matrix.pace(1 + entry.alternate_slots.len());
         if running_place(entry).is_none() || entry.progress.pace == pace {
             return false;
         }
@@ -263,9 +263,9 @@ impl Ledger {
     pub(super) fn check_slots(&self) {
         let Some(matrix) = &self.matrix else { return };
         let mut again = Ledger { touched: None, ..self.clone() };
-        assert!(again.count_rows(), "all jobs are where they may be");
-        let derived = again.matrix().map(|matrix| matrix.rows().collect::<Vec<_>>()).unwrap_or_default();
-        let rows: Vec<_> = matrix.rows().collect();
+        assert!(again.rebuild_slots(), "all jobs are where they may be");
+        let derived = again.matrix().map(|matrix| matrix.slots().collect::<Vec<_>>()).unwrap_or_default();
+        let rows: Vec<_> = matrix.slots().collect();
         assert_eq!(rows.len(), derived.len(), "the rows that are used are those in which jobs are");
         for ((slot, row), (other, from_jobs)) in rows.into_iter().zip(derived) {
             assert_eq!((slot, row.open()), (other, from_jobs.open()), "what is open follows from the places");
@@ -276,9 +276,9 @@ impl Ledger {
         let own: Procs =
             self.jobs.iter().flatten().filter_map(running_place).map(|(_, pes)| pes.count()).sum();
         let taken = |(_, row): (SlotId, &super::Slot)| matrix.all().count() - row.open_count();
-        assert!(matrix.rows().map(taken).sum::<Procs>() <= own, "no processor is in two jobs of a row");
+        assert!(matrix.slots().map(taken).sum::<Procs>() <= own, "no processor is in two jobs of a row");
         for entry in self.jobs.iter().flatten().filter(|entry| running_place(entry).is_some()) {
-            let pace = matrix.pace(1 + entry.also_in.len());
+            let pace = matrix.pace(1 + entry.alternate_slots.len());
             assert_eq!(entry.progress.pace, pace, "the pace of job {}", entry.request.number);
         }
     }

@@ -1,6 +1,6 @@
 //! The lines of the journal: events and their effects. Decisions that can be derived again are not stored.
 
-use miserly_core::{Amendment, Change, Effect, EndHow, Fault, JobId, StartReason, Refusal, Round, Time};
+use miserly_core::{Amendment, Change, Effect, EndHow, Fault, JobId, Refusal, Round, StartReason, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::{Amounts, Queue, SavedBreachCause, SavedRequest, Setup, amounts};

@@ -28,15 +28,15 @@ pub enum SavedBreachCause {
 impl SavedPromise {
     pub(super) fn new(promise: &Promise) -> SavedPromise {
         SavedPromise {
-            promised: promise.told.ticks(),
+            promised: promise.first.ticks(),
             best: promise.best.ticks(),
-            broken: promise.broken.map(SavedBreachCause::new),
+            broken: promise.breach.map(SavedBreachCause::new),
         }
     }
 
     pub(super) fn promise(self) -> Promise {
-        let (told, best) = (Time::from_ticks(self.promised), Time::from_ticks(self.best));
-        Promise { told, best, broken: self.broken.map(SavedBreachCause::broken) }
+        let (first, best) = (Time::from_ticks(self.promised), Time::from_ticks(self.best));
+        Promise { first, best, breach: self.broken.map(SavedBreachCause::broken) }
     }
 }
 

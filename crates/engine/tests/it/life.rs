@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use miserly_api::model::{Exit, JobView, Problem, Status, Submission};
-use miserly_core::{Calendar, OpportunisticConfig, Kind, Resources, Span, Time};
+use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     About, Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Engine, EngineError, Input,
     Launcher, Now, Queue, Setup, SlotSchedule,

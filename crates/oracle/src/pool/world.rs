@@ -188,7 +188,7 @@ impl<'a> World<'a> {
                 self.waiting.retain(|&other| other != job);
                 self.windows.retain(|window| window.job != job);
             }
-            NaiveChange::Begin(job, begin) => self.requests[job].terms.begin = begin,
+            NaiveChange::Begin(job, begin) => self.requests[job].constraints.begin = begin,
             NaiveChange::Estimate(job, estimate) => {
                 self.requests[job].estimate = estimate;
                 let planned = self.requests[job].planned().ticks();
@@ -255,7 +255,7 @@ impl World<'_> {
     fn admit(&mut self, job: usize) {
         let span = self.requests[job].planned().ticks();
         let limit = self.pool.horizon.map(|horizon| self.now + horizon);
-        let deadline = self.requests[job].terms.deadline.map(Time::ticks);
+        let deadline = self.requests[job].constraints.deadline.map(Time::ticks);
         let until = |end: Option<i64>| end.map_or(i64::MAX, |end| end - span + 1);
         let first = self.hole(job, self.begin(job), until(limit).min(until(deadline)));
         let tight = deadline.is_some_and(|deadline| limit.is_none_or(|limit| deadline <= limit));
@@ -320,7 +320,7 @@ impl World<'_> {
     }
 
     fn begin(&self, job: usize) -> i64 {
-        self.requests[job].terms.begin.map_or(self.now, |begin| begin.ticks().max(self.now))
+        self.requests[job].constraints.begin.map_or(self.now, |begin| begin.ticks().max(self.now))
     }
 
     /// What the job asks for, of the kinds that there are.

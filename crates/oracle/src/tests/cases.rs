@@ -1,6 +1,6 @@
 //! Cases worked out by hand.
 
-use miserly_core::{Host, EventOrder, Kind, Machine, Resources, Sharing, Span, Spread, Time};
+use miserly_core::{EventOrder, Host, Kind, Machine, Resources, Sharing, Span, Spread, Time};
 
 use super::{BOTH, CONSERVATIVE, EASY, FCFS, Literal, check, jobs};
 use crate::{NaiveOnHosts, NaiveOrder, NaivePolicy, equipartition, schedule, schedule_on_hosts};
@@ -273,10 +273,10 @@ fn a_reservation_is_for_one_host() {
 fn a_job_over_several_hosts_takes_the_emptiest_first() {
     // Two kB for each of five processors: all of a, one of b. B has the other one.
     let literals = [(0, 10, 5, 10), (1, 10, 1, 10)];
-    let any = two_hosts().spreading(Spread::Any);
+    let any = two_hosts().with_spread(Spread::Any);
     check_on_hosts(&any, "easy", &literals, &[10, 10], &[(0, &[(0, 4), (1, 1)]), (1, &[(1, 1)])]);
     // It holds all of both; B waits for an idle host, and has the smaller one.
-    let whole = any.sharing(Sharing::Whole);
+    let whole = any.with_sharing(Sharing::Whole);
     check_on_hosts(&whole, "easy", &literals, &[10, 10], &[(0, &[(0, 4), (1, 2)]), (10, &[(1, 2)])]);
 }
 

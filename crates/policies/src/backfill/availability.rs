@@ -70,7 +70,12 @@ pub trait Availability: Clone + Debug + Send {
     /// Returns the place where a job can start now beside all reservations.
     ///
     /// `freed`: where it has to be searched for, if the job could not start before.
-    fn place_now(&self, desk: &Context<'_>, job: &Waiting, freed: Option<&Self::Freed>) -> Option<Self::Place>;
+    fn place_now(
+        &self,
+        desk: &Context<'_>,
+        job: &Waiting,
+        freed: Option<&Self::Freed>,
+    ) -> Option<Self::Place>;
 
     /// Returns the earliest start in `from..until`; [`Time::MAX`] if only jobs without end prevent one and
     /// `until` is [`Time::MAX`].

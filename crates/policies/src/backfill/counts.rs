@@ -7,7 +7,7 @@ use miserly_core::{
 use super::availability::{Availability, FreedCapacity};
 use super::reservations::{Reservation, Reservations};
 use super::{free_now, procs};
-use crate::shared::{Admits, ProfileStaircase, Profile, Staircase, Waiting};
+use crate::shared::{Admits, Profile, ProfileStaircase, Staircase, Waiting};
 
 /// The profile of free processors beside the running jobs and the reservations.
 ///

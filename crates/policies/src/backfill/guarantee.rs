@@ -13,7 +13,7 @@
 //! With w waiting jobs, of which f fit, and n breakpoints: O(f w n) at worst per start. A new plan is given up at
 //! the first deadline that it misses.
 
-use miserly_core::{Context, JobId, StartReason, Span, Time, Violation};
+use miserly_core::{Context, JobId, Span, StartReason, Time, Violation};
 
 use super::availability::Availability;
 use super::in_turn;

@@ -1,6 +1,8 @@
 //! A reservation for every job, which is kept.
 
-use miserly_core::{Context, Entry, Event, JobId, Ledger, StartReason, Refusal, Span, State, Time, Violation};
+use miserly_core::{
+    Context, Entry, Event, JobId, Ledger, Refusal, Span, StartReason, State, Time, Violation,
+};
 
 use super::availability::{Availability, FreedCapacity};
 use super::bounds::Bounds;
@@ -142,7 +144,7 @@ impl<A: Availability> Kept<A> {
         let (at, place) = A::kept_start(entry, !guarantee)?;
         let promised = entry.promise.filter(|_| guarantee);
         let deadline = promised.map_or(at, |promise| promise.best);
-        let begin = entry.request.terms.begin.unwrap_or(Time::ZERO);
+        let begin = entry.request.constraints.begin.unwrap_or(Time::ZERO);
         Some(Reservation { job: arrival_job(job, entry), at, place, deadline, begin })
     }
 

@@ -95,5 +95,9 @@ pub(crate) fn start_on(
 
 /// Returns the reason for which the head of the queue starts: immediate, if it has just arrived.
 pub(crate) fn in_turn(desk: &Context<'_>, job: JobId) -> StartReason {
-    if desk.ledger().request(job).submit == desk.now() { StartReason::Immediate } else { StartReason::Reserved }
+    if desk.ledger().request(job).submit == desk.now() {
+        StartReason::Immediate
+    } else {
+        StartReason::Reserved
+    }
 }

@@ -1,6 +1,8 @@
 //! Reservations for the first jobs of the queue, recomputed at every pass.
 
-use miserly_core::{Context, Entry, Event, JobId, Ledger, Persistent, StartReason, Refusal, State, Time, Violation};
+use miserly_core::{
+    Context, Entry, Event, JobId, Ledger, Persistent, Refusal, StartReason, State, Time, Violation,
+};
 
 use super::availability::{Availability, FreedCapacity};
 use super::changes::ChangeTracker;

@@ -2,8 +2,8 @@
 
 use miserly_classes::lsf::Size;
 use miserly_core::{
-    Context, Ended, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, StartReason, Refusal,
-    Resources, Sharing, Time, Violation,
+    Context, Ended, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, Refusal, Resources,
+    Sharing, StartReason, Time, Violation,
 };
 
 use super::executing::{Executing, Limits};
@@ -287,7 +287,7 @@ fn fits(ledger: &Ledger, host: HostId, job: &Waiting) -> bool {
 
 /// What a job would hold of a host that could hold it: all, where hosts are not shared.
 fn held(machine: &Machine, host: HostId, demand: &Resources) -> Resources {
-    match machine.how_shared() {
+    match machine.sharing() {
         Sharing::Shared => *demand,
         Sharing::Whole => machine.host(host).capacity,
     }

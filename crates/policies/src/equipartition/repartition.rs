@@ -82,7 +82,7 @@ impl Host {
         self.unstarted = self.unstarted.minus(&need.without_cpus()).unwrap_or_default();
         desk.set_job_state(assigned.job, &AssignedHost(None))?;
         if assigned.lend {
-            return desk.lend(assigned.job, placement, desk.now() + rules.quantum);
+            return desk.start_for_quantum(assigned.job, placement, desk.now() + rules.quantum);
         }
         let entry = desk.ledger().entry(assigned.job);
         let reason = match first {
@@ -90,7 +90,7 @@ impl Host {
             _ if entry.request.submit == desk.now() => StartReason::Immediate,
             _ => StartReason::Reserved,
         };
-        desk.start_small(assigned.job, placement, reason)
+        desk.start_reduced(assigned.job, placement, reason)
     }
 
     /// Keeps the host for those that have no processor yet.

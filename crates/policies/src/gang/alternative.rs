@@ -1,8 +1,8 @@
 //! Alternative scheduling (§2): jobs run in further rows, where their processors are free.
 
-use miserly_core::{Context, JobId, Ledger, Matrix, PeSet, Procs, Row, SlotId, Violation};
+use miserly_core::{Context, JobId, Ledger, Matrix, PeSet, Procs, Slot, SlotId, Violation};
 
-use super::residents::{SlotJob, SlotJobs, Shadow};
+use super::residents::{Shadow, SlotJob, SlotJobs};
 
 /// Who goes first where several jobs could run in a row besides their own. The paper does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,15 +80,15 @@ impl Alternative {
         let (mut leave, mut enter) = self.steps(desk.ledger(), &all);
         // Who leaves a row makes room for whoever comes.
         each_job(&mut leave, |job, left| {
-            let has = &desk.ledger().entry(job).also_in;
+            let has = &desk.ledger().entry(job).alternate_slots;
             let stays: Vec<SlotId> = has.iter().copied().filter(|row| !left.contains(&(job, *row))).collect();
-            desk.also_in(job, &stays)
+            desk.set_alternate_slots(job, &stays)
         })?;
         each_job(&mut enter, |job, entered| {
-            let has = desk.ledger().entry(job).also_in.iter().copied();
+            let has = desk.ledger().entry(job).alternate_slots.iter().copied();
             let mut rows: Vec<SlotId> = has.chain(entered.iter().map(|(_, row)| *row)).collect();
             rows.sort_unstable();
-            desk.also_in(job, &rows)
+            desk.set_alternate_slots(job, &rows)
         })?;
         self.note_versions(desk.ledger());
         Ok(())
@@ -96,7 +96,7 @@ impl Alternative {
 
     /// Notes how the rows are now, with their guests.
     fn note_versions(&mut self, ledger: &Ledger) {
-        for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::rows) {
+        for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::slots) {
             if let Some(Some(guests)) = self.rows.get_mut(slot.0 as usize) {
                 guests.version = row.version();
             }
@@ -108,7 +108,7 @@ impl Alternative {
         let (mut leave, mut enter) = (vec![], vec![]);
         let new = &all[all.partition_point(|resident| resident.admitted < self.tried)..];
         let mut rows = std::mem::take(&mut self.rows).into_iter();
-        for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::rows) {
+        for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::slots) {
             // Rows that nobody uses are not remembered.
             while self.rows.len() < slot.0 as usize {
                 rows.next();
@@ -119,12 +119,12 @@ impl Alternative {
                 Some(guests) => guests.and_of(slot, new),
                 None => Alternates::none(row).and_of(slot, all),
             };
-            if guests.version != row.version() || guests.jobs.len() != row.guests().len() {
+            if guests.version != row.version() || guests.jobs.len() != row.alternates().len() {
                 let mut wanted: Vec<JobId> = guests.jobs.iter().map(|(_, job)| *job).collect();
                 wanted.sort_unstable();
                 let may_stay = |job: &JobId| wanted.binary_search(job).is_ok();
-                leave.extend(row.guests().filter(|job| !may_stay(job)).map(|job| (job, slot)));
-                enter.extend(wanted.iter().filter(|job| !row.has_guest(**job)).map(|job| (*job, slot)));
+                leave.extend(row.alternates().filter(|job| !may_stay(job)).map(|job| (job, slot)));
+                enter.extend(wanted.iter().filter(|job| !row.has_alternate(**job)).map(|job| (*job, slot)));
             }
             self.rows.push(Some(guests));
         }
@@ -134,7 +134,7 @@ impl Alternative {
     }
 
     /// Whether these are still the guests of a row, but for those that have come since.
-    fn is_of(&self, guests: &Alternates, row: &Row) -> bool {
+    fn is_of(&self, guests: &Alternates, row: &Slot) -> bool {
         let left = |gone: &u64| guests.jobs.binary_search_by_key(gone, |(admitted, _)| *admitted).is_ok();
         guests.version == row.version() || (guests.open == *row.open() && !self.gone.iter().any(left))
     }
@@ -150,7 +150,7 @@ fn each_job(
 }
 
 impl Alternates {
-    fn none(row: &Row) -> Alternates {
+    fn none(row: &Slot) -> Alternates {
         let (idle, count) = (row.open().clone(), row.open_count());
         Alternates { version: 0, open: idle.clone(), jobs: vec![], shadow: Shadow::of(&idle), idle, count }
     }

@@ -18,8 +18,8 @@ pub use packing::{
 pub use policy::GANG;
 
 use miserly_core::{
-    Context, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Procs, StartReason, Slicing, SlotId,
-    Span, Time, Violation,
+    Context, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Procs, Slicing, SlotId, Span,
+    StartReason, Time, Violation,
 };
 
 use self::alternative::Alternative;
@@ -160,7 +160,7 @@ impl Gang {
         let place = places.remove(nth);
         let opens = places.iter().all(|other| other.slot != place.slot);
         // Where others are in more rows than there should be, one who is beside them does no harm.
-        let below = |place: &Place| place.slot.0 < self.rules.slicing.most_rows;
+        let below = |place: &Place| place.slot.0 < self.rules.slicing.most_slots;
         let fits = !opens || places.iter().chain([&place]).all(below);
         fits.then_some((place, places))
     }
@@ -213,7 +213,7 @@ impl Gang {
         let Some(places) = self.map_anew(desk.ledger(), &self.sizes()) else { return Ok(()) };
         let used = |desk: &Context<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
         let matrix = desk.ledger().matrix();
-        let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.row(*slot).is_some()));
+        let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.slot(*slot).is_some()));
         let before = used(desk);
         self.migrate(desk, places)?;
         if left && used(desk) < before {
@@ -232,7 +232,7 @@ fn has_rest(ledger: &Ledger, job: JobId) -> bool {
 /// All that a job asks for, in that place.
 fn placement(ledger: &Ledger, job: JobId, place: &Place) -> Placement {
     let demand = ledger.machine().demand(ledger.request(job));
-    Placement::on_pes(HostId(0), demand, place.pes.clone()).in_row(place.slot)
+    Placement::on_pes(HostId(0), demand, place.pes.clone()).in_slot(place.slot)
 }
 
 impl Policy for Gang {

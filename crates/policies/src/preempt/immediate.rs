@@ -122,7 +122,7 @@ impl Immediate {
     }
 
     fn pass_within(&mut self, desk: &mut Context<'_>) -> Result<Option<Time>, Violation> {
-        let mut within = desk.inner(self.service.keep_promises);
+        let mut within = desk.for_inner_policy(self.service.keep_promises);
         self.inner.pass(&mut within)?;
         Ok(within.wake())
     }
@@ -151,7 +151,7 @@ impl Immediate {
             self.preempted.insert((until, desk.ledger().entry(victim).admitted, victim));
             self.inner.event(now, Event::Changed(victim), desk.ledger());
         }
-        desk.lend(job, Placement::on(chance.host, need), until)?;
+        desk.start_for_quantum(job, Placement::on(chance.host, need), until)?;
         desk.set_job_state(job, &Served(true))?;
         self.quanta.insert((until, job));
         self.inner.event(now, Event::Changed(job), desk.ledger());

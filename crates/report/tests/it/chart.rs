@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
-    Driver, OpportunisticConfig, Host, EventOrder, Kind, Ledger, Machine, Request, Resources, Span, System, Time,
+    Driver, EventOrder, Host, Kind, Ledger, Machine, OpportunisticConfig, Request, Resources, Span, System,
+    Time,
 };
 use miserly_policies::PolicySpec;
 use miserly_report::gantt;

@@ -27,7 +27,7 @@ mod groups;
 use std::collections::BTreeMap;
 use std::io;
 
-use miserly_core::{StartReason, Refusal, Request, Span, System, Time};
+use miserly_core::{Refusal, Request, Span, StartReason, System, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
@@ -274,8 +274,8 @@ impl Metrics {
     /// Measures a job at its place in the order by which batches are.
     fn measure(&mut self, job: &Finished, place: u64) {
         self.measured += 1;
-        let at_once =
-            job.start == job.request.submit && job.reason.is_some_and(|reason| reason != StartReason::Quantum);
+        let at_once = job.start == job.request.submit
+            && job.reason.is_some_and(|reason| reason != StartReason::Quantum);
         self.at_once += u64::from(at_once);
         let amounts = self.measures.add(job);
         self.batches.add(place, &amounts);

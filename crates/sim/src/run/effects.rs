@@ -1,7 +1,7 @@
 //! The effects of decisions on the machine.
 
 use miserly_core::{
-    Effect, Entry, Expected, Holds, JobId, Placement, StartReason, Refusal, Resources, State, Time,
+    Effect, Entry, Expected, Holds, JobId, Placement, Refusal, Resources, StartReason, State, Time,
 };
 
 use super::live::{Allocated, Started};
@@ -44,7 +44,9 @@ impl Simulation {
                 return self.continue_run(now, job);
             }
             Effect::Resized { .. } | Effect::Moved { .. } => return self.continue_run(now, job),
-            Effect::OpportunisticProcs { procs, .. } => return self.run_opportunistically(now, job, procs.get()),
+            Effect::OpportunisticProcs { procs, .. } => {
+                return self.run_opportunistically(now, job, procs.get());
+            }
             Effect::PaceChanged { .. } => {
                 live.record_slots(now, entry(&self.system, live.queue, job));
                 return self.expect_end(now, job);

@@ -1,6 +1,6 @@
 //! A job in the system, with the facts that only the machine knows.
 
-use miserly_core::{Entry, Kind, Machine, PeSet, Placement, StartReason, Request, Span, Time, work};
+use miserly_core::{Entry, Kind, Machine, PeSet, Placement, Request, Span, StartReason, Time, work};
 
 use crate::finished::{Allocation, Finished};
 use crate::interruptions::Interrupted;
@@ -125,7 +125,7 @@ impl Live {
     /// Records the number of slots in which it runs, if time is sliced.
     pub(super) fn record_slots(&mut self, now: Time, entry: &Entry) {
         if let Some(turns) = &mut self.turns {
-            turns.see(now, 1 + entry.also_in.len());
+            turns.see(now, 1 + entry.alternate_slots.len());
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use miserly_core::{
-    Effect, Entry, Host, HostId, EventOrder, JobId, JobNumber, Kind, Ledger, Machine, PeSet, Procs, Request,
+    Effect, Entry, EventOrder, Host, HostId, JobId, JobNumber, Kind, Ledger, Machine, PeSet, Procs, Request,
     Resources, Span, State, Time, work,
 };
 use miserly_oracle::{NaiveJob, equipartition};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use miserly_classes::lsf::{Class, Length, Size};
-use miserly_core::{Host, EventOrder, Kind, Machine, Request, Resources, Sharing, Span, Time};
+use miserly_core::{EventOrder, Host, Kind, Machine, Request, Resources, Sharing, Span, Time};
 use miserly_oracle::{NaiveJob, NaiveLsf, lsf_schedule};
 use miserly_sim::{Finished, Job};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ pub(crate) fn machine() -> impl Strategy<Value = Machine> {
     (names, prop::collection::vec(room, 4), 0..8).prop_map(move |(names, rooms, kind)| {
         let machine = Machine::new(names.into_iter().zip(rooms).map(host).collect());
         match kind {
-            0 => machine.sharing(Sharing::Whole),
+            0 => machine.with_sharing(Sharing::Whole),
             _ => machine,
         }
     })

@@ -1,8 +1,8 @@
 //! Policies in pools that vary over time, that lose capacity, and whose jobs are withdrawn and amended.
 
 use miserly_core::{
-    ActualRuntime, Effect, Expected, OpportunisticConfig, JobId, Kind, Machine, Procs, Request, Resources, Span, State,
-    System, Constraints, Time,
+    ActualRuntime, Constraints, Effect, Expected, JobId, Kind, Machine, OpportunisticConfig, Procs, Request,
+    Resources, Span, State, System, Time,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaiveJob, NaivePool, windows};
 use miserly_policies::PolicySpec;
@@ -38,7 +38,7 @@ fn job(overruns: bool) -> impl Strategy<Value = NaiveJob> {
             let estimate = if overruns { estimate } else { estimate.max(runtime) };
             let mut request = Request::new(0, Time::from_ticks(submit), Span::from_ticks(estimate), demand);
             let [begin, deadline] = [begin, deadline].map(|at| at.map(Time::from_ticks));
-            request.terms = Constraints { begin, deadline, ..Constraints::NONE };
+            request.constraints = Constraints { begin, deadline, ..Constraints::NONE };
             NaiveJob { request, runtime: ActualRuntime(Span::from_ticks(runtime)) }
         },
     )
@@ -80,7 +80,7 @@ fn check_windows(now: Time, system: &System) {
     for entry in ledger.waiting().map(|job| ledger.entry(job)) {
         let at = entry.planned.expect("every job has a window");
         assert_eq!(Some(at), entry.promise.map(|promise| promise.best), "the window is promised");
-        assert!(entry.request.terms.begin.is_none_or(|begin| begin <= at));
+        assert!(entry.request.constraints.begin.is_none_or(|begin| begin <= at));
         taken.push((at, at + entry.request.planned(), ledger.machine().demand(&entry.request)));
     }
     let starts: Vec<Time> = taken.iter().map(|(from, ..)| *from).filter(|at| *at < Time::MAX).collect();
@@ -165,10 +165,10 @@ fn check_filling(now: Time, system: &System, filler: OpportunisticConfig) {
         let all = demand(&entry.request);
         let procs = all.cpus_count().min(idle.cpus_count());
         let fits = all.with(Kind::Cpus, procs.get()).fits_in(&idle);
-        let may = entry.request.terms.begin.is_none_or(|begin| begin <= now);
-        let runs = may && start > now + filler.lead && !entry.request.terms.in_window_only && fits;
+        let may = entry.request.constraints.begin.is_none_or(|begin| begin <= now);
+        let runs = may && start > now + filler.lead && !entry.request.constraints.in_window_only && fits;
         assert_eq!(
-            entry.filling.procs,
+            entry.opportunistic.procs,
             if runs { procs } else { Procs::new(0) },
             "job {} at {now}",
             entry.request.number
@@ -211,9 +211,9 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
 #[test]
 fn nobody_runs_ahead_of_its_earliest_start() {
     let job = |(number, begin): (i64, Option<i64>)| {
-        let terms = Constraints { begin: begin.map(Time::from_ticks), ..Constraints::NONE };
+        let constraints = Constraints { begin: begin.map(Time::from_ticks), ..Constraints::NONE };
         let plain = Request::new(number, Time::ZERO, Span::from_ticks(20), Resources::cpus(4));
-        NaiveJob { request: Request { terms, ..plain }, runtime: ActualRuntime(Span::from_ticks(20)) }
+        NaiveJob { request: Request { constraints, ..plain }, runtime: ActualRuntime(Span::from_ticks(20)) }
     };
     let filler = OpportunisticConfig { lead: Span::TICK, machine: Resources::cpus(8) };
     let begins = |changes: Vec<(Time, NaiveChange)>| {
@@ -274,7 +274,7 @@ proptest! {
         more in resources(),
     ) {
         for (job, only) in script.jobs.iter_mut().zip(only) {
-            job.request.terms.in_window_only = only;
+            job.request.constraints.in_window_only = only;
         }
         let most = machine(&script).capacity();
         let filler = OpportunisticConfig { lead: Span::from_ticks(lead), machine: most.plus(&more.masked(&most)) };

@@ -1,8 +1,9 @@
 //! Runs with everything that can happen to a pool: jobs that come, end and overrun, and changes from outside.
 
 use miserly_core::{
-    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, Expected, Fault, OpportunisticConfig, EventOrder,
-    JobId, Ledger, Machine, Policy, Procs, Resources, Round, Span, State, Submission, System, Time, work,
+    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, EventOrder, Expected, Fault, JobId,
+    Ledger, Machine, OpportunisticConfig, Policy, Procs, Resources, Round, Span, State, Submission, System,
+    Time, work,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaivePool};
 
@@ -129,7 +130,7 @@ impl<'a> Play<'a> {
         let entry = self.ledger().get(job)?;
         let quantum = match entry.state {
             State::Running { quantum, .. } => quantum,
-            State::Waiting if entry.filling.procs > Procs::new(0) => None,
+            State::Waiting if entry.opportunistic.procs > Procs::new(0) => None,
             _ => return None,
         };
         let all = work(self.script.jobs[job.index()].runtime.0, entry.request.procs());

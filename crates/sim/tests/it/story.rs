@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Effect, EventOrder, JobNumber, Ledger, Machine, StartReason, Refusal, Request, Time};
+use miserly_core::{Effect, EventOrder, JobNumber, Ledger, Machine, Refusal, Request, StartReason, Time};
 use miserly_policies::PolicySpec;
 use miserly_sim::{Allocation, Finished, Job, Observer, Simulation};
 

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
-    Host, EventOrder, JobNumber, Kind, Machine, PeSet, StartReason, Request, Resources, Sharing, Span, Spread, Time,
-    draw,
+    EventOrder, Host, JobNumber, Kind, Machine, PeSet, Request, Resources, Sharing, Span, Spread,
+    StartReason, Time, draw,
 };
 use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Job, Observer, Simulation};
@@ -37,7 +37,7 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
             demand: Resources::cpus(procs).with(Kind::Memory, number.unsigned_abs() % 5),
             user: u32::try_from(number % 4).ok().filter(|&user| user > 0),
             queue: None,
-            terms: miserly_core::Constraints::NONE,
+            constraints: miserly_core::Constraints::NONE,
         };
         Job::new(request, Span::from_ticks(runtime * ticks))
     };
@@ -236,7 +236,7 @@ pub(crate) fn hosts_workload(
 ) -> impl Strategy<Value = (Machine, Vec<Job>)> {
     let host = (1u64..8, 1u64..12);
     prop::collection::vec(host, 1..5).prop_flat_map(move |hosts| {
-        let machine = machine(&hosts).spreading(spread).sharing(sharing);
+        let machine = machine(&hosts).with_spread(spread).with_sharing(sharing);
         let for_ever = prop_oneof![15 => Just(false), 1 => Just(true)];
         let job = (0i64..60, 0i64..25, 1u64..12, 0i64..30, for_ever, 0u64..14, any::<bool>());
         let jobs = prop::collection::vec(job, 1..40);

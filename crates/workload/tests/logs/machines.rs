@@ -41,6 +41,6 @@ fn jobs_that_no_host_could_hold_are_skipped() {
     assert_eq!(on(machine.clone()), (vec![1, 6], skipped([("fits_no_host", 4), ("too_wide", 1)])));
     // Over both hosts, 51 kB a processor permit one processor on each, and 3 or 4 processors fit
     // together.
-    let over_both = on(machine.spreading(Spread::Any));
+    let over_both = on(machine.with_spread(Spread::Any));
     assert_eq!(over_both, (vec![1, 2, 3, 6, 7], skipped([("fits_no_host", 1), ("too_wide", 1)])));
 }

@@ -1,6 +1,6 @@
 //! Stories of jobs that stop and come back, which few policies make: told of effects by hand.
 
-use miserly_core::{JobId, StartReason, Refusal, Resources, SlotId, Span};
+use miserly_core::{JobId, Refusal, Resources, SlotId, Span, StartReason};
 use serde_json::{Value, json};
 
 use super::*;
@@ -89,7 +89,8 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
 fn many_changes_of_processors_are_told_in_a_line() {
     let resized =
         |n: u32| (20 + i64::from(n), Effect::Resized { job: JOB, procs: u64::from(n % 2 + 2).into() });
-    let effects: Vec<_> = [(10, started(StartReason::Immediate))].into_iter().chain((0..25).map(resized)).collect();
+    let effects: Vec<_> =
+        [(10, started(StartReason::Immediate))].into_iter().chain((0..25).map(resized)).collect();
     let lines = lines(&watched(&effects));
     assert_eq!(lines.len(), 2 + 10 + 1);
     assert_eq!(lines[11], "29  goes on with 3 processors");

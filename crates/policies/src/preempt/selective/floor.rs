@@ -1,8 +1,8 @@
 //! The processors by number: who has them, who is about to have them, and how a job comes to them.
 
 use miserly_core::{
-    Context, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Procs, StartReason, Resources, Span, State, Time,
-    Violation,
+    Context, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Procs, Resources, Span, StartReason,
+    State, Time, Violation,
 };
 
 use super::Moving;
@@ -111,7 +111,7 @@ impl PeAllocator {
         let now = desk.now();
         self.coming.retain(|(until, _)| *until > now);
         let gone = self.leaving.extract_if(.., |(until, _)| *until <= now).map(|(_, job)| job);
-        in_order(desk.ledger(), gone.collect()).into_iter().try_for_each(|job| desk.vacate(job))
+        in_order(desk.ledger(), gone.collect()).into_iter().try_for_each(|job| desk.finish_swap_out(job))
     }
 
     /// Lets those go on who have all that they claim; who that was.
@@ -189,7 +189,7 @@ impl PeAllocator {
         }
         let moves = placement.pes() != Some(&pes);
         let on = moves.then(|| Placement::on_pes(HOST, placement.total(), pes));
-        desk.come_back(job, on, read)
+        desk.resume_on(job, on, read)
     }
 
     /// Suspends these jobs, so that another one can have these processors: at once, or once they were written out.
@@ -209,7 +209,7 @@ impl PeAllocator {
                 continue;
             };
             let until = now + write;
-            desk.write_out(*victim, until, by)?;
+            desk.swap_out(*victim, until, by)?;
             self.leaving.push((until, *victim));
             latest = latest.max(until);
         }

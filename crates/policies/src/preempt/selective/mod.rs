@@ -20,13 +20,13 @@ mod transfer;
 
 mod view;
 
-use miserly_core::{Context, Event, JobId, Ledger, Policy, StartReason, Span, Time, Violation};
+use miserly_core::{Context, Event, JobId, Ledger, Policy, Span, StartReason, Time, Violation};
 
 use self::blockers::Blockers;
 use self::crowd::JobSets;
 use self::floor::PeAllocator;
-use self::limits::SlowdownStats;
 pub use self::limits::Limits;
+use self::limits::SlowdownStats;
 pub use self::place::Place;
 pub use self::policy::{IS, SS, TSS};
 pub use self::rank::Criterion;
@@ -129,7 +129,7 @@ impl Selective {
             let entry = ledger.entry(job);
             let rank = || rules.criterion.rank(entry, now);
             let can = if floor.must_return(ledger, entry) {
-                !floor::own(entry).is_some_and(|own| own.meets(&settled))
+                !floor::own(entry).is_some_and(|own| own.intersects(&settled))
                     && blockers.find((ledger, now), rules, job, running).is_none()
             } else {
                 view.may_help(ledger, job, rank())
@@ -181,7 +181,7 @@ impl Selective {
         let at = |job: JobId| {
             let entry = ledger.entry(job);
             if floor.must_return(ledger, entry) {
-                if floor::own(entry).is_some_and(|own| own.meets(&settled)) {
+                if floor::own(entry).is_some_and(|own| own.intersects(&settled)) {
                     // There is a pass when that is over.
                     return None;
                 }

@@ -31,7 +31,7 @@ impl Place {
         }
         let mut wanted = vec![];
         for pes in returning {
-            wanted.push(left.common(pes));
+            wanted.push(left.intersection(pes));
             left.remove_all(pes);
         }
         let mut chosen = PeSet::empty();

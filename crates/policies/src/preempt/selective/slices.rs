@@ -1,7 +1,8 @@
 //! Immediate service as the slides have it: a slice at once for whoever comes, and the rest by EASY.
 
 use miserly_core::{
-    Context, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Procs, StartReason, Span, State, Time, Violation,
+    Context, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Procs, Span, StartReason, State, Time,
+    Violation,
 };
 
 use super::Moving;
@@ -117,7 +118,7 @@ impl Slices {
         let entry = ledger.entry(job);
         let mut occupied = self.occupied(ledger, now);
         if let Some(own) = floor::own(entry).filter(|_| self.floor.must_return(ledger, entry)) {
-            let ends = occupied.iter().filter(|(_, pes)| pes.meets(own)).map(|(end, _)| *end);
+            let ends = occupied.iter().filter(|(_, pes)| pes.intersects(own)).map(|(end, _)| *end);
             return Reservation { at: ends.max().unwrap_or(now), extra: Procs::ZERO, on: own.clone() };
         }
         occupied.sort_unstable_by_key(|(end, _)| *end);

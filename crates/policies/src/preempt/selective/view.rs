@@ -95,7 +95,8 @@ impl View {
 
     /// Who is on these processors, if all of them can be had by suspending jobs.
     fn on(&self, ledger: &Ledger, own: &PeSet) -> Option<Vec<Victim>> {
-        let has = |victim: &&Victim| floor::pes(ledger.entry(victim.job)).is_some_and(|pes| pes.meets(own));
+        let has =
+            |victim: &&Victim| floor::pes(ledger.entry(victim.job)).is_some_and(|pes| pes.intersects(own));
         let there: Vec<Victim> = self.victims.iter().filter(has).copied().collect();
         let mut missing = own.clone();
         missing.remove_all(&self.available);

@@ -1,8 +1,8 @@
 //! Whom to preempt, against the obvious way to find out.
 
 use miserly_core::{
-    Context, Driver, Entry, Event, Host, EventOrder, Kind, Machine, Policy, Procs, Request, Round, Submission,
-    Violation,
+    Context, Driver, Entry, Event, EventOrder, Host, Kind, Machine, Policy, Procs, Request, Round,
+    Submission, Violation,
 };
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ impl Policy for Tossing {
         for job in desk.ledger().waiting().collect::<Vec<_>>() {
             let demand = desk.ledger().machine().demand(desk.ledger().request(job));
             match desk.ledger().fit(&demand) {
-                Some(place) if job.index() % 4 == 3 => desk.lend(job, place, Time::MAX)?,
+                Some(place) if job.index() % 4 == 3 => desk.start_for_quantum(job, place, Time::MAX)?,
                 Some(place) => desk.start(job, place, miserly_core::StartReason::Immediate)?,
                 None => {}
             }

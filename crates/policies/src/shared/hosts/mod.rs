@@ -274,7 +274,7 @@ impl HostPlan {
     /// What a job has to find free on a host; `None` if it could not lie there at all.
     fn need(&self, host: HostId, demand: &Resources) -> Option<Resources> {
         let capacity = self.machine.host(host).capacity;
-        let need = match self.machine.how_shared() {
+        let need = match self.machine.sharing() {
             Sharing::Shared => *demand,
             Sharing::Whole => capacity,
         };

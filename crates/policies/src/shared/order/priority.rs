@@ -7,8 +7,8 @@ use miserly_formula::presets::PRESETS;
 use miserly_formula::{Direction, Formula, FormulaError, Fraction};
 
 use super::bypassed::Bypassed;
-use super::weight::Weight;
 use super::criterion::SECOND;
+use super::weight::Weight;
 
 /// A formula over what is known of a waiting job, and which of its values comes first.
 ///

@@ -164,7 +164,9 @@ impl Profile {
         }
         steps.push((least, Span::MAX));
         let counted = |(free, until): (i32, Span)| Some((u32::try_from(free).ok()?, until));
-        ProfileStaircase { steps: steps.into_iter().filter_map(counted).filter(|(free, _)| *free > 0).collect() }
+        ProfileStaircase {
+            steps: steps.into_iter().filter_map(counted).filter(|(free, _)| *free > 0).collect(),
+        }
     }
 
     fn time(&self, at: At) -> i64 {

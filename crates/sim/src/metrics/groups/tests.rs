@@ -1,6 +1,6 @@
 //! Groups against the obvious way to measure them, in parts and whole.
 
-use miserly_core::{Kind, StartReason, Request, Resources, Span, Time};
+use miserly_core::{Kind, Request, Resources, Span, StartReason, Time};
 use proptest::prelude::*;
 
 use super::*;

@@ -25,7 +25,7 @@ fn place(entry: &Entry) -> (SlotId, &PeSet) {
 
 /// The rows in which it runs, its own first.
 fn rows(entry: &Entry) -> Vec<SlotId> {
-    [place(entry).0].into_iter().chain(entry.also_in.iter().copied()).collect()
+    [place(entry).0].into_iter().chain(entry.alternate_slots.iter().copied()).collect()
 }
 
 fn used(jobs: &[&Entry]) -> usize {
@@ -42,7 +42,7 @@ fn check_rows(ledger: &Ledger) {
         assert!(rows(one).iter().all(|row| jobs.iter().any(|entry| place(entry).0 == *row)), "rows are used");
         for other in &jobs[..nth] {
             let common = rows(one).iter().any(|row| rows(other).contains(row));
-            assert!(!common || !place(one).1.meets(place(other).1), "a processor has one job in a row");
+            assert!(!common || !place(one).1.intersects(place(other).1), "a processor has one job in a row");
         }
     }
 }
@@ -128,7 +128,7 @@ proptest! {
             restored.sanity_check(now);
             let rows = |ledger: &Ledger| -> Vec<(SlotId, PeSet, PeSet)> {
                 let matrix = ledger.matrix().unwrap();
-                matrix.rows().map(|(slot, row)| (slot, row.open().clone(), row.idle().clone())).collect()
+                matrix.slots().map(|(slot, row)| (slot, row.open().clone(), row.idle().clone())).collect()
             };
             assert_eq!(rows(&restored), rows(ledger));
             assert!(handles.iter().all(|job| restored.entry(*job) == ledger.entry(*job)));

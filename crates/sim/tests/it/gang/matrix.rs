@@ -17,7 +17,7 @@ fn drawn(ledger: &Ledger) -> Vec<String> {
             let placement = entry.placement().unwrap();
             let sign = match placement.slot == slot {
                 true => b'0' + number,
-                false if entry.also_in.contains(&slot) => b'a' - 1 + number,
+                false if entry.alternate_slots.contains(&slot) => b'a' - 1 + number,
                 false => continue,
             };
             for (low, high) in placement.pes().unwrap().ranges() {
@@ -26,7 +26,7 @@ fn drawn(ledger: &Ledger) -> Vec<String> {
         }
         format!("{} {}", slot.0, String::from_utf8(line).unwrap())
     };
-    matrix.rows().map(|(slot, _)| draw(slot)).collect()
+    matrix.slots().map(|(slot, _)| draw(slot)).collect()
 }
 
 /// The matrix as it is when each of these seconds is over.

@@ -1,8 +1,8 @@
 //! Decisions about rows that the ledger refuses.
 
 use miserly_core::{
-    Context, Event, HostId, EventOrder, JobId, Ledger, Machine, PeSet, Placement, Policy, StartReason, Resources, Rule,
-    Slicing, SlotId, Span, Time, Violation,
+    Context, Event, EventOrder, HostId, JobId, Ledger, Machine, PeSet, Placement, Policy, Resources, Rule,
+    Slicing, SlotId, Span, StartReason, Time, Violation,
 };
 use miserly_policies::shared::Bypassed;
 use miserly_sim::{RunError, Simulation};
@@ -18,7 +18,7 @@ impl Policy for Then {
     }
 
     fn slices_time(&self) -> Option<Slicing> {
-        Some(Slicing { most_rows: 2, ..Slicing::FREE })
+        Some(Slicing { most_slots: 2, ..Slicing::FREE })
     }
 
     fn rebuild(&mut self, _: Time, _: &Ledger) {}
@@ -35,7 +35,7 @@ impl Policy for Then {
 /// So many processors of a row.
 fn on(slot: u32, low: u32, count: u32) -> Placement {
     let pes = PeSet::block(low, count);
-    Placement::on_pes(HostId(0), Resources::cpus(u64::from(count)), pes).in_row(SlotId(slot))
+    Placement::on_pes(HostId(0), Resources::cpus(u64::from(count)), pes).in_slot(SlotId(slot))
 }
 
 #[track_caller]
@@ -54,27 +54,28 @@ fn places_that_are_not_open() {
     check(|desk| desk.start(JobId(2), on(1, 3, 2), StartReason::Immediate), Rule::WrongPes);
     check(|desk| desk.start(JobId(2), on(2, 0, 2), StartReason::Immediate), Rule::NoSuchRow);
     check(|desk| desk.start(JobId(2), on(0, 2, 1), StartReason::Immediate), Rule::WrongAmount);
-    let unnamed =
-        |desk: &mut Context<'_>| desk.start(JobId(2), Placement::on_plain(Resources::cpus(2)), StartReason::Immediate);
+    let unnamed = |desk: &mut Context<'_>| {
+        desk.start(JobId(2), Placement::on_plain(Resources::cpus(2)), StartReason::Immediate)
+    };
     check(unnamed, Rule::WrongPes);
 }
 
 #[test]
 fn further_rows_that_are_not_idle() {
-    check(|desk| desk.also_in(JobId(0), &[SlotId(1)]), Rule::WrongPes);
-    check(|desk| desk.also_in(JobId(0), &[SlotId(0)]), Rule::NoSuchRow);
-    check(|desk| desk.also_in(JobId(2), &[SlotId(0)]), Rule::NotRunning);
+    check(|desk| desk.set_alternate_slots(JobId(0), &[SlotId(1)]), Rule::WrongPes);
+    check(|desk| desk.set_alternate_slots(JobId(0), &[SlotId(0)]), Rule::NoSuchRow);
+    check(|desk| desk.set_alternate_slots(JobId(2), &[SlotId(0)]), Rule::NotRunning);
     // Of two that would meet there, and in a row that nobody uses.
     let both = |desk: &mut Context<'_>| {
         desk.start(JobId(2), on(0, 2, 2), StartReason::Immediate)?;
         desk.remap(&[(JobId(1), on(1, 2, 2))], Span::ZERO)?;
-        desk.also_in(JobId(0), &[SlotId(1)])?;
-        desk.also_in(JobId(2), &[SlotId(1)])
+        desk.set_alternate_slots(JobId(0), &[SlotId(1)])?;
+        desk.set_alternate_slots(JobId(2), &[SlotId(1)])
     };
     check(both, Rule::WrongPes);
     let unused = |desk: &mut Context<'_>| {
         desk.remap(&[(JobId(1), on(0, 2, 2))], Span::ZERO)?;
-        desk.also_in(JobId(0), &[SlotId(1)])
+        desk.set_alternate_slots(JobId(0), &[SlotId(1)])
     };
     check(unused, Rule::NoSuchRow);
 }

@@ -29,11 +29,11 @@ impl Counted {
             let sum = self.sums.entry(*job).or_default();
             *sum = (sum.0 + since * ran_in, sum.1 + since * used);
         }
-        let used = ledger.matrix().unwrap().rows().count() as u128;
+        let used = ledger.matrix().unwrap().slots().count() as u128;
         let running: Vec<&Entry> = ledger.running().map(|job| ledger.entry(job)).collect();
         let before = std::mem::take(&mut self.adds);
         for entry in running {
-            let (job, rows) = (entry.request.number, 1 + entry.also_in.len() as u128);
+            let (job, rows) = (entry.request.number, 1 + entry.alternate_slots.len() as u128);
             self.adds.insert(job, (rows, used));
             let pace = self.paces.insert(job, entry.progress.pace);
             let other = before.get(&job).is_some_and(|(ran_in, _)| *ran_in != rows);

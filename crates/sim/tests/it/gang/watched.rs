@@ -17,9 +17,9 @@ type Place = (SlotId, i64, String, bool);
 fn in_ledger(ledger: &Ledger) -> Vec<Place> {
     let matrix = ledger.matrix().expect("time is sliced");
     let mut places = vec![];
-    for (slot, row) in matrix.rows() {
+    for (slot, row) in matrix.slots() {
         let own = ledger.running().filter(|job| ledger.entry(*job).placement().unwrap().slot == slot);
-        let here = own.map(|job| (job, true)).chain(row.guests().map(|job| (job, false)));
+        let here = own.map(|job| (job, true)).chain(row.alternates().map(|job| (job, false)));
         places.extend(here.map(|(job, own)| {
             let entry = ledger.entry(job);
             let pes = entry.placement().unwrap().pes().unwrap().to_string();
