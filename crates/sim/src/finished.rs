@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Effect, JobNumber, PeSet, Refusal, Request, Span, StartReason, System, Time};
+use miserly_core::{Effect, JobNumber, PeSet, Procs, Refusal, Request, Span, StartReason, System, Time};
 
 use crate::{Interruptions, LoggedStatus, Slices};
 
@@ -92,9 +92,9 @@ pub struct Allocation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemSnapshot {
     /// Processors without a job.
-    pub free: u64,
+    pub free: Procs,
     /// Free processors that are kept idle, on hosts that are reserved for a waiting job.
-    pub kept: u64,
+    pub kept: Procs,
     /// Jobs in the queue.
     pub waiting: usize,
     /// Slots in use, if time is sliced; of all queues together.

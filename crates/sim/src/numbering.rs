@@ -1,6 +1,6 @@
 //! Which processors a job has, by number, for those who ask: the schedule does not depend on it.
 
-use miserly_core::{Driver, HostId, Machine, PeSet, Pes, Placement};
+use miserly_core::{Driver, HostId, Machine, PeSet, Pes, Placement, Procs};
 
 /// The free processors of each host. A host's numbers follow those of the one before it.
 ///
@@ -32,8 +32,8 @@ impl Numbering {
     }
 
     /// All processors of an idle host on which pools lie.
-    pub(crate) fn of_pools(procs: u64, pools: &[Driver]) -> Numbering {
-        let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    pub(crate) fn of_pools(procs: Procs, pools: &[Driver]) -> Numbering {
+        let count = |number: Procs| u32::try_from(number).unwrap_or(u32::MAX);
         let mut shared = count(procs);
         let (mut lows, mut blocks, mut queues) = (vec![0], vec![], vec![]);
         for ledger in pools.iter().map(Driver::ledger) {
@@ -41,7 +41,7 @@ impl Numbering {
                 queues.push(0);
                 continue;
             }
-            let own = count(ledger.machine().capacity().cpus_count().get()).min(shared);
+            let own = count(ledger.machine().capacity().cpus_count()).min(shared);
             shared -= own;
             queues.push(lows.len());
             lows.push(shared);
@@ -109,7 +109,7 @@ mod tests {
             Driver::new(Ledger::new(machine), policy, EventOrder::Batched)
         };
         let pools = [(2, "ss"), (3, "easy"), (2, "is")].map(pool);
-        let mut numbering = Numbering::of_pools(8, &pools);
+        let mut numbering = Numbering::of_pools(Procs::new(8), &pools);
         let counted = Placement::on_plain(Resources::cpus(3));
         let named = Placement::on_pes(HostId(0), Resources::cpus(2), PeSet::first(2));
         let had = [(0, &named), (1, &counted), (2, &named)].map(|(queue, on)| numbering.take(queue, on));

@@ -1,6 +1,6 @@
 //! What happened to a job, and how it is told.
 
-use miserly_core::{BreachCause, Refusal, Request, SlotId, Span, StartReason, Time};
+use miserly_core::{BreachCause, Procs, Refusal, Request, SlotId, Span, StartReason, Time};
 use miserly_report::{count, figure};
 use miserly_sim::OpportunisticWork;
 use miserly_units::{duration, duration_rounded};
@@ -11,7 +11,7 @@ const NAMED: usize = 10;
 /// What happened to a job.
 pub(super) struct Story {
     pub(super) request: Request,
-    pub(super) free: u64,
+    pub(super) free: Procs,
     pub(super) waiting: usize,
     /// What happened to it between its submission and its end, in order.
     pub(super) events: Vec<Event>,
@@ -36,13 +36,13 @@ pub(super) enum What {
     WrittenOut,
     Resumed,
     /// To so many processors.
-    Resized(u64),
+    Resized(Procs),
     /// To another row of the matrix, or to other processors.
     Remapped,
     /// To this share of the turns.
     Turns(Turns),
     /// On so many idle processors ahead of its start; 0: parked.
-    Ahead(u64),
+    Ahead(Procs),
     /// With the loss of so many processor-ticks.
     Requeued(u128),
 }
@@ -105,7 +105,7 @@ impl Story {
             1 => "1 job waiting".to_owned(),
             waiting => format!("{} jobs waiting", count(waiting as u64)),
         };
-        line(request.submit, format!("submitted; {} processors were free, {queue}", count(self.free)));
+        line(request.submit, format!("submitted; {} processors were free, {queue}", count(self.free.get())));
         let mut started = false;
         // How many instants one after the other only moved it.
         let (mut moves, mut last_move) = (0, None);
@@ -187,16 +187,18 @@ impl Event {
             What::Suspended => "suspended".into(),
             What::WrittenOut => "written out: holds nothing now".into(),
             What::Resumed => "resumed".into(),
-            What::Resized(1) => "goes on with 1 processor".into(),
-            What::Resized(procs) => format!("goes on with {} processors", count(procs)),
+            What::Resized(Procs::ONE) => "goes on with 1 processor".into(),
+            What::Resized(procs) => format!("goes on with {} processors", count(procs.get())),
             What::Remapped => "moved to another slot or other processors".into(),
             What::Turns(Turns { slot, used: 1, .. }) => format!("in slot {}, the only one", slot.0),
             What::Turns(Turns { slot, runs_in, used }) => {
                 format!("in slot {}: runs in {runs_in} of {used} slots", slot.0)
             }
-            What::Ahead(0) => "parked".into(),
-            What::Ahead(1) => "runs ahead of its start on 1 idle processor".into(),
-            What::Ahead(procs) => format!("runs ahead of its start on {} idle processors", count(procs)),
+            What::Ahead(Procs::ZERO) => "parked".into(),
+            What::Ahead(Procs::ONE) => "runs ahead of its start on 1 idle processor".into(),
+            What::Ahead(procs) => {
+                format!("runs ahead of its start on {} idle processors", count(procs.get()))
+            }
             What::Requeued(0) => "back in the queue; no work is lost".into(),
             What::Requeued(lost) => {
                 let lost = figure(Some(processor_seconds(lost)));

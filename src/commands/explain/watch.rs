@@ -1,6 +1,6 @@
 //! Follows one job through a run.
 
-use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Request, System, Time};
+use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Procs, Request, System, Time};
 use miserly_sim::{Finished, Observer, SystemSnapshot};
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What};
@@ -9,7 +9,7 @@ use super::story::{End, Event, MoveKind, Passer, Story, Turns, What};
 pub(super) struct Watch {
     job: JobNumber,
     /// Free processors and waiting jobs after the last instant.
-    before: (u64, usize),
+    before: (Procs, usize),
     pub(super) story: Option<Story>,
     /// Whether it is in the queue, or not here yet.
     waits: bool,
@@ -23,7 +23,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Of a job on an idle machine of `procs` processors.
-    pub(super) fn of(job: JobNumber, procs: u64) -> Watch {
+    pub(super) fn of(job: JobNumber, procs: Procs) -> Watch {
         let before = (procs, 0);
         Watch { job, before, story: None, waits: true, behind: Vec::new(), handle: None, turns: None }
     }
@@ -76,12 +76,12 @@ impl Observer for Watch {
             Effect::Suspended { .. } => What::Suspended,
             Effect::SwappedOut { .. } => What::WrittenOut,
             Effect::Resumed { .. } => What::Resumed,
-            Effect::Resized { procs, .. } => What::Resized(procs.get()),
+            Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Moved { .. } => What::Remapped,
             // In how many rows it runs, the ledger says.
             Effect::PaceChanged { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
-            Effect::OpportunisticProcs { procs, .. } => What::Ahead(procs.get()),
+            Effect::OpportunisticProcs { procs, .. } => What::Ahead(procs),
             Effect::Refused { why, .. } => {
                 story.end.get_or_insert((now, End::Refused(why)));
                 return;
@@ -116,7 +116,7 @@ impl Observer for Watch {
             && job.start < job.end
             && story.start().is_none()
         {
-            story.free += job.request.procs().get();
+            story.free += job.request.procs();
         }
         if let Some(story) = self.story.as_mut().filter(|_| job.request.number == self.job) {
             story.ahead = job.opportunistic;

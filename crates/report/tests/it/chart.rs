@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
-    Driver, EventOrder, Host, Kind, Ledger, Machine, OpportunisticConfig, Request, Resources, Span, System,
-    Time,
+    Driver, EventOrder, Host, Kind, Ledger, Machine, OpportunisticConfig, Procs, Request, Resources, Span,
+    System, Time,
 };
 use miserly_policies::PolicySpec;
 use miserly_report::gantt;
@@ -45,7 +45,7 @@ pub(crate) fn chart_as(
     };
     let log: String = (1..).zip(jobs).map(line).collect();
     let trace = Trace::memory("chart", log.into());
-    let options = JobOptions { procs, overrun, ..JobOptions::default() };
+    let options = JobOptions { procs: Procs::new(procs.into()), overrun, ..JobOptions::default() };
     let logged = Jobs::new(&trace, true, options).expect("a log in memory can be read");
     let mut jobs =
         logged.map(|job| job.map(|job| Job { killed: job.killed, ..Job::new(job.request, job.runtime.0) }));
@@ -56,7 +56,7 @@ pub(crate) fn chart_as(
     let mut simulation = Simulation::new(machine, policy, instants).with_pes();
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
     schedule.0.sort_by_key(|job| job.request.number);
-    gantt(procs, &schedule.0, 0, 1)
+    gantt(u64::from(procs), &schedule.0, 0, 1)
 }
 
 /// A job on hosts with memory: seconds, processors, and kB for all of them together.
@@ -124,8 +124,7 @@ fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instan
     let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok::<_, Infallible>(asks.job(number)));
     simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
     schedule.0.sort_by_key(|job| job.request.number);
-    let procs = u32::try_from(machine.capacity().cpus_count()).expect("few processors");
-    gantt(procs, &schedule.0, 0, unit)
+    gantt(machine.capacity().cpus_count(), &schedule.0, 0, unit)
 }
 
 /// Draws the schedule under `miser` in a pool of a larger machine.
@@ -140,16 +139,18 @@ pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)],
         let driver = Driver::new(Ledger::new(pool.clone()), miser, instants);
         let second = Span::from_secs(1).expect("a second");
         let system = System::new(vec![driver]).filling(OpportunisticConfig { lead: second, machine: whole });
-        let load: Vec<_> =
-            load.iter().map(|&(at, procs)| (Time::from_secs(at).expect("a few"), procs)).collect();
-        let mut simulation = Simulation::over(system, whole.cpus_count().get())
+        let load: Vec<_> = load
+            .iter()
+            .map(|&(at, procs)| (Time::from_secs(at).expect("a few"), Procs::new(procs)))
+            .collect();
+        let mut simulation = Simulation::over(system, whole.cpus_count())
             .with_pes()
             .with_interactive(Box::new(load.into_iter()));
         let mut schedule = Schedule::default();
         let mut jobs = (1..).zip(jobs).map(|(number, asks)| Ok::<_, Infallible>(asks.job(number)));
         simulation.run(&mut jobs, &mut [&mut schedule]).expect("the run ends well");
         schedule.0.sort_by_key(|job| job.request.number);
-        gantt(u32::try_from(whole.cpus_count()).expect("few processors"), &schedule.0, 0, 1)
+        gantt(whole.cpus_count(), &schedule.0, 0, 1)
     });
     assert_eq!(charts[0], charts[1], "sequential, and batch");
     charts[0].clone()

@@ -50,15 +50,7 @@ struct Scale {
 
 /// Returns the figure of a label: "1.5", or "1m30s" in seconds.
 fn figure(label: &str) -> f64 {
-    let part = |part: &str| {
-        let (number, unit) = match part.strip_suffix(['s', 'm']) {
-            Some(number) if part.ends_with('m') => (number, 60.0),
-            Some(number) => (number, 1.0),
-            None => (part, 1.0),
-        };
-        number.parse::<f64>().unwrap_or_else(|_| panic!("{part:?} in {label:?}")) * unit
-    };
-    label.split_inclusive(['s', 'm']).map(part).sum()
+    miserly_units::parse_duration(label).unwrap_or_else(|error| panic!("{error}")).as_secs_f64()
 }
 
 impl Scale {

@@ -27,7 +27,7 @@ mod groups;
 use std::collections::BTreeMap;
 use std::io;
 
-use miserly_core::{Refusal, Request, Span, StartReason, System, Time};
+use miserly_core::{Procs, Refusal, Request, Span, StartReason, System, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
@@ -51,7 +51,7 @@ use crate::finished::{Finished, Observer, SystemSnapshot};
 /// and the run is over with the last of them.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    procs: u64,
+    procs: Procs,
     warmup: Span,
     /// What was measured of the jobs.
     pub measures: Measures,
@@ -101,10 +101,10 @@ struct QueueMeasure {
 
 impl Metrics {
     /// Nothing measured yet, on a machine of `procs` processors.
-    pub fn new(procs: u64, warmup: Span) -> Metrics {
+    pub fn new(procs: impl Into<Procs>, warmup: Span) -> Metrics {
         let measures = Measures::default();
         Metrics {
-            procs,
+            procs: procs.into(),
             warmup,
             batches: Batches::new(measures.all().map(Distribution::unit)),
             measures,
@@ -230,7 +230,7 @@ impl Metrics {
     }
 
     fn share_of_capacity(&self, ticks: u128) -> Option<f64> {
-        self.length().map(|length| ticks as f64 / (self.procs as f64 * length))
+        self.length().map(|length| ticks as f64 / (self.procs.get() as f64 * length))
     }
 
     fn length(&self) -> Option<f64> {

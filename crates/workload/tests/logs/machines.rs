@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use miserly_core::{Host, Kind, Machine, Resources, Spread};
+use miserly_core::{Host, Kind, Machine, Procs, Resources, Spread};
 use miserly_workload::{JobOptions, Jobs, Trace};
 
 /// Jobs by number, processors, requested and used memory in kB per processor; -1 for unknown.
@@ -20,7 +20,8 @@ const LOG: &str = "\
 /// Returns the numbers of the jobs that run on a machine, and the counts of others by reason.
 fn on(machine: Machine) -> (Vec<i64>, BTreeMap<String, u64>) {
     let trace = Trace::memory("made up", LOG.as_bytes().to_vec());
-    let options = JobOptions { procs: 4, machine: Some(Arc::new(machine)), ..JobOptions::default() };
+    let options =
+        JobOptions { procs: Procs::new(4), machine: Some(Arc::new(machine)), ..JobOptions::default() };
     let mut jobs = Jobs::new(&trace, true, options).expect("a log that can be opened");
     let numbers = jobs.by_ref().map(|job| job.expect("a job that can be read").request.number).collect();
     (numbers, jobs.counts().skipped.clone())

@@ -22,7 +22,7 @@ fn started(reason: StartReason) -> Effect {
 
 /// Job 1 comes at 10 s to an idle machine, and all this happens to it.
 fn watched(effects: &[(i64, Effect)]) -> Watch {
-    let mut watch = Watch::of(1, 8);
+    let mut watch = Watch::of(1, Procs::new(8));
     watch.submitted(at(10), &request(1, 10));
     for (secs, effect) in effects {
         watch.effect(at(*secs), 1, effect);
