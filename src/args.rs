@@ -131,8 +131,8 @@ pub(crate) struct RunArgs {
     pub(crate) overrun: OverrunArg,
 
     /// How the events of one instant reach the policy
-    #[arg(long, value_enum, default_value_t = InstantsArg::Batch)]
-    pub(crate) instants: InstantsArg,
+    #[arg(long, value_enum, default_value_t = EventOrderArg::Batched)]
+    pub(crate) event_order: EventOrderArg,
 
     /// Which field is a job's size, where both are known
     #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
@@ -555,18 +555,18 @@ impl From<SharingArg> for Sharing {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum InstantsArg {
+pub(crate) enum EventOrderArg {
     /// Terminations, submissions, timers, then one pass
-    Batch,
+    Batched,
     /// One event at a time, each with a pass, as pyss and its descendants do
     Sequential,
 }
 
-impl From<InstantsArg> for EventOrder {
-    fn from(arg: InstantsArg) -> EventOrder {
+impl From<EventOrderArg> for EventOrder {
+    fn from(arg: EventOrderArg) -> EventOrder {
         match arg {
-            InstantsArg::Batch => EventOrder::Batched,
-            InstantsArg::Sequential => EventOrder::Sequential,
+            EventOrderArg::Batched => EventOrder::Batched,
+            EventOrderArg::Sequential => EventOrder::Sequential,
         }
     }
 }

@@ -27,7 +27,7 @@ impl RunArgs {
             machine: self.machine()?,
             estimates: self.estimates.unwrap_or(estimates),
             overrun: self.overrun.into(),
-            instants: self.instants.into(),
+            event_order: self.event_order.into(),
             procs_field: self.procs_field.into(),
             drop: self.drop.clone(),
             lenient: self.lenient,

@@ -38,7 +38,7 @@ fn documents_follow_the_schema() {
     let (schema, lab) = (Schema::load(), Lab::with_log(&small_log()));
     for options in [
         "",
-        "--estimates exact*1.5 --overrun run --instants sequential --procs-field requested --procs 12",
+        "--estimates exact*1.5 --overrun run --event-order sequential --procs-field requested --procs 12",
         "--estimates uniform:2.5:mean --overrun extend --drop runtime<=0 --drop user!=-3 --lenient",
         "--from 1m --to 1h --warmup 2s --seed 7",
         "--drop job>0",
@@ -118,7 +118,7 @@ fn objects(value: &Value, pointer: &str) -> Vec<String> {
 /// What the issue promises, in its order; more keys may stand between.
 const PROMISED: &str = "
     version policy
-    settings procs instants overrun estimates procs_field drop warmup seed
+    settings procs event_order overrun estimates procs_field drop warmup seed
     trace name sha256
     jobs read simulated measured skipped killed_at_estimate
     metrics wait mean median p95 p99 max response mean median p95 p99 max slowdown mean median p95 p99 max

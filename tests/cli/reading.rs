@@ -164,9 +164,9 @@ fn the_convention_for_one_instant_changes_the_schedule() {
     // At second 100 job 1 ends, before its estimate, and job 3 comes. In a batch the end is first, and the head
     // starts. One by one, the submission is first: 3 fits beside 1, and the head waits for it.
     let lab = Lab::with_log(&log(&[(1, 0, 100, 6, 200), (2, 1, 50, 8, 50), (3, 100, 20, 4, 20)]));
-    for (instants, waits) in [("batch", 99.0 + 50.0), ("sequential", 119.0)] {
-        let document = run(&lab, &format!("--instants {instants}"));
-        assert_eq!(document["settings"]["instants"], instants);
+    for (event_order, waits) in [("batched", 99.0 + 50.0), ("sequential", 119.0)] {
+        let document = run(&lab, &format!("--event-order {event_order}"));
+        assert_eq!(document["settings"]["event_order"], event_order);
         assert_eq!(document["metrics"]["wait"]["mean"], waits / 3.0);
     }
 }

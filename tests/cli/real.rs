@@ -37,15 +37,15 @@ fn every_line_is_accounted_for_and_every_promise_kept() {
 #[track_caller]
 fn check(log: &str, options: &str, jobs: u64, sequential: &str, batch: &str) {
     let Some(log) = Traces::find().and_then(|traces| traces.log(log)) else { return };
-    for (instants, expect) in [("sequential", sequential), ("batch", batch)] {
+    for (event_order, expect) in [("sequential", sequential), ("batched", batch)] {
         let run = Lab::new().document(&format!(
-            "simulate {} --policy easy --instants {instants} --procs-field requested --drop runtime<=0 \
+            "simulate {} --policy easy --event-order {event_order} --procs-field requested --drop runtime<=0 \
              --drop estimate<=0 --json {options}",
             log.display()
         ));
         assert_eq!(number(&run["jobs"]["simulated"]), jobs);
         let wait = run["metrics"]["wait"]["mean"].as_f64().expect("a number");
-        assert_eq!(format!("{wait:.2}"), expect, "{instants}");
+        assert_eq!(format!("{wait:.2}"), expect, "{event_order}");
     }
 }
 

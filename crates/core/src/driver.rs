@@ -24,7 +24,7 @@ pub enum EventOrder {
 impl fmt::Display for EventOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            EventOrder::Batched => "batch",
+            EventOrder::Batched => "batched",
             EventOrder::Sequential => "sequential",
         })
     }
@@ -34,7 +34,7 @@ impl fmt::Display for EventOrder {
 pub struct Driver {
     ledger: Ledger,
     policy: Box<dyn Policy>,
-    instants: EventOrder,
+    event_order: EventOrder,
     wake: Option<Time>,
     last: Time,
     /// Rounds since the ledger was checked, in debug builds.
@@ -43,11 +43,11 @@ pub struct Driver {
 
 impl Driver {
     /// A driver of this policy, which is rebuilt from the ledger first.
-    pub fn new(mut ledger: Ledger, mut policy: Box<dyn Policy>, instants: EventOrder) -> Driver {
+    pub fn new(mut ledger: Ledger, mut policy: Box<dyn Policy>, event_order: EventOrder) -> Driver {
         let last = Time::from_ticks(i64::MIN);
         prepare(&mut ledger, &*policy);
         policy.rebuild(last, &ledger);
-        Driver { ledger, policy, instants, wake: None, last, unchecked: 0 }
+        Driver { ledger, policy, event_order, wake: None, last, unchecked: 0 }
     }
 
     /// Returns the hosts that the policy keeps idle for waiting jobs.
@@ -96,7 +96,7 @@ impl Driver {
         self.last = now;
         let timer = self.wake.is_some_and(|wake| wake <= now);
         round.submitted.sort_by_key(|submission| submission.request.number);
-        match self.instants {
+        match self.event_order {
             EventOrder::Batched => self.batch(now, round, timer, effects)?,
             EventOrder::Sequential => self.sequential(now, round, timer, effects)?,
         }

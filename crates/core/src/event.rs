@@ -155,7 +155,7 @@ impl StartReason {
     /// The word that tables and files use.
     pub const fn as_str(self) -> &'static str {
         match self {
-            StartReason::Immediate => "at_once",
+            StartReason::Immediate => "immediate",
             StartReason::Reserved => "reserved",
             StartReason::Backfilled => "backfilled",
             StartReason::Promised => "promised",

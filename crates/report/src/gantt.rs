@@ -46,8 +46,8 @@ const MARK: usize = 5;
 ///    0 |1111
 ///      +----
 ///       0
-/// job  procs  submit  estimate  start  end  reason   promised
-///   1      2       0         4      0    4  at_once         -
+/// job  procs  submit  estimate  start  end  reason     promised
+///   1      2       0         4      0    4  immediate         -
 /// ";
 /// assert_eq!(miserly_report::gantt(3, &[job], 0, 1), chart);
 /// ```

@@ -11,12 +11,12 @@ use crate::setup::RunSetup;
 impl RunSetup {
     /// Returns the settings of the run, as documents have them.
     pub fn settings(&self) -> SettingsDoc {
-        let RunOptions { instants, warmup, .. } = self.options;
+        let RunOptions { event_order, warmup, .. } = self.options;
         let jobs = &self.job_options;
         SettingsDoc {
             procs: u32::try_from(jobs.procs).unwrap_or(u32::MAX),
             machine: machine(&self.spec),
-            instants: instants.to_string(),
+            event_order: event_order.to_string(),
             overrun: jobs.overrun.to_string(),
             estimates: jobs.estimates.to_string(),
             procs_field: jobs.procs_field.to_string(),

@@ -22,7 +22,7 @@ pub struct RunOptions {
     /// The fate of a job that reaches its time limit in the log.
     pub overrun: Overrun,
     /// How the events of one instant reach the policy.
-    pub instants: EventOrder,
+    pub event_order: EventOrder,
     /// Which field is a job's size, where both are known.
     pub procs_field: ProcsField,
     /// Jobs to leave out: those that meet any of these.

@@ -101,13 +101,13 @@ impl RunSetup {
     /// If the policy does not run on the machine.
     pub fn simulation(&self, policy: &PolicySpec) -> Result<Simulation, PolicyError> {
         let machine = Machine::clone(&self.machine);
-        let (seed, instants) = (self.job_options.seed, self.options.instants);
+        let (seed, event_order) = (self.job_options.seed, self.options.event_order);
         let Some(pools) = &self.spec.pools else {
             let policy = policy.build(&machine, seed)?;
-            return Ok(Simulation::new(machine, policy, instants));
+            return Ok(Simulation::new(machine, policy, event_order));
         };
         let has = machine.capacity();
-        let system = system(pools, &self.job_options.pools, policy, seed, instants)?;
+        let system = system(pools, &self.job_options.pools, policy, seed, event_order)?;
         let Some(filler) = self.options.opportunistic.filler(policies(pools, policy), has) else {
             return Ok(Simulation::over(system, has.cpus_count().get()));
         };

@@ -27,11 +27,11 @@ pub(crate) fn system(
     machines: &[Machine],
     run: &PolicySpec,
     seed: u64,
-    instants: EventOrder,
+    event_order: EventOrder,
 ) -> Result<System, PolicyError> {
     let driver = |(machine, policy): (&Machine, &PolicySpec)| {
         let policy = policy.build(machine, seed)?;
-        Ok(Driver::new(Ledger::new(machine.clone()), policy, instants))
+        Ok(Driver::new(Ledger::new(machine.clone()), policy, event_order))
     };
     let queues: Result<_, PolicyError> = machines.iter().zip(policies(pools, run)).map(driver).collect();
     Ok(System::new(queues?))

@@ -92,8 +92,8 @@ pub struct Options {
     pub sharing: Option<String>,
     /// kill, extend or run.
     pub overrun: Option<String>,
-    /// batch or sequential.
-    pub instants: Option<String>,
+    /// batched or sequential.
+    pub event_order: Option<String>,
     /// allocated or requested.
     pub procs_field: Option<String>,
     /// Jobs to leave out.

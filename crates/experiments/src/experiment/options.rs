@@ -19,7 +19,7 @@ impl Options {
             span: self.span.clone().or_else(|| below.span.clone()),
             sharing: self.sharing.clone().or_else(|| below.sharing.clone()),
             overrun: self.overrun.clone().or_else(|| below.overrun.clone()),
-            instants: self.instants.clone().or_else(|| below.instants.clone()),
+            event_order: self.event_order.clone().or_else(|| below.event_order.clone()),
             procs_field: self.procs_field.clone().or_else(|| below.procs_field.clone()),
             drop: self.drop.clone().or_else(|| below.drop.clone()),
             lenient: self.lenient.or(below.lenient),
@@ -55,7 +55,7 @@ impl Options {
         Ok(RunOptions {
             procs: self.procs.map(u64::from).map(Procs::new),
             overrun: word(self.overrun.as_deref(), "overrun", &OVERRUN)?,
-            instants: word(self.instants.as_deref(), "instants", &INSTANTS)?,
+            event_order: word(self.event_order.as_deref(), "event-order", &EVENT_ORDERS)?,
             procs_field: word(self.procs_field.as_deref(), "procs-field", &PROCS_FIELD)?,
             drop,
             lenient: self.lenient.unwrap_or_default(),
@@ -141,7 +141,7 @@ impl Options {
 const MOST_IN_BATCHES: u64 = 1_000_000_000;
 
 const OVERRUN: [Overrun; 3] = [Overrun::Kill, Overrun::Extend, Overrun::Run];
-const INSTANTS: [EventOrder; 2] = [EventOrder::Batched, EventOrder::Sequential];
+const EVENT_ORDERS: [EventOrder; 2] = [EventOrder::Batched, EventOrder::Sequential];
 const PROCS_FIELD: [ProcsField; 2] = [ProcsField::Allocated, ProcsField::Requested];
 
 /// Returns the value of that name; the default without one.

@@ -83,7 +83,7 @@ pub struct SettingsDoc {
     /// The machine.
     pub machine: MachineDoc,
     /// Event order for simultaneous events.
-    pub instants: String,
+    pub event_order: String,
     /// Treatment of a job at the log's own estimate.
     pub overrun: String,
     /// Runtime information given to the policy.

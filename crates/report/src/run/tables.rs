@@ -276,8 +276,8 @@ fn log_heading(outcome: &RunDoc, outcomes: &[&RunDoc]) -> String {
     let random = |outcome: &&RunDoc| outcome.policy.contains("random");
     let drawn = settings.estimates.starts_with("uniform") || outcomes.iter().any(random);
     let conventions = format!(
-        "estimates {}, overrun {}, instants {}, size {}",
-        settings.estimates, settings.overrun, settings.instants, settings.procs_field
+        "estimates {}, overrun {}, event order {}, size {}",
+        settings.estimates, settings.overrun, settings.event_order, settings.procs_field
     );
     text.push_str(&format!("{:<24}{conventions}{}\n", "settings", further(settings, drawn)));
     text

@@ -17,11 +17,11 @@ fn every_waiting_job_is_protected() {
        0 |111111111122222222223333344444444444444444444
          +-----+----+----+----+----+----+----+----+----
           0         10        20        30        40
-    job  procs  submit  estimate  start  end  reason    promised
-      1      3       0        10      0   10  at_once          0
-      2      2       1        10     10   20  reserved        10
-      3      4       2         5     20   25  reserved        20
-      4      1       3        20     25   45  reserved        25
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0        10      0   10  immediate         0
+      2      2       1        10     10   20  reserved         10
+      3      4       2         5     20   25  reserved         20
+      4      1       3        20     25   45  reserved         25
     ");
 }
 
@@ -37,7 +37,7 @@ fn a_hole_is_filled_where_it_fits_exactly() {
          +-----+----+----+----+----
           0         10        20
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        10      0   10  at_once            0
+      1      3       0        10      0   10  immediate          0
       2      2       1        10     10   20  reserved          10
       3      4       2         5     20   25  reserved          20
       4      1       3        17      3   20  backfilled         3
@@ -56,10 +56,10 @@ fn compression_after_an_early_end() {
        0 |111112222233333
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0    5  at_once          0
-      2      2       1         5      5   10  reserved        10
-      3      4       2         5     10   15  reserved        15
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0    5  immediate         0
+      2      2       1         5      5   10  reserved         10
+      3      4       2         5     10   15  reserved         15
     ");
 }
 
@@ -77,10 +77,10 @@ fn compression_in_arrival_order() {
        0 |111112222223333
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0    5  at_once          0
-      2      3       1         6      5   11  reserved        10
-      3      3       2         4     11   15  reserved        16
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0    5  immediate         0
+      2      3       1         6      5   11  reserved         10
+      3      3       2         4     11   15  reserved         16
     ");
 }
 
@@ -96,10 +96,10 @@ fn compression_shortest_first() {
        0 |111113333222222
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0    5  at_once          0
-      2      3       1         6      9   15  reserved        10
-      3      3       2         4      5    9  reserved        16
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0    5  immediate         0
+      2      3       1         6      9   15  reserved         10
+      3      3       2         4      5    9  reserved         16
     ");
 }
 
@@ -116,10 +116,10 @@ fn compression_does_not_undo_a_promise() {
        0 |111112222222333333
          +-----+----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0    5  at_once          0
-      2      3       1         7      5   12  reserved        10
-      3      3       2         6     12   18  reserved        17
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0    5  immediate         0
+      2      3       1         7      5   12  reserved         10
+      3      3       2         6     12   18  reserved         17
     ");
 }
 
@@ -135,11 +135,11 @@ fn a_job_due_now_is_left_alone() {
        0 |11111111113333344444
          +-----+----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0        10      0   10  at_once          0
-      2      2       0        20      0   10  at_once          0
-      3      2       1         5     10   15  reserved        10
-      4      4       2         5     15   20  reserved        20
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0        10      0   10  immediate         0
+      2      2       0        20      0   10  immediate         0
+      3      2       1         5     10   15  reserved         10
+      4      4       2         5     15   20  reserved         20
     ");
 }
 
@@ -156,7 +156,7 @@ fn a_job_as_wide_as_the_machine() {
          +-----+----+---
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      2       0         5      0    5  at_once            0
+      1      2       0         5      0    5  immediate          0
       2      4       1         5      5   10  reserved           5
       3      1       2         4     10   14  reserved          10
       4      1       2         3      2    5  backfilled         2

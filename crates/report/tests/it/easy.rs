@@ -23,9 +23,9 @@ fn the_shadow_time_of_the_head() {
        0 |111111111122222
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   10  at_once          -
-      2      5       1         5     10   15  reserved        10
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   10  immediate         -
+      2      5       1         5     10   15  reserved         10
     ");
 }
 
@@ -43,7 +43,7 @@ fn a_backfill_that_ends_at_the_shadow_time() {
          +-----+----+----
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      4       0        10      0   10  at_once            -
+      1      4       0        10      0   10  immediate          -
       2      5       1         5     10   15  reserved          10
       3      2       2         8      2   10  backfilled         -
     ");
@@ -62,7 +62,7 @@ fn a_backfill_on_an_extra_node() {
          +-----+----+----+-
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      4       0        10      0   10  at_once            -
+      1      4       0        10      0   10  immediate          -
       2      5       1         5     10   15  reserved          10
       3      1       2        15      2   17  backfilled         -
     ");
@@ -81,10 +81,10 @@ fn refused_because_it_does_not_fit_now() {
        0 |1111111111222223
          +-----+----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   10  at_once          -
-      2      5       1         5     10   15  reserved        10
-      3      3       2         1     15   16  reserved        15
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   10  immediate         -
+      2      5       1         5     10   15  reserved         10
+      3      3       2         1     15   16  reserved         15
     ");
 }
 
@@ -101,10 +101,10 @@ fn refused_because_it_is_too_long_and_too_wide_for_the_extra_nodes() {
        0 |111111111122222333333333
          +-----+----+----+----+---
           0         10        20
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   10  at_once          -
-      2      5       1         5     10   15  reserved        10
-      3      2       2         9     15   24  reserved        15
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   10  immediate         -
+      2      5       1         5     10   15  reserved         10
+      3      2       2         9     15   24  reserved         15
     ");
 }
 
@@ -124,7 +124,7 @@ fn the_first_backfill_consumes_the_extra_nodes() {
          +-----+----+----+----+----+----
           0         10        20
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        10      0   10  at_once            -
+      1      3       0        10      0   10  immediate          -
       2      5       1         5     10   15  reserved          10
       3      1       2        15      2   17  backfilled         -
       4      1       2        15     15   30  reserved          15
@@ -147,7 +147,7 @@ fn a_backfill_that_ends_early_gives_its_extra_node_back() {
          +-----+----+----
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        10      0   10  at_once            -
+      1      3       0        10      0   10  immediate          -
       2      5       1         5     10   15  reserved          10
       3      1       2        15      2    4  backfilled         -
       4      1       2         9      4   13  backfilled         -
@@ -168,7 +168,7 @@ fn the_head_starts_before_its_shadow_time_after_an_early_end() {
          +-----+----+
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      4       0        10      0    6  at_once            -
+      1      4       0        10      0    6  immediate          -
       2      5       1         5      6   11  reserved          10
       3      2       2         8      2    6  backfilled         -
     ");
@@ -187,7 +187,7 @@ fn a_job_as_wide_as_the_machine() {
          +-----+----+---
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      2       0         5      0    5  at_once            -
+      1      2       0         5      0    5  immediate          -
       2      4       1         5      5   10  reserved           5
       3      1       2         4     10   14  reserved          10
       4      1       2         3      2    5  backfilled         -
@@ -207,7 +207,7 @@ fn only_the_head_is_protected() {
          +-----+----+----+----+----+--
           0         10        20
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        10      0   10  at_once            -
+      1      3       0        10      0   10  immediate          -
       2      2       1        10     10   20  reserved          10
       3      4       2         5     23   28  reserved          23
       4      1       3        20      3   23  backfilled         -
@@ -229,7 +229,7 @@ fn backfill_in_arrival_order() {
          +-----+----+----+----
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      2       0        10      0   10  at_once            -
+      1      2       0        10      0   10  immediate          -
       2      4       1         5     10   15  reserved          10
       3      2       2         8      2   10  backfilled         -
       4      2       2         3     15   18  reserved          15
@@ -249,7 +249,7 @@ fn backfill_shortest_first() {
          +-----+----+----+----+--
           0         10        20
     job  procs  submit  estimate  start  end  reason      promised
-      1      2       0        10      0   10  at_once            -
+      1      2       0        10      0   10  immediate          -
       2      4       1         5     10   15  reserved          10
       3      2       2         8     15   23  reserved          15
       4      2       2         3      2    5  backfilled         -
@@ -270,10 +270,10 @@ fn the_queue_itself_shortest_first() {
          +-----+----+----+----+--
           0         10        20
     job  procs  submit  estimate  start  end  reason      promised
-      1      2       0        10      0   10  at_once            -
+      1      2       0        10      0   10  immediate          -
       2      4       1         5     10   15  reserved           -
       3      2       2         8     15   23  reserved           -
-      4      2       2         3      2    5  at_once            -
+      4      2       2         3      2    5  immediate          -
       5      2       3         5      5   10  backfilled         -
     ");
 }

@@ -22,10 +22,10 @@ fn as_equal_as_the_requests_allow() {
        0 |11111111111
          +-----+----+
           0         10
-    job  procs  submit  estimate  start    end  reason   promised
-      1      8       0         8      0  10.75  at_once         -
-      2      1       2         4      2      6  at_once         -
-      3      6       4         3      4      9  at_once         -
+    job  procs  submit  estimate  start    end  reason     promised
+      1      8       0         8      0  10.75  immediate         -
+      2      1       2         4      2      6  immediate         -
+      3      6       4         3      4      9  immediate         -
     ");
 }
 
@@ -50,11 +50,11 @@ fn on_the_host_with_the_most_processors_for_those_that_are_asked_for() {
        0 |11111111
          +-----+--
           0
-    job  procs  submit  estimate  start       end  reason   promised
-      1      6       0         6      0  7.666667  at_once         -
-      2      3       0         6      0  7.333334  at_once         -
-      3      4       1         5      1         6  at_once         -
-      4      2       1         4      1         5  at_once         -
+    job  procs  submit  estimate  start       end  reason     promised
+      1      6       0         6      0  7.666667  immediate         -
+      2      3       0         6      0  7.333334  immediate         -
+      3      4       1         5      1         6  immediate         -
+      4      2       1         4      1         5  immediate         -
     ");
 }
 
@@ -73,7 +73,7 @@ fn catching_up_after_waiting_for_memory() {
          +-----+----+----
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      4       0         4      0    6  at_once            -
+      1      4       0         4      0    6  immediate          -
       2      4       2         5      6   14  reserved           -
       3      4       2         6      2   15  backfilled         -
     ");
@@ -110,12 +110,12 @@ fn processors_for_catching_up_do_not_count_for_those_who_come() {
        0 |11111111333344..
          +-----+----+----+
           0         10
-    job  procs  submit  estimate  start        end  reason    promised
-      1      8       0         4      0          8  at_once          -
-      2     16       0         5      0  15.333334  at_once          -
-      3      8       0         5      0         13  at_once          -
-      4      8       2         5      8         14  reserved         -
-      5      4       9         3      9         13  at_once          -
+    job  procs  submit  estimate  start        end  reason     promised
+      1      8       0         4      0          8  immediate         -
+      2     16       0         5      0  15.333334  immediate         -
+      3      8       0         5      0         13  immediate         -
+      4      8       2         5      8         14  reserved          -
+      5      4       9         3      9         13  immediate         -
     ");
 }
 
@@ -138,11 +138,11 @@ fn between_repartitionings() {
        0 |1111111111111111111
          +-----+----+----+---
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      8       0         9      0   19  at_once          -
-      2      8       1         2      1    5  at_once          -
-      3      2       2         8      5   13  reserved         -
-      4      4       6         7      6   17  at_once          -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      8       0         9      0   19  immediate         -
+      2      8       1         2      1    5  immediate         -
+      3      2       2         8      5   13  reserved          -
+      4      4       6         7      6   17  immediate         -
     ");
 }
 
@@ -163,10 +163,10 @@ fn who_runs_long_has_what_it_asked_for() {
        0 |1111111111222222222
          +-----+----+----+---
           0         10
-    job  procs  submit  estimate  start        end  reason   promised
-      1      8       0        12      0         16  at_once         -
-      2      6       6         5      6  18.333334  at_once         -
-      3      6       6         3      6         17  at_once         -
+    job  procs  submit  estimate  start        end  reason     promised
+      1      8       0        12      0         16  immediate         -
+      2      6       6         5      6  18.333334  immediate         -
+      3      6       6         3      6         17  immediate         -
     ");
 }
 
@@ -188,10 +188,10 @@ fn a_quantum_while_memory_is_short() {
        0 |1111111111133
          +-----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         8      0   11  at_once          -
-      2      2       1         9      1    3  quantum          -
-      3      2       5         9     11   13  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         8      0   11  immediate         -
+      2      2       1         9      1    3  quantum           -
+      3      2       5         9     11   13  reserved          -
     ");
 }
 
@@ -213,9 +213,9 @@ fn a_quantum_does_not_wait_for_the_interval() {
        0 |1111111111113
          +-----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         6      0   12  at_once          -
-      2      4       1         3      1    8  at_once          -
-      3      2       2         9     12   13  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         6      0   12  immediate         -
+      2      4       1         3      1    8  immediate         -
+      3      2       2         9     12   13  reserved          -
     ");
 }

@@ -17,12 +17,12 @@ fn arrival() {
        0 |1111222222555
          +-----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         4      0    4  at_once          -
-      2      1       1         6      4   10  reserved         -
-      3      3       1         2      4    6  reserved         -
-      4      2       1         4      6   10  reserved         -
-      5      4       1         3     10   13  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         4      0    4  immediate         -
+      2      1       1         6      4   10  reserved          -
+      3      3       1         2      4    6  reserved          -
+      4      2       1         4      6   10  reserved          -
+      5      4       1         3     10   13  reserved          -
     ");
 }
 
@@ -37,12 +37,12 @@ fn shortest() {
        0 |1111335554444..
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         4      0    4  at_once          -
-      2      1       1         6      9   15  reserved         -
-      3      3       1         2      4    6  reserved         -
-      4      2       1         4      9   13  reserved         -
-      5      4       1         3      6    9  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         4      0    4  immediate         -
+      2      1       1         6      9   15  reserved          -
+      3      3       1         2      4    6  reserved          -
+      4      2       1         4      9   13  reserved          -
+      5      4       1         3      6    9  reserved          -
     ");
 }
 
@@ -56,12 +56,12 @@ fn longest() {
        0 |111122222255533
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         4      0    4  at_once          -
-      2      1       1         6      4   10  reserved         -
-      3      3       1         2     13   15  reserved         -
-      4      2       1         4      4    8  reserved         -
-      5      4       1         3     10   13  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         4      0    4  immediate         -
+      2      1       1         6      4   10  reserved          -
+      3      3       1         2     13   15  reserved          -
+      4      2       1         4      4    8  reserved          -
+      5      4       1         3     10   13  reserved          -
     ");
 }
 
@@ -76,12 +76,12 @@ fn narrowest() {
        0 |1111222222555
          +-----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         4      0    4  at_once          -
-      2      1       1         6      4   10  reserved         -
-      3      3       1         2      8   10  reserved         -
-      4      2       1         4      4    8  reserved         -
-      5      4       1         3     10   13  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         4      0    4  immediate         -
+      2      1       1         6      4   10  reserved          -
+      3      3       1         2      8   10  reserved          -
+      4      2       1         4      4    8  reserved          -
+      5      4       1         3     10   13  reserved          -
     ");
 }
 
@@ -95,12 +95,12 @@ fn widest() {
        0 |1111555334444..
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         4      0    4  at_once          -
-      2      1       1         6      9   15  reserved         -
-      3      3       1         2      7    9  reserved         -
-      4      2       1         4      9   13  reserved         -
-      5      4       1         3      4    7  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         4      0    4  immediate         -
+      2      1       1         6      9   15  reserved          -
+      3      3       1         2      7    9  reserved          -
+      4      2       1         4      9   13  reserved          -
+      5      4       1         3      4    7  reserved          -
     ");
 }
 
@@ -114,11 +114,11 @@ fn ties_go_by_submission_then_number() {
        0 |11223344
          +-----+--
           0
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0         2      0    2  at_once          -
-      2      2       1         2      2    4  reserved         -
-      3      2       1         2      4    6  reserved         -
-      4      2       2         2      6    8  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0         2      0    2  immediate         -
+      2      2       1         2      2    4  reserved          -
+      3      2       1         2      4    6  reserved          -
+      4      2       2         2      6    8  reserved          -
     ");
 }
 
@@ -132,9 +132,9 @@ fn a_job_that_would_fit_is_not_let_past() {
        0 |111112222233
          +-----+----+-
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      3       0         5      0    5  at_once          -
-      2      4       1         5      5   10  reserved         -
-      3      1       2         2     10   12  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0         5      0    5  immediate         -
+      2      4       1         5      5   10  reserved          -
+      3      1       2         2     10   12  reserved          -
     ");
 }

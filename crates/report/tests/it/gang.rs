@@ -23,10 +23,10 @@ fn two_jobs_share_a_processor() {
          |..22222222..
          +-----+----+-
           0         10
-    job  procs  submit  estimate  start  end  reason   promised
-      1      3       0         8      0   12  at_once         -
-      2      2       2         4      2   10  at_once         -
-      3      1       2         6      2    8  at_once         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0         8      0   12  immediate         -
+      2      2       2         4      2   10  immediate         -
+      3      1       2         6      2    8  immediate         -
     ");
 }
 
@@ -41,8 +41,8 @@ fn a_job_that_is_moved_goes_on_elsewhere() {
        0 |11112222
          +-----+--
           0
-    job  procs  submit  estimate  start  end  reason   promised
-      1      1       0         8      0    8  at_once         -
-      2      3       4         4      4    8  at_once         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      1       0         8      0    8  immediate         -
+      2      3       4         4      4    8  immediate         -
     ");
 }

@@ -41,12 +41,12 @@ fn the_fewest_processors_then_the_least_memory_then_the_first() {
        0 |....5555
          +-----+--
           0
-    job  procs  submit  estimate  start  end  reason   promised
-      1      1       0         8      0    8  at_once         -
-      2      2       1         7      1    8  at_once         -
-      3      3       2         6      2    8  at_once         -
-      4      1       3         5      3    8  at_once         -
-      5      1       4         4      4    8  at_once         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      1       0         8      0    8  immediate         -
+      2      2       1         7      1    8  immediate         -
+      3      3       2         6      2    8  immediate         -
+      4      1       3         5      3    8  immediate         -
+      5      1       4         4      4    8  immediate         -
     ");
     for policy in
         ["fcfs", "easy", "priority-backfill", "sjf-backfill", "conservative(keep_reservations=false)"]
@@ -70,11 +70,11 @@ fn at_a_later_time_too() {
        0 |111111111144444
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   10  at_once          -
-      2      3       0        10      0   10  at_once          -
-      3      3       1         5     10   15  reserved         -
-      4      4       2         5     10   15  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   10  immediate         -
+      2      3       0        10      0   10  immediate         -
+      3      3       1         5     10   15  reserved          -
+      4      4       2         5     10   15  reserved          -
     ");
 }
 
@@ -95,7 +95,7 @@ fn the_head_waits_for_memory() {
          +-----+----+----
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      2       0        10      0   10  at_once            -
+      1      2       0        10      0   10  immediate          -
       2      2       1         5     10   15  reserved          10
       3      2       2         6      2    8  backfilled         -
     ");
@@ -124,7 +124,7 @@ fn refused_for_the_memory_at_the_shadow_time() {
          +-----+----+----+----+----+----
           0         10        20
     job  procs  submit  estimate  start  end  reason      promised
-      1      2       0        10      0   10  at_once            -
+      1      2       0        10      0   10  immediate          -
       2      2       1         5     10   15  reserved          10
       3      1       2        15     15   30  reserved          15
       4      1       3        15      3   18  backfilled         -
@@ -154,7 +154,7 @@ fn a_host_that_is_not_the_heads_is_free_for_anybody() {
          +-----+----+----+----+--
           0         10        20
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        10      0   10  at_once            -
+      1      3       0        10      0   10  immediate          -
       2      4       1         5     10   15  reserved          10
       3      2       2        20      2   22  backfilled         -
       4      1       3         8     15   23  reserved          15
@@ -180,10 +180,10 @@ fn a_job_over_several_hosts() {
        0 |111111
          +-----+
           0
-    job  procs  submit  estimate  start  end  reason   promised
-      1      1       0         6      0    6  at_once         -
-      2      5       1         5      1    6  at_once         -
-      3      2       2         4      2    6  at_once         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      1       0         6      0    6  immediate         -
+      2      5       1         5      1    6  immediate         -
+      3      2       2         4      2    6  immediate         -
     ");
 }
 
@@ -206,7 +206,7 @@ fn memory_decides_how_many_processors_of_a_job_a_host_has() {
          +-----+---
           0
     job  procs  submit  estimate  start  end  reason      promised
-      1      4       0         5      0    5  at_once            -
+      1      4       0         5      0    5  immediate          -
       2      1       1         4      5    9  reserved           5
       3      4       1         3      1    4  backfilled         -
     ");
@@ -228,11 +228,11 @@ fn a_host_for_each_job() {
        0 |.222244.
          +-----+--
           0
-    job  procs  submit  estimate  start  end  reason    promised
-      1      1       0         5      0    5  at_once          -
-      2      1       1         4      1    5  at_once          -
-      3      1       2         3      5    8  reserved         5
-      4      3       3         2      5    7  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      1       0         5      0    5  immediate         -
+      2      1       1         4      1    5  immediate         -
+      3      1       2         3      5    8  reserved          5
+      4      3       3         2      5    7  reserved          -
     ");
 }
 
@@ -251,9 +251,9 @@ fn whole_hosts_for_a_wide_job() {
        0 |111133
          +-----+
           0
-    job  procs  submit  estimate  start  end  reason    promised
-      1      3       0         4      0    4  at_once          -
-      2      1       1         3      1    4  at_once          -
-      3      1       2         2      4    6  reserved         4
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0         4      0    4  immediate         -
+      2      1       1         3      1    4  immediate         -
+      3      1       2         2      4    6  reserved          4
     ");
 }

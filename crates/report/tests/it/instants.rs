@@ -24,10 +24,10 @@ fn an_early_end_and_two_submissions_batch() {
        0 |111112222233333
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      3       0        10      0    5  at_once          -
-      2      4       5         5      5   10  at_once          -
-      3      1       5         5     10   15  reserved        10
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0        10      0    5  immediate         -
+      2      4       5         5      5   10  immediate         -
+      3      1       5         5     10   15  reserved         10
     ");
 }
 
@@ -43,7 +43,7 @@ fn an_early_end_and_two_submissions_sequential() {
          +-----+----+----
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        10      0    5  at_once            -
+      1      3       0        10      0    5  immediate          -
       2      4       5         5     10   15  reserved          10
       3      1       5         5      5   10  backfilled         -
     ");
@@ -64,10 +64,10 @@ fn an_end_on_time_counts_for_the_submissions_of_its_instant() {
        0 |111112222233333
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      3       0         5      0    5  at_once          -
-      2      4       5         5      5   10  at_once          -
-      3      1       5         5     10   15  reserved        10
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0         5      0    5  immediate         -
+      2      4       5         5      5   10  immediate         -
+      3      1       5         5     10   15  reserved         10
     ");
 }
 
@@ -82,9 +82,9 @@ fn two_submissions_in_another_order_batch() {
        0 |2211111
          +-----+-
           0
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0         5      2    7  reserved         -
-      2      2       0         2      0    2  at_once          -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0         5      2    7  reserved          -
+      2      2       0         2      0    2  immediate         -
     ");
 }
 
@@ -96,9 +96,9 @@ fn two_submissions_in_another_order_sequential() {
        0 |1111122
          +-----+-
           0
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0         5      0    5  at_once          -
-      2      2       0         2      5    7  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0         5      0    5  immediate         -
+      2      2       0         2      5    7  reserved          -
     ");
 }
 
@@ -115,10 +115,10 @@ fn zero_runtimes_easy() {
        0 |333
          +---
           0
-    job  procs  submit  estimate  start  end  reason   promised
-      1      2       0         5      0    0  at_once         -
-      2      2       0         0      0    0  at_once         5
-      3      2       0         3      0    3  at_once  0.000001
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0         5      0    0  immediate         -
+      2      2       0         0      0    0  immediate         5
+      3      2       0         3      0    3  immediate  0.000001
     ");
 }
 
@@ -133,10 +133,10 @@ fn zero_runtimes_conservative() {
        0 |333
          +---
           0
-    job  procs  submit  estimate  start  end  reason   promised
-      1      2       0         5      0    0  at_once         0
-      2      2       0         0      0    0  at_once         5
-      3      2       0         3      0    3  at_once  5.000001
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0         5      0    0  immediate         0
+      2      2       0         0      0    0  immediate         5
+      3      2       0         3      0    3  immediate  5.000001
     ");
 }
 
@@ -156,7 +156,7 @@ fn starts_of_an_instant_in_the_order_of_their_decisions() {
          +----
           0
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0         2      0    1  at_once            0
+      1      3       0         2      0    1  immediate          0
       2      2       0         2      1    2  reserved           2
       3      1       0         1      0    1  backfilled         0
       4      3       0         1      3    4  reserved           4

@@ -46,14 +46,14 @@ fn large_before_medium_before_small_and_very_short_before_short() {
        0 |11765432
          +-----+--
           0
-    job  procs  submit  estimate  start    end  reason    promised
-      1      2       0      7200      0   7200  at_once          -
-      2      2    3600     36000  25200  28800  reserved         -
-      3      2    3600      3600  21600  25200  reserved         -
-      4      2    3600     36000  18000  21600  reserved         -
-      5      2    3600      3600  14400  18000  reserved         -
-      6      2    3600     36000  10800  14400  reserved         -
-      7      2    3600      3600   7200  10800  reserved         -
+    job  procs  submit  estimate  start    end  reason     promised
+      1      2       0      7200      0   7200  immediate         -
+      2      2    3600     36000  25200  28800  reserved          -
+      3      2    3600      3600  21600  25200  reserved          -
+      4      2    3600     36000  18000  21600  reserved          -
+      5      2    3600      3600  14400  18000  reserved          -
+      6      2    3600     36000  10800  14400  reserved          -
+      7      2    3600      3600   7200  10800  reserved          -
     ");
 }
 
@@ -67,12 +67,12 @@ fn all_but_the_very_short_are_in_one_line() {
        0 |111115234
          +-----+---
           0
-    job  procs  submit  estimate  start    end  reason    promised
-      1      2       0     18000      0  18000  at_once          -
-      2      2    3600   1080000  21600  25200  reserved         -
-      3      2    7200    360000  25200  28800  reserved         -
-      4      2   10800     36000  28800  32400  reserved         -
-      5      2   14400      3600  18000  21600  reserved         -
+    job  procs  submit  estimate  start    end  reason     promised
+      1      2       0     18000      0  18000  immediate         -
+      2      2    3600   1080000  21600  25200  reserved          -
+      3      2    7200    360000  25200  28800  reserved          -
+      4      2   10800     36000  28800  32400  reserved          -
+      5      2   14400      3600  18000  21600  reserved          -
     ");
 }
 
@@ -89,7 +89,7 @@ fn a_job_passes_those_of_its_size_that_are_too_big() {
          +-----+
           0
     job  procs  submit  estimate  start    end  reason      promised
-      1      3       0     14400      0  14400  at_once            -
+      1      3       0     14400      0  14400  immediate          -
       2      2    3600      7200  14400  21600  reserved           -
       3      1    7200     36000   7200  18000  backfilled         -
       4      1   10800      3600  14400  18000  reserved           -
@@ -108,10 +108,10 @@ fn a_job_does_not_pass_those_of_a_larger_size() {
        0 |111122.
          +-----+-
           0
-    job  procs  submit  estimate  start    end  reason    promised
-      1      3       0     14400      0  14400  at_once          -
-      2      2    3600      7200  14400  21600  reserved         -
-      3      1    7200     36000  14400  25200  reserved         -
+    job  procs  submit  estimate  start    end  reason     promised
+      1      3       0     14400      0  14400  immediate         -
+      2      2    3600      7200  14400  21600  reserved          -
+      3      1    7200     36000  14400  25200  reserved          -
     ");
 }
 
@@ -129,12 +129,12 @@ fn until_the_limit_of_the_larger_size_is_reached() {
        0 |111144
          +-----+
           0
-    job  procs  submit  estimate  start    end  reason    promised
-      1      1       0     36000      0  14400  at_once          -
-      2      1       0     36000      0  21600  at_once          -
-      3      1       0     36000      0  21600  at_once          -
-      4      1    3600      7200  14400  21600  reserved         -
-      5      1    7200     10800   7200  18000  at_once          -
+    job  procs  submit  estimate  start    end  reason     promised
+      1      1       0     36000      0  14400  immediate         -
+      2      1       0     36000      0  21600  immediate         -
+      3      1       0     36000      0  21600  immediate         -
+      4      1    3600      7200  14400  21600  reserved          -
+      5      1    7200     10800   7200  18000  immediate         -
     ");
 }
 
@@ -150,10 +150,10 @@ fn hosts_for_one_size() {
        0 |11122
          +-----
           0
-    job  procs  submit  estimate  start    end  reason    promised
-      1      2       0     10800      0  10800  at_once          -
-      2      2    3600      7200  10800  18000  reserved         -
-      3      2    7200      7200   7200  14400  at_once          -
+    job  procs  submit  estimate  start    end  reason     promised
+      1      2       0     10800      0  10800  immediate         -
+      2      2    3600      7200  10800  18000  reserved          -
+      3      2    7200      7200   7200  14400  immediate         -
     ");
 }
 
@@ -181,7 +181,7 @@ fn a_host_is_kept_idle_for_who_has_waited_too_long() {
          +-----+----+----+----+-
           0         36000     72000
     job  procs  submit  estimate  start    end  reason      promised
-      1      2       0     46800      0  46800  at_once            -
+      1      2       0     46800      0  46800  immediate          -
       2      4    3600      7200  57600  64800  reserved           -
       3      2    7200     28800   7200  36000  backfilled         -
       4      2   10800     21600  36000  57600  backfilled         -
@@ -200,7 +200,7 @@ fn a_host_is_not_kept_if_that_is_not_wanted() {
          +-----+----+----+---
           0         36000
     job  procs  submit  estimate  start    end  reason      promised
-      1      2       0     46800      0  46800  at_once            -
+      1      2       0     46800      0  46800  immediate          -
       2      4    3600      7200  61200  68400  reserved           -
       3      2    7200     28800   7200  36000  backfilled         -
       4      2   10800     21600  36000  57600  backfilled         -
@@ -231,12 +231,12 @@ fn a_job_waits_for_the_host_that_is_kept_for_it() {
        0 |11111111111111......44
          +-----+----+----+----+-
           0         36000     72000
-    job  procs  submit  estimate  start    end  reason    promised
-      1      2       0     50400      0  50400  at_once          -
-      2      2       0     72000      0  72000  at_once          -
-      3      4       0     57600      0  57600  at_once          -
-      4      4    3600      7200  72000  79200  reserved         -
-      5      2   54000     36000  57600  68400  reserved         -
+    job  procs  submit  estimate  start    end  reason     promised
+      1      2       0     50400      0  50400  immediate         -
+      2      2       0     72000      0  72000  immediate         -
+      3      4       0     57600      0  57600  immediate         -
+      4      4    3600      7200  72000  79200  reserved          -
+      5      2   54000     36000  57600  68400  reserved          -
     ");
 }
 
@@ -250,10 +250,10 @@ fn who_has_waited_too_long_starts_whoever_else_waits() {
        0 |111111111123
          +-----+----+-
           0         180000
-    job  procs  submit  estimate   start     end  reason    promised
-      1      2       0    180000       0  180000  at_once          -
-      2      2   18000     36000  180000  198000  reserved         -
-      3      2  162000     18000  198000  216000  reserved         -
+    job  procs  submit  estimate   start     end  reason     promised
+      1      2       0    180000       0  180000  immediate         -
+      2      2   18000     36000  180000  198000  reserved          -
+      3      2  162000     18000  198000  216000  reserved          -
     ");
 }
 
@@ -268,10 +268,10 @@ fn who_is_barred_on_all_hosts_is_in_nobodys_way() {
        0 |1111222
          +-----+-
           0
-    job  procs  submit  estimate  start    end  reason    promised
-      1      1       0    360000      0  14400  at_once          -
-      2      1    3600    360000  14400  25200  reserved         -
-      3      1    7200     14400   7200  21600  at_once          -
+    job  procs  submit  estimate  start    end  reason     promised
+      1      1       0    360000      0  14400  immediate         -
+      2      1    3600    360000  14400  25200  reserved          -
+      3      1    7200     14400   7200  21600  immediate         -
     ");
 }
 
@@ -293,10 +293,10 @@ fn the_host_with_the_fewest_processors_free() {
        0 |...44444
          +-----+--
           0
-    job  procs  submit  estimate  start    end  reason   promised
-      1      2       0     28800      0  28800  at_once         -
-      2      2    3600     25200   3600  28800  at_once         -
-      3      1    7200     21600   7200  28800  at_once         -
-      4      2   10800     18000  10800  28800  at_once         -
+    job  procs  submit  estimate  start    end  reason     promised
+      1      2       0     28800      0  28800  immediate         -
+      2      2    3600     25200   3600  28800  immediate         -
+      3      1    7200     21600   7200  28800  immediate         -
+      4      2   10800     18000  10800  28800  immediate         -
     ");
 }

@@ -14,10 +14,10 @@ fn largest_expansion_factor_first() {
        0 |111111111122224433333333
          +-----+----+----+----+---
           0         10        20
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0        10      0   10  at_once          -
-      2      2       1         4     10   14  reserved         -
-      3      2       2         8     16   24  reserved         -
-      4      2       9         2     14   16  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0        10      0   10  immediate         -
+      2      2       1         4     10   14  reserved          -
+      3      2       2         8     16   24  reserved          -
+      4      2       9         2     14   16  reserved          -
     ");
 }

@@ -27,7 +27,7 @@ fn kill() {
          +-----+----+---
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0         8      0    8  at_once            -  killed
+      1      3       0         8      0    8  immediate          -  killed
       2      4       1         4      8   12  reserved           8
       3      1       2         3      2    5  backfilled         -
       4      1       9         2     12   14  reserved          12
@@ -46,7 +46,7 @@ fn extend() {
          +-----+----+----+
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        12      0   12  at_once            -
+      1      3       0        12      0   12  immediate          -
       2      4       1         4     12   16  reserved          12
       3      1       2         3      2    5  backfilled         -
       4      1       9         2      9   11  backfilled         -
@@ -66,7 +66,7 @@ fn run() {
          +-----+----+----+--
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0         8      0   12  at_once            -
+      1      3       0         8      0   12  immediate          -
       2      4       1         4     12   16  reserved           8  promise broken
       3      1       2         3      2    5  backfilled         -
       4      1       9         2     16   18  reserved          16
@@ -86,11 +86,11 @@ fn a_promise_broken_by_an_overdue_job() {
        0 |11111111113333......44444
          +-----+----+----+----+----
           0         10        20
-    job  procs  submit  estimate  start  end  reason    promised
-      1      3       0         6      0   10  at_once          0
-      2      1       0        20      0   20  at_once          0
-      3      3       1         4     10   14  reserved         6  promise broken
-      4      4       2         5     20   25  reserved        20
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0         6      0   10  immediate         0
+      2      1       0        20      0   20  immediate         0
+      3      3       1         4     10   14  reserved          6  promise broken
+      4      4       2         5     20   25  reserved         20
     ");
 }
 
@@ -105,9 +105,9 @@ fn a_chain_of_broken_promises() {
        0 |111111111111222233
          +-----+----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      3       0         8      0   12  at_once          0
-      2      4       1         4     12   16  reserved         8  promise broken
-      3      4       2         2     16   18  reserved        12  promise broken
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0         8      0   12  immediate         0
+      2      4       1         4     12   16  reserved          8  promise broken
+      3      4       2         2     16   18  reserved         12  promise broken
     ");
 }

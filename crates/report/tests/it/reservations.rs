@@ -25,7 +25,7 @@ fn one_reservation_does_not_protect_the_second() {
          +-----+----+
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0         4      0    4  at_once            -
+      1      3       0         4      0    4  immediate          -
       2      2       1         4      4    8  reserved           4
       3      4       1         2      9   11  reserved           9
       4      1       1         8      1    9  backfilled         -
@@ -43,11 +43,11 @@ fn two_reservations_protect_the_second() {
        0 |111122223344444444
          +-----+----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      3       0         4      0    4  at_once          -
-      2      2       1         4      4    8  reserved         4
-      3      4       1         2      8   10  reserved         8
-      4      1       1         8     10   18  reserved        10
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0         4      0    4  immediate         -
+      2      2       1         4      4    8  reserved          4
+      3      4       1         2      8   10  reserved          8
+      4      1       1         8     10   18  reserved         10
     ");
 }
 
@@ -69,7 +69,7 @@ fn two_reservations_do_not_protect_the_third() {
          +-----+----+--
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0         4      0    4  at_once            -
+      1      3       0         4      0    4  immediate          -
       2      2       1         4      4    8  reserved           4
       3      4       1         2      8   10  reserved           8
       4      2       1         3     10   13  reserved          10
@@ -90,7 +90,7 @@ fn a_reservation_for_every_job_protects_the_third() {
          +-----+----+----+
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0         4      0    4  at_once            -
+      1      3       0         4      0    4  immediate          -
       2      2       1         4      4    8  reserved           -
       3      4       1         2      8   10  reserved           -
       4      2       1         3      4    7  backfilled         -
@@ -115,7 +115,7 @@ fn shortest_first_with_a_held_head() {
          +-----+----+----+----
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        10      0   10  at_once            -
+      1      3       0        10      0   10  immediate          -
       2      4       1         8     10   18  reserved          10
       3      4       2         2     18   20  reserved          18
       4      1       3         5      3    8  backfilled         -
@@ -133,7 +133,7 @@ fn shortest_first_without_holding_the_head() {
          +-----+----+----+----
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        10      0   10  at_once            -
+      1      3       0        10      0   10  immediate          -
       2      4       1         8     12   20  reserved           -
       3      4       2         2     10   12  reserved           -
       4      1       3         5      3    8  backfilled         -
@@ -159,11 +159,11 @@ fn a_reservation_moves_to_another_host() {
        0 |1111133333.
          +-----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0    5  at_once          0
-      2      3       0         7      0    7  at_once          0
-      3      3       1         5      5   10  reserved         7
-      4      4       2         4      7   11  reserved        10
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0    5  immediate         0
+      2      3       0         7      0    7  immediate         0
+      3      3       1         5      5   10  reserved          7
+      4      4       2         4      7   11  reserved         10
     ");
     assert_eq!(chart_on_both(&machine, &jobs, "fcfs-backfill(depth=kept)"), chart);
 }

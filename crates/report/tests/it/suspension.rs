@@ -27,9 +27,9 @@ fn a_job_suspends_one_of_twice_its_width() {
        0 |11112221111
          +-----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         8      0   11  at_once          -
-      2      2       1         3      4    7  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         8      0   11  immediate         -
+      2      2       1         3      4    7  reserved          -
     ");
 }
 
@@ -42,9 +42,9 @@ fn no_job_suspends_one_that_is_wider_still() {
        0 |11111111222
          +-----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         8      0    8  at_once          -
-      2      1       1         3      8   11  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         8      0    8  immediate         -
+      2      1       1         3      8   11  reserved          -
     ");
 }
 
@@ -60,10 +60,10 @@ fn whoever_comes_back_needs_its_own_processors() {
        0 |11133333311111
          +-----+----+---
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0         8      0   14  at_once          -
-      2      2       0        20      0    5  at_once          -
-      3      2       2         2      3    9  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0         8      0   14  immediate         -
+      2      2       0        20      0    5  immediate         -
+      3      2       2         2      3    9  reserved          -
     ");
 }
 
@@ -77,10 +77,10 @@ fn a_job_that_migrates_needs_any() {
        0 |111333333.
          +-----+----
           0
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0         8      0   10  at_once          -
-      2      2       0        20      0    5  at_once          -
-      3      2       2         2      3    9  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0         8      0   10  immediate         -
+      2      2       0        20      0    5  immediate         -
+      3      2       2         2      3    9  reserved          -
     ");
 }
 
@@ -95,11 +95,11 @@ fn nobody_is_suspended_for_a_job_that_would_not_fit_all_the_same() {
        0 |1111111111444411
          +-----+----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0        12      0   16  at_once          -
-      2      2       0         4      0    4  at_once          -
-      3      2       0         8      4   16  reserved         -
-      4      4       2         4     10   14  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0        12      0   16  immediate         -
+      2      2       0         4      0    4  immediate         -
+      3      2       0         8      4   16  reserved          -
+      4      4       2         4     10   14  reserved          -
     ");
 }
 
@@ -118,10 +118,10 @@ fn a_job_within_the_limit_of_its_category_is_suspended() {
        0 |111111222223322222
          +-----+----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         6      0    6  at_once          -
-      2      4       0        10      6   18  reserved         -
-      3      4       6         2     11   13  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         6      0    6  immediate         -
+      2      4       0        10      6   18  reserved          -
+      3      4       6         2     11   13  reserved          -
     ");
 }
 
@@ -134,10 +134,10 @@ fn nobody_is_suspended_beyond_the_limit_of_its_category() {
        0 |111111222222222233
          +-----+----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         6      0    6  at_once          -
-      2      4       0        10      6   16  reserved         -
-      3      4       6         2     16   18  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         6      0    6  immediate         -
+      2      4       0        10      6   16  reserved          -
+      3      4       6         2     16   18  reserved          -
     ");
 }
 
@@ -156,9 +156,9 @@ fn memory_is_written_out_before_anybody_else_can_run() {
        0 |1111~~2221111
          +-----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         8      0   13  at_once          -
-      2      4       1         3      6    9  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         8      0   13  immediate         -
+      2      4       1         3      6    9  reserved          -
     ");
 }
 
@@ -171,9 +171,9 @@ fn memory_is_read_back_before_a_job_runs_on() {
        0 |1111~~222~~1111
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         8      0   15  at_once          -
-      2      4       1         3      6    9  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         8      0   15  immediate         -
+      2      4       1         3      6    9  reserved          -
     ");
 }
 
@@ -189,10 +189,10 @@ fn immediate_service_spares_who_is_in_its_slice() {
        0 |111113333331111
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason   promised
-      1      2       0         9      0   15  at_once         -
-      2      2       2         7      2   10  at_once         -
-      3      2       5         6      5   11  quantum         -
-      4      2       6         1      6    7  quantum         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0         9      0   15  immediate         -
+      2      2       2         7      2   10  immediate         -
+      3      2       5         6      5   11  quantum           -
+      4      2       6         1      6    7  quantum           -
     ");
 }

@@ -56,7 +56,7 @@ fn who_was_passed_often_enough_is_first() {
          +-----+----+----+
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        10      0   10  at_once            -
+      1      3       0        10      0   10  immediate          -
       2      2       1         3     10   13  reserved           -
       3      1       2         2      2    4  backfilled         -
       4      1       4         2      4    6  backfilled         -
@@ -76,7 +76,7 @@ fn who_was_passed_less_often_is_not() {
          +-----+----+----+
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0        10      0   10  at_once            -
+      1      3       0        10      0   10  immediate          -
       2      2       1         3     13   16  reserved           -
       3      1       2         2      2    4  backfilled         -
       4      4       5         3     10   13  reserved           -
@@ -104,8 +104,8 @@ fn the_head_changes_while_they_wait() {
          +-----+----+----+----+---
           0         10        20
     job  procs  submit  estimate  start  end  reason      promised
-      1      2       0        12      0   12  at_once            -
-      2      1       0         6      0    6  at_once            -
+      1      2       0        12      0   12  immediate          -
+      2      1       0         6      0    6  immediate          -
       3      4       1         8     16   24  reserved           -
       4      3       4         2     12   14  reserved           -
       5      1       4        10      6   16  backfilled         -

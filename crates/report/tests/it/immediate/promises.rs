@@ -23,10 +23,10 @@ fn a_quantum_that_moves_a_start() {
        0 |1111311111122
          +-----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   11  at_once          -
-      2      4       1         2     11   13  reserved         -
-      3      2       4         5      4    5  quantum          -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   11  immediate         -
+      2      4       1         2     11   13  reserved          -
+      3      2       4         5      4    5  quantum           -
     ");
 }
 
@@ -41,10 +41,10 @@ fn no_quantum_that_would_move_a_promised_start() {
        0 |1111111111223
          +-----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   10  at_once          -
-      2      4       1         2     10   12  reserved        10
-      3      2       4         5     12   13  reserved        12
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   10  immediate         -
+      2      4       1         2     10   12  reserved         10
+      3      2       4         5     12   13  reserved         12
     ");
 }
 
@@ -68,11 +68,11 @@ fn on_the_host_that_would_be_fuller() {
        0 |11144111111133
          +-----+----+---
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      3       0        10      0   12  at_once          -
-      2      4       0         5      0    5  at_once          -
-      3      3       1         2     12   14  reserved         -
-      4      2       3         6      3    5  quantum          -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0        10      0   12  immediate         -
+      2      4       0         5      0    5  immediate         -
+      3      3       1         2     12   14  reserved          -
+      4      2       3         6      3    5  quantum           -
     ");
 }
 
@@ -91,11 +91,11 @@ fn on_the_host_where_no_promised_start_moves() {
        0 |111111111133
          +-----+----+-
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      3       0        10      0   10  at_once          -
-      2      4       0         5      0    8  at_once          -
-      3      3       1         2     10   12  reserved        10
-      4      2       3         6      3    5  quantum          -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      3       0        10      0   10  immediate         -
+      2      4       0         5      0    8  immediate         -
+      3      3       1         2     10   12  reserved         10
+      4      2       3         6      3    5  quantum           -
     ");
 }
 
@@ -113,11 +113,11 @@ fn a_quantum_that_moves_no_promised_start() {
        0 |11144.1..33
          +-----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0         4      0    7  at_once          0
-      2      2       0         9      0    9  at_once          0
-      3      4       1         2      9   11  reserved         9
-      4      2       3         9      3    5  quantum         11
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0         4      0    7  immediate         0
+      2      2       0         9      0    9  immediate         0
+      3      4       1         2      9   11  reserved          9
+      4      2       3         9      3    5  quantum          11
     ");
 }
 
@@ -132,8 +132,8 @@ fn no_quantum_that_would_miss_the_jobs_own_start() {
        0 |1111222
          +-----+-
           0
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         4      0    4  at_once          -
-      2      4       2         3      4    7  reserved         4
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         4      0    4  immediate         -
+      2      4       2         3      4    7  reserved          4
     ");
 }

@@ -21,9 +21,9 @@ fn a_job_that_ends_in_its_quantum() {
        0 |111122111111
          +-----+----+-
           0         10
-    job  procs  submit  estimate  start  end  reason   promised
-      1      4       0        10      0   12  at_once         -
-      2      2       4         8      4    6  quantum         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   12  immediate         -
+      2      2       4         8      4    6  quantum           -
     ");
 }
 
@@ -38,9 +38,9 @@ fn a_job_that_does_not_end_in_its_quantum() {
        0 |111122211111122222
          +-----+----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   13  at_once          -
-      2      2       4         8     13   18  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   13  immediate         -
+      2      2       4         8     13   18  reserved          -
     ");
 }
 
@@ -54,9 +54,9 @@ fn a_job_that_keeps_its_work() {
        0 |111122211111122
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   13  at_once          -
-      2      2       4         8     13   15  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   13  immediate         -
+      2      2       4         8     13   15  reserved          -
     ");
 }
 
@@ -72,10 +72,10 @@ fn a_job_as_long_as_the_quantum() {
        0 |11112221111113
          +-----+----+---
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   13  at_once          -
-      2      2       4         8      4    7  quantum          -
-      3      1       7         1     13   14  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   13  immediate         -
+      2      2       4         8      4    7  quantum           -
+      3      1       7         1     13   14  reserved          -
     ");
 }
 
@@ -93,9 +93,9 @@ fn a_job_that_outgrows_its_memory() {
        0 |111122211111122
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   13  at_once          -
-      2      2       4         8     13   15  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   13  immediate         -
+      2      2       4         8     13   15  reserved          -
     ");
 }
 
@@ -124,9 +124,9 @@ fn a_quantum_for_want_of_memory() {
        0 |1111111111
          +-----+----
           0
-    job  procs  submit  estimate  start  end  reason   promised
-      1      2       0        10      0   10  at_once         -
-      2      2       1         9      1    3  quantum         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0        10      0   10  immediate         -
+      2      2       1         9      1    3  quantum           -
     ");
     assert_eq!(chart_on_both(&host(), &jobs, "soon(policy=fcfs-backfill, quantum=3, memory=20)"), chart);
 }
@@ -143,10 +143,10 @@ fn two_at_one_time() {
        0 |111122111111
          +-----+----+-
           0         10
-    job  procs  submit  estimate  start  end  reason   promised
-      1      4       0        10      0   12  at_once         -
-      2      2       4         8      4    6  quantum         -
-      3      2       4         8      4    5  quantum         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   12  immediate         -
+      2      2       4         8      4    6  quantum           -
+      3      2       4         8      4    5  quantum           -
     ");
 }
 
@@ -163,10 +163,10 @@ fn a_quantum_on_processors_that_a_victim_left_idle() {
        0 |1111222111111333
          +-----+----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   13  at_once          -
-      2      2       4         8      4    7  quantum          -
-      3      2       5         8     13   16  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   13  immediate         -
+      2      2       4         8      4    7  quantum           -
+      3      2       5         8     13   16  reserved          -
     ");
 }
 
@@ -186,12 +186,12 @@ fn soon_waits_for_a_hole() {
        0 |111111113333355555
          +-----+----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0         8      0    8  at_once          -
-      2      2       0         3      0    3  at_once          -
-      3      4       1         5      8   13  reserved         -
-      4      2       1         9      3    5  quantum          -
-      5      2       2         9     13   18  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0         8      0    8  immediate         -
+      2      2       0         3      0    3  immediate         -
+      3      4       1         5      8   13  reserved          -
+      4      2       1         9      3    5  quantum           -
+      5      2       2         9     13   18  reserved          -
     ");
 }
 
@@ -211,9 +211,9 @@ fn ten_minutes_a_minute_and_a_gigabyte() {
        0 |11111111113111111111111111111112
          +-----+----+----+----+----+----+-
           0         600       1200      1800
-    job  procs  submit  estimate  start   end  reason    promised
-      1      2       0      1800      0  1830  at_once          -
-      2      2     599       600   1830  1890  reserved         -
-      3      2     600       600    600   630  quantum          -
+    job  procs  submit  estimate  start   end  reason     promised
+      1      2       0      1800      0  1830  immediate         -
+      2      2     599       600   1830  1890  reserved          -
+      3      2     600       600    600   630  quantum           -
     ");
 }

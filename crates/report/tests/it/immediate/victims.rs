@@ -23,11 +23,11 @@ fn only_where_enough_memory_is_free() {
        0 |111122111141133
          +-----+----+----
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0        10      0   13  at_once          -
-      2      2       4         8      4    6  quantum          -
-      3      2       9         8     13   15  reserved         -
-      4      2      10         8     10   11  quantum          -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   13  immediate         -
+      2      2       4         8      4    6  quantum           -
+      3      2       9         8     13   15  reserved          -
+      4      2      10         8     10   11  quantum           -
     ");
 }
 
@@ -48,12 +48,12 @@ fn only_those_who_have_run_for_long_enough() {
        0 |11111311115124
          +-----+----+---
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0        10      0   12  at_once          -
-      2      2       3         1     12   13  reserved         -
-      3      2       5         1      5    6  quantum          -
-      4      2       8         1     13   14  reserved         -
-      5      2      10         1     10   11  quantum          -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0        10      0   12  immediate         -
+      2      2       3         1     12   13  reserved          -
+      3      2       5         1      5    6  quantum           -
+      4      2       8         1     13   14  reserved          -
+      5      2      10         1     10   11  quantum           -
     ");
 }
 
@@ -66,10 +66,10 @@ fn nobody_in_a_quantum_is_preempted() {
        0 |1111222221111113
          +-----+----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      2       0        10      0   15  at_once          -
-      2      2       4         9      4    9  quantum          -
-      3      2       7         1     15   16  reserved         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0        10      0   15  immediate         -
+      2      2       4         9      4    9  quantum           -
+      3      2       7         1     15   16  reserved          -
     ");
 }
 
@@ -85,9 +85,9 @@ fn an_overdue_job_may_be_preempted() {
        0 |111111112211
          +-----+----+-
           0         10
-    job  procs  submit  estimate  start  end  reason   promised
-      1      4       0         6      0   12  at_once         -
-      2      2       8         2      8   10  quantum         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         6      0   12  immediate         -
+      2      2       8         2      8   10  quantum           -
     ");
 }
 
@@ -103,11 +103,11 @@ fn the_smallest_slowdown_first() {
        0 |11112222222222..
          +-----+----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      4       0         4      0    4  at_once          -
-      2      2       1        10      4   14  reserved         -
-      3      2       3        10      4   16  reserved         -
-      4      2      10         2     10   12  quantum          -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0         4      0    4  immediate         -
+      2      2       1        10      4   14  reserved          -
+      3      2       3        10      4   16  reserved          -
+      4      2      10         2     10   12  quantum           -
     ");
 }
 
@@ -123,11 +123,11 @@ fn who_was_preempted_has_the_larger_slowdown() {
        0 |1111133111111111
          +-----+----+----+
           0         10
-    job  procs  submit  estimate  start  end  reason   promised
-      1      2       0        14      0   16  at_once         -
-      2      2       0        14      0   16  at_once         -
-      3      2       5         2      5    7  quantum         -
-      4      2      10         2     10   12  quantum         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      2       0        14      0   16  immediate         -
+      2      2       0        14      0   16  immediate         -
+      3      2       5         2      5    7  quantum           -
+      4      2      10         2     10   12  quantum           -
     ");
 }
 
@@ -152,12 +152,12 @@ fn as_many_as_it_takes() {
        0 |1111222222222222..
          +-----+----+----+--
           0         10
-    job  procs  submit  estimate  start  end  reason    promised
-      1      6       0         4      0    4  at_once          -
-      2      2       1        12      4   16  reserved         -
-      3      2       2        12      4   18  reserved         -
-      4      2       3        12      4   18  reserved         -
-      5      3      12         2     12   14  quantum          -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      6       0         4      0    4  immediate         -
+      2      2       1        12      4   16  reserved          -
+      3      2       2        12      4   18  reserved          -
+      4      2       3        12      4   18  reserved          -
+      5      3      12         2     12   14  quantum           -
     ");
 }
 
@@ -173,10 +173,10 @@ fn idle_processors_come_first() {
        0 |111133111111
          +-----+----+-
           0         10
-    job  procs  submit  estimate  start  end  reason   promised
-      1      1       0        10      0   12  at_once         -
-      2      2       0        10      0   10  at_once         -
-      3      2       4         9      4    6  quantum         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      1       0        10      0   12  immediate         -
+      2      2       0        10      0   10  immediate         -
+      3      2       4         9      4    6  quantum           -
     ");
 }
 
@@ -195,10 +195,10 @@ fn the_host_with_the_fewest_idle_processors_afterwards() {
        0 |1111111111..
          +-----+----+-
           0         10
-    job  procs  submit  estimate  start  end  reason   promised
-      1      4       0        10      0   10  at_once         -
-      2      3       0        10      0   12  at_once         -
-      3      2       4         2      4    6  quantum         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   10  immediate         -
+      2      3       0        10      0   12  immediate         -
+      3      2       4         2      4    6  quantum           -
     ");
 }
 
@@ -216,10 +216,10 @@ fn not_on_a_host_without_memory() {
        0 |111133111111
          +-----+----+-
           0         10
-    job  procs  submit  estimate  start  end  reason   promised
-      1      4       0        10      0   12  at_once         -
-      2      3       0        10      0   10  at_once         -
-      3      2       4         2      4    6  quantum         -
+    job  procs  submit  estimate  start  end  reason     promised
+      1      4       0        10      0   12  immediate         -
+      2      3       0        10      0   10  immediate         -
+      3      2       4         2      4    6  quantum           -
     ");
 }
 
@@ -243,7 +243,7 @@ fn a_victim_keeps_its_memory() {
          +-----+----+---
           0         10
     job  procs  submit  estimate  start  end  reason      promised
-      1      4       0        10      0   13  at_once            -
+      1      4       0        10      0   13  immediate          -
       2      2       3         1     13   14  reserved           -
       3      2       3         3      4    7  backfilled         -
       4      2       4         8      4    6  quantum            -
