@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
-use miserly_core::{Instants, Sharing, Span, Spread};
+use miserly_core::{EventOrder, Procs, Sharing, Span, Spread};
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::Profile;
 use miserly_sim::Grouping;
@@ -105,7 +105,7 @@ pub(crate) enum Command {
 pub(crate) struct RunArgs {
     /// The machine's processors, in place of the log's MaxProcs or MaxNodes
     #[arg(long, value_name = "N", value_parser = procs())]
-    pub(crate) procs: Option<u32>,
+    pub(crate) procs: Option<Procs>,
 
     /// The machine: o2k (the NCSA Origin 2000), a number of processors, or a file of its hosts (docs/machines.md)
     #[arg(long, value_name = "MACHINE", conflicts_with = "procs")]
@@ -407,7 +407,7 @@ pub(crate) struct DescribeArgs {
     pub(crate) traces: Vec<PathBuf>,
     /// The machine's processors, in place of the log's MaxProcs or MaxNodes
     #[arg(long, value_name = "N", value_parser = procs())]
-    pub(crate) procs: Option<u32>,
+    pub(crate) procs: Option<Procs>,
     /// Which field is a job's size, where both are known
     #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
     pub(crate) procs_field: ProcsFieldArg,
@@ -426,7 +426,7 @@ pub(crate) struct CheckArgs {
     pub(crate) traces: Vec<PathBuf>,
     /// The machine's processors, in place of the log's MaxProcs or MaxNodes
     #[arg(long, value_name = "N", value_parser = procs())]
-    pub(crate) procs: Option<u32>,
+    pub(crate) procs: Option<Procs>,
     /// Which field is a job's size, where both are known
     #[arg(long, value_enum, default_value_t = ProcsFieldArg::Allocated)]
     pub(crate) procs_field: ProcsFieldArg,
@@ -452,7 +452,7 @@ pub(crate) struct GenerateArgs {
     pub(crate) jobs: Option<u64>,
     /// The machine's processors [default: 128; sud: 256]
     #[arg(long, value_name = "P", value_parser = procs())]
-    pub(crate) procs: Option<u32>,
+    pub(crate) procs: Option<Procs>,
     /// The offered load: the jobs' work over what the machine can do while they are submitted [default: 0.85; sud: 0.765]
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub(crate) load: Option<f64>,
@@ -485,8 +485,8 @@ fn parameter(text: &str) -> Result<(String, String), String> {
 }
 
 /// A machine size.
-fn procs() -> impl TypedValueParser<Value = u32> {
-    value_parser!(u32).range(1..=i64::from(Profile::MOST))
+fn procs() -> impl TypedValueParser<Value = Procs> {
+    value_parser!(u32).range(1..=i64::from(Profile::MOST)).map(|procs| Procs::new(procs.into()))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -562,11 +562,11 @@ pub(crate) enum InstantsArg {
     Sequential,
 }
 
-impl From<InstantsArg> for Instants {
-    fn from(arg: InstantsArg) -> Instants {
+impl From<InstantsArg> for EventOrder {
+    fn from(arg: InstantsArg) -> EventOrder {
         match arg {
-            InstantsArg::Batch => Instants::Batch,
-            InstantsArg::Sequential => Instants::Sequential,
+            InstantsArg::Batch => EventOrder::Batched,
+            InstantsArg::Sequential => EventOrder::Sequential,
         }
     }
 }

@@ -29,7 +29,7 @@ fuzz_target!(|text: &str| {
             let sum: u64 = queues.iter().map(|queue| queue.at(at).get(kind)).sum();
             assert!(sum <= pool.at(at).get(kind));
         }
-        assert!(pool.at(at).cpus_count() <= 16 && pool.at(at).get(Kind::Memory) <= 1 << 26);
+        assert!(pool.at(at).cpus_count().get() <= 16 && pool.at(at).get(Kind::Memory) <= 1 << 26);
     }
-    assert_eq!(configuration.cpus.len() as u64, configuration.pool.most().cpus_count());
+    assert_eq!(configuration.cpus.len() as u64, configuration.pool.most().cpus_count().get());
 });

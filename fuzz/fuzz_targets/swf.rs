@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use miserly_core::Procs;
 use miserly_workload::swf::{LogLine, ReadError, Record, SwfWriter};
 use miserly_workload::{LineCounts, JobOptions, Jobs, Overrun, ProcsField, Survey, Trace, check, describe};
 
@@ -53,7 +54,7 @@ fn round_trip(trace: &Trace) -> bool {
 
 /// Reads the jobs to the end or the first error, and returns the counts if it was the end.
 fn jobs(trace: &Trace, survey: &Survey, options: JobOptions) -> Option<LineCounts> {
-    let (procs, overrun) = (u64::from(options.procs), options.overrun);
+    let (procs, overrun) = (options.procs, options.overrun);
     let mut jobs = Jobs::new(trace, survey.in_order, options).ok()?;
     let mut latest = None;
     let mut handed_out = 0;
@@ -62,7 +63,7 @@ fn jobs(trace: &Trace, survey: &Survey, options: JobOptions) -> Option<LineCount
         handed_out += 1;
         assert!(latest <= Some(job.request.submit), "jobs come in the order of their submission");
         latest = Some(job.request.submit);
-        assert!((1..=procs).contains(&job.request.procs()));
+        assert!((Procs::ONE..=procs).contains(&job.request.procs()));
         assert!(job.request.estimate.ticks() >= 0 && job.runtime.0.ticks() >= 0);
         assert!(overrun == Overrun::Kill || !job.killed);
     }
@@ -72,11 +73,11 @@ fn jobs(trace: &Trace, survey: &Survey, options: JobOptions) -> Option<LineCount
     Some(counts)
 }
 
-fn options(procs: u32) -> [JobOptions; 4] {
+fn options(procs: Procs) -> [JobOptions; 4] {
     let plain = JobOptions { procs, ..JobOptions::default() };
     let lenient = JobOptions { lenient: true, keep_records: true, ..plain.clone() };
     let narrowed = JobOptions {
-        procs: 8,
+        procs: Procs::new(8),
         procs_field: ProcsField::Requested,
         drop: vec!["runtime<=0".parse().unwrap(), "user=3".parse().unwrap()],
         overrun: Overrun::Extend,
@@ -98,7 +99,7 @@ fuzz_target!(|data: &[u8]| {
     let trace = Trace::memory("fuzz.swf", data.to_vec());
     let malformed = round_trip(&trace);
     let Ok(survey) = trace.survey() else { return };
-    let procs = survey.header.procs().unwrap_or(u32::MAX);
+    let procs = survey.header.procs().unwrap_or(Procs::MAX);
     let [plain, others @ ..] = options(procs);
     assert!(!malformed || jobs(&trace, &survey, plain).is_none(), "a malformed line went unnoticed");
     for options in others {

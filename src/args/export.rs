@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use miserly_core::Procs;
+
 use super::procs;
 
 #[derive(Debug, Args)]
@@ -17,7 +19,7 @@ pub(crate) struct ExportArgs {
     pub(crate) format: ExportFormat,
     /// The machine's processors, for the header of swf; the most that jobs held at a time where it is left out
     #[arg(long, value_name = "N", value_parser = procs())]
-    pub(crate) procs: Option<u32>,
+    pub(crate) procs: Option<Procs>,
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, value_parser};
+use miserly_core::Procs;
 use miserly_import::{BatsimOptions, SlurmOptions, SubmitAt, TimeZone};
 
 use super::procs;
@@ -42,7 +43,7 @@ pub(crate) struct SlurmArgs {
     pub(crate) command: bool,
     /// The machine's processors, for the header; the accounting does not tell them
     #[arg(long, value_name = "N", value_parser = procs())]
-    pub(crate) procs: Option<u32>,
+    pub(crate) procs: Option<Procs>,
     /// The machine's nodes, for the header
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub(crate) nodes: Option<u32>,
@@ -69,7 +70,7 @@ pub(crate) struct BatsimArgs {
     pub(crate) input: PathBuf,
     /// The machine's processors, in place of the workload's nb_res
     #[arg(long, value_name = "N", value_parser = procs())]
-    pub(crate) procs: Option<u32>,
+    pub(crate) procs: Option<Procs>,
     #[command(flatten)]
     pub(crate) written: WrittenArgs,
 }

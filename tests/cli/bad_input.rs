@@ -264,9 +264,12 @@ fn options_that_make_no_sense() {
     refused("--to -5", "invalid value '-5' for '--to <T>': \"-5\": a duration is 0 or more");
     refused(
         "--warmup 1y",
-        "invalid value '1y' for '--warmup <D>': \"1y\": no unit of time \"y\"; the units are",
+        "invalid value '1y' for '--warmup <D>': \"1y\": no unit of time \"y\"; the units are us, ms, s, min, h, d and w",
     );
-    refused("--warmup 0.5", "\"0.5\": a duration here is a whole number of seconds");
+    refused(
+        "--warmup 0.5",
+        "invalid value '0.5' for '--warmup <D>': \"0.5\": a duration here is a whole number of seconds",
+    );
     refused(
         "--from 1h --to 5",
         "no job is submitted at 3600 s or later and before 5 s: --to must be above --from",

@@ -68,7 +68,7 @@ fn tuple_count_is_promised_its_window_and_runs_ahead_of_it() {
     assert_eq!((&early["start"], &early["end"]), (&json!(18_000.0), &json!(28_865.0)));
     assert_eq!(early["ahead"], json!({ "since": 60.0, "time": 17_935.0, "work": 71_740.0 }));
     let text = lab.stdout("explain log.swf 2 -p miser --machine ./figure-1.toml");
-    assert!(text.contains("Ahead of its start it ran for 4h58m"), "{text}");
+    assert!(text.contains("Ahead of its start it ran for 4h59m"), "{text}");
 }
 
 #[test]

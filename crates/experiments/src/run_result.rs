@@ -109,7 +109,7 @@ impl MatrixRows {
         };
         let places = record.places.iter().map(&mut row).collect();
         MatrixRows {
-            procs: record.procs,
+            procs: record.procs.get(),
             from: secs(record.from),
             to: secs(record.to),
             cut: record.cut,

@@ -9,6 +9,7 @@ mod profiles;
 
 use std::collections::BTreeSet;
 
+use miserly_core::Procs;
 use miserly_workload::Trace;
 use miserly_workload::swf::{Field, ReadError, Record};
 
@@ -25,7 +26,7 @@ const SECONDS_MAX: f64 = 1e10;
 #[derive(Clone, Debug, Default)]
 pub struct BatsimOptions {
     /// Processors of the machine, instead of the workload's `nb_res`.
-    pub procs: Option<u32>,
+    pub procs: Option<Procs>,
 }
 
 /// Converts a Batsim workload, which is held in memory.
@@ -46,7 +47,7 @@ pub fn batsim(trace: &Trace, options: &BatsimOptions) -> Result<ImportedLog, Imp
         return Err(ImportError::Empty { name: trace.name().into(), read, wanted: "made of delays" });
     }
     assign_numbers(&mut records, &mut remarks);
-    let procs = options.procs.or(workload.nb_res);
+    let procs = options.procs.or(workload.nb_res.map(u64::from).map(Procs::new));
     let report = Report {
         name: trace.name().into(),
         format: "Batsim workload",

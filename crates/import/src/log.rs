@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use miserly_core::Procs;
 use miserly_workload::swf::{Field, Record, SwfWriter};
 
 use crate::number_map::NumberMap;
@@ -30,7 +31,7 @@ pub struct Report {
     /// Written jobs: `read` minus the excluded ones.
     pub written: u64,
     /// Processors of the machine, if known.
-    pub procs: Option<u32>,
+    pub procs: Option<Procs>,
     /// Maximum of concurrently used processors by the recorded starts and runtimes; `None` without
     /// recorded starts.
     pub busiest: Option<u64>,
@@ -61,7 +62,7 @@ pub(crate) struct LogHeader<'a> {
     /// Time zone as the header's field and value.
     pub(crate) zone: Option<String>,
     pub(crate) nodes: Option<u32>,
-    pub(crate) procs: Option<u32>,
+    pub(crate) procs: Option<Procs>,
     pub(crate) queues: Option<&'a NumberMap>,
     pub(crate) partitions: Option<&'a NumberMap>,
     pub(crate) notes: Vec<String>,
@@ -161,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_header_says_what_is_known() {
-        let head = LogHeader { computer: "c", procs: Some(8), ..LogHeader::default() };
+        let head = LogHeader { computer: "c", procs: Some(Procs::new(8)), ..LogHeader::default() };
         let comments = head.comments(2).join("\n");
         assert!(comments.ends_with("; MaxJobs: 2\n; MaxRecords: 2\n; MaxProcs: 8"), "{comments}");
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use miserly_core::{Kind, Machine, Resources, Sharing, Spread};
+use miserly_core::{Kind, Machine, Procs, Resources, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use toml::Spanned;
 
@@ -75,7 +75,11 @@ impl MachineSpec {
         }
         if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()) {
             let procs = word.parse().ok().filter(|procs| (1..=Profile::MOST).contains(procs));
-            return procs.map(MachineSpec::plain).ok_or_else(|| MachineError::Procs(word.into()));
+            return procs
+                .map(u64::from)
+                .map(Procs::new)
+                .map(MachineSpec::plain)
+                .ok_or_else(|| MachineError::Procs(word.into()));
         }
         match read(word) {
             Ok(text) => MachineSpec::parse(word, &text),
@@ -84,8 +88,8 @@ impl MachineSpec {
     }
 
     /// Returns one host of `procs` processors, which jobs share, and nothing else accounted.
-    pub fn plain(procs: u32) -> MachineSpec {
-        let host = Hosts { name: "machine".into(), count: None, each: Resources::cpus(u64::from(procs)) };
+    pub fn plain(procs: Procs) -> MachineSpec {
+        let host = Hosts { name: "machine".into(), count: None, each: Resources::cpus(procs) };
         MachineSpec::with_hosts(procs.to_string(), vec![host])
     }
 
@@ -101,16 +105,15 @@ impl MachineSpec {
     }
 
     /// Returns the processors of all hosts together.
-    pub fn procs(&self) -> u32 {
-        let procs: u64 = self.hosts.iter().map(|hosts| hosts.number() * hosts.each.cpus_count().get()).sum();
-        // At most `Profile::MOST`, which is checked where hosts come from.
-        u32::try_from(procs).unwrap_or(u32::MAX)
+    pub fn procs(&self) -> Procs {
+        let procs = self.hosts.iter().map(|hosts| hosts.number() * hosts.each.cpus_count().get()).sum();
+        Procs::new(procs)
     }
 
     /// Returns the machine of a simulation.
     pub fn machine(&self) -> Machine {
         let hosts = self.hosts.iter().flat_map(Hosts::each).collect();
-        Machine::of(hosts).spreading(self.spread).sharing(self.sharing)
+        Machine::new(hosts).with_spread(self.spread).with_sharing(self.sharing)
     }
 
     /// Returns the machine that `text` describes, the content of the file `path`.

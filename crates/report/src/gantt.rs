@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use miserly_core::{PeSet, Time};
+use miserly_core::{PeSet, Procs, Time};
 use miserly_sim::Finished;
 
 /// Columns between two marks of the axis. Every second mark has a number.
@@ -20,7 +20,7 @@ const MARK: usize = 5;
 /// first.
 ///
 /// ```
-/// # use miserly_core::{Instants, Machine, PeSet, Reason, Request, Resources, Span, Time};
+/// # use miserly_core::{EventOrder, Machine, PeSet, StartReason, Request, Resources, Span, Time};
 /// # use miserly_sim::{Finished, Interruptions};
 /// let (start, end) = (Time::ZERO, Time::from_secs(4).unwrap());
 /// let job = Finished {
@@ -31,7 +31,7 @@ const MARK: usize = 5;
 ///     status: miserly_sim::LoggedStatus::Unknown,
 ///     start,
 ///     end,
-///     reason: Some(Reason::AtOnce),
+///     reason: Some(StartReason::Immediate),
 ///     promised: None,
 ///     broken: false,
 ///     pes: Some(PeSet::first(2)),
@@ -51,11 +51,13 @@ const MARK: usize = 5;
 /// ";
 /// assert_eq!(miserly_report::gantt(3, &[job], 0, 1), chart);
 /// ```
-pub fn gantt(procs: u32, jobs: &[Finished], from: i64, unit: i64) -> String {
+pub fn gantt(procs: impl Into<Procs>, jobs: &[Finished], from: i64, unit: i64) -> String {
     let axis = TimeAxis { from: i128::from(from) * SECOND, unit: i128::from(unit.max(1)) * SECOND };
     let last = jobs.iter().map(|job| job.end).max().unwrap_or(Time::ZERO);
     let columns = axis.column(last);
     let mut text = String::new();
+    let procs: Procs = procs.into();
+    let procs = u32::try_from(procs).unwrap_or(u32::MAX);
     for pe in (0..procs).rev() {
         for (n, lane) in lanes(jobs, pe).iter().enumerate() {
             let mut row = vec!['.'; columns];

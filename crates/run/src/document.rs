@@ -14,7 +14,7 @@ impl RunSetup {
         let RunOptions { instants, warmup, .. } = self.options;
         let jobs = &self.job_options;
         SettingsDoc {
-            procs: jobs.procs,
+            procs: u32::try_from(jobs.procs).unwrap_or(u32::MAX),
             machine: machine(&self.spec),
             instants: instants.to_string(),
             overrun: jobs.overrun.to_string(),

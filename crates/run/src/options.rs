@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use miserly_core::{Instants, Machine};
+use miserly_core::{EventOrder, Machine, Procs};
 use miserly_machine_file::MachineSpec;
 use miserly_sim::{BatchRule, Grouping};
 use miserly_workload::{ArrivalScaling, Estimates, FieldFilter, JobOptions, Overrun, ProcsField};
@@ -14,7 +14,7 @@ use crate::opportunistic::OpportunisticOptions;
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     /// The processors of the machine, in place of those of the log's header.
-    pub procs: Option<u32>,
+    pub procs: Option<Procs>,
     /// The machine; goes before `procs`.
     pub machine: Option<MachineSpec>,
     /// The time limits that the policy sees.
@@ -22,7 +22,7 @@ pub struct RunOptions {
     /// The fate of a job that reaches its time limit in the log.
     pub overrun: Overrun,
     /// How the events of one instant reach the policy.
-    pub instants: Instants,
+    pub instants: EventOrder,
     /// Which field is a job's size, where both are known.
     pub procs_field: ProcsField,
     /// Jobs to leave out: those that meet any of these.
@@ -62,7 +62,7 @@ impl RunOptions {
     }
 
     /// How the lines of a log become jobs of `machine`, which has `procs` processors.
-    pub(crate) fn job_options(&self, procs: u32, machine: &Arc<Machine>) -> JobOptions {
+    pub(crate) fn job_options(&self, procs: Procs, machine: &Arc<Machine>) -> JobOptions {
         JobOptions {
             procs,
             machine: (!machine.is_plain()).then(|| Arc::clone(machine)),

@@ -163,10 +163,10 @@ impl RunSetup {
         let simulation = self.simulation(policy)?;
         let mut simulation = if pes { simulation.with_pes() } else { simulation };
         let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
-        let mut metrics = Metrics::new(self.job_options.procs.into(), warmup)
+        let mut metrics = Metrics::new(self.job_options.procs, warmup)
             .in_batches(self.options.batches)
             .grouped(&self.options.by);
-        let mut series = self.options.details.then(|| Series::new(self.job_options.procs.into()));
+        let mut series = self.options.details.then(|| Series::new(self.job_options.procs));
         let counts = self.play(&mut simulation, &mut metrics, series.as_mut(), observers)?;
         self.check_batches(&metrics)?;
         let seconds = watch.elapsed().as_secs_f64();

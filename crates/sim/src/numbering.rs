@@ -1,6 +1,6 @@
 //! Which processors a job has, by number, for those who ask: the schedule does not depend on it.
 
-use miserly_core::{Driver, HostId, Machine, PeSet, Pes, Placement};
+use miserly_core::{Driver, HostId, Machine, PeSet, Pes, Placement, Procs};
 
 /// The free processors of each host. A host's numbers follow those of the one before it.
 ///
@@ -32,8 +32,8 @@ impl Numbering {
     }
 
     /// All processors of an idle host on which pools lie.
-    pub(crate) fn of_pools(procs: u64, pools: &[Driver]) -> Numbering {
-        let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    pub(crate) fn of_pools(procs: Procs, pools: &[Driver]) -> Numbering {
+        let count = |number: Procs| u32::try_from(number).unwrap_or(u32::MAX);
         let mut shared = count(procs);
         let (mut lows, mut blocks, mut queues) = (vec![0], vec![], vec![]);
         for ledger in pools.iter().map(Driver::ledger) {
@@ -41,7 +41,7 @@ impl Numbering {
                 queues.push(0);
                 continue;
             }
-            let own = count(ledger.machine().capacity().cpus_count().get()).min(shared);
+            let own = count(ledger.machine().capacity().cpus_count()).min(shared);
             shared -= own;
             queues.push(lows.len());
             lows.push(shared);
@@ -64,7 +64,7 @@ impl Numbering {
             let place = first + share.host.index();
             let host = self.free.get_mut(place);
             if let Pes::Set(named) = &share.pes {
-                let named = named.moved_up(self.lows.get(place).copied().unwrap_or(0));
+                let named = named.offset(self.lows.get(place).copied().unwrap_or(0));
                 if let Some(free) = host {
                     free.remove_all(&named);
                 }
@@ -96,7 +96,7 @@ impl Numbering {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Instants, Ledger, Resources};
+    use miserly_core::{EventOrder, Ledger, Resources};
     use miserly_policies::PolicySpec;
 
     use super::*;
@@ -106,10 +106,10 @@ mod tests {
         let pool = |(procs, policy): (u64, &str)| {
             let machine = Machine::plain(procs);
             let policy = policy.parse::<PolicySpec>().unwrap().build(&machine, 0).unwrap();
-            Driver::new(Ledger::new(machine), policy, Instants::Batch)
+            Driver::new(Ledger::new(machine), policy, EventOrder::Batched)
         };
         let pools = [(2, "ss"), (3, "easy"), (2, "is")].map(pool);
-        let mut numbering = Numbering::of_pools(8, &pools);
+        let mut numbering = Numbering::of_pools(Procs::new(8), &pools);
         let counted = Placement::on_plain(Resources::cpus(3));
         let named = Placement::on_pes(HostId(0), Resources::cpus(2), PeSet::first(2));
         let had = [(0, &named), (1, &counted), (2, &named)].map(|(queue, on)| numbering.take(queue, on));

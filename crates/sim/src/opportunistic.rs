@@ -2,18 +2,18 @@
 
 use std::iter::Peekable;
 
-use miserly_core::{Span, Time, work};
+use miserly_core::{Procs, Span, Time, work};
 
 use crate::finished::OpportunisticWork;
 
 /// The processors of interactive work from each instant on, in order.
-type Changes = Box<dyn Iterator<Item = (Time, u64)> + Send>;
+type Changes = Box<dyn Iterator<Item = (Time, Procs)> + Send>;
 
 /// The processors in use that no ledger counts.
 pub(crate) struct BackgroundLoad {
     changes: Peekable<Changes>,
-    interactive: u64,
-    opportunistic: u64,
+    interactive: Procs,
+    opportunistic: Procs,
 }
 
 impl BackgroundLoad {
@@ -23,7 +23,7 @@ impl BackgroundLoad {
     }
 
     pub(crate) fn new(changes: Changes) -> BackgroundLoad {
-        BackgroundLoad { changes: changes.peekable(), interactive: 0, opportunistic: 0 }
+        BackgroundLoad { changes: changes.peekable(), interactive: Procs::ZERO, opportunistic: Procs::ZERO }
     }
 
     /// Returns the next change of interactive work.
@@ -32,7 +32,7 @@ impl BackgroundLoad {
     }
 
     /// Returns the processors of interactive work, if they have changed.
-    pub(crate) fn change(&mut self, now: Time) -> Option<u64> {
+    pub(crate) fn change(&mut self, now: Time) -> Option<Procs> {
         let before = self.interactive;
         while let Some((_, procs)) = self.changes.next_if(|(at, _)| *at <= now) {
             self.interactive = procs;
@@ -41,12 +41,12 @@ impl BackgroundLoad {
     }
 
     /// Returns all processors of the load.
-    pub(crate) fn procs(&self) -> u64 {
+    pub(crate) fn procs(&self) -> Procs {
         self.interactive + self.opportunistic
     }
 
     /// Changes the processors of an opportunistic job.
-    pub(crate) fn fill(&mut self, job: Option<&mut BeforeStart>, now: Time, procs: u64) {
+    pub(crate) fn fill(&mut self, job: Option<&mut BeforeStart>, now: Time, procs: Procs) {
         let Some(job) = job else { return };
         self.opportunistic = self.opportunistic + procs - job.procs;
         job.run_on(now, procs);
@@ -60,20 +60,24 @@ pub(crate) struct BeforeStart {
     /// The instant up to which that is counted.
     at: Time,
     /// The processors that it runs on since then.
-    procs: u64,
+    procs: Procs,
 }
 
 impl BeforeStart {
     /// Returns a job that runs before its start for the first time.
     pub(crate) fn since(now: Time) -> BeforeStart {
-        BeforeStart { done: OpportunisticWork { since: now, ran: Span::ZERO, work: 0 }, at: now, procs: 0 }
+        BeforeStart {
+            done: OpportunisticWork { since: now, ran: Span::ZERO, work: 0 },
+            at: now,
+            procs: Procs::ZERO,
+        }
     }
 
-    fn run_on(&mut self, now: Time, procs: u64) {
+    fn run_on(&mut self, now: Time, procs: Procs) {
         let span = now - self.at;
-        if self.procs > 0 {
+        if !self.procs.is_zero() {
             self.done.ran += span;
-            self.done.work += work(span, self.procs.into());
+            self.done.work += work(span, self.procs);
         }
         (self.at, self.procs) = (now, procs);
     }

@@ -10,16 +10,16 @@ use crate::print::duration;
 /// The longest duration of a job or a setting: 10^10 seconds, as the times of a job log.
 pub const LONGEST: Span = Span::from_ticks(10_000_000_000_000_000);
 
-/// The units, as jiff names them, but for months and years, which have no fixed length.
-const UNITS: [&str; 34] = [
-    "us", "ms", "s", "min", "h", "d", "w", "m", "sec", "hr", "wk", "usec", "msec", "usecs", "msecs", "secs",
-    "mins", "hrs", "wks", "micros", "millis", "micro", "milli", "second", "minute", "hour", "day", "week",
-    "seconds", "minutes", "hours", "days", "weeks", "ns",
+/// The units, and all names that jiff has for them. Months and years have no fixed length.
+const UNITS: [(&str, &[&str]); 7] = [
+    ("us", &["us", "usec", "usecs", "micro", "micros", "microsecond", "microseconds", "ns"]),
+    ("ms", &["ms", "msec", "msecs", "milli", "millis", "millisecond", "milliseconds"]),
+    ("s", &["s", "sec", "secs", "second", "seconds"]),
+    ("min", &["m", "min", "mins", "minute", "minutes"]),
+    ("h", &["h", "hr", "hrs", "hour", "hours"]),
+    ("d", &["d", "day", "days"]),
+    ("w", &["w", "wk", "wks", "week", "weeks"]),
 ];
-
-/// The units that a message suggests.
-const SUGGESTED: [&str; 12] =
-    ["us", "ms", "s", "min", "h", "d", "w", "seconds", "minutes", "hours", "days", "weeks"];
 
 /// Returns the duration that `text` denotes, to the microsecond.
 ///
@@ -116,21 +116,36 @@ fn friendly(text: &str) -> Option<SignedDuration> {
     exact.or_else(|| PARSER.parse_duration(text).ok())
 }
 
+/// Returns the text with 1 in place of each number: `1w1d` of `300w20d`.
+fn with_ones(text: &str) -> String {
+    let mut ones = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '0'..='9' if ones.ends_with('1') => {}
+            '0'..='9' => ones.push('1'),
+            other => ones.push(other),
+        }
+    }
+    ones
+}
+
 /// Returns the reason why a text is no duration: an unknown unit, or a number beyond all limits.
 fn unknown(text: &str) -> UnitError {
-    let is_digit = |letter: &char| letter.is_ascii_digit();
-    let small: String = text.chars().map(|letter| if is_digit(&letter) { '0' } else { letter }).collect();
-    if with_units(&small).is_some_and(|small| friendly(&small).is_some()) {
+    if with_units(&with_ones(text)).is_some_and(|small| friendly(&small).is_some()) {
         return UnitError::TooLarge { text: text.to_owned() };
     }
     let words = text.split(|letter: char| !letter.is_alphabetic()).filter(|word| !word.is_empty());
     let begins = text.trim_start().starts_with(|first: char| first.is_ascii_digit());
-    match words.into_iter().find(|word| !UNITS.contains(word)).filter(|_| begins) {
+    match words.into_iter().find(|word| !is_unit(word)).filter(|_| begins) {
         Some(unit) => UnitError::TimeUnit {
             text: text.to_owned(),
             unit: unit.to_owned(),
-            nearest: nearest(unit, &SUGGESTED),
+            nearest: nearest(unit, &UNITS),
         },
         None => UnitError::Duration { text: text.to_owned() },
     }
+}
+
+fn is_unit(word: &str) -> bool {
+    UNITS.iter().any(|(_, names)| names.contains(&word))
 }

@@ -103,10 +103,11 @@ fn suggestion(nearest: &Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |nearest| format!(", did you mean {nearest}?"))
 }
 
-/// Returns the name that looks most like `wanted`, if one does.
-pub(crate) fn nearest(wanted: &str, names: &[&'static str]) -> Option<&'static str> {
+/// Returns the unit with the name that looks most like `wanted`, if one does.
+pub(crate) fn nearest(wanted: &str, units: &[(&'static str, &[&str])]) -> Option<&'static str> {
     let wanted = wanted.to_lowercase();
-    let rated = names.iter().map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), *name));
+    let names = units.iter().flat_map(|(unit, names)| names.iter().map(move |name| (*unit, *name)));
+    let rated = names.map(|(unit, name)| (strsim::jaro_winkler(&wanted, name), unit));
     let best = rated.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    best.filter(|(likeness, _)| *likeness > 0.7).map(|(_, name)| name)
+    best.filter(|(likeness, _)| *likeness > 0.7).map(|(_, unit)| unit)
 }

@@ -2,17 +2,14 @@
 
 use crate::error::{UnitError, nearest};
 
-/// The units: their names in lower case, and the power of 2.
-const UNITS: [(&[&str], u32); 5] = [
-    (&["b", "byte", "bytes"], 0),
-    (&["k", "kb", "kib"], 10),
-    (&["m", "mb", "mib"], 20),
-    (&["g", "gb", "gib"], 30),
-    (&["t", "tb", "tib"], 40),
+/// The units as they are printed, and their names in lower case; each is 1024 of the one before.
+const UNITS: [(&str, &[&str]); 5] = [
+    ("B", &["b", "byte", "bytes"]),
+    ("KiB", &["k", "kb", "kib"]),
+    ("MiB", &["m", "mb", "mib"]),
+    ("GiB", &["g", "gb", "gib"]),
+    ("TiB", &["t", "tb", "tib"]),
 ];
-
-/// The units as they are printed.
-const PRINTED: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /// Returns the bytes that `text` denotes, rounded down to a whole byte.
 ///
@@ -33,7 +30,7 @@ pub fn parse_memory(text: &str) -> Result<u64, UnitError> {
     let shift = shift(unit).ok_or_else(|| UnitError::MemoryUnit {
         text: text.to_owned(),
         unit: unit.to_owned(),
-        nearest: nearest(unit, &PRINTED),
+        nearest: nearest(unit, &UNITS),
     })?;
     match number.shifted(shift).and_then(|bytes| u64::try_from(bytes).ok()) {
         Some(0) => Err(UnitError::NoMemory { text: text.to_owned() }),
@@ -44,19 +41,21 @@ pub fn parse_memory(text: &str) -> Result<u64, UnitError> {
 
 /// Returns an amount of memory in the largest unit of which there is one, with at most two decimals: `1.5GiB`.
 pub fn memory(bytes: u64) -> String {
-    let power = (0..PRINTED.len()).rev().find(|power| bytes >> (10 * power) > 0).unwrap_or(0);
+    let power = (0..UNITS.len()).rev().find(|power| bytes >> (10 * power) > 0).unwrap_or(0);
     let unit = 1_u128 << (10 * power);
     let hundredths = (u128::from(bytes) * 100 + unit / 2) / unit;
     let (whole, decimals) = (hundredths / 100, format!("{:02}", hundredths % 100));
     match decimals.trim_end_matches('0') {
-        "" => format!("{whole}{}", PRINTED[power]),
-        decimals => format!("{whole}.{decimals}{}", PRINTED[power]),
+        "" => format!("{whole}{}", UNITS[power].0),
+        decimals => format!("{whole}.{decimals}{}", UNITS[power].0),
     }
 }
 
+/// Returns the power of 2 of a unit.
 fn shift(unit: &str) -> Option<u32> {
     let lower = unit.to_ascii_lowercase();
-    UNITS.iter().find(|(names, _)| names.contains(&lower.as_str())).map(|(_, shift)| *shift)
+    let power = UNITS.iter().position(|(_, names)| names.contains(&lower.as_str()))?;
+    u32::try_from(10 * power).ok()
 }
 
 /// A number with decimals, as digits over a power of ten.

@@ -7,7 +7,7 @@ use std::iter;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use miserly_core::{Span, Time};
+use miserly_core::{Procs, Span, Time};
 use miserly_units::parse_seconds;
 
 use crate::generate::random::Stream;
@@ -33,14 +33,14 @@ pub enum Interactive {
         /// Mean length of a session in seconds, exponentially distributed.
         length: u64,
         /// Processors of each session.
-        procs: u64,
+        procs: Procs,
     },
     /// The content of a file: processors from given seconds of the log on.
     File {
         /// File name.
         name: String,
-        /// Instants in ascending order with the processors from then on.
-        changes: Arc<[(Time, u64)]>,
+        /// EventOrder in ascending order with the processors from then on.
+        changes: Arc<[(Time, Procs)]>,
     },
 }
 
@@ -72,7 +72,8 @@ impl FromStr for Interactive {
             let mut parts = text.strip_prefix("poisson:")?.split(':');
             let mut seconds = || parse_seconds(parts.next()?, SECOND).ok().map(i64::unsigned_abs);
             let (every, length) = (seconds()?, seconds()?);
-            let procs = parts.next()?.parse().ok().filter(|number| (1..=MOST).contains(number))?;
+            let procs =
+                parts.next()?.parse().ok().filter(|number| (1..=MOST).contains(number)).map(Procs::new)?;
             let process = Interactive::Poisson { every, length, procs };
             parts.next().is_none().then_some(process)
         };
@@ -95,7 +96,7 @@ impl Interactive {
     /// # Errors
     /// The first invalid line, or a line that goes back in time.
     pub fn parse(name: &str, text: &str) -> Result<Interactive, InteractiveError> {
-        let mut changes: Vec<(Time, u64)> = Vec::new();
+        let mut changes: Vec<(Time, Procs)> = Vec::new();
         for (line, content) in (1..).zip(text.lines().map(str::trim)) {
             if content.is_empty() || content.starts_with([';', '#']) {
                 continue;
@@ -109,7 +110,7 @@ impl Interactive {
 
     /// Returns the instants in order with the processors from then on; none before the first. May
     /// be infinite.
-    pub fn changes(&self, seed: u64) -> Box<dyn Iterator<Item = (Time, u64)> + Send> {
+    pub fn changes(&self, seed: u64) -> Box<dyn Iterator<Item = (Time, Procs)> + Send> {
         match self {
             Interactive::File { changes, .. } => {
                 let changes = Arc::clone(changes);
@@ -123,16 +124,16 @@ impl Interactive {
 }
 
 /// Parses `3600 8`.
-fn change(line: &str) -> Option<(Time, u64)> {
+fn change(line: &str) -> Option<(Time, Procs)> {
     let mut words =
         line.split_whitespace().map(|word| word.parse::<u64>().ok().filter(|number| *number <= MOST));
     let (at, procs) = (words.next()??, words.next()??);
     let at = Time::from_secs(i64::try_from(at).ok()?)?;
-    words.next().is_none().then_some((at, procs))
+    words.next().is_none().then_some((at, Procs::new(procs)))
 }
 
 /// Returns the changes caused by sessions, starting with an idle machine at 0.
-fn sessions(seed: u64, every: f64, length: f64, procs: u64) -> impl Iterator<Item = (Time, u64)> {
+fn sessions(seed: u64, every: f64, length: f64, procs: Procs) -> impl Iterator<Item = (Time, Procs)> {
     let (mut gaps, mut lengths) = (Stream::new(seed, purpose::SESSIONS), Stream::new(seed, purpose::LENGTHS));
     let mut coming = gaps.exponential(every);
     let mut ends: BinaryHeap<Reverse<Time>> = BinaryHeap::new();
@@ -150,7 +151,7 @@ fn sessions(seed: u64, every: f64, length: f64, procs: u64) -> impl Iterator<Ite
                 next
             }
         };
-        Some((at, procs.saturating_mul(ends.len() as u64)))
+        Some((at, Procs::new(procs.get().saturating_mul(ends.len() as u64))))
     })
 }
 
@@ -168,7 +169,7 @@ mod tests {
     fn files_and_what_is_wrong_with_them() {
         let load = Interactive::parse("load", "; second processors\n0 2\n\n60 0\n").unwrap();
         let secs = |secs| Time::from_secs(secs).unwrap();
-        assert_eq!(load.changes(1).collect::<Vec<_>>(), [(secs(0), 2), (secs(60), 0)]);
+        assert_eq!(load.changes(1).collect::<Vec<_>>(), [(secs(0), Procs::new(2)), (secs(60), Procs::ZERO)]);
         for (text, line) in [("1", 1), ("0 2\n0 3", 2), ("5 1\n4 1", 2), ("0 -1", 1), ("0 1 2", 1)] {
             let wrong = InteractiveError::Line { file: "load".into(), line };
             assert_eq!(Interactive::parse("load", text), Err(wrong), "{text}");
@@ -190,8 +191,10 @@ mod tests {
         let load = "poisson:10:30:2".parse::<Interactive>().unwrap();
         let changes: Vec<_> = load.changes(7).take(200_000).collect();
         assert!(changes.is_sorted_by_key(|(at, _)| *at));
-        let area: f64 =
-            changes.windows(2).map(|pair| (pair[1].0 - pair[0].0).as_secs_f64() * pair[0].1 as f64).sum();
+        let area: f64 = changes
+            .windows(2)
+            .map(|pair| (pair[1].0 - pair[0].0).as_secs_f64() * pair[0].1.get() as f64)
+            .sum();
         let mean = area / (changes[changes.len() - 1].0 - Time::ZERO).as_secs_f64();
         assert!((mean - 6.0).abs() < 0.15, "{mean}");
         assert_eq!(load.changes(7).take(50).collect::<Vec<_>>(), changes[..50]);

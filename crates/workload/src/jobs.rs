@@ -6,7 +6,9 @@ use std::fmt;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use miserly_core::{ActualRuntime, Kind, Machine, Request, Resources, Span, Terms, Time, queue_position};
+use miserly_core::{
+    ActualRuntime, Constraints, Kind, Machine, Procs, Request, Resources, Span, Time, queue_position,
+};
 
 use crate::estimates::{Estimates, Factor};
 use crate::filter::FieldFilter;
@@ -47,12 +49,12 @@ pub enum ProcsField {
 
 impl ProcsField {
     /// Returns the preferred field if it is positive, else the other one.
-    pub fn size(self, record: &Record) -> Option<u64> {
+    pub fn size(self, record: &Record) -> Option<Procs> {
         let (first, second) = match self {
             ProcsField::Allocated => (Field::Allocated, Field::RequestedProcs),
             ProcsField::Requested => (Field::RequestedProcs, Field::Allocated),
         };
-        record.positive(first).or_else(|| record.positive(second))
+        record.positive(first).or_else(|| record.positive(second)).map(Procs::new)
     }
 }
 
@@ -69,7 +71,7 @@ impl fmt::Display for ProcsField {
 #[derive(Clone, Debug, Default)]
 pub struct JobOptions {
     /// Processors of the machine. Wider jobs are skipped.
-    pub procs: u32,
+    pub procs: Procs,
     /// The machine, if it has more than processors. Jobs that can never run on it are skipped.
     pub machine: Option<Arc<Machine>>,
     /// Pools of the machine's queues, if any. Jobs that can never run in their pool are skipped.
@@ -335,7 +337,7 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         demand: Resources::cpus(procs).with(Kind::Memory, memory_of(record, procs)),
         user,
         queue,
-        terms: Terms::NONE,
+        constraints: Constraints::NONE,
     };
     if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
         return Err(SkipReason::FitsNoHost);
@@ -344,7 +346,7 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
     if pool.is_some_and(|pool| !pool.could_hold(&request)) {
         return Err(SkipReason::TooLargeForQueue);
     }
-    let used_memory = record.positive(Field::UsedMemory).map(|each| each.saturating_mul(procs));
+    let used_memory = record.positive(Field::UsedMemory).map(|each| each.saturating_mul(procs.get()));
     let status = record.status();
     let record = options.keep_records.then(|| Box::new(record.clone()));
     Ok(Job { request, runtime: ActualRuntime(runtime), killed, status, used_memory, record })
@@ -370,15 +372,15 @@ fn submit_within(record: &Record, options: &JobOptions) -> Result<Time, SkipReas
     Time::from_secs(secs).ok_or(SkipReason::NoSubmit)
 }
 
-fn procs_of(record: &Record, options: &JobOptions) -> Result<u64, SkipReason> {
+fn procs_of(record: &Record, options: &JobOptions) -> Result<Procs, SkipReason> {
     let procs = options.procs_field.size(record).ok_or(SkipReason::NoSize)?;
-    if procs > u64::from(options.procs) { Err(SkipReason::TooWide) } else { Ok(procs) }
+    if procs > options.procs { Err(SkipReason::TooWide) } else { Ok(procs) }
 }
 
 /// Returns the memory in kB: requested, else used, both per processor in the log.
-fn memory_of(record: &Record, procs: u64) -> u64 {
+fn memory_of(record: &Record, procs: Procs) -> u64 {
     let each = record.positive(Field::RequestedMemory).or_else(|| record.positive(Field::UsedMemory));
-    each.unwrap_or(0).saturating_mul(procs)
+    each.unwrap_or(0).saturating_mul(procs.get())
 }
 
 fn small(record: &Record, field: Field) -> Option<u32> {

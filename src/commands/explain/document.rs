@@ -1,6 +1,6 @@
 //! The story of a job for programs.
 
-use miserly_core::{Broken, JobNumber, Time};
+use miserly_core::{BreachCause, JobNumber, Time};
 use serde::Serialize;
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What, processor_seconds};
@@ -92,7 +92,7 @@ impl Document {
             procs: request.procs().get(),
             estimate: request.estimate.as_secs_f64(),
             submit: secs(request.submit),
-            free_at_submit: story.free,
+            free_at_submit: story.free.get(),
             waiting_at_submit: story.waiting,
             reservations: story.events.iter().filter_map(Reservation::of).collect(),
             start: story.start().map(|(start, _)| secs(start)),
@@ -127,10 +127,10 @@ impl Reservation {
         let kind = match kind {
             MoveKind::Promised => "promised",
             MoveKind::Planned => "planned",
-            MoveKind::Broken(Broken::Overdue) => "broken_overdue",
-            MoveKind::Broken(Broken::Away) => "broken_away",
-            MoveKind::Broken(Broken::Capacity) => "broken_capacity",
-            MoveKind::Broken(Broken::Amended) => "broken_amended",
+            MoveKind::BreachCause(BreachCause::Overdue) => "broken_overdue",
+            MoveKind::BreachCause(BreachCause::Away) => "broken_away",
+            MoveKind::BreachCause(BreachCause::Capacity) => "broken_capacity",
+            MoveKind::BreachCause(BreachCause::Amended) => "broken_amended",
         };
         Some(Reservation { at: secs(event.at), start: secs(start), kind })
     }
@@ -147,13 +147,13 @@ impl Change {
             What::Suspended => Some(change("suspended")),
             What::WrittenOut => Some(change("written_out")),
             What::Resumed => Some(change("resumed")),
-            What::Resized(procs) => Some(Change { procs: Some(procs), ..change("resized") }),
+            What::Resized(procs) => Some(Change { procs: Some(procs.get()), ..change("resized") }),
             What::Remapped => Some(change("moved")),
             What::Turns(Turns { slot, runs_in, used }) => {
                 let slots = SlotsDoc { own: slot.0, running_in: runs_in, used };
                 Some(Change { slots: Some(slots), ..change("turns") })
             }
-            What::Ahead(procs) => Some(Change { procs: Some(procs), ..change("ahead") }),
+            What::Ahead(procs) => Some(Change { procs: Some(procs.get()), ..change("ahead") }),
             What::Requeued(lost) => {
                 Some(Change { lost_work: Some(processor_seconds(lost)), ..change("requeued") })
             }

@@ -20,7 +20,7 @@ use crate::run::{open, prepare};
 
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
-    let mut watch = Watch::of(args.job, prepared.job_options.procs.into());
+    let mut watch = Watch::of(args.job, prepared.job_options.procs);
     let mut simulation = prepared.simulation(&args.policy)?;
     let mut jobs = prepared.jobs()?.peekable();
     while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}

@@ -1,6 +1,6 @@
 //! What happened to a job, and how it is told.
 
-use miserly_core::{Broken, Reason, Refusal, Request, SlotId, Span, Time};
+use miserly_core::{BreachCause, Procs, Refusal, Request, SlotId, Span, StartReason, Time};
 use miserly_report::{count, figure};
 use miserly_sim::OpportunisticWork;
 use miserly_units::{duration, duration_rounded};
@@ -11,7 +11,7 @@ const NAMED: usize = 10;
 /// What happened to a job.
 pub(super) struct Story {
     pub(super) request: Request,
-    pub(super) free: u64,
+    pub(super) free: Procs,
     pub(super) waiting: usize,
     /// What happened to it between its submission and its end, in order.
     pub(super) events: Vec<Event>,
@@ -31,18 +31,18 @@ pub(super) struct Event {
 pub(super) enum What {
     /// Its reserved start moved there.
     Moved(Time, MoveKind),
-    Started(Reason),
+    Started(StartReason),
     Suspended,
     WrittenOut,
     Resumed,
     /// To so many processors.
-    Resized(u64),
+    Resized(Procs),
     /// To another row of the matrix, or to other processors.
     Remapped,
     /// To this share of the turns.
     Turns(Turns),
     /// On so many idle processors ahead of its start; 0: parked.
-    Ahead(u64),
+    Ahead(Procs),
     /// With the loss of so many processor-ticks.
     Requeued(u128),
 }
@@ -62,7 +62,7 @@ pub(super) struct Turns {
 pub(super) enum MoveKind {
     Promised,
     Planned,
-    Broken(Broken),
+    BreachCause(BreachCause),
 }
 
 /// How a job leaves the system.
@@ -77,12 +77,12 @@ pub(super) enum End {
 pub(super) struct Passer {
     pub(super) request: Request,
     pub(super) start: Time,
-    pub(super) reason: Reason,
+    pub(super) reason: StartReason,
 }
 
 impl Story {
     /// Its first start.
-    pub(super) fn start(&self) -> Option<(Time, Reason)> {
+    pub(super) fn start(&self) -> Option<(Time, StartReason)> {
         self.events.iter().find_map(|event| match event.what {
             What::Started(reason) => Some((event.at, reason)),
             _ => None,
@@ -105,7 +105,7 @@ impl Story {
             1 => "1 job waiting".to_owned(),
             waiting => format!("{} jobs waiting", count(waiting as u64)),
         };
-        line(request.submit, format!("submitted; {} processors were free, {queue}", count(self.free)));
+        line(request.submit, format!("submitted; {} processors were free, {queue}", count(self.free.get())));
         let mut started = false;
         // How many instants one after the other only moved it.
         let (mut moves, mut last_move) = (0, None);
@@ -187,16 +187,18 @@ impl Event {
             What::Suspended => "suspended".into(),
             What::WrittenOut => "written out: holds nothing now".into(),
             What::Resumed => "resumed".into(),
-            What::Resized(1) => "goes on with 1 processor".into(),
-            What::Resized(procs) => format!("goes on with {} processors", count(procs)),
+            What::Resized(Procs::ONE) => "goes on with 1 processor".into(),
+            What::Resized(procs) => format!("goes on with {} processors", count(procs.get())),
             What::Remapped => "moved to another slot or other processors".into(),
             What::Turns(Turns { slot, used: 1, .. }) => format!("in slot {}, the only one", slot.0),
             What::Turns(Turns { slot, runs_in, used }) => {
                 format!("in slot {}: runs in {runs_in} of {used} slots", slot.0)
             }
-            What::Ahead(0) => "parked".into(),
-            What::Ahead(1) => "runs ahead of its start on 1 idle processor".into(),
-            What::Ahead(procs) => format!("runs ahead of its start on {} idle processors", count(procs)),
+            What::Ahead(Procs::ZERO) => "parked".into(),
+            What::Ahead(Procs::ONE) => "runs ahead of its start on 1 idle processor".into(),
+            What::Ahead(procs) => {
+                format!("runs ahead of its start on {} idle processors", count(procs.get()))
+            }
             What::Requeued(0) => "back in the queue; no work is lost".into(),
             What::Requeued(lost) => {
                 let lost = figure(Some(processor_seconds(lost)));
@@ -212,7 +214,7 @@ impl MoveKind {
         match self {
             MoveKind::Promised => format!("promised a start at {start} or before, {ahead} ahead"),
             MoveKind::Planned => format!("reserved at {start}, {ahead} ahead (a plan, not a promise)"),
-            MoveKind::Broken(why) => {
+            MoveKind::BreachCause(why) => {
                 format!("promise broken, {}; now {start}, {ahead} ahead", cause(why))
             }
         }
@@ -220,12 +222,12 @@ impl MoveKind {
 }
 
 /// What made a promise impossible.
-const fn cause(why: Broken) -> &'static str {
+const fn cause(why: BreachCause) -> &'static str {
     match why {
-        Broken::Overdue => "a running job is overdue",
-        Broken::Away => "nobody scheduled when it was due",
-        Broken::Capacity => "the machine lost capacity",
-        Broken::Amended => "another request was amended",
+        BreachCause::Overdue => "a running job is overdue",
+        BreachCause::Away => "nobody scheduled when it was due",
+        BreachCause::Capacity => "the machine lost capacity",
+        BreachCause::Amended => "another request was amended",
     }
 }
 
@@ -257,12 +259,12 @@ pub(super) fn processor_seconds(ticks: u128) -> f64 {
     ticks as f64 / 1e6
 }
 
-fn told(reason: Reason) -> &'static str {
+fn told(reason: StartReason) -> &'static str {
     match reason {
-        Reason::AtOnce => "at once",
-        Reason::Reserved => "in its turn (reserved)",
-        Reason::Backfilled => "ahead of its turn (backfilled)",
-        Reason::Promised => "as promised",
-        Reason::Quantum => "for a quantum",
+        StartReason::Immediate => "at once",
+        StartReason::Reserved => "in its turn (reserved)",
+        StartReason::Backfilled => "ahead of its turn (backfilled)",
+        StartReason::Promised => "as promised",
+        StartReason::Quantum => "for a quantum",
     }
 }

@@ -1,6 +1,6 @@
 //! Follows one job through a run.
 
-use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Request, System, Time};
+use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Procs, Request, System, Time};
 use miserly_sim::{Finished, Observer, SystemSnapshot};
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What};
@@ -9,7 +9,7 @@ use super::story::{End, Event, MoveKind, Passer, Story, Turns, What};
 pub(super) struct Watch {
     job: JobNumber,
     /// Free processors and waiting jobs after the last instant.
-    before: (u64, usize),
+    before: (Procs, usize),
     pub(super) story: Option<Story>,
     /// Whether it is in the queue, or not here yet.
     waits: bool,
@@ -23,7 +23,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Of a job on an idle machine of `procs` processors.
-    pub(super) fn of(job: JobNumber, procs: u64) -> Watch {
+    pub(super) fn of(job: JobNumber, procs: Procs) -> Watch {
         let before = (procs, 0);
         Watch { job, before, story: None, waits: true, behind: Vec::new(), handle: None, turns: None }
     }
@@ -72,16 +72,16 @@ impl Observer for Watch {
             Effect::Started { reason, .. } => What::Started(reason),
             Effect::Promised { latest, .. } => What::Moved(latest, MoveKind::Promised),
             Effect::Planned { start, .. } => What::Moved(start, MoveKind::Planned),
-            Effect::PromiseBroken { latest, why, .. } => What::Moved(latest, MoveKind::Broken(why)),
+            Effect::PromiseBroken { latest, why, .. } => What::Moved(latest, MoveKind::BreachCause(why)),
             Effect::Suspended { .. } => What::Suspended,
-            Effect::Vacated { .. } => What::WrittenOut,
+            Effect::SwappedOut { .. } => What::WrittenOut,
             Effect::Resumed { .. } => What::Resumed,
-            Effect::Resized { procs, .. } => What::Resized(procs.get()),
+            Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Moved { .. } => What::Remapped,
             // In how many rows it runs, the ledger says.
-            Effect::Paced { .. } => return,
+            Effect::PaceChanged { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
-            Effect::Filled { procs, .. } => What::Ahead(procs.get()),
+            Effect::OpportunisticProcs { procs, .. } => What::Ahead(procs),
             Effect::Refused { why, .. } => {
                 story.end.get_or_insert((now, End::Refused(why)));
                 return;
@@ -116,7 +116,7 @@ impl Observer for Watch {
             && job.start < job.end
             && story.start().is_none()
         {
-            story.free += job.request.procs().get();
+            story.free += job.request.procs();
         }
         if let Some(story) = self.story.as_mut().filter(|_| job.request.number == self.job) {
             story.ahead = job.opportunistic;
@@ -131,14 +131,14 @@ impl Observer for Watch {
 fn turns(ledger: &Ledger, handle: JobId, number: JobNumber) -> Option<Turns> {
     let entry = ledger.get(handle).filter(|entry| entry.request.number == number)?;
     let (slot, used) = (entry.placement()?.slot, ledger.matrix()?.used());
-    Some(Turns { slot, runs_in: 1 + entry.also_in.len(), used })
+    Some(Turns { slot, runs_in: 1 + entry.alternate_slots.len(), used })
 }
 
 impl Story {
     /// Adds what happened. Under an overdue job a broken promise moves on with every event: the first and the last say
     /// enough. An instant may have several rounds: how often it is the job's turn counts after the last.
     fn note(&mut self, event: Event) {
-        let broken = |event: &Event| matches!(event.what, What::Moved(_, MoveKind::Broken(_)));
+        let broken = |event: &Event| matches!(event.what, What::Moved(_, MoveKind::BreachCause(_)));
         let turns = |event: &Event| matches!(event.what, What::Turns(_));
         match &mut self.events[..] {
             [.., before, last] if broken(before) && broken(last) && broken(&event) => *last = event,

@@ -115,8 +115,8 @@ fn what_makes_no_sense_is_not_submitted() {
     daemon.lab.write("wrong.sh", "#!/bin/sh\n\n#MISERLY --cpu 4\n");
     daemon.lab.write("binary.sh", b"#!\xff\n");
     daemon.fails("submit true", 2, "#MISERLY --time");
-    daemon.fails("submit -t 30 true", 2, "30 what?");
-    daemon.fails("submit -t 1s -m 4096 true", 2, "4096MB");
+    daemon.fails("submit -t 1:30 true", 2, "\"1:30\" is ambiguous");
+    daemon.fails("submit -t 1s -m 4096 true", 2, "4096MiB");
     daemon.fails("submit -t 1s -c 0 true", 2, "0 is not in");
     daemon.fails("submit -t 1s --begin soon true", 2, "instant");
     daemon.fails("submit -t 1s --array 9-0 true", 2, "FIRST-LAST");

@@ -1,6 +1,6 @@
 //! The options of a run as an experiment file writes them.
 
-use miserly_core::{Instants, Sharing, Spread};
+use miserly_core::{EventOrder, Procs, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use miserly_sim::{BatchRule, Grouping, GroupingError};
 use miserly_workload::{ArrivalScaling, Overrun, ProcsField};
@@ -53,7 +53,7 @@ impl Options {
         }
         self.placement()?;
         Ok(RunOptions {
-            procs: self.procs,
+            procs: self.procs.map(u64::from).map(Procs::new),
             overrun: word(self.overrun.as_deref(), "overrun", &OVERRUN)?,
             instants: word(self.instants.as_deref(), "instants", &INSTANTS)?,
             procs_field: word(self.procs_field.as_deref(), "procs-field", &PROCS_FIELD)?,
@@ -88,9 +88,9 @@ impl Options {
     }
 
     /// Returns the processors of the machine, if the options name one.
-    pub(crate) fn processors(&self, machines: &Machines) -> Option<u32> {
+    pub(crate) fn processors(&self, machines: &Machines) -> Option<Procs> {
         let named = self.machine.as_ref().and_then(|word| machines.get(word));
-        named.map(MachineSpec::procs).or(self.procs)
+        named.map(MachineSpec::procs).or(self.procs.map(u64::from).map(Procs::new))
     }
 
     /// Returns the placement of jobs on the machine, if the options have one.
@@ -141,7 +141,7 @@ impl Options {
 const MOST_IN_BATCHES: u64 = 1_000_000_000;
 
 const OVERRUN: [Overrun; 3] = [Overrun::Kill, Overrun::Extend, Overrun::Run];
-const INSTANTS: [Instants; 2] = [Instants::Batch, Instants::Sequential];
+const INSTANTS: [EventOrder; 2] = [EventOrder::Batched, EventOrder::Sequential];
 const PROCS_FIELD: [ProcsField; 2] = [ProcsField::Allocated, ProcsField::Requested];
 
 /// Returns the value of that name; the default without one.

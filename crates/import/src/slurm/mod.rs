@@ -15,6 +15,7 @@ mod values;
 mod tests;
 
 use jiff::tz::TimeZone;
+use miserly_core::Procs;
 use miserly_workload::Trace;
 use miserly_workload::swf::{Field, ReadError, Record};
 
@@ -41,7 +42,7 @@ pub enum SubmitAt {
 #[derive(Clone, Debug, Default)]
 pub struct SlurmOptions {
     /// Processors of the machine, which the accounting does not contain.
-    pub procs: Option<u32>,
+    pub procs: Option<Procs>,
     /// Nodes of the machine.
     pub nodes: Option<u32>,
     /// Time zone of the cluster, for the header and for times that are not seconds of the epoch.

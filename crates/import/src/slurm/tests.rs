@@ -1,5 +1,6 @@
 //! Accounting files of several Slurm versions, and each of their peculiarities alone.
 
+use miserly_core::Procs;
 use miserly_workload::{ProcsField, check};
 use proptest::prelude::*;
 
@@ -209,7 +210,7 @@ fn tasks_of_arrays_are_no_repetitions() {
 
 #[test]
 fn the_header_says_how_the_log_was_made() {
-    let options = SlurmOptions { procs: Some(8), nodes: Some(2), ..SlurmOptions::default() };
+    let options = SlurmOptions { procs: Some(Procs::new(8)), nodes: Some(2), ..SlurmOptions::default() };
     let log = import(&format!("{HEADER}\n{PLAIN}\n"), &options).unwrap();
     let has = |line: &str| assert!(log.comments.iter().any(|comment| comment == line), "{:?}", log.comments);
     has("; MaxNodes: 2");
@@ -268,7 +269,7 @@ proptest! {
         prop_assert_eq!(log.report.read, log.report.written + left_out);
         let mut text = Vec::new();
         log.write(&mut text).unwrap();
-        let found = check(&Trace::memory("remarks_if", text), Some(8), ProcsField::Allocated).unwrap();
+        let found = check(&Trace::memory("remarks_if", text), Some(Procs::new(8)), ProcsField::Allocated).unwrap();
         prop_assert_eq!(found.read, log.report.written);
         let names: Vec<_> = found.findings.keys().map(|anomaly| anomaly.name()).collect();
         prop_assert!(!names.contains(&"malformed") && !names.contains(&"out_of_order"), "{:?}", names);

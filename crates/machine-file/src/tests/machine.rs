@@ -1,6 +1,6 @@
 //! Machine files that make sense, and those that do not.
 
-use miserly_core::{Kind, Resources, Sharing, Spread};
+use miserly_core::{Kind, Procs, Resources, Sharing, Spread};
 
 use crate::{HOSTS_MOST, MachineSpec};
 
@@ -45,9 +45,9 @@ fn hosts_one_by_one_and_by_the_dozen() {
     );
     let n = |name: &str| (name.to_owned(), 2, 2_000_000, 4);
     assert_eq!(hosts(&spec), [("big".to_owned(), 128, 1 << 30, 0), n("n1"), n("n2")]);
-    assert_eq!((spec.spread, spec.sharing, spec.procs()), (Spread::Any, Sharing::Whole, 132));
+    assert_eq!((spec.spread, spec.sharing, spec.procs()), (Spread::Any, Sharing::Whole, Procs::new(132)));
     let machine = spec.machine();
-    assert_eq!((machine.spread(), machine.how_shared()), (Spread::Any, Sharing::Whole));
+    assert_eq!((machine.spread(), machine.sharing()), (Spread::Any, Sharing::Whole));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn totals_can_be_counted() {
 #[test]
 fn the_origin_2000_is_as_in_the_paper() {
     let spec = MachineSpec::named("o2k", |_| unreachable!("it is built in")).unwrap();
-    assert_eq!(spec.procs(), 960);
+    assert_eq!(spec.procs(), Procs::new(960));
     let per_processor: Vec<_> = hosts(&spec)
         .iter()
         .map(|(name, cpus, memory, _)| format!("{name} {cpus} {}", memory / cpus / 1024))
@@ -157,7 +157,7 @@ fn the_origin_2000_is_as_in_the_paper() {
 fn machines_by_number_and_by_file() {
     let never = |_: &str| unreachable!("a number is no file");
     let plain = MachineSpec::named("430", never).unwrap();
-    assert_eq!((plain.procs(), plain.machine().is_plain()), (430, true));
+    assert_eq!((plain.procs(), plain.machine().is_plain()), (Procs::new(430), true));
     assert_eq!(plain.machine().capacity(), Resources::cpus(430));
     for number in ["0", "1073741825", "99999999999999999999"] {
         let problem = MachineSpec::named(number, never).unwrap_err().to_string();

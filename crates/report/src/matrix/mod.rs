@@ -59,7 +59,7 @@ impl MatrixDoc {
             version: env!("CARGO_PKG_VERSION"),
             policy,
             at: secs(record.from),
-            procs: record.procs,
+            procs: record.procs.get(),
             jobs: jobs(&places, slots.len()),
             slots,
         }

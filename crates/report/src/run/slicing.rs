@@ -1,6 +1,6 @@
 //! Document parts of time-sliced runs and of runs measured in batches by termination.
 
-use miserly_core::Time;
+use miserly_core::{Procs, Time};
 use miserly_sim::{BatchRule, Interval, MEASURES, Mark, Metrics, Window};
 use serde::Serialize;
 
@@ -126,10 +126,10 @@ impl BatchesDoc {
     /// Creates the document for a machine of `procs` processors.
     ///
     /// Returns `None` for a run without batches or with an incomplete batch.
-    pub fn new(metrics: &Metrics, procs: u32, slices: bool, log_at_its_end: bool) -> Option<BatchesDoc> {
+    pub fn new(metrics: &Metrics, procs: Procs, slices: bool, log_at_its_end: bool) -> Option<BatchesDoc> {
         let window = metrics.window.as_ref()?;
         let (begin, end) = window.ends()?;
-        let capacity = (end.at - begin.at).ticks() as f64 * f64::from(procs);
+        let capacity = (end.at - begin.at).ticks() as f64 * procs.get() as f64;
         let share =
             |work: fn(&Mark) -> u128| (capacity > 0.0).then(|| (work(end) - work(begin)) as f64 / capacity);
         let figures = slices.then(|| figures(window));

@@ -1,5 +1,6 @@
 //! The report of an import as text and as JSON.
 
+use miserly_core::Procs;
 use miserly_import::{Remark, RemarkCount, RemarkEffect, Report};
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ pub fn import_json(report: &Report) -> Value {
         "format": report.format,
         "read": report.read,
         "written": report.written,
-        "procs": report.procs,
+        "procs": report.procs.map(Procs::get),
         "busiest": report.busiest,
         "unused": report.unused,
         "remarks": remarks,

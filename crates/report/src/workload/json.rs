@@ -1,6 +1,7 @@
 //! Descriptions and checks as JSON. Times are in seconds, shares between 0 and 1; unknown values
 //! are null.
 
+use miserly_core::Procs;
 use miserly_workload::check::{Anomaly, Finding};
 use miserly_workload::describe::{
     Active, ArrivalTimes, Common, EstimateQuality, LogClock, Proportion, ValueSpread,
@@ -24,7 +25,7 @@ pub fn describe_json(log: &Description, studied: &[u64]) -> Value {
         "installation": log.installation,
         "jobs": log.jobs,
         "malformed": log.malformed,
-        "procs": log.procs,
+        "procs": log.procs.map(Procs::get),
         "first_submit": log.span.map(|span| span.first_submit),
         "last_submit": log.span.map(|span| span.last_submit),
         "last_end": log.span.map(|span| span.last_end),
@@ -65,7 +66,7 @@ pub fn check_json(report: &CheckReport) -> Value {
     let findings: Vec<_> = report.findings.iter().map(|(&kind, finding)| one(kind, finding)).collect();
     json!({
         "name": report.name,
-        "procs": report.procs,
+        "procs": report.procs.map(Procs::get),
         "lines": report.lines,
         "read": report.read,
         "left_out": report.left_out,

@@ -81,7 +81,7 @@ fn run_lengths(lengths: &RunLengths) -> String {
 pub(super) fn histogram_json(sizes: &[OfSize]) -> Vec<Value> {
     sizes
         .iter()
-        .map(|entry| json!({ "from": entry.procs, "to": entry.procs + 1, "jobs": entry.jobs }))
+        .map(|entry| json!({ "from": entry.procs.get(), "to": entry.procs.get() + 1, "jobs": entry.jobs }))
         .collect()
 }
 
@@ -109,7 +109,7 @@ fn popularity(entry: &Popularity) -> Value {
 
 /// Returns each size with the mean runtime of its jobs.
 pub(super) fn runtimes_json(sizes: &[OfSize]) -> Vec<(u64, f64)> {
-    sizes.iter().filter_map(|entry| Some((entry.procs, entry.mean_runtime()?))).collect()
+    sizes.iter().filter_map(|entry| Some((entry.procs.get(), entry.mean_runtime()?))).collect()
 }
 
 /// Returns the mean size of each bucket with its mean runtime.

@@ -48,16 +48,9 @@ struct Scale {
     labels: [(f64, f64); 2],
 }
 
-/// Returns the figure of a label: "1.5", or "1 min 30 s" in seconds.
+/// Returns the figure of a label: "1.5", or "1m30s" in seconds.
 fn figure(label: &str) -> f64 {
-    let words: Vec<&str> = label.split_whitespace().collect();
-    let unit = |unit: Option<&&str>| match unit {
-        None | Some(&"s") => 1.0,
-        Some(&"min") => 60.0,
-        other => panic!("{other:?} in {label:?}"),
-    };
-    let number = |number: &str| number.parse::<f64>().unwrap_or_else(|_| panic!("{number:?} in {label:?}"));
-    words.chunks(2).map(|pair| number(pair[0]) * unit(pair.get(1))).sum()
+    miserly_units::parse_duration(label).unwrap_or_else(|error| panic!("{error}")).as_secs_f64()
 }
 
 impl Scale {

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use miserly_core::Procs;
 use miserly_sim::Job;
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, JobOptions, Jobs, Survey, Trace, TraceError};
@@ -12,7 +13,7 @@ use miserly_workload::{Estimates, JobOptions, Jobs, Survey, Trace, TraceError};
 /// A log in memory, as plain text, and how it is read.
 pub(crate) struct Log {
     pub(crate) name: String,
-    pub(crate) procs: u32,
+    pub(crate) procs: Procs,
     trace: Trace,
     estimates: Estimates,
 }
@@ -60,7 +61,7 @@ fn made(name: &str, jobs: u64, procs: u32, load: f64) -> Log {
 pub(crate) fn made_exactly(name: &str, jobs: u64, procs: u32, load: f64) -> Log {
     let model = Feitelson96 { jobs, procs, load, ..Feitelson96::default() };
     let trace = model.generate().expect("the parameters make sense").into_trace(name);
-    Log { name: name.into(), procs, trace, estimates: Estimates::default() }
+    Log { name: name.into(), procs: Procs::new(procs.into()), trace, estimates: Estimates::default() }
 }
 
 /// A real log, unpacked, with its users' estimates; `None` where it is missing.

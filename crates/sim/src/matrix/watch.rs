@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Ledger, Matrix, SlotId, System, Time};
+use miserly_core::{Ledger, Matrix, Procs, SlotId, System, Time};
 
 use super::{SlotPlace, each_place, sliced};
 use crate::Observer;
@@ -22,7 +22,7 @@ pub struct PlaceHeld {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixRecord {
     /// The processors of the machine.
-    pub procs: u64,
+    pub procs: Procs,
     /// Where the record begins. Places that jobs had already then have their true begins.
     pub from: Time,
     /// Where it ends: at the end of what was asked for, or before it, where there were too many places.
@@ -43,7 +43,7 @@ pub struct MatrixWatch {
     from: Time,
     to: Time,
     most: usize,
-    procs: u64,
+    procs: Procs,
     round: u64,
     held: BTreeMap<(u64, SlotId), Held>,
     left: Vec<PlaceHeld>,
@@ -67,7 +67,7 @@ impl MatrixWatch {
             from,
             to,
             most,
-            procs: 0,
+            procs: Procs::ZERO,
             round: 0,
             held: BTreeMap::new(),
             left: vec![],
@@ -86,7 +86,7 @@ impl MatrixWatch {
         self.stop(self.to);
         self.left.sort_by_key(|held| (held.from, held.place.slot, held.place.admission));
         let MatrixWatch { procs, from, to, cut, left: places, .. } = self;
-        (procs > 0).then_some(MatrixRecord { procs, from, to, cut, places })
+        (!procs.is_zero()).then_some(MatrixRecord { procs, from, to, cut, places })
     }
 
     /// Ends the record; what jobs have now, they have until then.
@@ -140,7 +140,7 @@ impl Observer for MatrixWatch {
             return;
         }
         let Some((ledger, matrix)) = sliced(system.queues()) else { return };
-        self.procs = matrix.all().count().get();
+        self.procs = matrix.all().count();
         if now < self.to { self.look(now, ledger) } else { self.stop(self.to) }
     }
 }
@@ -175,5 +175,5 @@ impl Observer for MostSlots {
 fn taken(matrix: &Matrix) -> u64 {
     let all = matrix.all().count();
     // Jobs keep processors that the machine has lost.
-    matrix.rows().map(|(_, row)| all.saturating_sub(row.open_count()).get()).sum()
+    matrix.slots().map(|(_, row)| all.saturating_sub(row.open_count()).get()).sum()
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Request, Span, Time};
+use miserly_core::{Procs, Request, Span, Time};
 
 use crate::finished::{Finished, Observer, SystemSnapshot};
 
@@ -21,12 +21,12 @@ const SHORT: Span = Span::from_ticks(60_000_000);
 /// than [`BUCKETS_MOST`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    procs: u64,
+    procs: Procs,
     width: i64,
     /// The number of the first bucket: its begin / width.
     first: i64,
     buckets: Vec<Bucket>,
-    last: Option<(Time, u64, usize)>,
+    last: Option<(Time, Procs, usize)>,
 }
 
 /// What is summed of a bucket.
@@ -44,8 +44,8 @@ pub struct Bucket {
 
 impl Series {
     /// Nothing yet, on a machine of `procs` processors.
-    pub fn new(procs: u64) -> Series {
-        Series { procs, width: FINEST, first: 0, buckets: Vec::new(), last: None }
+    pub fn new(procs: impl Into<Procs>) -> Series {
+        Series { procs: procs.into(), width: FINEST, first: 0, buckets: Vec::new(), last: None }
     }
 
     /// Where the first bucket begins.
@@ -123,7 +123,7 @@ impl Series {
     }
 
     /// Spreads what lasted from `since` to `until` over the buckets.
-    fn spread(&mut self, since: Time, until: Time, busy: u64, waiting: usize) {
+    fn spread(&mut self, since: Time, until: Time, busy: Procs, waiting: usize) {
         self.reach(until.ticks() - 1);
         let mut from = since.ticks();
         while from < until.ticks() {
@@ -175,7 +175,7 @@ fn signed(buckets: usize) -> i64 {
 mod tests {
     use super::*;
 
-    /// Instants as they come: (tick, free, waiting).
+    /// EventOrder as they come: (tick, free, waiting).
     fn instants(count: i64) -> Vec<(Time, u64, usize)> {
         let at = |n: i64| Time::from_ticks(-5_000_000 + 700_000 * n + (n * n % 13) * 50_000);
         (0..count).map(|n| (at(n), (n % 5).unsigned_abs(), usize::try_from(n * n % 7).unwrap())).collect()
@@ -184,7 +184,10 @@ mod tests {
     fn series(instants: &[(Time, u64, usize)]) -> Series {
         let mut series = Series::new(4);
         for &(now, free, waiting) in instants {
-            series.instant(now, SystemSnapshot { free: free.min(4), waiting, ..SystemSnapshot::default() });
+            series.instant(
+                now,
+                SystemSnapshot { free: Procs::new(free.min(4)), waiting, ..SystemSnapshot::default() },
+            );
         }
         series
     }

@@ -9,7 +9,7 @@ use std::io;
 use std::iter::Peekable;
 
 use miserly_core::{
-    Driver, Effect, EndHow, Ended, Entry, Instants, JobId, Ledger, Machine, Matrix, Policy, Procs, Round,
+    Driver, Effect, EndHow, Ended, Entry, EventOrder, JobId, Ledger, Machine, Matrix, Policy, Procs, Round,
     Submission, System, Time, Violation, queue_position,
 };
 
@@ -55,7 +55,7 @@ pub enum RunError<E = Infallible> {
 pub struct Simulation {
     system: System,
     /// The processors of the machine, in queues or not.
-    procs: u64,
+    procs: Procs,
     /// Interactive work, and opportunistic jobs.
     load: BackgroundLoad,
     /// The jobs in the system, by handle.
@@ -79,20 +79,20 @@ pub struct Simulation {
 
 impl Simulation {
     /// Returns a simulation of `policy` on an idle machine.
-    pub fn new(machine: Machine, policy: Box<dyn Policy>, instants: Instants) -> Simulation {
+    pub fn new(machine: Machine, policy: Box<dyn Policy>, instants: EventOrder) -> Simulation {
         let procs = machine.capacity().cpus_count();
-        Simulation::over(System::new(vec![Driver::new(Ledger::new(machine), policy, instants)]), procs.get())
+        Simulation::over(System::new(vec![Driver::new(Ledger::new(machine), policy, instants)]), procs)
     }
 
     /// Returns a simulation of empty queues, on a machine of `procs` processors in all.
     ///
     /// The jobs' queue numbers name the queues by position from 1; any other number, or none, means the first.
-    pub fn over(system: System, procs: u64) -> Simulation {
+    pub fn over(system: System, procs: impl Into<Procs>) -> Simulation {
         Simulation {
             rows: vec![Rows::none(); system.queues().len()],
             arrived: 0,
             system,
-            procs,
+            procs: procs.into(),
             load: BackgroundLoad::none(),
             live: Vec::new(),
             unused: Vec::new(),
@@ -110,7 +110,7 @@ impl Simulation {
     #[must_use]
     pub fn with_pes(mut self) -> Simulation {
         self.pes = Some(match self.system.queues() {
-            [only] if only.ledger().machine().capacity().cpus_count() == self.procs.into() => {
+            [only] if only.ledger().machine().capacity().cpus_count() == self.procs => {
                 Numbering::of(only.ledger().machine())
             }
             queues => Numbering::of_pools(self.procs, queues),
@@ -120,7 +120,7 @@ impl Simulation {
 
     /// Adds interactive work: the processors that it uses from each instant on, in order.
     #[must_use]
-    pub fn with_interactive(self, changes: Box<dyn Iterator<Item = (Time, u64)> + Send>) -> Simulation {
+    pub fn with_interactive(self, changes: Box<dyn Iterator<Item = (Time, Procs)> + Send>) -> Simulation {
         Simulation { load: BackgroundLoad::new(changes), ..self }
     }
 
@@ -169,7 +169,7 @@ impl Simulation {
         let Some(now) = self.next_instant(jobs) else { return Ok(None) };
         self.collect_due(now);
         self.collect_arrivals(now, jobs, observers)?;
-        self.round.interactive = self.load.change(now).map(Procs::new);
+        self.round.interactive = self.load.change(now);
         self.system.round(now, &mut self.round, &mut self.effects)?;
         self.finish(now, observers)?;
         self.apply(now, observers)?;
@@ -260,7 +260,7 @@ impl Simulation {
             self.unused.push(job);
             let Some(mut live) = self.live[job.index()].take() else { continue };
             live.release(now, &mut self.pes);
-            self.load.fill(live.opportunistic.as_mut(), now, 0);
+            self.load.fill(live.opportunistic.as_mut(), now, Procs::ZERO);
             let slices = live.turns.map(|turns| turns.over(now, &self.rows[live.queue]));
             let Some(finished) = live.finish(now, slices) else { continue };
             for observer in observers.iter_mut() {
@@ -290,7 +290,7 @@ impl Simulation {
     /// Returns the state at the end of the instant.
     fn snapshot(&self) -> SystemSnapshot {
         let ledgers = || self.system.queues().iter().map(Driver::ledger);
-        let held: u64 = ledgers().map(|ledger| ledger.held().cpus_count().get()).sum();
+        let held: Procs = ledgers().map(|ledger| ledger.held().cpus_count()).sum();
         SystemSnapshot {
             free: self.procs.saturating_sub(held + self.load.procs()),
             kept: self.system.queues().iter().map(kept).sum(),
@@ -302,11 +302,11 @@ impl Simulation {
 }
 
 /// Returns the processors that are kept idle on hosts that are reserved for a waiting job.
-fn kept(queue: &Driver) -> u64 {
+fn kept(queue: &Driver) -> Procs {
     let (mut hosts, ledger) = (queue.kept_hosts(), queue.ledger());
     hosts.sort_unstable();
     hosts.dedup();
-    hosts.iter().map(|host| ledger.free_hosts().on(*host).cpus_count().get()).sum()
+    hosts.iter().map(|host| ledger.free_hosts().on(*host).cpus_count()).sum()
 }
 
 /// Returns the ledger entry of a job in the queue of that position.

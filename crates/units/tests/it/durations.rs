@@ -80,6 +80,8 @@ fn messages_have_the_text_and_the_remedy() {
     check_error("90:30", "\"90:30\" is ambiguous; write 90:30:00, 90h30min or 90min30s");
     check_error("1.5us", "\"1.5us\": a duration here is a whole number of microseconds");
     check_error("9223372036855s", "\"9223372036855s\" is too large");
+    check_error("9999999w", "\"9999999w\" is too large");
+    check_error("1y", &format!("\"1y\": no unit of time \"y\"; {units}"));
 }
 
 #[test]

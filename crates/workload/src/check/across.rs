@@ -1,5 +1,7 @@
 //! Checks across lines: order, numbers, dependencies, capacity.
 
+use miserly_core::Procs;
+
 use super::{Anomaly, Findings};
 use crate::jobs::ProcsField;
 use crate::swf::{Field, Record};
@@ -23,7 +25,7 @@ struct UsageChange {
     /// Ends sort before starts, because processors freed at an instant are available at it.
     starts: bool,
     line: u64,
-    procs: u64,
+    procs: Procs,
 }
 
 impl Across {
@@ -68,12 +70,12 @@ impl Across {
         self.changes.push(UsageChange { at: at + runtime, starts: false, line, procs });
     }
 
-    pub(super) fn finish(mut self, procs: Option<u32>, findings: &mut Findings) {
+    pub(super) fn finish(mut self, procs: Option<Procs>, findings: &mut Findings) {
         self.numbers.sort_unstable();
         self.duplicates(findings);
         self.dependences(findings);
         if let Some(procs) = procs {
-            self.capacity(u64::from(procs), findings);
+            self.capacity(procs, findings);
         }
     }
 
@@ -102,9 +104,9 @@ impl Across {
 
     /// Sweeps over the starts and ends. A job is reported if its start exceeds the machine's
     /// capacity.
-    fn capacity(&mut self, procs: u64, findings: &mut Findings) {
+    fn capacity(&mut self, procs: Procs, findings: &mut Findings) {
         self.changes.sort_unstable();
-        let (mut running, mut peak, mut lines) = (0, None::<(u64, UsageChange)>, Vec::new());
+        let (mut running, mut peak, mut lines) = (Procs::ZERO, None::<(Procs, UsageChange)>, Vec::new());
         for change in &self.changes {
             if !change.starts {
                 running -= change.procs;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use miserly_core::Procs;
+
 use super::{Anomaly, Findings};
 use crate::local_time::{named_zone, offset_at};
 use crate::swf::Header;
@@ -47,16 +49,16 @@ fn check_size(header: &Header, lines: &HeaderLines, findings: &mut Findings) {
     if name == "MaxNodes" {
         findings.add(Anomaly::SizeFromMaxNodes, line);
     }
-    if value.parse() != Ok(procs) {
+    if value.parse() != Ok(procs.get()) {
         findings.add(Anomaly::SizeNotPlain, line);
         findings.add_detail(Anomaly::SizeNotPlain, || format!("{name} is {value:?}; taken as {procs}"));
     }
 }
 
 /// Returns whether a text such as `338 (batch partition; 512 total)` begins with this number.
-fn leads_with(value: &str, number: u32) -> bool {
+fn leads_with(value: &str, number: Procs) -> bool {
     let digits = value.split(|c: char| !c.is_ascii_digit()).next();
-    digits.and_then(|digits| digits.parse().ok()) == Some(number)
+    digits.and_then(|digits| digits.parse().ok()) == Some(number.get())
 }
 
 fn check_counts(header: &Header, read: u64, lines: &HeaderLines, findings: &mut Findings) {

@@ -1,5 +1,7 @@
 //! Checks of a single line.
 
+use miserly_core::Procs;
+
 use super::Anomaly;
 use crate::jobs::ProcsField;
 use crate::swf::{Field, Record};
@@ -11,7 +13,7 @@ const CPU_SLACK: i64 = 1;
 pub(super) fn anomalies(
     record: &Record,
     field: ProcsField,
-    procs: Option<u32>,
+    procs: Option<Procs>,
 ) -> impl Iterator<Item = Anomaly> {
     let found = [
         (record.get(Field::Submit) < 0).then_some(Anomaly::NoSubmitTime),
@@ -28,10 +30,10 @@ pub(super) fn anomalies(
     found.into_iter().flatten()
 }
 
-fn size(record: &Record, field: ProcsField, procs: Option<u32>) -> Option<Anomaly> {
+fn size(record: &Record, field: ProcsField, procs: Option<Procs>) -> Option<Anomaly> {
     match field.size(record) {
         None => Some(Anomaly::NoProcessors),
-        Some(size) if procs.is_some_and(|procs| size > u64::from(procs)) => Some(Anomaly::TooWide),
+        Some(size) if procs.is_some_and(|procs| size > procs) => Some(Anomaly::TooWide),
         Some(_) => None,
     }
 }

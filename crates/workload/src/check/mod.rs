@@ -17,6 +17,7 @@ mod header;
 pub use anomaly::{Anomaly, Severity};
 
 use across::Across;
+use miserly_core::Procs;
 
 /// Maximum number of findings per kind with details. Further ones have only line numbers.
 const DETAILS: usize = 20;
@@ -27,7 +28,7 @@ pub struct CheckReport {
     /// Name of the log.
     pub name: String,
     /// Processors of the machine: as given, else from the header.
-    pub procs: Option<u32>,
+    pub procs: Option<Procs>,
     /// All lines.
     pub lines: u64,
     /// Lines that are neither comments nor blank.
@@ -90,7 +91,7 @@ impl Findings {
 ///
 /// # Errors
 /// The log cannot be read. Readable but wrong content is a finding.
-pub fn check(trace: &Trace, procs: Option<u32>, field: ProcsField) -> Result<CheckReport, TraceError> {
+pub fn check(trace: &Trace, procs: Option<Procs>, field: ProcsField) -> Result<CheckReport, TraceError> {
     let survey = trace.survey()?;
     let procs = procs.or_else(|| survey.header.procs());
     let mut pass = Pass { procs, field, ..Pass::default() };
@@ -117,7 +118,7 @@ pub fn check(trace: &Trace, procs: Option<u32>, field: ProcsField) -> Result<Che
 /// The pass over the lines.
 #[derive(Default)]
 struct Pass {
-    procs: Option<u32>,
+    procs: Option<Procs>,
     field: ProcsField,
     read: u64,
     left_out: u64,

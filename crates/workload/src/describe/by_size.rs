@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use miserly_core::Procs;
+
 /// Number of buckets of the parallel jobs (§3.2).
 pub const BUCKETS: u64 = 10;
 
@@ -9,7 +11,7 @@ pub const BUCKETS: u64 = 10;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfSize {
     /// Processors per job.
-    pub procs: u64,
+    pub procs: Procs,
     /// Number of jobs.
     pub jobs: u64,
     /// Jobs with a known runtime.
@@ -31,7 +33,7 @@ impl OfSize {
 
     /// Returns whether the jobs have more than one processor.
     pub fn is_parallel(&self) -> bool {
-        self.procs > 1
+        self.procs > Procs::ONE
     }
 }
 
@@ -48,10 +50,10 @@ pub struct SizeBucket {
 
 /// A counter of jobs by size.
 #[derive(Default)]
-pub(super) struct SizeCounter(BTreeMap<u64, OfSize>);
+pub(super) struct SizeCounter(BTreeMap<Procs, OfSize>);
 
 impl SizeCounter {
-    pub(super) fn add(&mut self, procs: u64, runtime: Option<u64>) {
+    pub(super) fn add(&mut self, procs: Procs, runtime: Option<u64>) {
         let of = self.0.entry(procs).or_insert(OfSize { procs, ..OfSize::default() });
         of.jobs += 1;
         of.timed += u64::from(runtime.is_some());
@@ -107,7 +109,7 @@ mod tests {
     fn counted(jobs: &[(u64, Option<u64>)]) -> Vec<OfSize> {
         let mut counter = SizeCounter::default();
         for &(procs, runtime) in jobs {
-            counter.add(procs, runtime);
+            counter.add(Procs::new(procs), runtime);
         }
         counter.finish()
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use miserly_core::Procs;
+
 use super::arrivals::ArrivalCounter;
 use super::by_size::{SizeCounter, buckets};
 use super::estimates::EstimateCounter;
@@ -109,13 +111,13 @@ impl Collector {
     fn add_size(&mut self, record: &Record) {
         let Some(size) = self.field.size(record) else { return };
         let runtime = record.known(Field::Runtime);
-        self.sizes.add(size);
+        self.sizes.add(size.get());
         self.by_size.add(size, runtime);
-        self.run_lengths.add(record, size);
+        self.run_lengths.add(record, size.get());
         self.work += u128::from(size) * u128::from(runtime.unwrap_or(0));
     }
 
-    pub(super) fn finish(self, name: &str, procs: Option<u32>, header: &Header) -> Description {
+    pub(super) fn finish(self, name: &str, procs: Option<Procs>, header: &Header) -> Description {
         let share = |count| Proportion { count, of: self.jobs };
         let value = |name| header.value(name).map(str::to_owned);
         let (estimates, study) = self.estimates.finish(&self.runtimes);
@@ -158,7 +160,7 @@ fn add_known(tally: &mut ValueCounts, record: &Record, field: Field) {
     }
 }
 
-fn sizes(sizes: &ValueCounts, by_size: Vec<OfSize>, procs: Option<u32>) -> SizeStats {
+fn sizes(sizes: &ValueCounts, by_size: Vec<OfSize>, procs: Option<Procs>) -> SizeStats {
     SizeStats {
         spread: sizes.spread(),
         serial: sizes.share(|size| size == 1),

@@ -1,6 +1,8 @@
 //! "Interesting" sizes: their frequency compared with neighbouring sizes (Feitelson 1996, §3.1 and
 //! Table 2).
 
+use miserly_core::Procs;
+
 use super::by_size::OfSize;
 use super::spread::Proportion;
 
@@ -48,8 +50,13 @@ impl Interest {
     }
 
     /// Returns whether a size is of this kind, on a machine of this size if known.
-    pub fn has(self, size: u64, machine: Option<u64>) -> bool {
-        let round = |kind: Interest| kind.has(size - 1, machine);
+    pub fn has(self, size: Procs, machine: Option<Procs>) -> bool {
+        let (size, machine) = (size.get(), machine.map(Procs::get));
+        self.has_number(size, machine)
+    }
+
+    fn has_number(self, size: u64, machine: Option<u64>) -> bool {
+        let round = |kind: Interest| kind.has_number(size - 1, machine);
         match self {
             Interest::PowerOfTwo => size >= 2 && size.is_power_of_two(),
             Interest::Square => size >= 4 && size.isqrt().pow(2) == size,
@@ -135,8 +142,8 @@ impl Interesting {
 }
 
 /// Judges each kind by the jobs of each size.
-pub(super) fn interesting(sizes: &[OfSize], machine: Option<u32>) -> Vec<Interesting> {
-    let counts = SizeCounts::new(sizes, machine.map(u64::from));
+pub(super) fn interesting(sizes: &[OfSize], machine: Option<Procs>) -> Vec<Interesting> {
+    let counts = SizeCounts::new(sizes, machine.map(Procs::get));
     let judged = |interest| Interesting {
         interest,
         all: counts.popularity(sizes, |size| counts.has(interest, size)),
@@ -157,15 +164,15 @@ struct SizeCounts {
 
 impl SizeCounts {
     fn new(sizes: &[OfSize], machine: Option<u64>) -> SizeCounts {
-        let largest = sizes.iter().map(|of| of.procs).max().unwrap_or(0);
+        let largest = sizes.iter().map(|of| of.procs.get()).max().unwrap_or(0);
         let most = machine.unwrap_or(largest).min(SIZE_MAX);
         let mut jobs = vec![0; usize::try_from(most).unwrap_or(0) + 1];
         for of in sizes {
-            if let Some(count) = usize::try_from(of.procs).ok().and_then(|size| jobs.get_mut(size)) {
+            if let Some(count) = usize::try_from(of.procs.get()).ok().and_then(|size| jobs.get_mut(size)) {
                 *count = of.jobs;
             }
         }
-        let kinds = |size| Interest::ALL.iter().filter(|interest| interest.has(size, machine)).count();
+        let kinds = |size| Interest::ALL.iter().filter(|interest| interest.has_number(size, machine)).count();
         let kinds = (0..jobs.len() as u64).map(kinds).collect();
         SizeCounts { machine, jobs, kinds }
     }
@@ -179,7 +186,7 @@ impl SizeCounts {
     }
 
     fn has(&self, interest: Interest, size: u64) -> bool {
-        self.sizes().contains(&size) && interest.has(size, self.machine)
+        self.sizes().contains(&size) && interest.has_number(size, self.machine)
     }
 
     fn kinds(&self, size: u64) -> usize {
@@ -198,7 +205,7 @@ impl SizeCounts {
 
     fn popularity(&self, sizes: &[OfSize], meets: impl Fn(u64) -> bool) -> Popularity {
         let parallel = || sizes.iter().filter(|of| of.is_parallel());
-        let these = || parallel().filter(|of| meets(of.procs));
+        let these = || parallel().filter(|of| meets(of.procs.get()));
         let work: u128 = parallel().map(OfSize::work).sum();
         Popularity {
             jobs: Proportion {

@@ -35,6 +35,7 @@ pub use spread::{Common, Proportion, ValueSpread};
 pub use study::{Bin, Cdf, OfEstimate, Study};
 
 use collect::Collector;
+use miserly_core::Procs;
 
 /// Number of commonest values.
 pub const COMMONEST: usize = 10;
@@ -49,7 +50,7 @@ pub struct Description {
     /// `Installation` of the header.
     pub installation: Option<String>,
     /// Processors of the machine: as given, else from the header.
-    pub procs: Option<u32>,
+    pub procs: Option<Procs>,
     /// Well-formed job lines.
     pub jobs: u64,
     /// Malformed job lines.
@@ -159,7 +160,7 @@ impl Description {
     ///
     /// `None` if the machine's size is unknown or the log has no length.
     pub fn load(&self) -> Option<f64> {
-        let capacity = f64::from(self.procs?) * self.span?.submissions() as f64;
+        let capacity = self.procs?.get() as f64 * self.span?.submissions() as f64;
         (capacity > 0.0).then(|| self.work as f64 / capacity)
     }
 }
@@ -172,7 +173,7 @@ impl Description {
 ///
 /// # Errors
 /// The log cannot be read or holds no jobs. Malformed lines are counted.
-pub fn describe(trace: &Trace, procs: Option<u32>, field: ProcsField) -> Result<Description, TraceError> {
+pub fn describe(trace: &Trace, procs: Option<Procs>, field: ProcsField) -> Result<Description, TraceError> {
     let mut reader = trace.reader()?;
     let mut header = Header::default();
     let mut collector = Collector::new(field);

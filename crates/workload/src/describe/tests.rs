@@ -19,7 +19,7 @@ fn described() -> Description {
 #[test]
 fn the_log_as_a_whole() {
     let log = described();
-    assert_eq!((log.jobs, log.malformed, log.procs), (5, 1, Some(10)));
+    assert_eq!((log.jobs, log.malformed, log.procs), (5, 1, Some(Procs::new(10))));
     assert_eq!(log.computer.as_deref(), Some("Toy"));
     assert_eq!(log.span, Some(LogSpan { first_submit: 0, last_submit: 400, last_end: 610 }));
     assert_eq!(log.work, 30 + 400 + 600);

@@ -212,7 +212,7 @@ mod tests {
     fn models_have_the_shape_that_is_asked_for() {
         let options = ModelOptions {
             jobs: Some(3),
-            procs: Some(8),
+            procs: Some(miserly_core::Procs::new(8)),
             load: Some(0.5),
             seed: Some(1),
             ..ModelOptions::default()
@@ -234,7 +234,10 @@ mod tests {
         let of_month = "has a fixed machine and the jobs of a month; choose another --month";
         for (option, options) in [
             ("--jobs", ModelOptions { jobs: Some(1), ..ModelOptions::default() }),
-            ("--procs", ModelOptions { procs: Some(128), ..ModelOptions::default() }),
+            (
+                "--procs",
+                ModelOptions { procs: Some(miserly_core::Procs::new(128)), ..ModelOptions::default() },
+            ),
             ("--load", ModelOptions { load: Some(1.0), ..ModelOptions::default() }),
         ] {
             refused("o2k", &options, &format!("{option}: o2k {of_month}"));

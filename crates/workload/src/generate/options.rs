@@ -1,5 +1,7 @@
 //! Requested parameters of a model, from the command line or an experiment.
 
+use miserly_core::Procs;
+
 use super::{GenerateError, Shape};
 use crate::o2k::Month;
 
@@ -9,7 +11,7 @@ pub struct ModelOptions {
     /// Number of jobs.
     pub jobs: Option<u64>,
     /// Processors of the machine.
-    pub procs: Option<u32>,
+    pub procs: Option<Procs>,
     /// Offered load.
     pub load: Option<f64>,
     /// Seed of all random draws.
@@ -30,7 +32,7 @@ impl ModelOptions {
         reject(self.month.is_some(), model, "--month", "has no months; only o2k has")?;
         Ok(Shape {
             jobs: self.jobs.unwrap_or(own.jobs),
-            procs: self.procs.unwrap_or(own.procs),
+            procs: self.procs.map_or(own.procs, |procs| u32::try_from(procs).unwrap_or(u32::MAX)),
             load: self.load.unwrap_or(own.load),
             seed: self.seed.unwrap_or(own.seed),
         })

@@ -1,5 +1,7 @@
 //! The description of the machine in the comments of a log.
 
+use miserly_core::Procs;
+
 /// The header comments of a log that a simulation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
@@ -29,9 +31,10 @@ impl Header {
     /// Returns the machine's processors: `MaxProcs`, else the leading integer of `MaxNodes`.
     ///
     /// `338 (batch partition; 512 total)` is a real value of both.
-    pub fn procs(&self) -> Option<u32> {
+    pub fn procs(&self) -> Option<Procs> {
         let positive = |name| self.value(name).and_then(leading_integer).filter(|&procs| procs > 0);
-        positive("MaxProcs").or_else(|| positive("MaxNodes"))
+        let procs = positive("MaxProcs").or_else(|| positive("MaxNodes"))?;
+        Some(Procs::new(procs.into()))
     }
 
     /// Returns `UnixStartTime`: second 0 of the log in seconds of the Unix epoch.
@@ -66,11 +69,11 @@ mod tests {
 
     #[test]
     fn machine_size_as_real_logs_give_it() {
-        assert_eq!(header("; MaxNodes: 338 (batch partition; 512 total)").procs(), Some(338));
-        assert_eq!(header("; MaxNodes: 12\n; MaxProcs: 100").procs(), Some(100));
-        assert_eq!(header("; MaxProcs: -1\n; MaxNodes: 12").procs(), Some(12));
-        assert_eq!(header(";maxprocs:7").procs(), Some(7));
-        assert_eq!(header("  ; MaxProcs: 7").procs(), Some(7));
+        assert_eq!(header("; MaxNodes: 338 (batch partition; 512 total)").procs(), Some(Procs::new(338)));
+        assert_eq!(header("; MaxNodes: 12\n; MaxProcs: 100").procs(), Some(Procs::new(100)));
+        assert_eq!(header("; MaxProcs: -1\n; MaxNodes: 12").procs(), Some(Procs::new(12)));
+        assert_eq!(header(";maxprocs:7").procs(), Some(Procs::new(7)));
+        assert_eq!(header("  ; MaxProcs: 7").procs(), Some(Procs::new(7)));
         assert_eq!(header("; MaxProcs: 99999999999").procs(), None);
         assert_eq!(header("; MaxProcs: 1,024").procs(), None);
         assert_eq!(header("; Note: nothing").procs(), None);

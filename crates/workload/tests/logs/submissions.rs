@@ -1,6 +1,6 @@
 //! Effects of slices and shifted submissions on a log.
 
-use miserly_core::Time;
+use miserly_core::{Procs, Time};
 use miserly_workload::{ArrivalScaling, Job, JobOptions, Jobs, Trace};
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn log(lines: &[Line]) -> Trace {
 
 fn jobs(trace: &Trace, options: JobOptions) -> Vec<Job> {
     let survey = trace.survey().expect("a log that can be read");
-    let options = JobOptions { procs: 4, ..options };
+    let options = JobOptions { procs: Procs::new(4), ..options };
     Jobs::new(trace, survey.in_order, options)
         .expect("a log that can be opened")
         .collect::<Result<_, _>>()

@@ -7,6 +7,7 @@ mod swf;
 use std::io::Write;
 
 use anyhow::{Context, bail};
+use miserly_core::Procs;
 use miserly_live::history::{FinishedJob, finished_jobs, procs};
 use miserly_report::AtomicFile;
 
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     }
     let procs = match args.procs {
         Some(procs) => Some(procs),
-        None => procs(&state)?.and_then(|procs| u32::try_from(procs).ok()),
+        None => procs(&state)?.map(Procs::new),
     };
     let bytes = bytes(&jobs, procs, args)?;
     match &args.output {
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     }
 }
 
-fn bytes(jobs: &[FinishedJob], procs: Option<u32>, args: &ExportArgs) -> anyhow::Result<Vec<u8>> {
+fn bytes(jobs: &[FinishedJob], procs: Option<Procs>, args: &ExportArgs) -> anyhow::Result<Vec<u8>> {
     match args.format {
         ExportFormat::Swf => Ok(swf::swf(jobs, procs)?),
         ExportFormat::Csv => Ok(columns::table(jobs).csv()?),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use miserly_api::model::{Exit, KilledBy};
+use miserly_core::Procs;
 use miserly_live::history::{FinishedJob, JobOutcome};
 use miserly_workload::swf::{Field, Record, SwfWriter};
 
@@ -14,12 +15,12 @@ const SECOND: i64 = 1_000_000;
 /// which ran has run.
 ///
 /// `procs` are the machine's processors; where they are not given, the most that jobs ever held at a time.
-pub(super) fn swf(jobs: &[FinishedJob], procs: Option<u32>) -> io::Result<Vec<u8>> {
+pub(super) fn swf(jobs: &[FinishedJob], procs: Option<Procs>) -> io::Result<Vec<u8>> {
     let start = jobs.iter().map(|job| job.submitted.div_euclid(SECOND)).min().unwrap_or(0);
     let (queues, names) = (numbers(jobs, |job| &job.queue), numbers(jobs, |job| &job.name));
     let mut writer = SwfWriter::new(Vec::new());
     let held = || (most_held(jobs), " (the most that jobs held at a time; the history does not tell more)");
-    let (most, note) = procs.map_or_else(held, |procs| (procs.into(), ""));
+    let (most, note) = procs.map_or_else(held, |procs| (procs.get(), ""));
     for comment in ["Version: 2.2", "Computer: miserly daemon", "TimeZone: 0"] {
         writer.comment(&format!("; {comment}"))?;
     }

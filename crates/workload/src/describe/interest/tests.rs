@@ -3,20 +3,26 @@ use proptest::prelude::*;
 use super::*;
 
 fn sizes(jobs: &[(u64, u64)]) -> Vec<OfSize> {
-    let of = |&(procs, jobs)| OfSize { procs, jobs, timed: jobs, seconds: 10 * u128::from(jobs) };
+    let of = |&(procs, jobs)| OfSize {
+        procs: Procs::new(procs),
+        jobs,
+        timed: jobs,
+        seconds: 10 * u128::from(jobs),
+    };
     jobs.iter().map(of).collect()
 }
 
 #[track_caller]
-fn judged(jobs: &[(u64, u64)], machine: Option<u32>, interest: Interest) -> Interesting {
-    let all = interesting(&sizes(jobs), machine);
+fn judged(jobs: &[(u64, u64)], machine: Option<u64>, interest: Interest) -> Interesting {
+    let all = interesting(&sizes(jobs), machine.map(Procs::new));
     *all.iter().find(|of| of.interest == interest).unwrap()
 }
 
 #[test]
 fn which_sizes_are_of_which_kind() {
-    let of =
-        |interest: Interest| -> Vec<u64> { (0..=40).filter(|&size| interest.has(size, Some(36))).collect() };
+    let of = |interest: Interest| -> Vec<u64> {
+        (0..=40).filter(|&size| interest.has_number(size, Some(36))).collect()
+    };
     assert_eq!(of(Interest::PowerOfTwo), [2, 4, 8, 16, 32]);
     assert_eq!(of(Interest::Square), [4, 9, 16, 25, 36]);
     assert_eq!(of(Interest::MultipleOfTen), [10, 20, 30, 40]);
@@ -27,7 +33,7 @@ fn which_sizes_are_of_which_kind() {
 #[test]
 fn all_sizes_alike_are_no_kind() {
     let alike: Vec<_> = (1..=128).map(|size| (size, 7)).collect();
-    for of in interesting(&sizes(&alike), Some(128)) {
+    for of in interesting(&sizes(&alike), Some(Procs::new(128))) {
         assert!((of.all.ratio().unwrap() - 1.0).abs() < 1e-12, "{of:?}");
         assert_eq!((of.verdict(), of.stands_alone()), (Verdict::No, true));
     }
@@ -76,10 +82,10 @@ proptest! {
             counted.extend((alike > 0).then_some((size, alike)));
         }
         let most = u64::from(machine);
-        let kinds = |size: u64| Interest::ALL.into_iter().filter(move |kind| kind.has(size, Some(most)));
+        let kinds = |size: u64| Interest::ALL.into_iter().filter(move |kind| kind.has_number(size, Some(most)));
         let plain: Vec<u64> = (2..=most).filter(|&size| kinds(size).next().is_none()).collect();
-        for of in interesting(&sizes(&counted), Some(machine)) {
-            let these: Vec<u64> = (2..=most).filter(|&size| of.interest.has(size, Some(most))).collect();
+        for of in interesting(&sizes(&counted), Some(Procs::new(machine.into()))) {
+            let these: Vec<u64> = (2..=most).filter(|&size| of.interest.has_number(size, Some(most))).collect();
             let count = jobs.iter().filter(|job| these.contains(job)).count() as u64;
             prop_assert_eq!(of.all.jobs.count, count);
             let mut expected = 0.0;

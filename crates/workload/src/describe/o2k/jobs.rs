@@ -1,7 +1,7 @@
 //! The jobs of a month, collected while a log is read.
 
 use miserly_classes::lsf::Class;
-use miserly_core::Span;
+use miserly_core::{Procs, Span};
 
 use super::MonthStudy;
 use crate::jobs::ProcsField;
@@ -64,7 +64,7 @@ impl MonthCollector {
         let Some(submit) = record.known(Field::Submit).filter(|submit| month.contains(submit)) else {
             return;
         };
-        let Some(procs) = self.field.size(record) else { return };
+        let Some(procs) = self.field.size(record).map(Procs::get) else { return };
         let seconds = |field| record.known(field).unwrap_or(0);
         let total = |field| record.known(field).unwrap_or(0).saturating_mul(procs);
         let (estimate, requested) = (seconds(Field::Estimate), total(Field::RequestedMemory));

@@ -130,7 +130,7 @@ fn the_shape_of_figure_7() {
     assert!(buckets[9].mean_runtime > buckets[0].mean_runtime, "{buckets:?}");
     // Small sizes are commoner than large ones.
     let jobs = |from, to| -> u64 {
-        log.sizes.by_size.iter().filter(|of| (from..=to).contains(&of.procs)).map(|of| of.jobs).sum()
+        log.sizes.by_size.iter().filter(|of| (from..=to).contains(&of.procs.get())).map(|of| of.jobs).sum()
     };
     assert!(jobs(1, 8) > 3 * jobs(9, 128), "{} and {}", jobs(1, 8), jobs(9, 128));
 }

@@ -97,7 +97,7 @@ impl O2k {
     /// the month.
     pub(super) fn from_options(options: &ModelOptions) -> Result<O2k, GenerateError> {
         // The machine is fixed, and a request for the same machine changes nothing.
-        let procs = options.procs.filter(|procs| *procs != PROCS);
+        let procs = options.procs.filter(|procs| procs.get() != u64::from(PROCS));
         ModelOptions { procs, ..options.clone() }.reject_shape(O2k::NAME)?;
         Ok(O2k { month: options.month.unwrap_or(Month::October), seed: options.seed.unwrap_or(1) })
     }
