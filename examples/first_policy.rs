@@ -1,6 +1,6 @@
 //! A policy in one file, registered and compared with EASY: `cargo run --example first_policy`.
 
-use miserly_core::{Desk, Event, JobId, Ledger, Machine, Policy, Procs, Reason, Time, Violation};
+use miserly_core::{Context, Event, JobId, Ledger, Machine, Policy, Procs, StartReason, Time, Violation};
 use miserly_policies::{Params, PolicyDescriptor, PolicySpec, Registry};
 use miserly_run::{RunOptions, RunSetup};
 use miserly_workload::Trace;
@@ -26,13 +26,13 @@ impl Policy for ByWidth {
     }
     fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}
     fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let mut waiting: Vec<JobId> = desk.ledger().waiting().collect();
         let procs = |job: &JobId| desk.ledger().request(*job).procs();
         waiting.sort_by_key(|job| if self.widest { Procs::MAX - procs(job) } else { procs(job) });
         for job in waiting {
             if let Some(placement) = desk.ledger().fit_request(job) {
-                desk.start(job, placement, Reason::Reserved)?;
+                desk.start(job, placement, StartReason::Reserved)?;
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
-use miserly_core::{Instants, Procs, Sharing, Span, Spread};
+use miserly_core::{EventOrder, Procs, Sharing, Span, Spread};
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::Profile;
 use miserly_sim::Grouping;
@@ -562,11 +562,11 @@ pub(crate) enum InstantsArg {
     Sequential,
 }
 
-impl From<InstantsArg> for Instants {
-    fn from(arg: InstantsArg) -> Instants {
+impl From<InstantsArg> for EventOrder {
+    fn from(arg: InstantsArg) -> EventOrder {
         match arg {
-            InstantsArg::Batch => Instants::Batch,
-            InstantsArg::Sequential => Instants::Sequential,
+            InstantsArg::Batch => EventOrder::Batched,
+            InstantsArg::Sequential => EventOrder::Sequential,
         }
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! // 16 processors, 4 GB, 300 hours on each processor: the paper's example of an lt-mj job (section 2.1).
 //! let hours = |hours: i64| Span::from_secs(hours * 3600).unwrap();
-//! let class = Class::of(16, 4 << 20, hours(300)).unwrap();
+//! let class = Class::of(16.into(), 4 << 20, hours(300)).unwrap();
 //! assert_eq!(class.name(), "lt-mj");
 //! assert_eq!(class.reserve_wait(), hours(360));
 //! ```

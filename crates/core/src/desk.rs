@@ -1,10 +1,10 @@
 //! The checked handle through which a policy decides.
 
-use crate::ledger::Short;
+use crate::ledger::PartialAllocation;
 use crate::violation::{Rule, Violation};
 use crate::{
-    Effect, HostId, JobId, JobNumber, Ledger, Persistent, Placement, Procs, Reason, Refusal, SlotId, Span,
-    Time,
+    Effect, HostId, JobId, JobNumber, Ledger, Persistent, Placement, Procs, Refusal, SlotId, Span,
+    StartReason, Time,
 };
 
 /// The checked handle of one pass: every decision is checked against the ledger and applied at once.
@@ -14,19 +14,19 @@ use crate::{
 /// # Example
 /// A pass that starts each waiting job that fits, in the order of admission:
 /// ```
-/// use miserly_core::{Desk, JobId, Reason, Violation};
+/// use miserly_core::{Context, JobId, StartReason, Violation};
 ///
-/// fn pass(desk: &mut Desk<'_>) -> Result<(), Violation> {
+/// fn pass(desk: &mut Context<'_>) -> Result<(), Violation> {
 ///     let waiting: Vec<JobId> = desk.ledger().waiting().collect();
 ///     for job in waiting {
 ///         if let Some(placement) = desk.ledger().fit_request(job) {
-///             desk.start(job, placement, Reason::Reserved)?;
+///             desk.start(job, placement, StartReason::Reserved)?;
 ///         }
 ///     }
 ///     Ok(())
 /// }
 /// ```
-pub struct Desk<'a> {
+pub struct Context<'a> {
     pub(crate) now: Time,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) effects: &'a mut Vec<Effect>,
@@ -35,7 +35,7 @@ pub struct Desk<'a> {
     pub(crate) silent: bool,
 }
 
-impl Desk<'_> {
+impl Context<'_> {
     /// The instant of this pass.
     pub fn now(&self) -> Time {
         self.now
@@ -51,35 +51,45 @@ impl Desk<'_> {
     /// # Errors
     /// If the job does not wait, its promise has been missed, the placement is not what the job asked for,
     /// or a host has less free than that.
-    pub fn start(&mut self, job: JobId, placement: Placement, reason: Reason) -> Result<(), Violation> {
-        self.begin(job, placement, Short::Nothing, None, reason)
+    pub fn start(&mut self, job: JobId, placement: Placement, reason: StartReason) -> Result<(), Violation> {
+        self.begin(job, placement, PartialAllocation::Nothing, None, reason)
     }
 
     /// Starts a waiting job now, with fewer processors than it asked for, if need be, and with all else. Speed follows
     /// the processors.
     ///
     /// # Errors
-    /// As [`start`](Desk::start); and if the placement has no processor.
-    pub fn start_small(&mut self, job: JobId, placement: Placement, reason: Reason) -> Result<(), Violation> {
-        self.begin(job, placement, Short::Cpus, None, reason)
+    /// As [`start`](Context::start); and if the placement has no processor.
+    pub fn start_reduced(
+        &mut self,
+        job: JobId,
+        placement: Placement,
+        reason: StartReason,
+    ) -> Result<(), Violation> {
+        self.begin(job, placement, PartialAllocation::Cpus, None, reason)
     }
 
     /// Starts a waiting job for a quantum, with less than it asked for, if need be, but with a processor at least. The
     /// policy has to take it off the machine when the quantum ends, if it has not ended by itself.
     ///
     /// # Errors
-    /// As [`start`](Desk::start); and if `until` is not in the future.
-    pub fn lend(&mut self, job: JobId, placement: Placement, until: Time) -> Result<(), Violation> {
-        self.begin(job, placement, Short::All, Some(until), Reason::Quantum)
+    /// As [`start`](Context::start); and if `until` is not in the future.
+    pub fn start_for_quantum(
+        &mut self,
+        job: JobId,
+        placement: Placement,
+        until: Time,
+    ) -> Result<(), Violation> {
+        self.begin(job, placement, PartialAllocation::All, Some(until), StartReason::Quantum)
     }
 
     fn begin(
         &mut self,
         job: JobId,
         placement: Placement,
-        short: Short,
+        short: PartialAllocation,
         quantum: Option<Time>,
-        reason: Reason,
+        reason: StartReason,
     ) -> Result<(), Violation> {
         let started = self.ledger.start(job, self.now, placement, short, quantum);
         let planned = started.map_err(|rule| self.refused(job, rule))?;
@@ -97,11 +107,11 @@ impl Desk<'_> {
     }
 
     /// Takes a running job off its processors by writing all that it holds out, which is done at `until`. Until then it keeps
-    /// everything, and does nothing; then it has to [`vacate`](Desk::vacate). `by` is as in [`suspend`](Desk::suspend).
+    /// everything, and does nothing; then it has to [`vacate`](Context::vacate). `by` is as in [`suspend`](Context::suspend).
     ///
     /// # Errors
     /// If the job does not run, or is still being read back.
-    pub fn write_out(&mut self, job: JobId, until: Time, by: u64) -> Result<(), Violation> {
+    pub fn swap_out(&mut self, job: JobId, until: Time, by: u64) -> Result<(), Violation> {
         self.leave(job, Time::MAX, by, Some(until))
     }
 
@@ -116,9 +126,9 @@ impl Desk<'_> {
     ///
     /// # Errors
     /// If the job is not being written out, or that is not done yet.
-    pub fn vacate(&mut self, job: JobId) -> Result<(), Violation> {
+    pub fn finish_swap_out(&mut self, job: JobId) -> Result<(), Violation> {
         self.ledger.vacate(job, self.now).map_err(|rule| self.refused(job, rule))?;
-        self.effects.push(Effect::Vacated { job });
+        self.effects.push(Effect::SwappedOut { job });
         Ok(())
     }
 
@@ -127,15 +137,15 @@ impl Desk<'_> {
     /// # Errors
     /// If the job is not suspended, or what it needs is not free.
     pub fn resume(&mut self, job: JobId) -> Result<(), Violation> {
-        self.come_back(job, None, Span::ZERO)
+        self.resume_on(job, None, Span::ZERO)
     }
 
     /// Lets a suspended job run on, on another placement if one is given. First it is read back for so long: it holds all that
     /// it needs from now on, and works from then on.
     ///
     /// # Errors
-    /// As [`resume`](Desk::resume); and if the placement is not what the job asked for.
-    pub fn come_back(&mut self, job: JobId, on: Option<Placement>, read: Span) -> Result<(), Violation> {
+    /// As [`resume`](Context::resume); and if the placement is not what the job asked for.
+    pub fn resume_on(&mut self, job: JobId, on: Option<Placement>, read: Span) -> Result<(), Violation> {
         self.ledger.resume(job, self.now, on, read).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Resumed { job });
         Ok(())
@@ -167,8 +177,8 @@ impl Desk<'_> {
     ///
     /// # Errors
     /// If the job does not run, a row is its own or not used, or some of its processors are not idle there.
-    pub fn also_in(&mut self, job: JobId, rows: &[SlotId]) -> Result<(), Violation> {
-        self.ledger.also_in(job, rows).map_err(|rule| self.refused(job, rule))
+    pub fn set_alternate_slots(&mut self, job: JobId, rows: &[SlotId]) -> Result<(), Violation> {
+        self.ledger.set_alternate_slots(job, rows).map_err(|rule| self.refused(job, rule))
     }
 
     /// Moves running jobs to other places of their own, all at once: each to a row, perhaps on other processors. Where its processors are
@@ -228,9 +238,9 @@ impl Desk<'_> {
     }
 
     /// The same desk for a policy within this one. What it promises is not told, unless `promises`.
-    pub fn inner(&mut self, promises: bool) -> Desk<'_> {
+    pub fn for_inner_policy(&mut self, promises: bool) -> Context<'_> {
         let silent = self.silent || !promises;
-        Desk { now: self.now, ledger: self.ledger, effects: self.effects, wake: None, silent }
+        Context { now: self.now, ledger: self.ledger, effects: self.effects, wake: None, silent }
     }
 
     /// The wake-up that the policy of this desk has asked for.

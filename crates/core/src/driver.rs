@@ -4,16 +4,16 @@ use std::fmt;
 
 use crate::violation::{Rule, Violation};
 use crate::{
-    Amendment, Broken, Desk, Effect, Ended, Event, Expected, Fault, HostId, JobId, Ledger, Policy, Round,
-    State, Time,
+    Amendment, BreachCause, Context, Effect, Ended, Event, Expected, Fault, HostId, JobId, Ledger, Policy,
+    Round, State, Time,
 };
 
 /// How the events of one instant reach the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Instants {
+pub enum EventOrder {
     /// Terminations, jobs found overdue, submissions by job number, timers; then exactly one pass.
     #[default]
-    Batch,
+    Batched,
     /// One event at a time, each followed by its own pass: submissions by job number, then terminations in
     /// the order of the starts, then timers. A job whose expected end is now, and that ends now, counts as
     /// gone for all of them; one that does not end is told to be overdue before anything else.
@@ -21,11 +21,11 @@ pub enum Instants {
     Sequential,
 }
 
-impl fmt::Display for Instants {
+impl fmt::Display for EventOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Instants::Batch => "batch",
-            Instants::Sequential => "sequential",
+            EventOrder::Batched => "batch",
+            EventOrder::Sequential => "sequential",
         })
     }
 }
@@ -34,7 +34,7 @@ impl fmt::Display for Instants {
 pub struct Driver {
     ledger: Ledger,
     policy: Box<dyn Policy>,
-    instants: Instants,
+    instants: EventOrder,
     wake: Option<Time>,
     last: Time,
     /// Rounds since the ledger was checked, in debug builds.
@@ -43,7 +43,7 @@ pub struct Driver {
 
 impl Driver {
     /// A driver of this policy, which is rebuilt from the ledger first.
-    pub fn new(mut ledger: Ledger, mut policy: Box<dyn Policy>, instants: Instants) -> Driver {
+    pub fn new(mut ledger: Ledger, mut policy: Box<dyn Policy>, instants: EventOrder) -> Driver {
         let last = Time::from_ticks(i64::MIN);
         prepare(&mut ledger, &*policy);
         policy.rebuild(last, &ledger);
@@ -97,8 +97,8 @@ impl Driver {
         let timer = self.wake.is_some_and(|wake| wake <= now);
         round.submitted.sort_by_key(|submission| submission.request.number);
         match self.instants {
-            Instants::Batch => self.batch(now, round, timer, effects)?,
-            Instants::Sequential => self.sequential(now, round, timer, effects)?,
+            EventOrder::Batched => self.batch(now, round, timer, effects)?,
+            EventOrder::Sequential => self.sequential(now, round, timer, effects)?,
         }
         if cfg!(debug_assertions) {
             self.check_now_and_then(now);
@@ -134,7 +134,7 @@ impl Driver {
             self.overdue(now, job)?;
         }
         if is_disturbed(round) {
-            self.disturb(now, round, late.then_some(Broken::Overdue))?;
+            self.disturb(now, round, late.then_some(BreachCause::Overdue))?;
         }
         for submission in round.submitted.drain(..) {
             self.submit(now, submission)?;
@@ -149,25 +149,25 @@ impl Driver {
     ///
     /// These are rare, and a rebuilt policy decides as the one before would have: O(jobs in the system) each round that
     /// has any, in place of a rule in every policy.
-    fn disturb(&mut self, now: Time, round: &mut Round, late: Option<Broken>) -> Result<(), Violation> {
+    fn disturb(&mut self, now: Time, round: &mut Round, late: Option<BreachCause>) -> Result<(), Violation> {
         for job in round.withdrawn.drain(..) {
             self.ledger.refuse(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
         }
-        let mut excuse = (!round.amended.is_empty()).then_some(late.unwrap_or(Broken::Amended));
+        let mut excuse = (!round.amended.is_empty()).then_some(late.unwrap_or(BreachCause::Amended));
         for Amendment { job, change } in round.amended.drain(..) {
             self.ledger.amend(job, now, change).map_err(|rule| self.source_error(now, Some(job), rule))?;
         }
         match round.fault.take() {
-            Some(Fault::Away) => excuse = Some(Broken::Away),
+            Some(Fault::Away) => excuse = Some(BreachCause::Away),
             Some(Fault::Capacity { capacity, .. }) => {
                 self.ledger.set_capacity(capacity).map_err(|rule| self.source_error(now, None, rule))?;
-                excuse = Some(Broken::Capacity);
+                excuse = Some(BreachCause::Capacity);
             }
             None => {}
         }
         self.ledger.excuse(excuse);
         self.policy.rebuild(now, &self.ledger);
-        self.policy.event(now, Event::Disturbed, &self.ledger);
+        self.policy.event(now, Event::Rebuilt, &self.ledger);
         Ok(())
     }
 
@@ -244,7 +244,7 @@ impl Driver {
         if stopped {
             return Err(self.source_error(now, Some(ended.job), Rule::NotRunning));
         }
-        if self.known(now, ended.job)?.fills(now) {
+        if self.known(now, ended.job)?.is_opportunistic(now) {
             return self.end_ahead(now, ended.job);
         }
         self.policy.event(now, Event::Ended(ended), &self.ledger);
@@ -257,7 +257,7 @@ impl Driver {
     fn end_ahead(&mut self, now: Time, job: JobId) -> Result<(), Violation> {
         self.ledger.end(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
         self.policy.rebuild(now, &self.ledger);
-        self.policy.event(now, Event::Disturbed, &self.ledger);
+        self.policy.event(now, Event::Rebuilt, &self.ledger);
         Ok(())
     }
 
@@ -269,7 +269,7 @@ impl Driver {
 
     fn pass(&mut self, now: Time, effects: &mut Vec<Effect>) -> Result<(), Violation> {
         let Driver { ledger, policy, .. } = self;
-        let mut desk = Desk { now, ledger, effects, wake: None, silent: false };
+        let mut desk = Context { now, ledger, effects, wake: None, silent: false };
         let result = policy.pass(&mut desk);
         self.wake = desk.wake;
         ledger.settle(now, effects);

@@ -133,14 +133,14 @@ pub enum Event {
     /// Something that is planned for or around was changed from outside: jobs were withdrawn, requests amended, capacity
     /// was lost or came back, or nobody scheduled for a while. The policy has just been rebuilt from the ledger, which
     /// shows how all stands now. One that keeps a plan has to make it possible again, and to look for what became free.
-    Disturbed,
+    Rebuilt,
 }
 
 /// Why a job started when it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
+pub enum StartReason {
     /// In the instant of its submission, without passing a job that waits before it in the queue.
-    AtOnce,
+    Immediate,
     /// In its turn: as the head of the queue, or at the start reserved for it.
     Reserved,
     /// Ahead of its turn: past a job before it in the queue that still waits.
@@ -151,15 +151,15 @@ pub enum Reason {
     Quantum,
 }
 
-impl Reason {
+impl StartReason {
     /// The word that tables and files use.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Reason::AtOnce => "at_once",
-            Reason::Reserved => "reserved",
-            Reason::Backfilled => "backfilled",
-            Reason::Promised => "promised",
-            Reason::Quantum => "quantum",
+            StartReason::Immediate => "at_once",
+            StartReason::Reserved => "reserved",
+            StartReason::Backfilled => "backfilled",
+            StartReason::Promised => "promised",
+            StartReason::Quantum => "quantum",
         }
     }
 }
@@ -191,7 +191,7 @@ impl Refusal {
 
 /// Why a promise could not be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
+pub enum BreachCause {
     /// A running job stayed past its expected end and still holds the processors.
     Overdue,
     /// Nobody scheduled when it was due: the daemon was not there, or the machine slept.
@@ -202,14 +202,14 @@ pub enum Broken {
     Amended,
 }
 
-impl Broken {
+impl BreachCause {
     /// The word that tables and files use.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Broken::Overdue => "overdue",
-            Broken::Away => "away",
-            Broken::Capacity => "capacity",
-            Broken::Amended => "amended",
+            BreachCause::Overdue => "overdue",
+            BreachCause::Away => "away",
+            BreachCause::Capacity => "capacity",
+            BreachCause::Amended => "amended",
         }
     }
 }
@@ -222,7 +222,7 @@ pub enum Effect {
         /// The job.
         job: JobId,
         /// Why now.
-        reason: Reason,
+        reason: StartReason,
         /// How long it is expected to hold its resources.
         planned: Span,
     },
@@ -240,7 +240,7 @@ pub enum Effect {
         /// The new latest start.
         latest: Time,
         /// What made it impossible.
-        why: Broken,
+        why: BreachCause,
     },
     /// The policy intends to start the job then. A plan, not a promise: it may move either way.
     Planned {
@@ -256,7 +256,7 @@ pub enum Effect {
         job: JobId,
     },
     /// The job, which was suspended, was written out and holds nothing any more.
-    Vacated {
+    SwappedOut {
         /// The job.
         job: JobId,
     },
@@ -280,7 +280,7 @@ pub enum Effect {
     },
     /// The running job has another share of the time now, since it runs in more rows or fewer, or more or fewer are used: its end
     /// is another.
-    Paced {
+    PaceChanged {
         /// The job.
         job: JobId,
     },
@@ -293,7 +293,7 @@ pub enum Effect {
     },
     /// The waiting job runs on this many idle processors from now on, ahead of its start; with 0 it is parked. A start
     /// ends it without this.
-    Filled {
+    OpportunisticProcs {
         /// The job.
         job: JobId,
         /// How many it has now.
@@ -317,13 +317,13 @@ impl Effect {
             | Effect::PromiseBroken { job, .. }
             | Effect::Planned { job, .. }
             | Effect::Suspended { job }
-            | Effect::Vacated { job }
+            | Effect::SwappedOut { job }
             | Effect::Resumed { job }
             | Effect::Resized { job, .. }
             | Effect::Moved { job }
-            | Effect::Paced { job }
+            | Effect::PaceChanged { job }
             | Effect::Requeued { job, .. }
-            | Effect::Filled { job, .. }
+            | Effect::OpportunisticProcs { job, .. }
             | Effect::Refused { job, .. } => job,
         }
     }

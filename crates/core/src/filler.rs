@@ -7,7 +7,7 @@ use crate::{Driver, Effect, JobId, Procs, Resources, Round, Span, State, Time};
 
 /// What opportunistic work may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filler {
+pub struct OpportunisticConfig {
     /// How long before its promised start a job is parked, and what starts then is left free for it.
     pub lead: Span,
     /// What the machine has in all, for batch and for interactive use. Memory counts only if it has any.
@@ -20,8 +20,8 @@ pub struct Filler {
 /// Jobs that were promised a start get the idle processors in the order of these starts, each as many as it asks for or
 /// what is left, if its memory is free; none of them before its earliest start ([`Terms::begin`](crate::Terms)). A round costs O(log n) for each job whose promise changes, and for each job
 /// whose turn comes until no processor is left.
-pub(crate) struct Layer {
-    filler: Filler,
+pub(crate) struct OpportunisticLayer {
+    filler: OpportunisticConfig,
     /// Processors that interactive work uses now.
     interactive: Procs,
     /// The waiting jobs with a promise, by their promised starts.
@@ -49,10 +49,10 @@ struct Turn {
     begin: Option<Time>,
 }
 
-impl Layer {
+impl OpportunisticLayer {
     /// The layer over these queues, as their ledgers have it.
-    pub(crate) fn over(filler: Filler, queues: &[Driver]) -> Layer {
-        let mut layer = Layer {
+    pub(crate) fn over(filler: OpportunisticConfig, queues: &[Driver]) -> OpportunisticLayer {
+        let mut layer = OpportunisticLayer {
             filler,
             interactive: Procs::ZERO,
             promised: BTreeSet::new(),
@@ -65,7 +65,7 @@ impl Layer {
         for ledger in queues.iter().map(Driver::ledger) {
             for job in ledger.waiting() {
                 layer.follow(queues, job);
-                layer.running.extend((ledger.entry(job).filling.procs > Procs::ZERO).then_some(job));
+                layer.running.extend((ledger.entry(job).opportunistic.procs > Procs::ZERO).then_some(job));
             }
         }
         layer
@@ -101,8 +101,9 @@ impl Layer {
         // Nobody gets what another one has not left yet.
         shares.sort_by_key(|(job, procs)| *procs > filling(queues, *job));
         for (job, procs) in shares {
-            let changed = queues.iter_mut().any(|queue| queue.ledger_mut().fill(job, now, procs));
-            effects.extend(changed.then_some(Effect::Filled { job, procs }));
+            let changed =
+                queues.iter_mut().any(|queue| queue.ledger_mut().set_opportunistic_procs(job, now, procs));
+            effects.extend(changed.then_some(Effect::OpportunisticProcs { job, procs }));
         }
         self.running = wanted.into_keys().collect();
         self.wake = self.next_parking(now).into_iter().chain(self.next_begin(now)).min();
@@ -128,7 +129,7 @@ impl Layer {
             }
             let procs = demand.cpus_count().min(idle.cpus_count());
             let taken = demand.with_cpus(procs);
-            if !procs.is_zero() && !entry.request.terms.in_window_only && taken.fits_in(&idle) {
+            if !procs.is_zero() && !entry.request.constraints.in_window_only && taken.fits_in(&idle) {
                 idle = idle.less(&taken);
                 wanted.insert(turn.job, procs);
             }
@@ -169,13 +170,14 @@ impl Layer {
             return;
         };
         let (submit, admitted) = (entry.request.submit, entry.admitted);
-        let begin = entry.request.terms.begin;
+        let begin = entry.request.constraints.begin;
         let turn = Turn { start: promise.best, submit, queue, admitted, job, begin };
         self.promised.insert(turn);
         self.turns.insert(job, turn);
         // Who stays in its window, or is parked by then, has nothing to wake up for.
-        let worth =
-            |begin: &Time| !entry.request.terms.in_window_only && *begin + self.filler.lead < turn.start;
+        let worth = |begin: &Time| {
+            !entry.request.constraints.in_window_only && *begin + self.filler.lead < turn.start
+        };
         self.begins.extend(begin.filter(worth).map(|begin| (begin, job)));
     }
 
@@ -190,5 +192,5 @@ impl Layer {
 /// On how many idle processors the job runs now.
 fn filling(queues: &[Driver], job: JobId) -> Procs {
     let entry = queues.iter().find_map(|queue| queue.ledger().get(job));
-    entry.map_or(Procs::ZERO, |entry| entry.filling.procs)
+    entry.map_or(Procs::ZERO, |entry| entry.opportunistic.procs)
 }

@@ -24,11 +24,11 @@ pub struct FreeHosts {
 impl FreeHosts {
     /// An idle machine.
     pub fn idle(machine: &Machine) -> FreeHosts {
-        FreeHosts::of(machine, machine.hosts().iter().map(|host| host.capacity).collect())
+        FreeHosts::new(machine, machine.hosts().iter().map(|host| host.capacity).collect())
     }
 
     /// A machine with so much free on each host, in the order of the hosts.
-    pub fn of(machine: &Machine, hosts: Vec<Resources>) -> FreeHosts {
+    pub fn new(machine: &Machine, hosts: Vec<Resources>) -> FreeHosts {
         let total = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(host));
         let mut free = FreeHosts { hosts, total, index: BTreeSet::new() };
         if machine.hosts().len() > 1 {
@@ -146,14 +146,14 @@ impl FreeHosts {
 
 /// What a job holds of a host that it asks so much of.
 fn held(machine: &Machine, host: HostId, need: &Resources) -> Resources {
-    match machine.how_shared() {
+    match machine.sharing() {
         Sharing::Shared => *need,
         Sharing::Whole => machine.host(host).capacity,
     }
 }
 
 fn takes_jobs(machine: &Machine, host: HostId, room: &Resources) -> bool {
-    match machine.how_shared() {
+    match machine.sharing() {
         Sharing::Shared => !room.cpus_count().is_zero(),
         Sharing::Whole => *room == machine.host(host).capacity,
     }

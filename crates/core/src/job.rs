@@ -35,12 +35,12 @@ pub struct Request {
     /// The queue it was submitted to; `None` where that is not known.
     pub queue: Option<u32>,
     /// What else its user asked for.
-    pub terms: Terms,
+    pub constraints: Constraints,
 }
 
 /// What a user may ask for besides resources and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct Constraints {
     /// Not before this instant.
     pub begin: Option<Time>,
     /// To be over by this instant, whatever happens.
@@ -51,15 +51,16 @@ pub struct Terms {
     pub restartable: bool,
 }
 
-impl Terms {
+impl Constraints {
     /// Nothing else.
-    pub const NONE: Terms = Terms { begin: None, deadline: None, in_window_only: false, restartable: false };
+    pub const NONE: Constraints =
+        Constraints { begin: None, deadline: None, in_window_only: false, restartable: false };
 }
 
 impl Request {
     /// A request by an unknown user.
     pub const fn new(number: JobNumber, submit: Time, estimate: Span, demand: Resources) -> Request {
-        Request { number, submit, estimate, demand, user: None, queue: None, terms: Terms::NONE }
+        Request { number, submit, estimate, demand, user: None, queue: None, constraints: Constraints::NONE }
     }
 
     /// The number of processors asked for.

@@ -5,8 +5,8 @@
 //! come from and in what is done with the [`Effect`]s that come back.
 //!
 //! ```
-//! use miserly_core::{Driver, Instants, JobId, Ledger, Machine, Request, Round, Submission, Time};
-//! use miserly_core::{Desk, Event, Placement, Policy, Reason, Resources, Span, Violation};
+//! use miserly_core::{Driver, EventOrder, JobId, Ledger, Machine, Request, Round, Submission, Time};
+//! use miserly_core::{Context, Event, Placement, Policy, StartReason, Resources, Span, Violation};
 //!
 //! /// Starts every job as soon as it is submitted: right only on a machine that is wide enough.
 //! struct Eager(Vec<JobId>);
@@ -17,16 +17,16 @@
 //!     fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {
 //!         if let Event::Submitted(job) = event { self.0.push(job); }
 //!     }
-//!     fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+//!     fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
 //!         for job in self.0.drain(..) {
 //!             let demand = desk.ledger().request(job).demand;
-//!             desk.start(job, Placement::on_plain(demand), Reason::AtOnce)?;
+//!             desk.start(job, Placement::on_plain(demand), StartReason::Immediate)?;
 //!         }
 //!         Ok(())
 //!     }
 //! }
 //!
-//! let mut driver = Driver::new(Ledger::new(Machine::plain(8)), Box::new(Eager(vec![])), Instants::Batch);
+//! let mut driver = Driver::new(Ledger::new(Machine::plain(8)), Box::new(Eager(vec![])), EventOrder::Batched);
 //! let request = Request::new(1, Time::ZERO, Span::from_secs(60).unwrap(), Resources::cpus(3));
 //! let mut round = Round::default();
 //! round.submitted.push(Submission { job: JobId(0), request });
@@ -75,18 +75,19 @@ mod system;
 mod draw;
 
 pub use calendar::Calendar;
-pub use desk::Desk;
+pub use desk::Context;
 pub use draw::draw;
-pub use driver::{Driver, Instants};
+pub use driver::{Driver, EventOrder};
 
 pub use event::{
-    Amendment, Broken, Change, Effect, EndHow, Ended, Event, Fault, Reason, Refusal, Round, Submission,
+    Amendment, BreachCause, Change, Effect, EndHow, Ended, Event, Fault, Refusal, Round, StartReason,
+    Submission,
 };
-pub use filler::Filler;
+pub use filler::OpportunisticConfig;
 pub use free_hosts::FreeHosts;
-pub use job::{ActualRuntime, JobId, JobNumber, Request, Terms};
+pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Request};
 pub use ledger::{
-    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Row, Slicing, State, span_of_work, work,
+    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, span_of_work, work,
 };
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
 pub use pes::PeSet;

@@ -58,11 +58,11 @@ pub struct Machine {
 impl Machine {
     /// The papers' plain machine: one host with `procs` identical processors, nothing else accounted.
     pub fn plain(procs: impl Into<Procs>) -> Machine {
-        Machine::of(vec![Host { name: "machine".into(), capacity: Resources::cpus(procs) }])
+        Machine::new(vec![Host { name: "machine".into(), capacity: Resources::cpus(procs) }])
     }
 
     /// A machine of these hosts, which jobs share, each job on one of them.
-    pub fn of(hosts: Vec<Host>) -> Machine {
+    pub fn new(hosts: Vec<Host>) -> Machine {
         let total = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(&host.capacity));
         let (spread, sharing) = (Spread::One, Sharing::Shared);
         Machine { hosts, total, accounted: total, spread, sharing, calendar: None }
@@ -70,7 +70,7 @@ impl Machine {
 
     /// One host of which a pool has so much, over time. What it has at most is the capacity of the host.
     pub fn pool(name: String, calendar: Calendar) -> Machine {
-        let machine = Machine::of(vec![Host { name, capacity: calendar.most() }]);
+        let machine = Machine::new(vec![Host { name, capacity: calendar.most() }]);
         Machine { calendar: Some(calendar), ..machine }
     }
 
@@ -81,19 +81,19 @@ impl Machine {
 
     /// The same hosts, with jobs over so many of them.
     #[must_use]
-    pub fn spreading(self, spread: Spread) -> Machine {
+    pub fn with_spread(self, spread: Spread) -> Machine {
         Machine { spread, ..self }
     }
 
     /// The same hosts, shared by jobs or not.
     #[must_use]
-    pub fn sharing(self, sharing: Sharing) -> Machine {
+    pub fn with_sharing(self, sharing: Sharing) -> Machine {
         Machine { sharing, ..self }
     }
 
     /// The same machine of one host, which now has so much.
     #[must_use]
-    pub(crate) fn holding(mut self, capacity: Resources) -> Machine {
+    pub(crate) fn with_capacity(mut self, capacity: Resources) -> Machine {
         self.total = capacity;
         self.hosts[0].capacity = capacity;
         self
@@ -124,7 +124,7 @@ impl Machine {
     }
 
     /// Whether jobs share hosts.
-    pub fn how_shared(&self) -> Sharing {
+    pub fn sharing(&self) -> Sharing {
         self.sharing
     }
 
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn what_could_run_on_an_idle_machine() {
-        let one = Machine::of((0..3).map(dual).collect());
-        let any = one.clone().spreading(Spread::Any);
+        let one = Machine::new((0..3).map(dual).collect());
+        let any = one.clone().with_spread(Spread::Any);
         let asks = |procs: u64, memory| {
             let demand = Resources::cpus(procs).with(Kind::Memory, memory);
             let request = Request::new(1, Time::ZERO, Span::TICK, demand);

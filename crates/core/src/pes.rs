@@ -10,10 +10,10 @@ use std::ops::Range;
 ///
 /// # Example
 /// ```
-/// use miserly_core::PeSet;
+/// use miserly_core::{PeSet, Procs};
 ///
-/// let mut free = PeSet::of_ranges(&[(0, 3), (7, 9)]);
-/// let taken = free.take_lowest(2.into());
+/// let mut free = PeSet::from_ranges(&[(0, 3), (7, 9)]);
+/// let taken = free.take_lowest(Procs::new(2));
 /// assert_eq!(taken, Some(PeSet::block(0, 2)));
 /// assert_eq!(free.to_string(), "2-3 7-9");
 /// ```
@@ -39,7 +39,7 @@ impl PeSet {
     }
 
     /// The PEs of these ranges, in any order, both ends included. Ranges that end before they begin are empty.
-    pub fn of_ranges(ranges: &[(u32, u32)]) -> PeSet {
+    pub fn from_ranges(ranges: &[(u32, u32)]) -> PeSet {
         let mut sorted: Vec<(u32, u32)> = ranges.iter().copied().filter(|(low, high)| low <= high).collect();
         sorted.sort_unstable();
         let mut merged = Vec::with_capacity(sorted.len());
@@ -61,7 +61,7 @@ impl PeSet {
 
     /// The set with every number larger by `low`: as a host's own numbers are among those of all hosts.
     #[must_use]
-    pub fn moved_up(&self, low: u32) -> PeSet {
+    pub fn offset(&self, low: u32) -> PeSet {
         let up = |(from, to): &(u32, u32)| (from.saturating_add(low), to.saturating_add(low));
         PeSet { ranges: self.ranges.iter().map(up).collect() }
     }
@@ -73,7 +73,7 @@ impl PeSet {
 
     /// The PEs that are in both. O(r) in the number of ranges of both.
     #[must_use]
-    pub fn common(&self, other: &PeSet) -> PeSet {
+    pub fn intersection(&self, other: &PeSet) -> PeSet {
         let mut ranges = Vec::new();
         let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
         while let (Some(&&(low, high)), Some(&&(its_low, its_high))) = (mine.peek(), theirs.peek()) {
@@ -92,7 +92,7 @@ impl PeSet {
     }
 
     /// Whether some PE is in both. O(r) in the number of ranges of both.
-    pub fn meets(&self, other: &PeSet) -> bool {
+    pub fn intersects(&self, other: &PeSet) -> bool {
         let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
         while let (Some(&&(low, high)), Some(&&(its_low, its_high))) = (mine.peek(), theirs.peek()) {
             if low.max(its_low) <= high.min(its_high) {
@@ -277,8 +277,8 @@ mod tests {
             let mut both = one.clone();
             both.insert_all(&other);
             assert_eq!(both, of_bits(a | b), "{one} or {other}");
-            assert_eq!(one.common(&other), of_bits(a & b), "{one} and {other}");
-            assert_eq!(one.meets(&other), a & b != 0, "{one} and {other}");
+            assert_eq!(one.intersection(&other), of_bits(a & b), "{one} and {other}");
+            assert_eq!(one.intersects(&other), a & b != 0, "{one} and {other}");
             assert_eq!(one.contains_all(&other), a & b == b, "{other} within {one}");
             assert_eq!(one.is_empty(), a == 0);
             let (mut low, half) = (one.clone(), one.count() / 2);

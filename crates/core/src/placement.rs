@@ -49,22 +49,22 @@ impl Placement {
 
     /// `amount` of one host, in row 0.
     pub const fn on(host: HostId, amount: Resources) -> Placement {
-        Placement::of(Share { host, amount, pes: Pes::Count })
+        Placement::from_share(Share { host, amount, pes: Pes::Count })
     }
 
     /// `amount` of one host, on these of its processors, in row 0.
     pub const fn on_pes(host: HostId, amount: Resources, pes: PeSet) -> Placement {
-        Placement::of(Share { host, amount, pes: Pes::Set(pes) })
+        Placement::from_share(Share { host, amount, pes: Pes::Set(pes) })
     }
 
     /// The same shares in another row.
     #[must_use]
-    pub fn in_row(self, slot: SlotId) -> Placement {
+    pub fn in_slot(self, slot: SlotId) -> Placement {
         Placement { slot, ..self }
     }
 
     /// One share, in row 0.
-    pub const fn of(share: Share) -> Placement {
+    pub const fn from_share(share: Share) -> Placement {
         Placement { slot: SlotId(0), shares: Shares::One(share) }
     }
 

@@ -1,12 +1,12 @@
 //! What a scheduling policy is.
 
-use crate::{Desk, Event, HostId, Ledger, Slicing, Time, Violation};
+use crate::{Context, Event, HostId, Ledger, Slicing, Time, Violation};
 
 /// A scheduling policy: a deterministic state machine that is told events and decides when asked.
 ///
 /// # The contract
 /// - **No clock.** A policy never asks what time it is. Time reaches it as the `now` of a call; to be called
-///   later it asks for a wake-up ([`Desk::wake_at`]), and it has no other way to wait.
+///   later it asks for a wake-up ([`Context::wake_at`]), and it has no other way to wait.
 /// - **No I/O, no hash order, no global state.** A random draw is a pure function of (seed, job, draw number).
 /// - **No actual runtimes.** It knows requests and what has happened; [`ActualRuntime`](crate::ActualRuntime)
 ///   is in no type that it can reach.
@@ -17,7 +17,7 @@ use crate::{Desk, Event, HostId, Ledger, Slicing, Time, Violation};
 /// # The calls
 /// For each event of an instant the driver calls [`event`](Policy::event), and then, once per round,
 /// [`pass`](Policy::pass). What the order of the events is, and whether a round holds one event or all of
-/// the instant, is the convention of the run ([`Instants`](crate::Instants)); a policy is right under both.
+/// the instant, is the convention of the run ([`EventOrder`](crate::EventOrder)); a policy is right under both.
 pub trait Policy: Send {
     /// The name in the registry, for messages.
     fn name(&self) -> &str;
@@ -51,5 +51,5 @@ pub trait Policy: Send {
     ///
     /// # Errors
     /// Hands on the refusal of a decision; the run ends there.
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation>;
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation>;
 }

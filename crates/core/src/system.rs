@@ -1,7 +1,7 @@
 //! Several queues, each with a pool of its own.
 
-use crate::filler::Layer;
-use crate::{Driver, Effect, Filler, JobId, Ledger, Round, Time, Violation};
+use crate::filler::OpportunisticLayer;
+use crate::{Driver, Effect, JobId, Ledger, OpportunisticConfig, Round, Time, Violation};
 
 /// The queues of a machine: each a pool, which is a ledger of its own, and a policy (Miser §3.1, Figure 1).
 ///
@@ -10,7 +10,7 @@ use crate::{Driver, Effect, Filler, JobId, Ledger, Round, Time, Violation};
 pub struct System {
     queues: Vec<Driver>,
     /// Opportunistic work, if there is to be any.
-    layer: Option<Layer>,
+    layer: Option<OpportunisticLayer>,
     /// The part of a round that concerns one queue.
     part: Round,
 }
@@ -23,8 +23,8 @@ impl System {
 
     /// The same, with jobs that were promised a start running ahead of it on what is idle.
     #[must_use]
-    pub fn filling(self, filler: Filler) -> System {
-        let layer = Some(Layer::over(filler, &self.queues));
+    pub fn filling(self, filler: OpportunisticConfig) -> System {
+        let layer = Some(OpportunisticLayer::over(filler, &self.queues));
         System { layer, ..self }
     }
 
@@ -50,7 +50,7 @@ impl System {
 
     /// When some policy wants a round, or a job that runs ahead of its start has to be parked, if nothing happens before.
     pub fn wake(&self) -> Option<Time> {
-        let parking = self.layer.as_ref().and_then(Layer::wake);
+        let parking = self.layer.as_ref().and_then(OpportunisticLayer::wake);
         self.queues.iter().filter_map(Driver::wake).chain(parking).min()
     }
 

@@ -96,7 +96,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn record_suspended_time(&mut self, number: i64, at: Time) {
         let Some(job) = self.jobs.handle(number) else { return };
         let Some(entry) = self.system.ledger_of(job).and_then(|ledger| ledger.get(job)) else { return };
-        let ran = span_of_work(entry.done(at) + entry.filled(at), entry.request.procs());
+        let ran = span_of_work(entry.done(at) + entry.opportunistic_work(at), entry.request.procs());
         let Some(record) = self.jobs.get_mut(number) else { return };
         let Some(started) = record.started else { return };
         let away = at - Time::from_ticks(started) - ran;
@@ -107,7 +107,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn leave_system(&mut self, number: i64, outcome: &AttemptOutcome, round: &mut Round) {
         let Some(job) = self.jobs.handle(number) else { return };
         let Some(entry) = self.system.ledger_of(job).and_then(|ledger| ledger.get(job)) else { return };
-        if entry.state == State::Waiting && entry.filling.procs.is_zero() {
+        if entry.state == State::Waiting && entry.opportunistic.procs.is_zero() {
             round.withdrawn.push(job);
         } else {
             round.ended.push(Ended { job, how: outcome.how() });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Failure, Phase};
-use miserly_core::{Broken, Effect, Refusal, Span, State, Time};
+use miserly_core::{BreachCause, Effect, Refusal, Span, State, Time};
 
 use crate::{
     Action, Attempt, Ending, Engine, JobState, Journal, Launch, Launcher, Now, Record, RecordedPromise, Run,
@@ -21,14 +21,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Effect::Suspended { .. } => self.suspend(at, number),
             Effect::Resumed { .. } => self.resume(at, number),
             Effect::Requeued { .. } => self.displace(number),
-            Effect::Filled { procs, .. } => self.run_opportunistically(at, number, procs.get()),
+            Effect::OpportunisticProcs { procs, .. } => self.run_opportunistically(at, number, procs.get()),
             Effect::Refused { why, .. } => self.refuse(now, number, why),
             Effect::Moved { .. } => self.move_to_placement(number),
             // The ledger has the plan and the pace. The configuration admits no policy that resizes or swaps out.
             Effect::Planned { .. }
             | Effect::Resized { .. }
-            | Effect::Vacated { .. }
-            | Effect::Paced { .. } => {}
+            | Effect::SwappedOut { .. }
+            | Effect::PaceChanged { .. } => {}
         }
     }
 
@@ -133,7 +133,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.act(Attempt { job: number, nth: run.nth }, action);
     }
 
-    fn record_promise(&mut self, now: Now, number: i64, latest: Time, broken: Option<Broken>) {
+    fn record_promise(&mut self, now: Now, number: i64, latest: Time, broken: Option<BreachCause>) {
         if broken.is_some() && self.batch.begun.contains_key(&number) {
             // The window began without a daemon, as promised. Only the ledger is late.
             return;

@@ -62,7 +62,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             else {
                 continue;
             };
-            for slot in entry.also_in.iter().chain([&own]) {
+            for slot in entry.alternate_slots.iter().chain([&own]) {
                 slots.entry(slot.0).or_default().insert(attempt);
             }
         }
@@ -104,7 +104,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let matrix = self.matrix_of(&record.queue)?;
         let entry = self.system.ledger_of(job)?.entry(job);
         let own = entry.placement()?.slot;
-        let mut runs_in: Vec<u32> = entry.also_in.iter().chain([&own]).map(|slot| slot.0).collect();
+        let mut runs_in: Vec<u32> = entry.alternate_slots.iter().chain([&own]).map(|slot| slot.0).collect();
         runs_in.sort_unstable();
         let (turns, of) = (entry.progress.pace.turns(), entry.progress.pace.of());
         Some(Slots { own: own.0, runs_in, used: matrix.used() as u64, fraction: turns as f64 / of as f64 })

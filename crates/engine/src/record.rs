@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Phase, Submission};
-use miserly_core::{Kind, Request, Resources, Span, Terms, Time};
+use miserly_core::{Constraints, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::{Attempt, SavedBreachCause, SavedEntry, Setup};
@@ -198,7 +198,7 @@ impl Record {
     /// Returns the request to the policy.
     pub(crate) fn request(&self, setup: &Setup, queue: usize, at: Time, begin: Option<Time>) -> Request {
         let demand = Resources::cpus(self.submission.cpus).with(Kind::Memory, self.memory);
-        let terms = Terms {
+        let constraints = Constraints {
             begin,
             // The job is over by its deadline. Only its resources are kept longer.
             deadline: self.deadline.map(|at| Time::from_ticks(at) + self.cleanup_time(setup.cleanup_time)),
@@ -210,7 +210,7 @@ impl Record {
         Request {
             user,
             queue,
-            terms,
+            constraints,
             ..Request::new(self.number, at, self.planned(setup.cleanup_time), demand)
         }
     }

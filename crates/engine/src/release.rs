@@ -81,7 +81,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let begin = self.earliest_begin(record, at);
         let job = self.jobs.handle(record.number)?;
         let entry = self.system.ledger_of(job)?.entry(job);
-        let changes = entry.state == State::Waiting && entry.request.terms.begin != begin;
+        let changes = entry.state == State::Waiting && entry.request.constraints.begin != begin;
         changes.then_some(Amendment { job, change: Change::Begin(begin) })
     }
 

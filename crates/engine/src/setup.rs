@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Calendar, Driver, Entry, Filler, Instants, JobId, Ledger, Machine, Rule, Span, System};
+use miserly_core::{
+    Calendar, Driver, Entry, EventOrder, JobId, Ledger, Machine, OpportunisticConfig, Rule, Span, System,
+};
 use miserly_policies::PolicySpec;
 
 use crate::{Amounts, SavedLedgerState, amounts, resources};
@@ -23,7 +25,7 @@ pub struct Setup {
     /// The time after which a stopped job resumes if no daemon runs.
     pub orphan_resume_delay: Span,
     /// The resources for opportunistic jobs, if they are enabled.
-    pub opportunistic: Option<Filler>,
+    pub opportunistic: Option<OpportunisticConfig>,
     /// The time for which finished jobs are kept; `None` means forever.
     pub keep_history: Option<Span>,
 }
@@ -90,7 +92,7 @@ impl Queue {
         match self.pool.next(miserly_core::Time::ZERO) {
             Some(_) => Machine::pool(self.name.clone(), self.pool.clone()),
             None => {
-                Machine::of(vec![miserly_core::Host { name: self.name.clone(), capacity: self.pool.most() }])
+                Machine::new(vec![miserly_core::Host { name: self.name.clone(), capacity: self.pool.most() }])
             }
         }
     }
@@ -130,7 +132,7 @@ impl Queue {
     /// Returns a new policy over a ledger.
     pub(crate) fn driver_over(&self, ledger: Ledger) -> Driver {
         let policy = self.policy.build(ledger.machine(), 0).expect("the configuration was checked");
-        Driver::new(ledger, policy, Instants::Batch)
+        Driver::new(ledger, policy, EventOrder::Batched)
     }
 }
 

@@ -69,9 +69,9 @@ impl Formula {
         self.program.run(values)
     }
 
-    /// Returns the float nearest to the exact value, or `None` without an exact value.
+    /// Returns the exact value, or `None` if there is none.
     ///
-    /// There is none if an operation leaves the rational numbers, after a division by 0, or if a
+    /// That is so if an operation leaves the rational numbers, after a division by 0, or if a
     /// numerator or denominator exceeds 127 bits. Allocates nothing.
     ///
     /// ```
@@ -80,16 +80,17 @@ impl Formula {
     /// let formula = Formula::parse("0.1 * a + 0.2 * b", &["a", "b"])?;
     /// let one = [1, 1].map(Fraction::from);
     /// let other = [3, 0].map(Fraction::from);
-    /// assert_eq!(formula.eval_exactly(&one), formula.eval_exactly(&other));
+    /// let nearest = |values| formula.eval_exactly(values).map(Fraction::nearest);
+    /// assert_eq!(nearest(&one), nearest(&other));
     /// assert_ne!(formula.eval(&[1.0, 1.0]), 0.3);
     /// # Ok::<(), miserly_formula::FormulaError>(())
     /// ```
     ///
     /// # Panics
     /// The number of values differs from the number of names.
-    pub fn eval_exactly(&self, values: &[Fraction]) -> Option<f64> {
+    pub fn eval_exactly(&self, values: &[Fraction]) -> Option<Fraction> {
         assert_eq!(values.len(), self.names.len(), "one value for each name");
-        self.exact.as_ref()?.run(values).map(Fraction::nearest)
+        self.exact.as_ref()?.run(values)
     }
 
     /// Returns whether the formula mentions the name with this index.

@@ -23,7 +23,8 @@ pub struct Fraction {
 const EXACT: u128 = 1 << f64::MANTISSA_DIGITS;
 
 impl Fraction {
-    pub(crate) const ZERO: Fraction = Fraction { numerator: 0, denominator: 1 };
+    /// The number 0.
+    pub const ZERO: Fraction = Fraction { numerator: 0, denominator: 1 };
 
     /// Returns `numerator / denominator`; `None` if the denominator is 0.
     pub fn new(numerator: i128, denominator: i128) -> Option<Fraction> {
@@ -38,7 +39,7 @@ impl Fraction {
     }
 
     /// Returns the shortest decimal number that denotes `value`; `None` if it has too many digits.
-    pub(crate) fn from_decimal(value: f64) -> Option<Fraction> {
+    pub fn from_decimal(value: f64) -> Option<Fraction> {
         let text = value.to_string();
         let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
         let digits = format!("{whole}{part}").parse().ok()?;

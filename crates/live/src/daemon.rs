@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{Filler, Kind, Resources, Span, Time};
+use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     About, Caller, ClockMark, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError, Queue,
     Requester, Setup, UserNames,
@@ -311,11 +311,11 @@ fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
 
 /// What jobs may use ahead of their windows: all processors, while nobody else wants them, and the memory for jobs. Nothing, where
 /// a job that has been in the idle class could not have processors of its own later.
-fn opportunistic(configuration: &Configuration, cpus: usize) -> Option<Filler> {
+fn opportunistic(configuration: &Configuration, cpus: usize) -> Option<OpportunisticConfig> {
     let memory = configuration.pool.most().get(Kind::Memory);
     let machine = Resources::cpus(cpus as u64).with(Kind::Memory, memory);
     let may = configuration.opportunistic && crate::process::leaves_idle();
-    may.then_some(Filler { lead: configuration.preempt_lead_time, machine })
+    may.then_some(OpportunisticConfig { lead: configuration.preempt_lead_time, machine })
 }
 
 /// What a signal says.

@@ -113,7 +113,7 @@ impl MachineSpec {
     /// Returns the machine of a simulation.
     pub fn machine(&self) -> Machine {
         let hosts = self.hosts.iter().flat_map(Hosts::each).collect();
-        Machine::of(hosts).spreading(self.spread).sharing(self.sharing)
+        Machine::new(hosts).with_spread(self.spread).with_sharing(self.sharing)
     }
 
     /// Returns the machine that `text` describes, the content of the file `path`.

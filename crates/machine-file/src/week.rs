@@ -68,7 +68,7 @@ impl Week {
     /// Returns the pool as a machine of this name, under a clock by which a Monday begins in UTC at `monday`.
     pub fn machine(&self, name: &str, monday: Time) -> Machine {
         match &self.steps[..] {
-            [(_, always)] => Machine::of(vec![Host { name: name.into(), capacity: *always }]),
+            [(_, always)] => Machine::new(vec![Host { name: name.into(), capacity: *always }]),
             _ => Machine::pool(name.into(), self.calendar(monday)),
         }
     }

@@ -1,6 +1,6 @@
 //! The event loop: what happens when, and in which order a policy hears of it.
 
-use miserly_core::{Instants, Time};
+use miserly_core::{EventOrder, Time};
 
 use crate::order::arrival;
 use crate::plan::Reservation;
@@ -11,7 +11,7 @@ use crate::{NaiveJob, NaivePolicy, conservative, easy, fcfs, sorted};
 pub(crate) struct Simulation<'a> {
     world: World<'a>,
     policy: NaivePolicy,
-    instants: Instants,
+    instants: EventOrder,
     /// The jobs whose submission is still to come.
     future: Vec<usize>,
     /// The reservations of the conservative policy; the others have none.
@@ -33,7 +33,7 @@ struct Happening {
 }
 
 impl<'a> Simulation<'a> {
-    pub(crate) fn new(procs: u64, jobs: &'a [NaiveJob], policy: NaivePolicy, instants: Instants) -> Self {
+    pub(crate) fn new(procs: u64, jobs: &'a [NaiveJob], policy: NaivePolicy, instants: EventOrder) -> Self {
         let world = World {
             procs,
             jobs,
@@ -61,8 +61,8 @@ impl<'a> Simulation<'a> {
             self.world.now = now;
             let happening = self.happening();
             match self.instants {
-                Instants::Batch => self.batch(happening),
-                Instants::Sequential => self.sequential(happening),
+                EventOrder::Batched => self.batch(happening),
+                EventOrder::Sequential => self.sequential(happening),
             }
         }
         self.world.starts.into_iter().map(|start| start.expect("every job starts")).collect()

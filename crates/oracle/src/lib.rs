@@ -8,14 +8,14 @@
 //! and a convention of instants. Logarithms are those of `libm` here as there: another's differ in the last bit.
 //!
 //! ```
-//! use miserly_core::{ActualRuntime, Instants, Request, Resources, Span, Time};
+//! use miserly_core::{ActualRuntime, EventOrder, Request, Resources, Span, Time};
 //! use miserly_oracle::{NaiveJob, NaiveOrder, NaivePolicy, schedule};
 //!
 //! let minute = Span::from_secs(60).unwrap();
 //! let request = |number| Request::new(number, Time::ZERO, minute, Resources::cpus(3));
 //! let jobs = [1, 2].map(|number| NaiveJob { request: request(number), runtime: ActualRuntime(minute) });
 //! let fcfs = NaivePolicy::Fcfs { order: NaiveOrder::ARRIVAL };
-//! assert_eq!(schedule(4, &jobs, fcfs, Instants::Batch), [Time::ZERO, Time::ZERO + minute]);
+//! assert_eq!(schedule(4, &jobs, fcfs, EventOrder::Batched), [Time::ZERO, Time::ZERO + minute]);
 //! ```
 
 mod order;
@@ -53,7 +53,7 @@ mod written;
 #[cfg(test)]
 mod tests;
 
-use miserly_core::{ActualRuntime, Instants, Request, Time};
+use miserly_core::{ActualRuntime, EventOrder, Request, Time};
 
 pub use crate::equipartition::equipartition;
 
@@ -93,8 +93,13 @@ pub enum NaiveOrder {
         /// Where the random number comes from.
         draws: NaiveDraws,
     },
-    /// Largest value first, compared exactly. What is not a number comes last.
-    Exact(fn(ExactFacts) -> Ratio),
+    /// Largest `value - weight * submit` first, compared exactly. What is not a number comes last.
+    Exact {
+        /// The value of a job, before the weight.
+        value: fn(ExactFacts) -> Ratio,
+        /// What a second of delay adds.
+        weight: Ratio,
+    },
 }
 
 /// What the exact value of a job is computed from; the meanings are those of [`NaiveFacts`].
@@ -204,7 +209,7 @@ pub enum NaivePolicy {
 ///
 /// # Panics
 /// If a job asks for more processors than the machine has: it would never start.
-pub fn schedule(procs: u64, jobs: &[NaiveJob], policy: NaivePolicy, instants: Instants) -> Vec<Time> {
+pub fn schedule(procs: u64, jobs: &[NaiveJob], policy: NaivePolicy, instants: EventOrder) -> Vec<Time> {
     for job in jobs {
         assert!(job.request.procs() <= procs.into(), "job {} is wider than the machine", job.request.number);
     }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use miserly_classes::lsf::{Class, Length, Size};
-use miserly_core::{Instants, Kind, Machine, Resources, Sharing, Time};
+use miserly_core::{EventOrder, Kind, Machine, Resources, Sharing, Time};
 
 use crate::NaiveJob;
 use crate::order::arrival;
@@ -29,7 +29,7 @@ pub fn lsf_schedule(
     machine: &Machine,
     jobs: &[NaiveJob],
     lsf: NaiveLsf,
-    instants: Instants,
+    instants: EventOrder,
 ) -> Vec<Option<(Time, usize)>> {
     let future = (0..jobs.len()).collect();
     let starts = vec![None; jobs.len()];
@@ -77,7 +77,7 @@ struct World<'a> {
 
 /// The event loop.
 impl World<'_> {
-    fn run(mut self, instants: Instants) -> Vec<Option<(Time, usize)>> {
+    fn run(mut self, instants: EventOrder) -> Vec<Option<(Time, usize)>> {
         while let Some(now) = self.next_instant() {
             self.now = now;
             let ended: Vec<usize> = self.running.iter().filter(|r| r.end == now).map(|r| r.job).collect();
@@ -85,7 +85,7 @@ impl World<'_> {
             submitted.retain(|&job| self.jobs[job].request.submit == now);
             submitted.sort_by_key(|&job| arrival(job, self.jobs));
             match instants {
-                Instants::Batch => {
+                EventOrder::Batched => {
                     let hosts = ended.into_iter().map(|job| self.end(job)).collect();
                     self.notice();
                     for job in submitted {
@@ -93,7 +93,7 @@ impl World<'_> {
                     }
                     self.pass(hosts);
                 }
-                Instants::Sequential => {
+                EventOrder::Sequential => {
                     for running in &mut self.running {
                         running.gone = running.end == now && running.expected == now;
                     }
@@ -162,7 +162,7 @@ impl World<'_> {
     fn held(&self, job: usize, host: usize) -> Option<Resources> {
         let host = &self.machine.hosts()[host];
         let demand = self.machine.demand(&self.jobs[job].request);
-        let whole = self.machine.how_shared() == Sharing::Whole;
+        let whole = self.machine.sharing() == Sharing::Whole;
         let possible = most(&host.name, self.class(job)?.size) > 0 && demand.fits_in(&host.capacity);
         possible.then_some(if whole { host.capacity } else { demand })
     }

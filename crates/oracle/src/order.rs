@@ -29,9 +29,12 @@ pub(crate) fn sorted_counting(
                 |position: usize| value(facts(position)) - weight * seconds(request(position).submit.ticks());
             falling(aged(one), aged(other))
         }),
-        NaiveOrder::Exact(value) => positions.sort_by(|&one, &other| {
-            let value = |position: usize| value(exact_facts(request(position), now, bypassed[position]));
-            value(one).falling(value(other))
+        NaiveOrder::Exact { value, weight } => positions.sort_by(|&one, &other| {
+            let aged = |position: usize| {
+                let submit = Ratio::new(request(position).submit.ticks().into(), 1_000_000);
+                value(exact_facts(request(position), now, bypassed[position])) - weight * submit
+            };
+            aged(one).falling(aged(other))
         }),
     }
     positions

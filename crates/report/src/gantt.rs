@@ -20,7 +20,7 @@ const MARK: usize = 5;
 /// first.
 ///
 /// ```
-/// # use miserly_core::{Instants, Machine, PeSet, Reason, Request, Resources, Span, Time};
+/// # use miserly_core::{EventOrder, Machine, PeSet, StartReason, Request, Resources, Span, Time};
 /// # use miserly_sim::{Finished, Interruptions};
 /// let (start, end) = (Time::ZERO, Time::from_secs(4).unwrap());
 /// let job = Finished {
@@ -31,7 +31,7 @@ const MARK: usize = 5;
 ///     status: miserly_sim::LoggedStatus::Unknown,
 ///     start,
 ///     end,
-///     reason: Some(Reason::AtOnce),
+///     reason: Some(StartReason::Immediate),
 ///     promised: None,
 ///     broken: false,
 ///     pes: Some(PeSet::first(2)),

@@ -1,6 +1,6 @@
 //! Opportunistic and interactive work: options of runs on machines with pools.
 
-use miserly_core::{Filler, Resources, Span};
+use miserly_core::{OpportunisticConfig, Resources, Span};
 use miserly_policies::PolicySpec;
 use miserly_report::IdleUseDoc;
 use miserly_workload::Interactive;
@@ -44,7 +44,7 @@ impl OpportunisticOptions {
         &self,
         mut policies: impl Iterator<Item = &'a PolicySpec>,
         machine: Resources,
-    ) -> Option<Filler> {
+    ) -> Option<OpportunisticConfig> {
         let secs = match self.mode {
             OpportunisticMode::ByPolicy => {
                 policies.any(|policy| policy.needs().opportunistic).then_some(LEAD)?
@@ -52,7 +52,7 @@ impl OpportunisticOptions {
             OpportunisticMode::Lead(secs) => secs,
             OpportunisticMode::Off => return None,
         };
-        Some(Filler { lead: Span::from_secs(secs).unwrap_or(Span::MAX), machine })
+        Some(OpportunisticConfig { lead: Span::from_secs(secs).unwrap_or(Span::MAX), machine })
     }
 
     /// Returns the options as documents have them.

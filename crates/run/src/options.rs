@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use miserly_core::{Instants, Machine, Procs};
+use miserly_core::{EventOrder, Machine, Procs};
 use miserly_machine_file::MachineSpec;
 use miserly_sim::{BatchRule, Grouping};
 use miserly_workload::{ArrivalScaling, Estimates, FieldFilter, JobOptions, Overrun, ProcsField};
@@ -22,7 +22,7 @@ pub struct RunOptions {
     /// The fate of a job that reaches its time limit in the log.
     pub overrun: Overrun,
     /// How the events of one instant reach the policy.
-    pub instants: Instants,
+    pub instants: EventOrder,
     /// Which field is a job's size, where both are known.
     pub procs_field: ProcsField,
     /// Jobs to leave out: those that meet any of these.

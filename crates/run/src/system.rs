@@ -1,6 +1,6 @@
 //! The queues of a machine with pools (Miser §3.1, Figure 1), as a system of drivers.
 
-use miserly_core::{Driver, Instants, Ledger, Machine, Span, System, Time};
+use miserly_core::{Driver, EventOrder, Ledger, Machine, Span, System, Time};
 use miserly_machine_file::{Pools, monday};
 use miserly_policies::{PolicyError, PolicySpec};
 
@@ -27,7 +27,7 @@ pub(crate) fn system(
     machines: &[Machine],
     run: &PolicySpec,
     seed: u64,
-    instants: Instants,
+    instants: EventOrder,
 ) -> Result<System, PolicyError> {
     let driver = |(machine, policy): (&Machine, &PolicySpec)| {
         let policy = policy.build(machine, seed)?;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Effect, JobNumber, PeSet, Procs, Reason, Refusal, Request, Span, System, Time};
+use miserly_core::{Effect, JobNumber, PeSet, Procs, Refusal, Request, Span, StartReason, System, Time};
 
 use crate::{Interruptions, LoggedStatus, Slices};
 
@@ -26,7 +26,7 @@ pub struct Finished {
     /// The time of its end.
     pub end: Time,
     /// The start reason; `None` if it ended before its start.
-    pub reason: Option<Reason>,
+    pub reason: Option<StartReason>,
     /// The latest start of its first promise.
     pub promised: Option<Time>,
     /// Whether that promise, or a better one after it, was broken.
@@ -60,7 +60,7 @@ impl Finished {
 
     /// Returns the start reason as tables and files have it; `ahead` for a job that ended before its start.
     pub fn reason_word(&self) -> &'static str {
-        self.reason.map_or("ahead", Reason::as_str)
+        self.reason.map_or("ahead", StartReason::as_str)
     }
 }
 

@@ -94,7 +94,7 @@ impl<S: Sink> Observer for InOrder<S> {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Reason, Resources, Span};
+    use miserly_core::{Resources, Span, StartReason};
 
     use super::*;
     use crate::LoggedStatus;
@@ -124,7 +124,7 @@ mod tests {
             status: LoggedStatus::Unknown,
             start,
             end,
-            reason: Some(Reason::AtOnce),
+            reason: Some(StartReason::Immediate),
             promised: None,
             broken: false,
             pes: None,

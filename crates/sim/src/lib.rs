@@ -7,7 +7,7 @@
 //! ```
 //! use std::convert::Infallible;
 //!
-//! use miserly_core::{Instants, Machine, Request, Resources, Span, Time};
+//! use miserly_core::{EventOrder, Machine, Request, Resources, Span, Time};
 //! use miserly_policies::PolicySpec;
 //! use miserly_sim::{Job, Metrics, Simulation};
 //!
@@ -16,7 +16,7 @@
 //! let request = |number| Request::new(number, Time::ZERO, Span::from_ticks(90), Resources::cpus(4u64));
 //! let mut jobs = (1..=3).map(|number| Ok::<_, Infallible>(Job::new(request(number), Span::from_ticks(60))));
 //! let mut metrics = Metrics::new(4, Span::ZERO);
-//! Simulation::new(machine, policy, Instants::Batch).run(&mut jobs, &mut [&mut metrics])?;
+//! Simulation::new(machine, policy, EventOrder::Batched).run(&mut jobs, &mut [&mut metrics])?;
 //! assert_eq!(metrics.measures.wait.summary().mean, Some(60.0 / 1e6));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -64,7 +64,7 @@ impl Numbering {
             let place = first + share.host.index();
             let host = self.free.get_mut(place);
             if let Pes::Set(named) = &share.pes {
-                let named = named.moved_up(self.lows.get(place).copied().unwrap_or(0));
+                let named = named.offset(self.lows.get(place).copied().unwrap_or(0));
                 if let Some(free) = host {
                     free.remove_all(&named);
                 }
@@ -96,7 +96,7 @@ impl Numbering {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Instants, Ledger, Resources};
+    use miserly_core::{EventOrder, Ledger, Resources};
     use miserly_policies::PolicySpec;
 
     use super::*;
@@ -106,7 +106,7 @@ mod tests {
         let pool = |(procs, policy): (u64, &str)| {
             let machine = Machine::plain(procs);
             let policy = policy.parse::<PolicySpec>().unwrap().build(&machine, 0).unwrap();
-            Driver::new(Ledger::new(machine), policy, Instants::Batch)
+            Driver::new(Ledger::new(machine), policy, EventOrder::Batched)
         };
         let pools = [(2, "ss"), (3, "easy"), (2, "is")].map(pool);
         let mut numbering = Numbering::of_pools(Procs::new(8), &pools);

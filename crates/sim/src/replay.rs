@@ -67,13 +67,13 @@ pub struct ReplayedEffect {
 ///
 /// # Example
 /// ```
-/// use miserly_core::{Driver, EndHow, Instants, Ledger, Machine, Request, Resources, Span, System, Time};
+/// use miserly_core::{Driver, EndHow, EventOrder, Ledger, Machine, Request, Resources, Span, System, Time};
 /// use miserly_policies::PolicySpec;
 /// use miserly_sim::{ExternalEvents, ReplayLog, RunRecord, replay};
 ///
 /// let machine = Machine::plain(4);
 /// let policy = "easy".parse::<PolicySpec>()?.build(&machine, 0)?;
-/// let system = System::new(vec![Driver::new(Ledger::new(machine), policy, Instants::Batch)]);
+/// let system = System::new(vec![Driver::new(Ledger::new(machine), policy, EventOrder::Batched)]);
 /// let request = Request::new(1, Time::ZERO, Span::from_ticks(9), Resources::cpus(4));
 /// let mut log = ReplayLog { until: Time::from_ticks(5), ..ReplayLog::default() };
 /// log.events.push_back(ExternalEvents { submitted: vec![request], ..ExternalEvents::default() });
@@ -230,7 +230,7 @@ impl Replay {
     }
 
     fn is_opportunistic(&self, job: JobId) -> bool {
-        self.system.ledger_of(job).is_some_and(|ledger| !ledger.entry(job).filling.procs.is_zero())
+        self.system.ledger_of(job).is_some_and(|ledger| !ledger.entry(job).opportunistic.procs.is_zero())
     }
 
     fn apply(&mut self, at: Time, number: JobNumber, effect: Effect) {

@@ -39,7 +39,7 @@ pub enum Interactive {
     File {
         /// File name.
         name: String,
-        /// Instants in ascending order with the processors from then on.
+        /// EventOrder in ascending order with the processors from then on.
         changes: Arc<[(Time, Procs)]>,
     },
 }

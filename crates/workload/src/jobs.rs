@@ -7,7 +7,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use miserly_core::{
-    ActualRuntime, Kind, Machine, Procs, Request, Resources, Span, Terms, Time, queue_position,
+    ActualRuntime, Constraints, Kind, Machine, Procs, Request, Resources, Span, Time, queue_position,
 };
 
 use crate::estimates::{Estimates, Factor};
@@ -337,7 +337,7 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         demand: Resources::cpus(procs).with(Kind::Memory, memory_of(record, procs)),
         user,
         queue,
-        terms: Terms::NONE,
+        constraints: Constraints::NONE,
     };
     if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
         return Err(SkipReason::FitsNoHost);

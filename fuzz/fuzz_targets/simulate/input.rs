@@ -1,7 +1,7 @@
 //! What the fuzzer makes, and the case that it stands for.
 
 use arbitrary::Arbitrary;
-use miserly_core::{Instants, Request, Resources, Span, Time};
+use miserly_core::{EventOrder, Request, Resources, Span, Time};
 use miserly_policies::{Domain, Param, PolicyDescriptor, Registry};
 use miserly_sim::Job;
 
@@ -64,7 +64,7 @@ enum Told {
 pub(crate) struct Case {
     pub(crate) procs: u64,
     pub(crate) policy: String,
-    pub(crate) instants: Instants,
+    pub(crate) instants: EventOrder,
     /// Throw the policy away after so many rounds, again and again.
     pub(crate) replace_every: usize,
     pub(crate) jobs: Vec<Job>,
@@ -84,7 +84,7 @@ impl Input {
         Case {
             procs,
             policy: written(policy, self.values),
-            instants: if self.sequential { Instants::Sequential } else { Instants::Batch },
+            instants: if self.sequential { EventOrder::Sequential } else { EventOrder::Batched },
             replace_every: usize::from(self.replace_every % 8) + 1,
             jobs: (1..).zip(self.jobs.into_iter().take(JOBS_MOST)).map(job).collect(),
         }

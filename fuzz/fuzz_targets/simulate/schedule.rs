@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 
-use miserly_core::{JobNumber, Machine, PeSet, Reason, Refusal, Request, Time};
+use miserly_core::{JobNumber, Machine, PeSet, StartReason, Refusal, Request, Time};
 use miserly_policies::{PolicySpec, Promises};
 use miserly_sim::{Finished, Observer, Simulation};
 
@@ -51,7 +51,7 @@ pub(crate) fn run(case: &Case, replace_every: usize) -> Schedule {
 }
 
 /// All that a policy decided of a job.
-pub(crate) type Decision = (JobNumber, Time, Option<Reason>, Option<Time>, bool);
+pub(crate) type Decision = (JobNumber, Time, Option<StartReason>, Option<Time>, bool);
 
 pub(crate) fn decisions(schedule: &Schedule) -> Vec<Decision> {
     let decision = |job: &Finished| (job.request.number, job.start, job.reason, job.promised, job.broken);

@@ -1,6 +1,6 @@
 //! The story of a job for programs.
 
-use miserly_core::{Broken, JobNumber, Time};
+use miserly_core::{BreachCause, JobNumber, Time};
 use serde::Serialize;
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What, processor_seconds};
@@ -127,10 +127,10 @@ impl Reservation {
         let kind = match kind {
             MoveKind::Promised => "promised",
             MoveKind::Planned => "planned",
-            MoveKind::Broken(Broken::Overdue) => "broken_overdue",
-            MoveKind::Broken(Broken::Away) => "broken_away",
-            MoveKind::Broken(Broken::Capacity) => "broken_capacity",
-            MoveKind::Broken(Broken::Amended) => "broken_amended",
+            MoveKind::BreachCause(BreachCause::Overdue) => "broken_overdue",
+            MoveKind::BreachCause(BreachCause::Away) => "broken_away",
+            MoveKind::BreachCause(BreachCause::Capacity) => "broken_capacity",
+            MoveKind::BreachCause(BreachCause::Amended) => "broken_amended",
         };
         Some(Reservation { at: secs(event.at), start: secs(start), kind })
     }

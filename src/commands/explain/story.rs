@@ -1,6 +1,6 @@
 //! What happened to a job, and how it is told.
 
-use miserly_core::{Broken, Procs, Reason, Refusal, Request, SlotId, Span, Time};
+use miserly_core::{BreachCause, Procs, Refusal, Request, SlotId, Span, StartReason, Time};
 use miserly_report::{count, figure};
 use miserly_sim::OpportunisticWork;
 use miserly_units::{duration, duration_rounded};
@@ -31,7 +31,7 @@ pub(super) struct Event {
 pub(super) enum What {
     /// Its reserved start moved there.
     Moved(Time, MoveKind),
-    Started(Reason),
+    Started(StartReason),
     Suspended,
     WrittenOut,
     Resumed,
@@ -62,7 +62,7 @@ pub(super) struct Turns {
 pub(super) enum MoveKind {
     Promised,
     Planned,
-    Broken(Broken),
+    BreachCause(BreachCause),
 }
 
 /// How a job leaves the system.
@@ -77,12 +77,12 @@ pub(super) enum End {
 pub(super) struct Passer {
     pub(super) request: Request,
     pub(super) start: Time,
-    pub(super) reason: Reason,
+    pub(super) reason: StartReason,
 }
 
 impl Story {
     /// Its first start.
-    pub(super) fn start(&self) -> Option<(Time, Reason)> {
+    pub(super) fn start(&self) -> Option<(Time, StartReason)> {
         self.events.iter().find_map(|event| match event.what {
             What::Started(reason) => Some((event.at, reason)),
             _ => None,
@@ -214,7 +214,7 @@ impl MoveKind {
         match self {
             MoveKind::Promised => format!("promised a start at {start} or before, {ahead} ahead"),
             MoveKind::Planned => format!("reserved at {start}, {ahead} ahead (a plan, not a promise)"),
-            MoveKind::Broken(why) => {
+            MoveKind::BreachCause(why) => {
                 format!("promise broken, {}; now {start}, {ahead} ahead", cause(why))
             }
         }
@@ -222,12 +222,12 @@ impl MoveKind {
 }
 
 /// What made a promise impossible.
-const fn cause(why: Broken) -> &'static str {
+const fn cause(why: BreachCause) -> &'static str {
     match why {
-        Broken::Overdue => "a running job is overdue",
-        Broken::Away => "nobody scheduled when it was due",
-        Broken::Capacity => "the machine lost capacity",
-        Broken::Amended => "another request was amended",
+        BreachCause::Overdue => "a running job is overdue",
+        BreachCause::Away => "nobody scheduled when it was due",
+        BreachCause::Capacity => "the machine lost capacity",
+        BreachCause::Amended => "another request was amended",
     }
 }
 
@@ -259,12 +259,12 @@ pub(super) fn processor_seconds(ticks: u128) -> f64 {
     ticks as f64 / 1e6
 }
 
-fn told(reason: Reason) -> &'static str {
+fn told(reason: StartReason) -> &'static str {
     match reason {
-        Reason::AtOnce => "at once",
-        Reason::Reserved => "in its turn (reserved)",
-        Reason::Backfilled => "ahead of its turn (backfilled)",
-        Reason::Promised => "as promised",
-        Reason::Quantum => "for a quantum",
+        StartReason::Immediate => "at once",
+        StartReason::Reserved => "in its turn (reserved)",
+        StartReason::Backfilled => "ahead of its turn (backfilled)",
+        StartReason::Promised => "as promised",
+        StartReason::Quantum => "for a quantum",
     }
 }

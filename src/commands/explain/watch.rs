@@ -72,16 +72,16 @@ impl Observer for Watch {
             Effect::Started { reason, .. } => What::Started(reason),
             Effect::Promised { latest, .. } => What::Moved(latest, MoveKind::Promised),
             Effect::Planned { start, .. } => What::Moved(start, MoveKind::Planned),
-            Effect::PromiseBroken { latest, why, .. } => What::Moved(latest, MoveKind::Broken(why)),
+            Effect::PromiseBroken { latest, why, .. } => What::Moved(latest, MoveKind::BreachCause(why)),
             Effect::Suspended { .. } => What::Suspended,
-            Effect::Vacated { .. } => What::WrittenOut,
+            Effect::SwappedOut { .. } => What::WrittenOut,
             Effect::Resumed { .. } => What::Resumed,
             Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Moved { .. } => What::Remapped,
             // In how many rows it runs, the ledger says.
-            Effect::Paced { .. } => return,
+            Effect::PaceChanged { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
-            Effect::Filled { procs, .. } => What::Ahead(procs),
+            Effect::OpportunisticProcs { procs, .. } => What::Ahead(procs),
             Effect::Refused { why, .. } => {
                 story.end.get_or_insert((now, End::Refused(why)));
                 return;
@@ -131,14 +131,14 @@ impl Observer for Watch {
 fn turns(ledger: &Ledger, handle: JobId, number: JobNumber) -> Option<Turns> {
     let entry = ledger.get(handle).filter(|entry| entry.request.number == number)?;
     let (slot, used) = (entry.placement()?.slot, ledger.matrix()?.used());
-    Some(Turns { slot, runs_in: 1 + entry.also_in.len(), used })
+    Some(Turns { slot, runs_in: 1 + entry.alternate_slots.len(), used })
 }
 
 impl Story {
     /// Adds what happened. Under an overdue job a broken promise moves on with every event: the first and the last say
     /// enough. An instant may have several rounds: how often it is the job's turn counts after the last.
     fn note(&mut self, event: Event) {
-        let broken = |event: &Event| matches!(event.what, What::Moved(_, MoveKind::Broken(_)));
+        let broken = |event: &Event| matches!(event.what, What::Moved(_, MoveKind::BreachCause(_)));
         let turns = |event: &Event| matches!(event.what, What::Turns(_));
         match &mut self.events[..] {
             [.., before, last] if broken(before) && broken(last) && broken(&event) => *last = event,

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use miserly_core::{
-    Calendar, Change, Driver, EndHow, Entry, Fault, Filler, Host, Instants, JobId, Ledger, LedgerState,
-    Machine, Request, Resources, Span, System, Time,
+    Calendar, Change, Driver, EndHow, Entry, EventOrder, Fault, Host, JobId, Ledger, LedgerState, Machine,
+    OpportunisticConfig, Request, Resources, Span, System, Time,
 };
 use miserly_engine::{EffectLine, JournalLine, OpportunisticLine, QueueLine, RoundLine, resources};
 use miserly_live::store::History;
@@ -188,13 +188,14 @@ fn system(
         let ledger = ledger.map(|ledger| ledger.with_state(state));
         let ledger =
             ledger.map_err(|rule| anyhow!("queue {}: its jobs do not fit in it: {rule:?}", queue.name))?;
-        Ok(Driver::new(ledger, policy, Instants::Batch))
+        Ok(Driver::new(ledger, policy, EventOrder::Batched))
     };
     let system = System::new(began.queues.iter().map(queue).collect::<Result<_, _>>()?);
     Ok(match began.opportunistic {
-        Some(early) => {
-            system.filling(Filler { lead: Span::from_ticks(early.lead), machine: resources(early.machine) })
-        }
+        Some(early) => system.filling(OpportunisticConfig {
+            lead: Span::from_ticks(early.lead),
+            machine: resources(early.machine),
+        }),
         None => system,
     })
 }
@@ -202,7 +203,7 @@ fn system(
 fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
     let [(first, amounts), ..] = queue.pool[..] else { bail!("queue {} has no pool", queue.name) };
     let Some(again) = queue.again else {
-        return Ok(Machine::of(vec![Host { name: queue.name.clone(), capacity: resources(amounts) }]));
+        return Ok(Machine::new(vec![Host { name: queue.name.clone(), capacity: resources(amounts) }]));
     };
     let steps =
         queue.pool.iter().map(|(at, amounts)| (Span::from_ticks(at - first), resources(*amounts))).collect();

@@ -72,8 +72,8 @@ job 12: count, index 2 of the array 10
   waits      it asks for 4 cpus, and 2 are free
   waits      it asks for 100MiB of memory, and 1KiB are free
   promised   starts by 2026-03-01 09:00:00, has its resources until 2026-03-01 10:30:00
-    told     at 2026-03-01 08:00:00: starts by 2026-03-01 10:00:00 (submitted)
-    told     at 2026-03-01 08:30:00: starts by 2026-03-01 09:00:00 (another job left room)
+    promised at 2026-03-01 08:00:00: starts by 2026-03-01 10:00:00 (submitted)
+    promised at 2026-03-01 08:30:00: starts by 2026-03-01 09:00:00 (another job left room)
   late       by 1m30s: the daemon was not there, or the machine slept
   asks for   4 cpus, 100MiB, 1h30m, not before 2026-03-01 08:30:00, after 3, 4, restartable
   runs       ./count input

@@ -3,13 +3,13 @@
 use super::{Entry, Expected, Ledger, Pace, Part, Promise, State};
 use crate::violation::Rule;
 use crate::{
-    Broken, Change, FreeHosts, HostId, JobId, Persistent, Pes, Placement, PolicyState, Procs, Request,
+    BreachCause, Change, FreeHosts, HostId, JobId, Persistent, Pes, Placement, PolicyState, Procs, Request,
     Resources, Sharing, Span, Spread, Time,
 };
 
 /// Of what a placement may have less than the job asked for, if of a processor at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Short {
+pub(crate) enum PartialAllocation {
     /// Of nothing.
     Nothing,
     /// Of processors.
@@ -52,7 +52,8 @@ impl Ledger {
                 self.suspended += 1;
             }
         }
-        self.overdue_seen |= entry.promise.is_some_and(|promise| promise.broken == Some(Broken::Overdue));
+        self.overdue_seen |=
+            entry.promise.is_some_and(|promise| promise.breach == Some(BreachCause::Overdue));
         self.admissions = self.admissions.max(entry.admitted + 1);
         self.decisions = self.decisions.max(entry.decided);
         if self.jobs.len() <= job.index() {
@@ -68,7 +69,7 @@ impl Ledger {
         job: JobId,
         now: Time,
         placement: Placement,
-        short: Short,
+        short: PartialAllocation,
         quantum: Option<Time>,
     ) -> Result<Span, Rule> {
         let entry = self.get(job).ok_or(Rule::UnknownJob)?;
@@ -78,7 +79,7 @@ impl Ledger {
         if now < entry.request.submit {
             return Err(Rule::StartBeforeSubmit);
         }
-        if entry.promise.is_some_and(|promise| promise.broken.is_none() && promise.best < now) {
+        if entry.promise.is_some_and(|promise| promise.breach.is_none() && promise.best < now) {
             return Err(Rule::PromiseMissed);
         }
         if quantum.is_some_and(|until| until <= now) {
@@ -89,7 +90,7 @@ impl Ledger {
         self.take(&placement, Part::All)?;
         let pace = self.matrix.as_ref().map_or(Pace::WHOLE, |matrix| matrix.pace(1));
         let entry = self.entry_mut(job);
-        entry.filling.go_on(now, Procs::ZERO);
+        entry.opportunistic.go_on(now, Procs::ZERO);
         entry.progress.go_on(now, procs);
         entry.progress.go_on_at(now, pace);
         let left = entry.left(now, procs);
@@ -108,7 +109,7 @@ impl Ledger {
         &self,
         request: &Request,
         placement: &Placement,
-        short: Short,
+        short: PartialAllocation,
     ) -> Result<Procs, Rule> {
         let demand = self.machine.demand(request);
         if self.machine.spread() == Spread::One && placement.shares().len() != 1 {
@@ -116,11 +117,13 @@ impl Ledger {
         }
         let total = placement.total();
         let enough = match short {
-            Short::Nothing => total == demand,
-            Short::Cpus => !total.cpus_count().is_zero() && total.without_cpus() == demand.without_cpus(),
-            Short::All => !total.cpus_count().is_zero(),
+            PartialAllocation::Nothing => total == demand,
+            PartialAllocation::Cpus => {
+                !total.cpus_count().is_zero() && total.without_cpus() == demand.without_cpus()
+            }
+            PartialAllocation::All => !total.cpus_count().is_zero(),
         };
-        match self.machine.how_shared() {
+        match self.machine.sharing() {
             Sharing::Shared if enough && total.fits_in(&demand) => Ok(total.cpus_count()),
             Sharing::Whole if self.holds_whole(placement, &demand) => Ok(demand.cpus_count()),
             _ => Err(Rule::WrongAmount),
@@ -138,7 +141,7 @@ impl Ledger {
     /// Takes the wanted part of each share; all of it, or nothing where there is too little.
     pub(super) fn take(&mut self, placement: &Placement, part: Part) -> Result<(), Rule> {
         if part.has_cpus() {
-            self.check_row(placement)?;
+            self.check_slot(placement)?;
             self.check_pes(placement)?;
         }
         let by_host = self.by_host(part);
@@ -160,7 +163,7 @@ impl Ledger {
         }
         if part.has_cpus() {
             self.take_pes(placement);
-            self.take_in_row(placement);
+            self.take_in_slot(placement);
         }
         Ok(())
     }
@@ -182,7 +185,7 @@ impl Ledger {
         }
         if part.has_cpus() {
             self.give_pes(placement);
-            self.give_in_row(placement);
+            self.give_in_slot(placement);
         }
     }
 
@@ -190,14 +193,14 @@ impl Ledger {
     pub(crate) fn set_capacity(&mut self, capacity: Resources) -> Result<(), Rule> {
         let [host] = self.machine.hosts() else { return Err(Rule::NoSuchHost) };
         let held = host.capacity.plus(&self.missing).less(&self.free.on(HostId(0)));
-        self.machine = self.machine.clone().holding(capacity);
-        self.free = FreeHosts::of(&self.machine, vec![capacity.less(&held)]);
+        self.machine = self.machine.clone().with_capacity(capacity);
+        self.free = FreeHosts::new(&self.machine, vec![capacity.less(&held)]);
         self.missing = held.less(&capacity);
         if self.matrix.is_some() {
             self.missing = self.missing.without_cpus();
         }
         self.count_pes();
-        self.count_rows();
+        self.rebuild_slots();
         Ok(())
     }
 
@@ -208,7 +211,7 @@ impl Ledger {
         };
         if !std::mem::replace(released, true) {
             let placement = placement.clone();
-            self.leave_others(job);
+            self.leave_alternate_slots(job);
             self.give(&placement, Part::All);
         }
         Ok(())
@@ -220,7 +223,7 @@ impl Ledger {
             State::Running { placement, .. } => {
                 let slot = placement.slot;
                 self.release(job)?;
-                self.vacate_row(slot);
+                self.note_vacated_slot(slot);
                 self.running -= 1;
             }
             State::Suspended { placement, holds, .. } => {
@@ -256,7 +259,7 @@ impl Ledger {
         }
         let amount = share.amount.with_cpus(procs);
         let (old, new) = (placement.clone(), Placement::on(share.host, amount));
-        let working = self.working_with(&entry.request, &new, Short::All)?;
+        let working = self.working_with(&entry.request, &new, PartialAllocation::All)?;
         let expected = match expected {
             Expected::At(_) => {
                 let end = now + entry.left(now, working);
@@ -287,7 +290,7 @@ impl Ledger {
         entry.progress.go_on_at(now, Pace::WHOLE);
         let lost = if keep_work { 0 } else { entry.progress.lose() };
         entry.state = State::Waiting;
-        self.leave_others(job);
+        self.leave_alternate_slots(job);
         self.give(&placement, Part::All);
         self.running -= 1;
         self.waiting += 1;
@@ -312,7 +315,7 @@ impl Ledger {
     pub(crate) fn promise(&mut self, job: JobId, latest: Time) -> Result<bool, Rule> {
         let entry = self.waiting_mut(job)?;
         match &mut entry.promise {
-            None => entry.promise = Some(Promise { told: latest, best: latest, broken: None }),
+            None => entry.promise = Some(Promise { first: latest, best: latest, breach: None }),
             Some(promise) if latest < promise.best => promise.best = latest,
             Some(promise) if latest == promise.best => return Ok(false),
             Some(_) => return Err(Rule::PromiseMovedLater),
@@ -329,16 +332,18 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn break_promise(&mut self, job: JobId, latest: Time) -> Result<Broken, Rule> {
-        let why =
-            self.excuse.or(self.overdue_seen.then_some(Broken::Overdue)).ok_or(Rule::BrokenWithoutCause)?;
+    pub(crate) fn break_promise(&mut self, job: JobId, latest: Time) -> Result<BreachCause, Rule> {
+        let why = self
+            .breach_cause
+            .or(self.overdue_seen.then_some(BreachCause::Overdue))
+            .ok_or(Rule::BrokenWithoutCause)?;
         let entry = self.known_mut(job)?;
         let Some(promise) = &mut entry.promise else { return Err(Rule::BrokenWithoutCause) };
         if latest <= promise.best {
             return Err(Rule::BrokenWithoutCause);
         }
         promise.best = latest;
-        promise.broken.get_or_insert(why);
+        promise.breach.get_or_insert(why);
         self.rank_decision(job);
         Ok(why)
     }
@@ -347,7 +352,7 @@ impl Ledger {
     pub(crate) fn amend(&mut self, job: JobId, now: Time, change: Change) -> Result<(), Rule> {
         let entry = self.known_mut(job)?;
         match change {
-            Change::Begin(begin) => entry.request.terms.begin = begin,
+            Change::Begin(begin) => entry.request.constraints.begin = begin,
             Change::Estimate(estimate) => entry.request.estimate = estimate,
         }
         let left = entry.left(now, entry.working());
@@ -358,18 +363,18 @@ impl Ledger {
     }
 
     /// Lets a waiting job run on so many idle processors, ahead of its start. Says whether that is a change.
-    pub(crate) fn fill(&mut self, job: JobId, now: Time, procs: Procs) -> bool {
+    pub(crate) fn set_opportunistic_procs(&mut self, job: JobId, now: Time, procs: Procs) -> bool {
         let waits = self.get(job).is_some_and(|entry| entry.state == State::Waiting);
-        if !waits || self.entry(job).filling.procs == procs {
+        if !waits || self.entry(job).opportunistic.procs == procs {
             return false;
         }
-        self.entry_mut(job).filling.go_on(now, procs);
+        self.entry_mut(job).opportunistic.go_on(now, procs);
         true
     }
 
     /// For which cause promises may be broken from now on, besides jobs that were overdue.
-    pub(crate) fn excuse(&mut self, why: Option<Broken>) {
-        self.excuse = why;
+    pub(crate) fn excuse(&mut self, why: Option<BreachCause>) {
+        self.breach_cause = why;
     }
 
     pub(crate) fn plan(&mut self, job: JobId, start: Time, on: Option<Placement>) -> Result<(), Rule> {

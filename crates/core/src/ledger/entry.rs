@@ -1,7 +1,7 @@
 //! A job in the system: where it stands, how far it is, what it was promised, what is to be remembered of it.
 
 use super::{Progress, work};
-use crate::{Broken, JobNumber, Placement, PolicyState, Procs, Request, Resources, SlotId, Span, Time};
+use crate::{BreachCause, JobNumber, Placement, PolicyState, Procs, Request, Resources, SlotId, Span, Time};
 
 /// When a running job will be gone, as far as anybody may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,11 +118,11 @@ impl Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
     /// As it was first told.
-    pub told: Time,
+    pub first: Time,
     /// The best so far; later than `told` only if the promise was broken.
     pub best: Time,
     /// Why it could not be kept, if so.
-    pub broken: Option<Broken>,
+    pub breach: Option<BreachCause>,
 }
 
 /// A job that is in the system.
@@ -143,14 +143,14 @@ pub struct Entry {
     /// The rank of the last decision on its start, by promise or by plan: a later decision has a higher rank.
     pub decided: u64,
     /// The rows besides its own in which it runs on the same processors; ascending. Empty where processors are not sliced.
-    pub also_in: Vec<SlotId>,
+    pub alternate_slots: Vec<SlotId>,
     /// The state that policies keep of it.
     pub policy_state: PolicyState,
     /// How far it is.
     pub progress: Progress,
     /// What it has done ahead of its start, on what was idle, and on how many processors it does so now. That costs its window
     /// nothing: it is not counted in [`left`](Entry::left).
-    pub filling: Progress,
+    pub opportunistic: Progress,
 }
 
 impl Entry {
@@ -164,10 +164,10 @@ impl Entry {
             planned: None,
             planned_on: None,
             decided: 0,
-            also_in: vec![],
+            alternate_slots: vec![],
             policy_state: PolicyState::EMPTY,
             progress: Progress::default(),
-            filling: Progress::default(),
+            opportunistic: Progress::default(),
         }
     }
 
@@ -177,8 +177,8 @@ impl Entry {
     }
 
     /// The work that it has done by `now` ahead of its start, on what was idle, processor-ticks.
-    pub fn filled(&self, now: Time) -> u128 {
-        self.filling.by(now)
+    pub fn opportunistic_work(&self, now: Time) -> u128 {
+        self.opportunistic.by(now)
     }
 
     /// The work that its estimate allows it, processor-ticks: seconds at full speed on the processors asked for.
@@ -194,8 +194,8 @@ impl Entry {
 
     /// How long it takes from `now`, as it runs at present, until it has done so much in all, in its window and ahead of it.
     pub fn time_to(&self, now: Time, work: u128) -> Span {
-        let rest = work.saturating_sub(self.filled(now));
-        self.reading(now) + self.progress.left(now, rest, self.progress.procs + self.filling.procs)
+        let rest = work.saturating_sub(self.opportunistic_work(now));
+        self.reading(now) + self.progress.left(now, rest, self.progress.procs + self.opportunistic.procs)
     }
 
     /// How long it is still read back before it runs on.
@@ -204,11 +204,15 @@ impl Entry {
     }
 
     /// That only a job that may does run ahead of its start.
-    pub(super) fn check_filling(&self, number: JobNumber) {
-        let may =
-            self.state == State::Waiting && self.promise.is_some() && !self.request.terms.in_window_only;
-        assert!(self.filling.procs.is_zero() || may, "job {number} may not run ahead of its start");
-        assert!(self.filling.procs <= self.request.procs(), "job {number} runs on more than it asked for");
+    pub(super) fn check_opportunistic(&self, number: JobNumber) {
+        let may = self.state == State::Waiting
+            && self.promise.is_some()
+            && !self.request.constraints.in_window_only;
+        assert!(self.opportunistic.procs.is_zero() || may, "job {number} may not run ahead of its start");
+        assert!(
+            self.opportunistic.procs <= self.request.procs(),
+            "job {number} runs on more than it asked for"
+        );
     }
 
     /// How many of its processors work for it at this moment.
@@ -217,14 +221,14 @@ impl Entry {
     }
 
     /// Whether it waits and runs ahead of its start, or did so until now.
-    pub(crate) fn fills(&self, now: Time) -> bool {
-        let lately = self.filling.done > 0 && self.filling.at == now;
-        self.state == State::Waiting && (!self.filling.procs.is_zero() || lately)
+    pub(crate) fn is_opportunistic(&self, now: Time) -> bool {
+        let lately = self.opportunistic.done > 0 && self.opportunistic.at == now;
+        self.state == State::Waiting && (!self.opportunistic.procs.is_zero() || lately)
     }
 
     /// Whether it does not run, and has not since before `now`.
     pub(crate) fn stopped_before(&self, now: Time) -> bool {
-        !matches!(self.state, State::Running { .. }) && self.progress.at < now && !self.fills(now)
+        !matches!(self.state, State::Running { .. }) && self.progress.at < now && !self.is_opportunistic(now)
     }
 
     /// What it holds, or would hold if it were resumed.

@@ -11,7 +11,7 @@ use crate::{JobId, PeSet, Persistent, PolicyState, Procs, SlotId, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slicing {
     /// In how many rows at most jobs may have their places. Where they have them in more, none is opened until they are fewer.
-    pub most_rows: u32,
+    pub most_slots: u32,
     /// For how long a row works in its turn; a tick at least.
     pub quantum: Span,
     /// What passes before it works, at each turn, if there are other rows. A job that runs in all of them goes on.
@@ -20,7 +20,7 @@ pub struct Slicing {
 
 impl Slicing {
     /// As many rows as there are jobs, and switching costs nothing.
-    pub const FREE: Slicing = Slicing { most_rows: u32::MAX, quantum: Span::TICK, switch: Span::ZERO };
+    pub const FREE: Slicing = Slicing { most_slots: u32::MAX, quantum: Span::TICK, switch: Span::ZERO };
 
     /// The pace of a job that runs in so many of the rows.
     fn pace(self, turns: u64, rows: u64) -> Pace {
@@ -52,7 +52,7 @@ impl Ledger {
 pub struct Matrix {
     slicing: Slicing,
     all: PeSet,
-    rows: Vec<Row>,
+    rows: Vec<Slot>,
     used: usize,
     stale: Stale,
     /// The rows of the jobs that ended since the last pass.
@@ -66,7 +66,7 @@ pub struct Matrix {
 
 /// A row of a matrix.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct Slot {
     open: PeSet,
     open_count: Procs,
     jobs: usize,
@@ -88,10 +88,10 @@ enum Stale {
     These(Vec<JobId>),
 }
 
-impl Row {
-    fn unused(all: &PeSet) -> Row {
+impl Slot {
+    fn unused(all: &PeSet) -> Slot {
         let (open, idle) = (all.clone(), all.clone());
-        Row {
+        Slot {
             open,
             open_count: all.count(),
             jobs: 0,
@@ -139,12 +139,12 @@ impl Row {
     }
 
     /// The jobs that run in it besides those that have their own places there, by their handles.
-    pub fn guests(&self) -> impl ExactSizeIterator<Item = JobId> + '_ {
+    pub fn alternates(&self) -> impl ExactSizeIterator<Item = JobId> + '_ {
         self.guests.keys().copied()
     }
 
     /// Whether a job is one of these.
-    pub fn has_guest(&self, job: JobId) -> bool {
+    pub fn has_alternate(&self, job: JobId) -> bool {
         self.guests.contains_key(&job)
     }
 
@@ -153,15 +153,15 @@ impl Row {
         if self.idle.contains_all(pes) {
             return vec![];
         }
-        let in_the_way = self.guests.iter().filter(|(_, its)| its.meets(pes)).map(|(job, _)| *job);
+        let in_the_way = self.guests.iter().filter(|(_, its)| its.intersects(pes)).map(|(job, _)| *job);
         let evicted: Vec<JobId> = in_the_way.collect();
         for job in &evicted {
-            self.dismiss(*job);
+            self.remove_alternate(*job);
         }
         evicted
     }
 
-    fn dismiss(&mut self, job: JobId) {
+    fn remove_alternate(&mut self, job: JobId) {
         if let Some(pes) = self.guests.remove(&job) {
             self.idle.insert_all(&pes);
         }
@@ -186,14 +186,14 @@ impl Matrix {
     }
 
     /// The same, for another number of processors: nobody is there yet, and all that comes is news.
-    pub(super) fn anew(&self, all: PeSet) -> Matrix {
+    pub(super) fn emptied(&self, all: PeSet) -> Matrix {
         let vacated = self.vacated.clone();
         let (changes, unifications) = (self.changes, self.unifications);
         Matrix { vacated, changes, unifications, ..Matrix::new(self.slicing, all) }
     }
 
     /// The row, which is about to change.
-    fn changed(&mut self, slot: SlotId) -> Option<&mut Row> {
+    fn changed(&mut self, slot: SlotId) -> Option<&mut Slot> {
         self.changes += 1;
         let row = self.rows.get_mut(index(slot))?;
         row.version = self.changes;
@@ -222,18 +222,18 @@ impl Matrix {
     }
 
     /// The rows that are used, in order.
-    pub fn rows(&self) -> impl Iterator<Item = (SlotId, &Row)> {
+    pub fn slots(&self) -> impl Iterator<Item = (SlotId, &Slot)> {
         (0..).map(SlotId).zip(&self.rows).filter(|(_, row)| row.is_used())
     }
 
     /// The row, if it is used.
-    pub fn row(&self, slot: SlotId) -> Option<&Row> {
+    pub fn slot(&self, slot: SlotId) -> Option<&Slot> {
         self.rows.get(index(slot)).filter(|row| row.is_used())
     }
 
     /// How many rows there may be: the limit, or what is used, if that is more since the limit was set.
     pub fn most(&self) -> usize {
-        self.used.max(index(SlotId(self.slicing.most_rows)))
+        self.used.max(index(SlotId(self.slicing.most_slots)))
     }
 
     /// The lowest row that is not used; `None` if there may be no more of them. O(rows).
@@ -265,7 +265,7 @@ impl Matrix {
 
     /// Whether a job could have its own place there, if there may be `most` rows: that matters only to a row that is not used yet.
     pub(super) fn check(&self, slot: SlotId, pes: &PeSet, most: usize) -> Result<(), Rule> {
-        let open = match self.row(slot) {
+        let open = match self.slot(slot) {
             Some(row) => &row.open,
             None if self.used < most && index(slot) < most => &self.all,
             None => return Err(Rule::NoSuchRow),
@@ -276,7 +276,7 @@ impl Matrix {
     /// Gives a job its own place, which was checked; returns the tentative jobs that give way.
     pub(super) fn take(&mut self, slot: SlotId, pes: &PeSet) -> Vec<JobId> {
         while self.rows.len() <= index(slot) {
-            self.rows.push(Row::unused(&self.all));
+            self.rows.push(Slot::unused(&self.all));
         }
         let Some(row) = self.changed(slot) else { return vec![] };
         let evicted = row.evict(pes);
@@ -296,7 +296,7 @@ impl Matrix {
     /// Takes a job's own place; returns the tentative jobs of a row that is used no longer.
     pub(super) fn give(&mut self, slot: SlotId, pes: &PeSet) -> Vec<JobId> {
         // What the machine does not have any more is not free when it is given back.
-        let there = pes.common(&self.all);
+        let there = pes.intersection(&self.all);
         let Some(row) = self.changed(slot) else { return vec![] };
         row.open.insert_all(&there);
         row.idle.insert_all(&there);
@@ -315,8 +315,8 @@ impl Matrix {
     }
 
     /// Lets a job run in a row that is used and in which all its processors are idle.
-    pub(super) fn invite(&mut self, job: JobId, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
-        let row = self.row(slot).ok_or(Rule::NoSuchRow)?;
+    pub(super) fn add_alternate(&mut self, job: JobId, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
+        let row = self.slot(slot).ok_or(Rule::NoSuchRow)?;
         if !row.idle.contains_all(pes) {
             return Err(Rule::WrongPes);
         }
@@ -328,9 +328,9 @@ impl Matrix {
     }
 
     /// Takes a job out of a row in which it is tentatively.
-    pub(super) fn dismiss(&mut self, job: JobId, slot: SlotId) {
+    pub(super) fn remove_alternate(&mut self, job: JobId, slot: SlotId) {
         if let Some(row) = self.changed(slot) {
-            row.dismiss(job);
+            row.remove_alternate(job);
         }
     }
 
@@ -344,7 +344,7 @@ impl Matrix {
         Ok(())
     }
 
-    fn used_mut(&mut self, slot: SlotId) -> Result<&mut Row, Rule> {
+    fn used_mut(&mut self, slot: SlotId) -> Result<&mut Slot, Rule> {
         self.rows.get_mut(index(slot)).filter(|row| row.is_used()).ok_or(Rule::NoSuchRow)
     }
 

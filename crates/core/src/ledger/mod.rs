@@ -14,22 +14,22 @@ mod matrix;
 
 mod rows;
 
-pub(crate) use changes::Short;
+pub(crate) use changes::PartialAllocation;
 use entry::Part;
 pub use entry::{Entry, Expected, Holds, Promise, State};
-pub use matrix::{Matrix, Row, Slicing};
+pub use matrix::{Matrix, Slicing, Slot};
 use names::Names;
 pub use progress::{Pace, Progress, span as span_of_work, work};
 
 use crate::violation::Rule;
 use crate::{
-    Broken, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement, PolicyState, Procs,
-    Request, Resources, SlotId, Time,
+    BreachCause, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement, PolicyState,
+    Procs, Request, Resources, SlotId, Time,
 };
 
 /// Who holds what: an Ousterhout matrix over hosts, of one row unless a policy slices time, and the state of every job in the system.
 ///
-/// Everybody reads it; only the driver and a policy's [`Desk`](crate::Desk) change it, and every change is
+/// Everybody reads it; only the driver and a policy's [`Context`](crate::Context) change it, and every change is
 /// checked first. Each change is O(shares of the job).
 ///
 /// # Example
@@ -65,7 +65,7 @@ pub struct Ledger {
     /// By how much jobs hold more than the machine has, since it lost some: only of a machine of one host.
     missing: Resources,
     /// For which cause promises may be broken now.
-    excuse: Option<Broken>,
+    breach_cause: Option<BreachCause>,
     /// The jobs that were changed, if anybody wants to know.
     touched: Option<Vec<JobId>>,
 }
@@ -89,7 +89,7 @@ impl Ledger {
             suspended: 0,
             overdue_seen: false,
             missing: Resources::NONE,
-            excuse: None,
+            breach_cause: None,
             touched: None,
         }
     }
@@ -108,12 +108,12 @@ impl Ledger {
             ledger.name_pes();
         }
         if jobs.iter().any(|(_, entry)| entry.placement().is_some_and(|place| place.slot != SlotId(0))) {
-            ledger.slice_time_anyhow();
+            ledger.ensure_time_slicing();
         }
         for (job, entry) in jobs {
             ledger.take_back(job, entry)?;
         }
-        if ledger.count_rows() { Ok(ledger) } else { Err(Rule::WrongPes) }
+        if ledger.rebuild_slots() { Ok(ledger) } else { Err(Rule::WrongPes) }
     }
 
     /// The ledger with so much on its only host, whatever jobs hold: as it was after the machine lost some.
@@ -195,7 +195,7 @@ impl Ledger {
 
     /// Returns the state that policies keep besides that of jobs, to be stored.
     pub fn state(&self) -> LedgerState {
-        let slots = self.matrix.iter().flat_map(Matrix::rows);
+        let slots = self.matrix.iter().flat_map(Matrix::slots);
         let slots = slots.filter(|(_, row)| !row.state().is_empty());
         LedgerState {
             policy: self.policy_state.clone(),
@@ -211,7 +211,7 @@ impl Ledger {
         hosts.truncate(self.machine.hosts().len());
         (self.policy_state, self.host_states) = (policy, hosts);
         for (slot, state) in slots {
-            self.slice_time_anyhow();
+            self.ensure_time_slicing();
             // The state of a slot is dropped with the slot.
             let _ = self.restore_slot_state(slot, state);
         }
@@ -294,11 +294,11 @@ impl Ledger {
         let (mut waiting, mut running, mut suspended) = (0, 0, 0);
         for entry in self.jobs.iter().flatten() {
             let number = entry.request.number;
-            entry.check_filling(number);
+            entry.check_opportunistic(number);
             match &entry.state {
                 State::Waiting => {
                     waiting += 1;
-                    let missed = entry.promise.is_some_and(|p| p.broken.is_none() && p.best < now);
+                    let missed = entry.promise.is_some_and(|p| p.breach.is_none() && p.best < now);
                     assert!(!missed, "job {number} waits past its promise at {now}");
                 }
                 State::Running { start, placement, released, .. } => {
@@ -320,9 +320,9 @@ impl Ledger {
             free[0] = free[0].with_cpus(self.free.on(HostId(0)).cpus_count());
         }
         assert_eq!(free, self.free.each(), "the free counts follow from the placements at {now}");
-        assert_eq!(FreeHosts::of(&self.machine, free).total(), self.free.total(), "and so do their sums");
+        assert_eq!(FreeHosts::new(&self.machine, free).total(), self.free.total(), "and so do their sums");
         self.check_names();
-        self.check_rows();
+        self.check_slots();
         let counts = (self.waiting, self.running, self.suspended);
         assert_eq!((waiting, running, suspended), counts, "the counts follow from the states");
     }

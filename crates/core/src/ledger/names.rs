@@ -59,7 +59,7 @@ impl Ledger {
         let (mut nobodys, mut count) = (names.nobodys(host.index()), Procs::ZERO);
         for share in shares.filter(|share| share.host == host) {
             if let Pes::Set(set) = &share.pes {
-                nobodys.insert_all(&set.common(&self.there(host)));
+                nobodys.insert_all(&set.intersection(&self.there(host)));
                 count += set.count();
             }
         }
@@ -133,7 +133,7 @@ impl Ledger {
             if let (Pes::Set(set), Some(free)) = (&share.pes, self.free.each().get(host)) {
                 let mut nobodys = names.nobodys(host);
                 // What the machine does not have any more is not free when it is given back.
-                nobodys.insert_all(&set.common(&self.there(share.host)));
+                nobodys.insert_all(&set.intersection(&self.there(share.host)));
                 names.split(host, nobodys, free.cpus_count());
             }
         }
@@ -188,7 +188,7 @@ impl Ledger {
         for share in self.jobs.iter().flatten().filter_map(occupied).flat_map(Placement::shares) {
             let Pes::Set(set) = &share.pes else { panic!("a job is on processors without names") };
             let seen = &mut seen[share.host.index()];
-            assert!(!seen.meets(set), "processors {set} are somebody else's, or free");
+            assert!(!seen.intersects(set), "processors {set} are somebody else's, or free");
             assert_eq!(set.count(), share.amount.cpus_count(), "as many names as processors");
             seen.insert_all(set);
         }
@@ -234,7 +234,7 @@ fn named(placement: &Placement, from: &[PeSet]) -> Option<Placement> {
     };
     let shares: Option<Vec<Share>> = placement.shares().iter().map(share).collect();
     Some(match <[Share; 1]>::try_from(shares?) {
-        Ok([one]) => Placement::of(one),
+        Ok([one]) => Placement::from_share(one),
         Err(many) => Placement::across(placement.slot, many),
     })
 }

@@ -1,6 +1,6 @@
 //! Jobs in the rows of a matrix, where processors are sliced in time.
 
-use super::changes::Short;
+use super::changes::PartialAllocation;
 use super::{Entry, Expected, Holds, Ledger, Matrix, Slicing, State};
 use crate::violation::Rule;
 use crate::{Effect, JobId, PeSet, Persistent, Placement, PolicyState, Procs, SlotId, Span, Time};
@@ -18,11 +18,11 @@ impl Ledger {
         self.name_pes();
         self.pes = None;
         self.matrix = Some(Matrix::new(slicing, PeSet::empty()));
-        self.count_rows();
+        self.rebuild_slots();
     }
 
     /// Slices time, if it is not sliced yet: how, the policy says when it comes.
-    pub(super) fn slice_time_anyhow(&mut self) {
+    pub(super) fn ensure_time_slicing(&mut self) {
         if self.matrix.is_none() {
             self.slice_time(Slicing::FREE);
         }
@@ -34,14 +34,14 @@ impl Ledger {
     }
 
     /// Makes the matrix again from where the jobs are. Says whether all of them could stay in all the rows in which they were.
-    pub(super) fn count_rows(&mut self) -> bool {
+    pub(super) fn rebuild_slots(&mut self) -> bool {
         let Some(old) = self.matrix.take() else { return true };
         let cpus = self.machine.hosts().first().map_or(Procs::ZERO, |host| host.capacity.cpus_count());
-        let mut new = old.anew(PeSet::first(u32::try_from(cpus).unwrap_or(u32::MAX)));
+        let mut new = old.emptied(PeSet::first(u32::try_from(cpus).unwrap_or(u32::MAX)));
         for (slot, pes) in self.jobs.iter().flatten().filter_map(place) {
             new.take(slot, pes);
         }
-        for (slot, row) in old.rows() {
+        for (slot, row) in old.slots() {
             // A row in which nobody is left is not remembered.
             let _ = new.restore_state(slot, row.state().clone());
         }
@@ -49,16 +49,16 @@ impl Ledger {
         for (job, entry) in (0..).map(JobId).zip(&mut self.jobs) {
             let Some(entry) = entry else { continue };
             let Some(pes) = place(entry).map(|(_, pes)| pes.clone()) else { continue };
-            let before = entry.also_in.len();
-            entry.also_in.retain(|slot| new.invite(job, *slot, &pes).is_ok());
-            all &= entry.also_in.len() == before;
+            let before = entry.alternate_slots.len();
+            entry.alternate_slots.retain(|slot| new.add_alternate(job, *slot, &pes).is_ok());
+            all &= entry.alternate_slots.len() == before;
         }
         self.matrix = Some(new);
         all
     }
 
     /// Whether the placement is in a row that exists.
-    pub(super) fn check_row(&self, placement: &Placement) -> Result<(), Rule> {
+    pub(super) fn check_slot(&self, placement: &Placement) -> Result<(), Rule> {
         self.check_row_of(placement, self.most_rows())
     }
 
@@ -84,60 +84,60 @@ impl Ledger {
     }
 
     /// Gives a job its own place in a row; tentative jobs give way.
-    pub(super) fn take_in_row(&mut self, placement: &Placement) {
+    pub(super) fn take_in_slot(&mut self, placement: &Placement) {
         let Some((matrix, pes)) = self.matrix.as_mut().zip(placement.pes()) else { return };
         let evicted = matrix.take(placement.slot, pes);
         self.evict(evicted, placement.slot);
     }
 
-    pub(super) fn give_in_row(&mut self, placement: &Placement) {
+    pub(super) fn give_in_slot(&mut self, placement: &Placement) {
         let Some((matrix, pes)) = self.matrix.as_mut().zip(placement.pes()) else { return };
         let evicted = matrix.give(placement.slot, pes);
         self.evict(evicted, placement.slot);
     }
 
     /// Notes that a job has ended that had its own place there.
-    pub(super) fn vacate_row(&mut self, slot: SlotId) {
+    pub(super) fn note_vacated_slot(&mut self, slot: SlotId) {
         self.matrix.iter_mut().for_each(|matrix| matrix.vacated_mut().push(slot));
     }
 
     fn evict(&mut self, jobs: Vec<JobId>, slot: SlotId) {
         for job in jobs {
-            self.entry_mut(job).also_in.retain(|row| *row != slot);
+            self.entry_mut(job).alternate_slots.retain(|row| *row != slot);
             self.matrix.iter_mut().for_each(|matrix| matrix.touch(job));
         }
     }
 
     /// Takes a job out of the rows besides its own.
-    pub(super) fn leave_others(&mut self, job: JobId) {
+    pub(super) fn leave_alternate_slots(&mut self, job: JobId) {
         let Some(matrix) = &mut self.matrix else { return };
         let Some(entry) = self.jobs.get_mut(job.index()).and_then(Option::as_mut) else { return };
-        entry.also_in.drain(..).for_each(|slot| matrix.dismiss(job, slot));
+        entry.alternate_slots.drain(..).for_each(|slot| matrix.remove_alternate(job, slot));
         matrix.touch(job);
     }
 
     /// Lets a running job run in these rows besides its own, and in no others.
-    pub(crate) fn also_in(&mut self, job: JobId, rows: &[SlotId]) -> Result<(), Rule> {
+    pub(crate) fn set_alternate_slots(&mut self, job: JobId, rows: &[SlotId]) -> Result<(), Rule> {
         let entry = self.get(job).ok_or(Rule::UnknownJob)?;
         let Some((own, pes)) = running_place(entry) else { return Err(Rule::NotRunning) };
         if !rows.is_sorted_by(|a, b| a < b) || rows.contains(&own) {
             return Err(Rule::NoSuchRow);
         }
-        let (pes, old) = (pes.clone(), entry.also_in.clone());
+        let (pes, old) = (pes.clone(), entry.alternate_slots.clone());
         let matrix = self.matrix.as_mut().ok_or(Rule::NoSuchRow)?;
         // The other rows are as they were.
         let entered: Vec<SlotId> = rows.iter().copied().filter(|row| !old.contains(row)).collect();
         for (done, row) in entered.iter().enumerate() {
-            if let Err(rule) = matrix.invite(job, *row, &pes) {
-                entered[..done].iter().for_each(|row| matrix.dismiss(job, *row));
+            if let Err(rule) = matrix.add_alternate(job, *row, &pes) {
+                entered[..done].iter().for_each(|row| matrix.remove_alternate(job, *row));
                 return Err(rule);
             }
         }
         for row in old.iter().filter(|row| rows.binary_search(row).is_err()) {
-            matrix.dismiss(job, *row);
+            matrix.remove_alternate(job, *row);
         }
         matrix.touch(job);
-        self.entry_mut(job).also_in = rows.to_vec();
+        self.entry_mut(job).alternate_slots = rows.to_vec();
         Ok(())
     }
 
@@ -160,11 +160,11 @@ impl Ledger {
                 self.leave_places(&moves[..done]);
                 // They were there a moment ago.
                 for (_, from) in &old {
-                    self.take_in_row(from);
+                    self.take_in_slot(from);
                 }
                 return Err((*job, rule));
             }
-            self.take_in_row(to);
+            self.take_in_slot(to);
         }
         for ((job, to), (_, from)) in moves.iter().zip(&old) {
             let cost = if to.pes() == from.pes() { Span::ZERO } else { cost };
@@ -179,15 +179,15 @@ impl Ledger {
         let State::Running { placement, released: false, .. } = &entry.state else {
             return Err(Rule::NotRunning);
         };
-        self.working_with(&entry.request, to, Short::Nothing)?;
+        self.working_with(&entry.request, to, PartialAllocation::Nothing)?;
         if to.total() == placement.total() { Ok(placement.clone()) } else { Err(Rule::WrongAmount) }
     }
 
     /// Frees the places of these jobs, and all that is tentative of theirs.
     fn leave_places(&mut self, places: &[(JobId, Placement)]) {
         for (job, from) in places {
-            self.leave_others(*job);
-            self.give_in_row(from);
+            self.leave_alternate_slots(*job);
+            self.give_in_slot(from);
         }
     }
 
@@ -233,7 +233,7 @@ impl Ledger {
         let mut paced: Vec<JobId> = jobs.into_iter().filter(|job| self.set_pace(*job, now)).collect();
         // Which handle a job has depends on when others were let go of; when it was admitted does not.
         paced.sort_unstable_by_key(|job| self.entry(*job).admitted);
-        effects.extend(paced.into_iter().map(|job| Effect::Paced { job }));
+        effects.extend(paced.into_iter().map(|job| Effect::PaceChanged { job }));
         let Ledger { matrix: Some(matrix), free, machine, .. } = self else { return };
         if let Some(only) = machine.hosts().first() {
             let idle = matrix.idle_count().min(only.capacity.cpus_count());
@@ -246,7 +246,7 @@ impl Ledger {
     fn set_pace(&mut self, job: JobId, now: Time) -> bool {
         let Some(matrix) = &self.matrix else { return false };
         let Some(entry) = self.jobs.get_mut(job.index()).and_then(Option::as_mut) else { return false };
-        let pace = matrix.pace(1 + entry.also_in.len());
+        let pace = matrix.pace(1 + entry.alternate_slots.len());
         if running_place(entry).is_none() || entry.progress.pace == pace {
             return false;
         }
@@ -260,12 +260,12 @@ impl Ledger {
     ///
     /// # Panics
     /// If it is not.
-    pub(super) fn check_rows(&self) {
+    pub(super) fn check_slots(&self) {
         let Some(matrix) = &self.matrix else { return };
         let mut again = Ledger { touched: None, ..self.clone() };
-        assert!(again.count_rows(), "all jobs are where they may be");
-        let derived = again.matrix().map(|matrix| matrix.rows().collect::<Vec<_>>()).unwrap_or_default();
-        let rows: Vec<_> = matrix.rows().collect();
+        assert!(again.rebuild_slots(), "all jobs are where they may be");
+        let derived = again.matrix().map(|matrix| matrix.slots().collect::<Vec<_>>()).unwrap_or_default();
+        let rows: Vec<_> = matrix.slots().collect();
         assert_eq!(rows.len(), derived.len(), "the rows that are used are those in which jobs are");
         for ((slot, row), (other, from_jobs)) in rows.into_iter().zip(derived) {
             assert_eq!((slot, row.open()), (other, from_jobs.open()), "what is open follows from the places");
@@ -275,10 +275,10 @@ impl Ledger {
         }
         let own: Procs =
             self.jobs.iter().flatten().filter_map(running_place).map(|(_, pes)| pes.count()).sum();
-        let taken = |(_, row): (SlotId, &super::Row)| matrix.all().count() - row.open_count();
-        assert!(matrix.rows().map(taken).sum::<Procs>() <= own, "no processor is in two jobs of a row");
+        let taken = |(_, row): (SlotId, &super::Slot)| matrix.all().count() - row.open_count();
+        assert!(matrix.slots().map(taken).sum::<Procs>() <= own, "no processor is in two jobs of a row");
         for entry in self.jobs.iter().flatten().filter(|entry| running_place(entry).is_some()) {
-            let pace = matrix.pace(1 + entry.also_in.len());
+            let pace = matrix.pace(1 + entry.alternate_slots.len());
             assert_eq!(entry.progress.pace, pace, "the pace of job {}", entry.request.number);
         }
     }

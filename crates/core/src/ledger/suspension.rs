@@ -1,6 +1,6 @@
 //! Jobs that leave their processors and come back.
 
-use super::changes::Short;
+use super::changes::PartialAllocation;
 use super::{Expected, Holds, Ledger, Part, State};
 use crate::violation::Rule;
 use crate::{HostId, JobId, Placement, Procs, Resources, Share, Span, Time};
@@ -28,7 +28,7 @@ impl Ledger {
         (entry.planned, entry.planned_on) = (None, None);
         let holds = written.map_or(Holds::AllButCpus, |until| Holds::All { until });
         entry.state = State::Suspended { start, until, by, placement: placement.clone(), holds };
-        self.leave_others(job);
+        self.leave_alternate_slots(job);
         if written.is_none() {
             self.give(&placement, Part::Cpus);
         }
@@ -67,7 +67,7 @@ impl Ledger {
             return Err(Rule::StillWriting);
         }
         let old = placement.clone();
-        let procs = self.working_with(&entry.request, on.as_ref().unwrap_or(&old), Short::All)?;
+        let procs = self.working_with(&entry.request, on.as_ref().unwrap_or(&old), PartialAllocation::All)?;
         let expected = Expected::At(now + read + entry.left(now, procs));
         let placement = if let Some(on) = on {
             self.move_to(&old, holds, on)?
@@ -80,7 +80,7 @@ impl Ledger {
         entry.progress.go_on(now + read, procs);
         entry.state =
             State::Running { start, since: now + read, expected, placement, released: false, quantum: None };
-        self.leave_others(job);
+        self.leave_alternate_slots(job);
         self.suspended -= 1;
         self.running += 1;
         Ok(())

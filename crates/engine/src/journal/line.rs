@@ -1,6 +1,6 @@
 //! The lines of the journal: events and their effects. Decisions that can be derived again are not stored.
 
-use miserly_core::{Amendment, Change, Effect, EndHow, Fault, JobId, Reason, Refusal, Round, Time};
+use miserly_core::{Amendment, Change, Effect, EndHow, Fault, JobId, Refusal, Round, StartReason, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::{Amounts, Queue, SavedBreachCause, SavedRequest, Setup, amounts};
@@ -260,26 +260,26 @@ impl EffectLine {
             }
             Effect::Planned { start, .. } => EffectLine::Planned { job, start: start.ticks() },
             Effect::Suspended { .. } => EffectLine::Suspended { job },
-            Effect::Vacated { .. } => EffectLine::Vacated { job },
+            Effect::SwappedOut { .. } => EffectLine::Vacated { job },
             Effect::Resumed { .. } => EffectLine::Resumed { job },
             Effect::Resized { procs, .. } => EffectLine::Resized { job, procs: procs.get() },
             Effect::Moved { .. } => EffectLine::Moved { job },
-            Effect::Paced { .. } => EffectLine::Paced { job },
+            Effect::PaceChanged { .. } => EffectLine::Paced { job },
             Effect::Requeued { .. } => EffectLine::Requeued { job },
-            Effect::Filled { procs, .. } => EffectLine::Opportunistic { job, procs: procs.get() },
+            Effect::OpportunisticProcs { procs, .. } => EffectLine::Opportunistic { job, procs: procs.get() },
             Effect::Refused { why, .. } => EffectLine::Refused { job, why: RefusalLine::new(why) },
         }
     }
 }
 
 impl ReasonLine {
-    const fn new(reason: Reason) -> ReasonLine {
+    const fn new(reason: StartReason) -> ReasonLine {
         match reason {
-            Reason::AtOnce => ReasonLine::Immediate,
-            Reason::Reserved => ReasonLine::Reserved,
-            Reason::Backfilled => ReasonLine::Backfilled,
-            Reason::Promised => ReasonLine::Promised,
-            Reason::Quantum => ReasonLine::Quantum,
+            StartReason::Immediate => ReasonLine::Immediate,
+            StartReason::Reserved => ReasonLine::Reserved,
+            StartReason::Backfilled => ReasonLine::Backfilled,
+            StartReason::Promised => ReasonLine::Promised,
+            StartReason::Quantum => ReasonLine::Quantum,
         }
     }
 }

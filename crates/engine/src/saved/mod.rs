@@ -83,9 +83,9 @@ impl SavedEntry {
             done_at: entry.progress.at.ticks(),
             working: entry.progress.procs.get(),
             opportunistic: SavedProgress {
-                done: entry.filling.done,
-                at: entry.filling.at.ticks(),
-                procs: entry.filling.procs.get(),
+                done: entry.opportunistic.done,
+                at: entry.opportunistic.at.ticks(),
+                procs: entry.opportunistic.procs.get(),
             },
             slots: SavedSlots::new(entry),
         }
@@ -103,7 +103,7 @@ impl SavedEntry {
         let at = Time::from_ticks(self.done_at);
         entry.progress = Progress { done: self.done, at, procs: self.working.into(), ..Progress::default() };
         let SavedProgress { done, at, procs } = self.opportunistic;
-        entry.filling =
+        entry.opportunistic =
             Progress { done, at: Time::from_ticks(at), procs: procs.into(), ..Progress::default() };
         self.slots.restore(&mut entry);
         entry
@@ -118,7 +118,7 @@ mod tests {
 
     fn entry(slot: SlotId) -> Entry {
         let demand = Resources::cpus(3);
-        let placement = Placement::on_pes(HostId(0), demand, PeSet::block(4, 3)).in_row(slot);
+        let placement = Placement::on_pes(HostId(0), demand, PeSet::block(4, 3)).in_slot(slot);
         let (start, expected) = (Time::from_ticks(5), Expected::At(Time::from_ticks(900)));
         let mut entry = Entry::waiting(Request::new(7, Time::ZERO, Span::from_ticks(60), demand), 2);
         entry.state =
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_job_in_several_slots_is_read_as_it_was_written() {
         let mut entry = entry(SlotId(2));
-        entry.also_in = vec![SlotId(0), SlotId(5)];
+        entry.alternate_slots = vec![SlotId(0), SlotId(5)];
         let at = Time::from_ticks(40);
         entry.progress =
             Progress { done: 70, at, procs: 3.into(), pace: Pace::new(2, 3), rest: 5, parts: 12 };

@@ -1,6 +1,6 @@
 //! Promises, as they are stored.
 
-use miserly_core::{Broken, Promise, Time};
+use miserly_core::{BreachCause, Promise, Time};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -28,36 +28,36 @@ pub enum SavedBreachCause {
 impl SavedPromise {
     pub(super) fn new(promise: &Promise) -> SavedPromise {
         SavedPromise {
-            promised: promise.told.ticks(),
+            promised: promise.first.ticks(),
             best: promise.best.ticks(),
-            broken: promise.broken.map(SavedBreachCause::new),
+            broken: promise.breach.map(SavedBreachCause::new),
         }
     }
 
     pub(super) fn promise(self) -> Promise {
-        let (told, best) = (Time::from_ticks(self.promised), Time::from_ticks(self.best));
-        Promise { told, best, broken: self.broken.map(SavedBreachCause::broken) }
+        let (first, best) = (Time::from_ticks(self.promised), Time::from_ticks(self.best));
+        Promise { first, best, breach: self.broken.map(SavedBreachCause::broken) }
     }
 }
 
 impl SavedBreachCause {
     /// Returns the stored form of a cause.
-    pub const fn new(broken: Broken) -> SavedBreachCause {
+    pub const fn new(broken: BreachCause) -> SavedBreachCause {
         match broken {
-            Broken::Overdue => SavedBreachCause::Overdue,
-            Broken::Away => SavedBreachCause::Away,
-            Broken::Capacity => SavedBreachCause::Capacity,
-            Broken::Amended => SavedBreachCause::Amended,
+            BreachCause::Overdue => SavedBreachCause::Overdue,
+            BreachCause::Away => SavedBreachCause::Away,
+            BreachCause::Capacity => SavedBreachCause::Capacity,
+            BreachCause::Amended => SavedBreachCause::Amended,
         }
     }
 
     /// Returns the cause.
-    pub const fn broken(self) -> Broken {
+    pub const fn broken(self) -> BreachCause {
         match self {
-            SavedBreachCause::Overdue => Broken::Overdue,
-            SavedBreachCause::Away => Broken::Away,
-            SavedBreachCause::Capacity => Broken::Capacity,
-            SavedBreachCause::Amended => Broken::Amended,
+            SavedBreachCause::Overdue => BreachCause::Overdue,
+            SavedBreachCause::Away => BreachCause::Away,
+            SavedBreachCause::Capacity => BreachCause::Capacity,
+            SavedBreachCause::Amended => BreachCause::Amended,
         }
     }
 }

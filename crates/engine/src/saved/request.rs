@@ -1,6 +1,6 @@
 //! Requests, as they are stored.
 
-use miserly_core::{Kind, Request, Resources, Span, Terms, Time};
+use miserly_core::{Constraints, Kind, Request, Resources, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// A stored request.
@@ -43,7 +43,7 @@ pub struct SavedRequest {
 impl SavedRequest {
     /// Returns the stored form of a request.
     pub fn new(request: &Request) -> SavedRequest {
-        let Terms { begin, deadline, in_window_only, restartable } = request.terms;
+        let Constraints { begin, deadline, in_window_only, restartable } = request.constraints;
         SavedRequest {
             number: request.number,
             submit: request.submit.ticks(),
@@ -68,7 +68,7 @@ impl SavedRequest {
             .with(Kind::Gpus, self.gpus)
             .with(Kind::Other, self.other);
         let (submit, estimate) = (Time::from_ticks(self.submit), Span::from_ticks(self.estimate));
-        let terms = Terms {
+        let constraints = Constraints {
             begin: self.begin.map(Time::from_ticks),
             deadline: self.deadline.map(Time::from_ticks),
             in_window_only: self.in_window_only,
@@ -77,7 +77,7 @@ impl SavedRequest {
         Request {
             user: self.user,
             queue: self.queue,
-            terms,
+            constraints,
             ..Request::new(self.number, submit, estimate, demand)
         }
     }

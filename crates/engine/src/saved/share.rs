@@ -28,11 +28,11 @@ pub(super) fn shares(placement: &Placement) -> Vec<SavedShare> {
 
 pub(super) fn placement(shares: &[SavedShare]) -> Placement {
     let share = |saved: &SavedShare| {
-        let pes = saved.pes.as_ref().map_or(Pes::Count, |ranges| Pes::Set(PeSet::of_ranges(ranges)));
+        let pes = saved.pes.as_ref().map_or(Pes::Count, |ranges| Pes::Set(PeSet::from_ranges(ranges)));
         Share { host: HostId(saved.host), amount: resources(saved.amount), pes }
     };
     match shares {
-        [one] => Placement::of(share(one)),
+        [one] => Placement::from_share(share(one)),
         many => Placement::across(SlotId(0), many.iter().map(share).collect()),
     }
 }

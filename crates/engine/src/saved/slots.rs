@@ -33,7 +33,7 @@ impl SavedSlots {
         let Progress { pace, rest, parts, .. } = entry.progress;
         SavedSlots {
             slot: entry.placement().map_or(0, |placement| placement.slot.0),
-            alternate_slots: entry.also_in.iter().map(|row| row.0).collect(),
+            alternate_slots: entry.alternate_slots.iter().map(|row| row.0).collect(),
             turns: pace.turns(),
             of: pace.of(),
             rest,
@@ -46,7 +46,7 @@ impl SavedSlots {
         if let State::Running { placement, .. } | State::Suspended { placement, .. } = &mut entry.state {
             placement.slot = SlotId(self.slot);
         }
-        entry.also_in = self.alternate_slots.iter().map(|row| SlotId(*row)).collect();
+        entry.alternate_slots = self.alternate_slots.iter().map(|row| SlotId(*row)).collect();
         let pace = Pace::new(self.turns, self.of);
         // The pace divides the parts in every valid record.
         if self.parts > 0 && self.parts.is_multiple_of(pace.of()) {

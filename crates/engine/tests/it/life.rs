@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use miserly_api::model::{Exit, JobView, Problem, Status, Submission};
-use miserly_core::{Calendar, Filler, Kind, Resources, Span, Time};
+use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     About, Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Engine, EngineError, Input,
     Launcher, Now, Queue, Setup, SlotSchedule,
@@ -81,7 +81,7 @@ impl Life {
             cleanup_time: span(CLEANUP),
             orphan_resume_delay: span(60),
             keep_history: None,
-            opportunistic: Some(Filler { lead: span(2), machine: whole }),
+            opportunistic: Some(OpportunisticConfig { lead: span(2), machine: whole }),
         };
         let mut life = Life {
             journal: MemoryJournal::default(),

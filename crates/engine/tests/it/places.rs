@@ -30,7 +30,7 @@ fn half(name: &str, policy: &str) -> Queue {
 fn a_daemon_does_not_begin_with_a_policy_that_would_never_let_a_suspended_job_go_on() {
     let (mut life, long, short) = long_for_short();
     let written = life.setup.queues[0].policy.clone();
-    for other in ["easy", "srt"] {
+    for other in ["easy", "tss"] {
         life.setup.queues[0].policy = other.parse().unwrap();
         let told = refused(&mut life, 14);
         let expect = format!(

@@ -1,6 +1,6 @@
 //! The options of a run as an experiment file writes them.
 
-use miserly_core::{Instants, Procs, Sharing, Spread};
+use miserly_core::{EventOrder, Procs, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use miserly_sim::{BatchRule, Grouping, GroupingError};
 use miserly_workload::{ArrivalScaling, Overrun, ProcsField};
@@ -141,7 +141,7 @@ impl Options {
 const MOST_IN_BATCHES: u64 = 1_000_000_000;
 
 const OVERRUN: [Overrun; 3] = [Overrun::Kill, Overrun::Extend, Overrun::Run];
-const INSTANTS: [Instants; 2] = [Instants::Batch, Instants::Sequential];
+const INSTANTS: [EventOrder; 2] = [EventOrder::Batched, EventOrder::Sequential];
 const PROCS_FIELD: [ProcsField; 2] = [ProcsField::Allocated, ProcsField::Requested];
 
 /// Returns the value of that name; the default without one.

@@ -47,7 +47,7 @@ fn hosts_one_by_one_and_by_the_dozen() {
     assert_eq!(hosts(&spec), [("big".to_owned(), 128, 1 << 30, 0), n("n1"), n("n2")]);
     assert_eq!((spec.spread, spec.sharing, spec.procs()), (Spread::Any, Sharing::Whole, Procs::new(132)));
     let machine = spec.machine();
-    assert_eq!((machine.spread(), machine.how_shared()), (Spread::Any, Sharing::Whole));
+    assert_eq!((machine.spread(), machine.sharing()), (Spread::Any, Sharing::Whole));
 }
 
 #[test]

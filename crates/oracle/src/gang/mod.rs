@@ -10,7 +10,7 @@ mod pass;
 
 mod world;
 
-use miserly_core::{Instants, Machine, Span, Time};
+use miserly_core::{EventOrder, Machine, Span, Time};
 
 use self::world::World;
 use crate::{NaiveJob, NaiveOrder};
@@ -81,7 +81,7 @@ pub fn gang_schedule(
     machine: &Machine,
     jobs: &[NaiveJob],
     rules: &NaiveGang,
-    instants: Instants,
+    instants: EventOrder,
 ) -> Vec<NaiveGangLife> {
     World::new(machine, jobs, rules).run(instants)
 }

@@ -1,6 +1,6 @@
 //! The event loop: who is where, how far everybody is, and what happens when.
 
-use miserly_core::{Instants, Machine, Resources, Span, Time};
+use miserly_core::{EventOrder, Machine, Resources, Span, Time};
 
 use super::fraction::Fraction;
 use super::{NaiveGang, NaiveGangLife};
@@ -107,12 +107,12 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(super) fn run(mut self, instants: Instants) -> Vec<NaiveGangLife> {
+    pub(super) fn run(mut self, instants: EventOrder) -> Vec<NaiveGangLife> {
         while let Some(now) = self.next_instant() {
             self.now = now;
             match instants {
-                Instants::Batch => self.batch(),
-                Instants::Sequential => self.sequential(),
+                EventOrder::Batched => self.batch(),
+                EventOrder::Sequential => self.sequential(),
             }
         }
         self.lives.into_iter().map(|life| life.expect("every job ends")).collect()

@@ -61,7 +61,7 @@ pub(super) fn fullness(host: usize, free: &Resources) -> (u64, u64, usize) {
 pub(super) fn held(machine: &Machine, host: usize, free: &Resources, need: &Resources) -> Option<Resources> {
     let capacity = machine.hosts()[host].capacity;
     let possible = need.fits_in(free);
-    match machine.how_shared() {
+    match machine.sharing() {
         Sharing::Shared => possible.then_some(*need),
         Sharing::Whole => (possible && *free == capacity).then_some(capacity),
     }

@@ -10,7 +10,7 @@ mod plan;
 
 mod world;
 
-use miserly_core::{Instants, Machine, Time};
+use miserly_core::{EventOrder, Machine, Time};
 
 use crate::{NaiveJob, NaiveOrder};
 
@@ -60,7 +60,7 @@ pub fn schedule_on_hosts(
     machine: &Machine,
     jobs: &[NaiveJob],
     policy: NaiveOnHosts,
-    instants: Instants,
+    instants: EventOrder,
 ) -> Vec<NaiveStart> {
     let placed = World::new(machine, jobs, policy).run(instants);
     let start = |(at, parts): (Time, Vec<Part>)| {

@@ -1,6 +1,6 @@
 //! The event loop: what happens when, and in which order a policy hears of it.
 
-use miserly_core::{Instants, Machine, Request, Resources, Span, Time};
+use miserly_core::{EventOrder, Machine, Request, Resources, Span, Time};
 
 use crate::order::{arrival, sorted_counting};
 use crate::{NaiveJob, NaiveOrder};
@@ -63,7 +63,7 @@ impl<'a> World<'a> {
     }
 
     /// Plays to the end. Ends that a round creates for its own instant are simply the next round.
-    pub(super) fn run(mut self, instants: Instants) -> Vec<(Time, Vec<Part>)> {
+    pub(super) fn run(mut self, instants: EventOrder) -> Vec<(Time, Vec<Part>)> {
         while let Some(now) = self.next_instant() {
             self.now = now;
             let timer = self.wake == Some(now);
@@ -72,8 +72,8 @@ impl<'a> World<'a> {
             submitted.retain(|&job| self.request(job).submit == now);
             submitted.sort_by_key(|&job| arrival(job, self.jobs));
             match instants {
-                Instants::Batch => self.batch(&ended, &submitted),
-                Instants::Sequential => self.sequential(&ended, &submitted, timer),
+                EventOrder::Batched => self.batch(&ended, &submitted),
+                EventOrder::Sequential => self.sequential(&ended, &submitted, timer),
             }
         }
         self.starts.into_iter().map(|start| start.expect("every job starts")).collect()

@@ -1,6 +1,6 @@
 //! What happens when, and what is decided.
 
-use miserly_core::{Instants, Kind, Refusal, Request, Resources, Time};
+use miserly_core::{EventOrder, Kind, Refusal, Request, Resources, Time};
 
 use super::{NaiveChange, NaiveFate, NaivePool};
 use crate::order::arrival;
@@ -70,7 +70,7 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(super) fn run(mut self, instants: Instants) -> Vec<NaiveFate> {
+    pub(super) fn run(mut self, instants: EventOrder) -> Vec<NaiveFate> {
         while let Some(now) = self.next_instant() {
             self.now = now;
             self.round(instants);
@@ -87,7 +87,7 @@ impl<'a> World<'a> {
         submits.chain(ends).chain(notices).chain(changes).chain(self.wake).min()
     }
 
-    fn round(&mut self, instants: Instants) {
+    fn round(&mut self, instants: EventOrder) {
         let (now, timer) = (self.now, self.wake == Some(self.now));
         let ended: Vec<usize> = self.running.iter().filter(|r| r.end == now).map(|r| r.job).collect();
         let (due, later) = self.changes.iter().partition(|(at, _)| at.ticks() == now);
@@ -101,8 +101,8 @@ impl<'a> World<'a> {
             return;
         }
         match instants {
-            Instants::Batch => self.batch(&ended, &due, &submitted),
-            Instants::Sequential => self.sequential(&ended, &due, &submitted, timer),
+            EventOrder::Batched => self.batch(&ended, &due, &submitted),
+            EventOrder::Sequential => self.sequential(&ended, &due, &submitted, timer),
         }
     }
 
@@ -188,7 +188,7 @@ impl<'a> World<'a> {
                 self.waiting.retain(|&other| other != job);
                 self.windows.retain(|window| window.job != job);
             }
-            NaiveChange::Begin(job, begin) => self.requests[job].terms.begin = begin,
+            NaiveChange::Begin(job, begin) => self.requests[job].constraints.begin = begin,
             NaiveChange::Estimate(job, estimate) => {
                 self.requests[job].estimate = estimate;
                 let planned = self.requests[job].planned().ticks();
@@ -255,7 +255,7 @@ impl World<'_> {
     fn admit(&mut self, job: usize) {
         let span = self.requests[job].planned().ticks();
         let limit = self.pool.horizon.map(|horizon| self.now + horizon);
-        let deadline = self.requests[job].terms.deadline.map(Time::ticks);
+        let deadline = self.requests[job].constraints.deadline.map(Time::ticks);
         let until = |end: Option<i64>| end.map_or(i64::MAX, |end| end - span + 1);
         let first = self.hole(job, self.begin(job), until(limit).min(until(deadline)));
         let tight = deadline.is_some_and(|deadline| limit.is_none_or(|limit| deadline <= limit));
@@ -320,7 +320,7 @@ impl World<'_> {
     }
 
     fn begin(&self, job: usize) -> i64 {
-        self.requests[job].terms.begin.map_or(self.now, |begin| begin.ticks().max(self.now))
+        self.requests[job].constraints.begin.map_or(self.now, |begin| begin.ticks().max(self.now))
     }
 
     /// What the job asks for, of the kinds that there are.
@@ -405,7 +405,7 @@ mod tests {
             jobs: [(1, 5), (2, 4), (3, 10)].map(job).into(),
             changes: vec![],
         };
-        let fates = super::super::windows(&pool, Instants::Batch);
+        let fates = super::super::windows(&pool, EventOrder::Batched);
         let starts = fates.iter().map(|fate| fate.start.map(Time::ticks));
         assert_eq!(starts.collect::<Vec<_>>(), [Some(24), Some(5), None]);
         assert_eq!(fates[2].refused, Some(Refusal::TooLarge));

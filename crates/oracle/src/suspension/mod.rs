@@ -10,7 +10,7 @@ mod slices;
 
 mod world;
 
-use miserly_core::{Instants, Machine, Span};
+use miserly_core::{EventOrder, Machine, Span};
 
 use crate::NaiveJob;
 
@@ -79,7 +79,7 @@ pub fn suspension_schedule(
     machine: &Machine,
     jobs: &[NaiveJob],
     rules: &NaiveSuspension,
-    instants: Instants,
+    instants: EventOrder,
 ) -> Vec<NaiveLife> {
     World::new(machine, jobs, rules).run(instants)
 }

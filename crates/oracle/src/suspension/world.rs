@@ -1,6 +1,6 @@
 //! The event loop, and how every job stands.
 
-use miserly_core::{Instants, Machine, Span, Time};
+use miserly_core::{EventOrder, Machine, Span, Time};
 
 use crate::NaiveJob;
 use crate::order::arrival;
@@ -81,12 +81,12 @@ impl<'a> World<'a> {
     }
 
     /// Plays to the end. Ends that a round creates for its own instant are simply the next round.
-    pub(super) fn run(mut self, instants: Instants) -> Vec<NaiveLife> {
+    pub(super) fn run(mut self, instants: EventOrder) -> Vec<NaiveLife> {
         while let Some(now) = self.next_instant() {
             self.now = now;
             match instants {
-                Instants::Batch => self.batch(),
-                Instants::Sequential => self.sequential(),
+                EventOrder::Batched => self.batch(),
+                EventOrder::Sequential => self.sequential(),
             }
         }
         assert!(self.standing.iter().all(|job| job.state == State::Over), "some jobs never end");

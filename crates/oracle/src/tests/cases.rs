@@ -1,6 +1,6 @@
 //! Cases worked out by hand.
 
-use miserly_core::{Host, Instants, Kind, Machine, Resources, Sharing, Span, Spread, Time};
+use miserly_core::{EventOrder, Host, Kind, Machine, Resources, Sharing, Span, Spread, Time};
 
 use super::{BOTH, CONSERVATIVE, EASY, FCFS, Literal, check, jobs};
 use crate::{NaiveOnHosts, NaiveOrder, NaivePolicy, equipartition, schedule, schedule_on_hosts};
@@ -34,9 +34,9 @@ fn a_runtime_of_zero_makes_room_in_the_same_instant() {
 #[test]
 fn only_fcfs_stops_at_the_head() {
     let literals = [(0, 10, 1, 10), (0, 5, 2, 5), (0, 10, 1, 10)];
-    check(FCFS, Instants::Batch, 2, &literals, &[0, 10, 15]);
-    check(EASY, Instants::Batch, 2, &literals, &[0, 10, 0]);
-    check(CONSERVATIVE, Instants::Batch, 2, &literals, &[0, 10, 0]);
+    check(FCFS, EventOrder::Batched, 2, &literals, &[0, 10, 15]);
+    check(EASY, EventOrder::Batched, 2, &literals, &[0, 10, 0]);
+    check(CONSERVATIVE, EventOrder::Batched, 2, &literals, &[0, 10, 0]);
 }
 
 #[test]
@@ -55,26 +55,26 @@ fn equal_shares() {
 fn extra_nodes_are_consumed() {
     // At 10 the head leaves 1 of 5 processors: C may have it, D may not have it too.
     let literals = [(0, 10, 3, 10), (0, 10, 4, 10), (0, 99, 1, 99), (0, 99, 1, 99)];
-    check(EASY, Instants::Batch, 5, &literals, &[0, 10, 0, 20]);
-    check(CONSERVATIVE, Instants::Batch, 5, &literals, &[0, 10, 0, 20]);
+    check(EASY, EventOrder::Batched, 5, &literals, &[0, 10, 0, 20]);
+    check(CONSERVATIVE, EventOrder::Batched, 5, &literals, &[0, 10, 0, 20]);
 }
 
 #[test]
 fn easy_does_not_promise_to_the_second_in_the_queue() {
     // B waits for A; D delays C, which conservative does not allow.
     let literals = [(0, 10, 3, 10), (0, 10, 3, 10), (0, 10, 3, 10), (0, 25, 1, 25), (0, 25, 1, 25)];
-    check(EASY, Instants::Batch, 4, &literals, &[0, 10, 20, 0, 25]);
+    check(EASY, EventOrder::Batched, 4, &literals, &[0, 10, 20, 0, 25]);
     let wide = [(0, 10, 3, 10), (0, 10, 3, 10), (0, 10, 4, 10), (0, 25, 1, 25)];
-    check(EASY, Instants::Batch, 4, &wide, &[0, 10, 25, 0]);
-    check(CONSERVATIVE, Instants::Batch, 4, &wide, &[0, 10, 20, 30]);
+    check(EASY, EventOrder::Batched, 4, &wide, &[0, 10, 25, 0]);
+    check(CONSERVATIVE, EventOrder::Batched, 4, &wide, &[0, 10, 20, 30]);
 }
 
 #[test]
 fn backfill_order_differs_from_queue_order() {
     let literals = [(0, 10, 1, 10), (0, 10, 2, 10), (0, 10, 1, 10), (0, 5, 1, 5)];
     let sjbf = NaivePolicy::Easy { order: NaiveOrder::ARRIVAL, backfill: NaiveOrder::SHORTEST, hold: false };
-    check(EASY, Instants::Batch, 2, &literals, &[0, 10, 0, 20]);
-    check(sjbf, Instants::Batch, 2, &literals, &[0, 10, 20, 0]);
+    check(EASY, EventOrder::Batched, 2, &literals, &[0, 10, 0, 20]);
+    check(sjbf, EventOrder::Batched, 2, &literals, &[0, 10, 20, 0]);
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn a_batch_sorts_what_a_sequence_cannot() {
         NaivePolicy::Fcfs { order: NaiveOrder::SHORTEST },
         NaivePolicy::Easy { order: NaiveOrder::SHORTEST, backfill: NaiveOrder::SHORTEST, hold: false },
     ] {
-        check(policy, Instants::Batch, 1, &literals, &[5, 0]);
-        check(policy, Instants::Sequential, 1, &literals, &[0, 100]);
+        check(policy, EventOrder::Batched, 1, &literals, &[5, 0]);
+        check(policy, EventOrder::Sequential, 1, &literals, &[0, 100]);
     }
 }
 
@@ -94,8 +94,8 @@ fn a_sequence_reserves_before_it_compresses() {
     // A ends early at 10, when C arrives.
     let literals = [(0, 10, 1, 20), (1, 30, 1, 30), (10, 5, 1, 5)];
     let shortest = NaivePolicy::Conservative { order: NaiveOrder::SHORTEST };
-    check(shortest, Instants::Batch, 1, &literals, &[0, 10, 40]);
-    check(shortest, Instants::Sequential, 1, &literals, &[0, 15, 10]);
+    check(shortest, EventOrder::Batched, 1, &literals, &[0, 10, 40]);
+    check(shortest, EventOrder::Sequential, 1, &literals, &[0, 15, 10]);
 }
 
 #[test]
@@ -106,9 +106,9 @@ fn a_sequence_counts_a_job_that_ends_on_time_as_gone() {
     // A ends early, so at the submission of B nobody may know.
     let early = [(0, 10, 1, 20), (10, 9, 1, 9), (10, 5, 1, 5)];
     let shortest = NaivePolicy::Fcfs { order: NaiveOrder::SHORTEST };
-    check(shortest, Instants::Sequential, 1, &early, &[0, 15, 10]);
+    check(shortest, EventOrder::Sequential, 1, &early, &[0, 15, 10]);
     let on_time = [(0, 10, 1, 10), (10, 9, 1, 9), (10, 5, 1, 5)];
-    check(shortest, Instants::Sequential, 1, &on_time, &[0, 10, 19]);
+    check(shortest, EventOrder::Sequential, 1, &on_time, &[0, 10, 19]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn an_estimate_of_zero_is_planned_as_a_tick() {
     // A is overdue after one tick; below, C fits in the tick that is planned for it.
     let literals = [(0, 1, 1, 0), (0, 1, 1, 0)];
     check_all(1, &literals, &[0, 1]);
-    let two = schedule(2, &jobs(&[(0, 7, 1, 7), (0, 0, 2, 0), (0, 0, 1, 0)]), EASY, Instants::Batch);
+    let two = schedule(2, &jobs(&[(0, 7, 1, 7), (0, 0, 2, 0), (0, 0, 1, 0)]), EASY, EventOrder::Batched);
     assert_eq!(two, [Time::ZERO, Time::ZERO + Span::from_secs(7).unwrap(), Time::ZERO]);
 }
 
@@ -225,7 +225,7 @@ fn two_hosts() -> Machine {
         let capacity = Resources::cpus(cpus).with(Kind::Memory, memory);
         Host { name: name.into(), capacity }
     };
-    Machine::of(vec![host("a", 4, 10), host("b", 2, 20)])
+    Machine::new(vec![host("a", 4, 10), host("b", 2, 20)])
 }
 
 /// Each job asks for so much memory, starts then, and lies so.
@@ -273,10 +273,10 @@ fn a_reservation_is_for_one_host() {
 fn a_job_over_several_hosts_takes_the_emptiest_first() {
     // Two kB for each of five processors: all of a, one of b. B has the other one.
     let literals = [(0, 10, 5, 10), (1, 10, 1, 10)];
-    let any = two_hosts().spreading(Spread::Any);
+    let any = two_hosts().with_spread(Spread::Any);
     check_on_hosts(&any, "easy", &literals, &[10, 10], &[(0, &[(0, 4), (1, 1)]), (1, &[(1, 1)])]);
     // It holds all of both; B waits for an idle host, and has the smaller one.
-    let whole = any.sharing(Sharing::Whole);
+    let whole = any.with_sharing(Sharing::Whole);
     check_on_hosts(&whole, "easy", &literals, &[10, 10], &[(0, &[(0, 4), (1, 2)]), (10, &[(1, 2)])]);
 }
 

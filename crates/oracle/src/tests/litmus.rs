@@ -1,6 +1,6 @@
 //! Six workloads that tell a right EASY from a wrong one; conservative starts them alike. A seventh for the order of starts.
 
-use miserly_core::Instants;
+use miserly_core::EventOrder;
 
 use super::{BOTH, CONSERVATIVE, EASY, Literal, check};
 
@@ -66,5 +66,5 @@ fn l7_starts_in_the_order_of_their_decisions() {
         (15, 3, 2, 9),
     ];
     let starts = [3, 8, 12, 14, 12, 21, 12, 24, 12, 17, 12, 12, 27, 20, 21];
-    check(CONSERVATIVE, Instants::Sequential, 16, &literals, &starts);
+    check(CONSERVATIVE, EventOrder::Sequential, 16, &literals, &starts);
 }

@@ -1,6 +1,6 @@
 //! What holds on any workload.
 
-use miserly_core::{Instants, Span, Time};
+use miserly_core::{EventOrder, Span, Time};
 use miserly_test_support::Draws;
 
 use super::{BOTH, CONSERVATIVE, EASY, FCFS, jobs};
@@ -110,9 +110,9 @@ fn the_order_of_the_slice_does_not_matter() {
         let jobs = in_ticks(workload(seed, false));
         let reversed: Vec<NaiveJob> = jobs.iter().rev().cloned().collect();
         for policy in [FCFS, EASY, CONSERVATIVE] {
-            let mut starts = schedule(PROCS, &reversed, policy, Instants::Batch);
+            let mut starts = schedule(PROCS, &reversed, policy, EventOrder::Batched);
             starts.reverse();
-            assert_eq!(schedule(PROCS, &jobs, policy, Instants::Batch), starts, "{seed} {policy:?}");
+            assert_eq!(schedule(PROCS, &jobs, policy, EventOrder::Batched), starts, "{seed} {policy:?}");
         }
     }
 }

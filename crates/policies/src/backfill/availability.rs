@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use miserly_core::{Desk, Entry, JobId, Ledger, Machine, Placement, Time, Violation};
+use miserly_core::{Context, Entry, JobId, Ledger, Machine, Placement, Time, Violation};
 
 use super::reservations::{Reservation, Reservations};
 use crate::shared::{Admits, Waiting};
@@ -70,7 +70,12 @@ pub trait Availability: Clone + Debug + Send {
     /// Returns the place where a job can start now beside all reservations.
     ///
     /// `freed`: where it has to be searched for, if the job could not start before.
-    fn place_now(&self, desk: &Desk<'_>, job: &Waiting, freed: Option<&Self::Freed>) -> Option<Self::Place>;
+    fn place_now(
+        &self,
+        desk: &Context<'_>,
+        job: &Waiting,
+        freed: Option<&Self::Freed>,
+    ) -> Option<Self::Place>;
 
     /// Returns the earliest start in `from..until`; [`Time::MAX`] if only jobs without end prevent one and
     /// `until` is [`Time::MAX`].
@@ -78,7 +83,7 @@ pub trait Availability: Clone + Debug + Send {
     /// `begun`: the kept reservations. The ledger does not have those that have begun.
     fn earliest_start(
         &mut self,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         job: &Waiting,
         from: Time,
         until: Time,
@@ -89,7 +94,7 @@ pub trait Availability: Clone + Debug + Send {
     /// capacity that was freed, and places that were taken.
     fn earliest_start_again(
         &self,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         last: &Reservation<Self::Place>,
         freed: &Self::Freed,
         taken: &Self::Freed,
@@ -99,7 +104,7 @@ pub trait Availability: Clone + Debug + Send {
     /// before this capacity was freed.
     fn earlier_start(
         &mut self,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         from: Time,
         reservation: &Reservation<Self::Place>,
         freed: &Self::Freed,
@@ -180,7 +185,7 @@ pub trait Availability: Clone + Debug + Send {
     /// # Errors
     /// If the job runs.
     fn record_plan(
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         job: JobId,
         at: Time,
         place: &Self::Place,

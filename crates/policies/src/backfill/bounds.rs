@@ -17,9 +17,9 @@ impl Bounds {
     /// Returns the bounds of a job that gets its reservation now.
     pub(super) fn new(request: &Request, now: Time, horizon: Span) -> Bounds {
         let limit = now + horizon;
-        let deadline = request.terms.deadline.filter(|deadline| *deadline <= limit);
+        let deadline = request.constraints.deadline.filter(|deadline| *deadline <= limit);
         Bounds {
-            begin: request.terms.begin.map_or(now, |begin| begin.max(now)),
+            begin: request.constraints.begin.map_or(now, |begin| begin.max(now)),
             end: deadline.unwrap_or(limit),
             refusal: if deadline.is_some() { Refusal::Deadline } else { Refusal::NoWindow },
         }
@@ -34,17 +34,17 @@ impl Bounds {
 
 #[cfg(test)]
 mod tests {
-    use miserly_core::{Resources, Terms};
+    use miserly_core::{Constraints, Resources};
 
     use super::*;
 
     #[track_caller]
     fn check(begin: Option<i64>, deadline: Option<i64>, horizon: i64, expect: (i64, i64, Refusal)) {
         let [begin, deadline] = [begin, deadline].map(|at| at.map(Time::from_ticks));
-        let terms = Terms { begin, deadline, ..Terms::NONE };
+        let constraints = Constraints { begin, deadline, ..Constraints::NONE };
         let plain = Request::new(1, Time::ZERO, Span::from_ticks(10), Resources::cpus(1));
         let bounds =
-            Bounds::new(&Request { terms, ..plain }, Time::from_ticks(100), Span::from_ticks(horizon));
+            Bounds::new(&Request { constraints, ..plain }, Time::from_ticks(100), Span::from_ticks(horizon));
         let until = bounds.until(Span::from_ticks(10)).ticks();
         assert_eq!((bounds.begin.ticks(), until, bounds.refusal), expect);
     }

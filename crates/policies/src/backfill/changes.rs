@@ -1,6 +1,6 @@
 //! What changed since the last pass, and so which jobs may start now that could not then.
 
-use miserly_core::{Desk, JobId, Time};
+use miserly_core::{Context, JobId, Time};
 
 use super::availability::{Availability, FreedCapacity};
 use super::reservations::Reservation;
@@ -60,7 +60,7 @@ impl<A: Availability> ChangeTracker<A> {
     }
 
     /// Returns the head's reservation, if it has to be the same as at the last pass.
-    pub(super) fn unchanged_head(&self, plan: &A, desk: &Desk<'_>) -> Option<&Reservation<A::Place>> {
+    pub(super) fn unchanged_head(&self, plan: &A, desk: &Context<'_>) -> Option<&Reservation<A::Place>> {
         let head = self.head.as_ref().filter(|_| self.freed.is_nowhere())?;
         let (at, place) = plan.earliest_start_again(desk, head, &self.freed, &self.taken)?;
         (at == head.at && place == head.place).then_some(head)
@@ -70,7 +70,7 @@ impl<A: Availability> ChangeTracker<A> {
     pub(super) fn earliest_start(
         &mut self,
         plan: &mut A,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         job: &Waiting,
     ) -> Option<(Time, A::Place)> {
         let last = self.head.as_ref();

@@ -1,13 +1,13 @@
 //! The availability of a machine of identical processors: their count over time.
 
 use miserly_core::{
-    Desk, Entry, Expected, JobId, Ledger, Machine, Placement, Procs, Span, State, Time, Violation,
+    Context, Entry, Expected, JobId, Ledger, Machine, Placement, Procs, Span, State, Time, Violation,
 };
 
 use super::availability::{Availability, FreedCapacity};
 use super::reservations::{Reservation, Reservations};
 use super::{free_now, procs};
-use crate::shared::{Admits, Outlook, Profile, Staircase, Waiting};
+use crate::shared::{Admits, Profile, ProfileStaircase, Staircase, Waiting};
 
 /// The profile of free processors beside the running jobs and the reservations.
 ///
@@ -37,7 +37,7 @@ enum Room {
         extra: u32,
     },
     /// What fits in the profile.
-    Profile(Outlook),
+    Profile(ProfileStaircase),
     Nothing,
 }
 
@@ -189,13 +189,13 @@ impl Availability for CountPlan {
         if freed.is_nowhere() { &Room::Nothing } else { &self.room }
     }
 
-    fn place_now(&self, _desk: &Desk<'_>, job: &Waiting, _freed: Option<&FreedProcs>) -> Option<()> {
+    fn place_now(&self, _desk: &Context<'_>, job: &Waiting, _freed: Option<&FreedProcs>) -> Option<()> {
         self.room.admits(job.procs, job.span).then_some(())
     }
 
     fn earliest_start(
         &mut self,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         job: &Waiting,
         from: Time,
         until: Time,
@@ -207,7 +207,7 @@ impl Availability for CountPlan {
 
     fn earliest_start_again(
         &self,
-        _desk: &Desk<'_>,
+        _desk: &Context<'_>,
         last: &Reservation<()>,
         freed: &FreedProcs,
         _taken: &FreedProcs,
@@ -217,7 +217,7 @@ impl Availability for CountPlan {
 
     fn earlier_start(
         &mut self,
-        _desk: &Desk<'_>,
+        _desk: &Context<'_>,
         from: Time,
         reservation: &Reservation<()>,
         freed: &FreedProcs,
@@ -345,7 +345,7 @@ impl Availability for CountPlan {
     }
 
     fn record_plan(
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         job: JobId,
         at: Time,
         _place: &(),

@@ -1,13 +1,13 @@
 //! The backfilling engine: one type for every policy of the family, on counts and on hosts.
 
-use miserly_core::{Desk, Event, HostId, Ledger, Machine, Policy, Time, Violation};
+use miserly_core::{Context, Event, HostId, Ledger, Machine, Policy, Time, Violation};
 
 use super::availability::Availability;
 use super::counts::CountPlan;
 use super::kept::Kept;
 use super::recomputed::Recomputed;
 use super::rules::BackfillRules;
-use crate::shared::{HostPlan, Trial};
+use crate::shared::{HostPlan, WhatIf};
 
 /// A policy of the backfill family: its rules over an availability.
 ///
@@ -82,7 +82,7 @@ impl<A: Availability> Policy for Backfill<A> {
         }
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         match &mut self.engine {
             Engine::Recomputed(engine) => engine.pass(desk),
             Engine::Kept(engine) => engine.pass(desk),
@@ -94,11 +94,11 @@ impl<A: Availability> Policy for Backfill<A> {
 /// ([`Event::Changed`]), and shows its plan.
 pub trait Backfilling: Policy {
     /// Returns the plan of one host for a trial: the running jobs, and the promised reservations if `promised`.
-    fn trial(&self, host: HostId, promised: bool) -> Trial<'_>;
+    fn trial(&self, host: HostId, promised: bool) -> WhatIf<'_>;
 }
 
 impl Backfilling for Backfill<HostPlan> {
-    fn trial(&self, host: HostId, promised: bool) -> Trial<'_> {
+    fn trial(&self, host: HostId, promised: bool) -> WhatIf<'_> {
         match &self.engine {
             Engine::Recomputed(engine) => {
                 let mut trial = engine.plan.trial(host);

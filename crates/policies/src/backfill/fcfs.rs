@@ -1,6 +1,6 @@
 //! First come, first served, in any order: no backfilling.
 
-use miserly_core::{Desk, Event, Ledger, Policy, Time, Violation};
+use miserly_core::{Context, Event, Ledger, Policy, Time, Violation};
 
 use super::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex};
@@ -39,7 +39,7 @@ impl Policy for Fcfs {
         }
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         sort_again(&mut self.queue, &self.order, desk);
         while let Some(&head) = self.queue.first() {
             let ledger = desk.ledger();

@@ -13,7 +13,7 @@
 //! With w waiting jobs, of which f fit, and n breakpoints: O(f w n) at worst per start. A new plan is given up at
 //! the first deadline that it misses.
 
-use miserly_core::{Desk, JobId, Reason, Span, Time, Violation};
+use miserly_core::{Context, JobId, Span, StartReason, Time, Violation};
 
 use super::availability::Availability;
 use super::in_turn;
@@ -31,11 +31,11 @@ struct Startable<P> {
 
 impl<A: Availability> Kept<A> {
     /// Starts jobs, always the first one that may, until there is none.
-    pub(super) fn start_in_order(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    pub(super) fn start_in_order(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         while let Some(Startable { job, place, moves }) = self.first_startable(desk) {
             let reason = match self.queue.first() {
-                Some(first) if first.key != job.key => Reason::Backfilled,
+                Some(first) if first.key != job.key => StartReason::Backfilled,
                 _ => in_turn(desk, job.job),
             };
             self.queue.remove(job.job);
@@ -54,7 +54,7 @@ impl<A: Availability> Kept<A> {
     }
 
     /// Returns the first job of the order that may start now.
-    fn first_startable(&self, desk: &Desk<'_>) -> Option<Startable<A::Place>> {
+    fn first_startable(&self, desk: &Context<'_>) -> Option<Startable<A::Place>> {
         let room = self.plan.availability.room(desk.ledger());
         let mut job = self.queue.next(None, &room)?;
         let by_deadline = self.by_deadline();
@@ -81,7 +81,7 @@ impl<A: Availability> Kept<A> {
     }
 
     /// Returns the job if it can start beside the kept places of the others.
-    fn unmoved(&self, desk: &Desk<'_>, kept: &mut A, job: &Waiting) -> Option<Startable<A::Place>> {
+    fn unmoved(&self, desk: &Context<'_>, kept: &mut A, job: &Waiting) -> Option<Startable<A::Place>> {
         let own = self.plan.reservations.get(job.job)?;
         kept.give(own.at, &own.job, &own.place);
         let place = place_now(kept, desk, job);
@@ -92,7 +92,7 @@ impl<A: Availability> Kept<A> {
 
 /// Returns the job if it can start and all others meet their deadlines in a new plan.
 fn replanned<A: Availability>(
-    desk: &Desk<'_>,
+    desk: &Context<'_>,
     bare: &A,
     by_deadline: &[&Reservation<A::Place>],
     job: &Waiting,
@@ -112,7 +112,7 @@ fn replanned<A: Availability>(
 }
 
 /// Returns a place in the plan where the job can start now.
-fn place_now<A: Availability>(plan: &A, desk: &Desk<'_>, job: &Waiting) -> Option<A::Place> {
+fn place_now<A: Availability>(plan: &A, desk: &Context<'_>, job: &Waiting) -> Option<A::Place> {
     let until = desk.now() + Span::TICK;
     plan.start_from(desk.ledger(), job, desk.now(), until, None).map(|(_, place)| place)
 }

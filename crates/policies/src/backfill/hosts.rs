@@ -1,7 +1,8 @@
 //! The availability of hosts, as the backfilling engine uses it.
 
 use miserly_core::{
-    Desk, Entry, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time, Violation,
+    Context, Entry, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Span, Spread, Time,
+    Violation,
 };
 
 use super::availability::{Availability, FreedCapacity};
@@ -120,7 +121,7 @@ impl Availability for HostPlan {
         }
     }
 
-    fn place_now(&self, desk: &Desk<'_>, job: &Waiting, freed: Option<&FreedHosts>) -> Option<Placement> {
+    fn place_now(&self, desk: &Context<'_>, job: &Waiting, freed: Option<&FreedHosts>) -> Option<Placement> {
         let (ledger, now) = (desk.ledger(), desk.now());
         let demand = demand(ledger, job.job);
         match freed {
@@ -131,7 +132,7 @@ impl Availability for HostPlan {
 
     fn earliest_start(
         &mut self,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         job: &Waiting,
         from: Time,
         until: Time,
@@ -154,7 +155,7 @@ impl Availability for HostPlan {
 
     fn earliest_start_again(
         &self,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         last: &Reservation<Placement>,
         freed: &FreedHosts,
         taken: &FreedHosts,
@@ -165,7 +166,7 @@ impl Availability for HostPlan {
 
     fn earlier_start(
         &mut self,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         from: Time,
         reservation: &Reservation<Placement>,
         freed: &FreedHosts,
@@ -291,7 +292,7 @@ impl Availability for HostPlan {
     }
 
     fn record_plan(
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         job: JobId,
         at: Time,
         place: &Placement,

@@ -1,6 +1,8 @@
 //! A reservation for every job, which is kept.
 
-use miserly_core::{Desk, Entry, Event, JobId, Ledger, Reason, Refusal, Span, State, Time, Violation};
+use miserly_core::{
+    Context, Entry, Event, JobId, Ledger, Refusal, Span, StartReason, State, Time, Violation,
+};
 
 use super::availability::{Availability, FreedCapacity};
 use super::bounds::Bounds;
@@ -72,7 +74,7 @@ impl<A: Availability> Plan<A> {
     /// Puts a reservation that was lifted back in a place that is free.
     pub(super) fn put(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         held: &Reservation<A::Place>,
         at: Time,
         place: &A::Place,
@@ -96,7 +98,7 @@ impl<A: Availability> Plan<A> {
     /// Moves a reservation to an earlier start, if there is one in this freed capacity. Returns the former one.
     fn advance(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         job: JobId,
         freed: &A::Freed,
     ) -> Result<Option<Reservation<A::Place>>, Violation> {
@@ -142,12 +144,12 @@ impl<A: Availability> Kept<A> {
         let (at, place) = A::kept_start(entry, !guarantee)?;
         let promised = entry.promise.filter(|_| guarantee);
         let deadline = promised.map_or(at, |promise| promise.best);
-        let begin = entry.request.terms.begin.unwrap_or(Time::ZERO);
+        let begin = entry.request.constraints.begin.unwrap_or(Time::ZERO);
         Some(Reservation { job: arrival_job(job, entry), at, place, deadline, begin })
     }
 
     /// Moves each job that can start earlier, in the order of the queue.
-    fn compress(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn compress(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         let Kept { queue, plan, .. } = self;
         let mut freed = std::mem::take(&mut plan.freed);
@@ -170,7 +172,7 @@ impl<A: Availability> Kept<A> {
 
     /// Makes the plan possible again: all reservations, by their starts, go to the earliest start not before where
     /// they were.
-    fn repair(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn repair(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         let Kept { queue, plan, .. } = self;
         plan.freed = A::Freed::anywhere();
@@ -191,14 +193,14 @@ impl<A: Availability> Kept<A> {
     }
 
     /// Reserves for the jobs that came, in the order in which they came.
-    fn admit(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn admit(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         for job in std::mem::take(&mut self.arrived) {
             self.admit_one(desk, job)?;
         }
         Ok(())
     }
 
-    fn admit_one(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<(), Violation> {
+    fn admit_one(&mut self, desk: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
         let now = desk.now();
         let entry = desk.ledger().entry(job);
         let bounds = Bounds::new(&entry.request, now, self.rules.horizon.unwrap_or(Span::MAX));
@@ -222,7 +224,7 @@ impl<A: Availability> Kept<A> {
     }
 
     /// Starts every job whose reserved start is now, in the order in which these starts were decided.
-    fn start_due(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn start_due(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let mut due = self.plan.reservations.take_begun();
         due.sort_unstable_by_key(|job| desk.ledger().entry(*job).decided);
         for job in due {
@@ -238,9 +240,9 @@ impl<A: Availability> Kept<A> {
     /// Starts a job in its reserved place. It is in no index any more.
     pub(super) fn start(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         held: &Reservation<A::Place>,
-        reason: Reason,
+        reason: StartReason,
     ) -> Result<(), Violation> {
         let placement = A::placement(desk.ledger(), held.job.job, held.place.clone());
         start_on(desk, held.job.job, placement, reason)?;
@@ -251,18 +253,18 @@ impl<A: Availability> Kept<A> {
 
     /// Returns the reason of a start. A job that starts at its arrival passed the jobs that came before it and
     /// still wait, if there are any.
-    fn reason(&self, desk: &Desk<'_>, job: &Waiting) -> Reason {
+    fn reason(&self, desk: &Context<'_>, job: &Waiting) -> StartReason {
         let now = desk.now();
         if desk.ledger().request(job.job).submit < now {
-            return if self.rules.horizon.is_some() { Reason::Promised } else { Reason::Reserved };
+            return if self.rules.horizon.is_some() { StartReason::Promised } else { StartReason::Reserved };
         }
         let mut waiting = self.queue.iter().filter_map(|other| self.plan.reservations.get(other.job));
         let passed = waiting.any(|other| other.at > now && other.job.key < job.key);
-        if passed { Reason::Backfilled } else { Reason::AtOnce }
+        if passed { StartReason::Backfilled } else { StartReason::Immediate }
     }
 
     /// Asks for a pass at the next reserved start that can be kept even if no overdue job ends until then.
-    fn wake(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn wake(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let Plan { availability, reservations, .. } = &mut self.plan;
         let next = if availability.any_overdue() {
             let held = self.queue.iter().filter_map(|job| reservations.get(job.job));
@@ -273,7 +275,7 @@ impl<A: Availability> Kept<A> {
         next.filter(|at| *at < Time::MAX).map_or(Ok(()), |at| desk.wake_at(at))
     }
 
-    fn decide(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn decide(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let missed = self.plan.availability.any_overdue() || self.plan.reservations.any_missed();
         if std::mem::take(&mut self.repair) || missed {
             self.repair(desk)?;
@@ -329,7 +331,7 @@ impl<A: Availability> Kept<A> {
                     self.queue.insert(now, job, ledger);
                 }
             }
-            Event::Disturbed => {
+            Event::Rebuilt => {
                 self.compress = true;
                 self.repair = true;
             }
@@ -337,7 +339,7 @@ impl<A: Availability> Kept<A> {
         }
     }
 
-    pub(super) fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    pub(super) fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         let Plan { availability, reservations, .. } = &mut self.plan;
         // The plan was made for the changes that come with time alone.

@@ -47,7 +47,7 @@ pub use fcfs::Fcfs;
 pub use reservations::{Reservation, Reservations};
 pub use rules::{BackfillRules, ReservationDepth};
 
-use miserly_core::{Desk, Entry, JobId, Ledger, Placement, Reason, Time, Violation};
+use miserly_core::{Context, Entry, JobId, Ledger, Placement, StartReason, Time, Violation};
 
 use self::rules::planned_time;
 use crate::shared::{Key, Order, QueueIndex, Waiting};
@@ -63,7 +63,7 @@ fn arrival_job(job: JobId, entry: &Entry) -> Waiting {
 }
 
 /// Sorts the queue again, if its order changes with time.
-pub(crate) fn sort_again(queue: &mut QueueIndex, order: &Order, desk: &Desk<'_>) {
+pub(crate) fn sort_again(queue: &mut QueueIndex, order: &Order, desk: &Context<'_>) {
     if order.changes() {
         queue.rekey(|held| order.key(desk.now(), desk.ledger().entry(held.job)));
     }
@@ -81,10 +81,10 @@ fn free_now(ledger: &Ledger) -> u32 {
 
 /// Starts a job. Records a broken promise if the start is late.
 pub(crate) fn start_on(
-    desk: &mut Desk<'_>,
+    desk: &mut Context<'_>,
     job: JobId,
     placement: Placement,
-    reason: Reason,
+    reason: StartReason,
 ) -> Result<(), Violation> {
     let now = desk.now();
     if desk.ledger().entry(job).promise.is_some_and(|promise| promise.best < now) {
@@ -94,6 +94,10 @@ pub(crate) fn start_on(
 }
 
 /// Returns the reason for which the head of the queue starts: immediate, if it has just arrived.
-pub(crate) fn in_turn(desk: &Desk<'_>, job: JobId) -> Reason {
-    if desk.ledger().request(job).submit == desk.now() { Reason::AtOnce } else { Reason::Reserved }
+pub(crate) fn in_turn(desk: &Context<'_>, job: JobId) -> StartReason {
+    if desk.ledger().request(job).submit == desk.now() {
+        StartReason::Immediate
+    } else {
+        StartReason::Reserved
+    }
 }

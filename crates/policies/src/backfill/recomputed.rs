@@ -1,6 +1,8 @@
 //! Reservations for the first jobs of the queue, recomputed at every pass.
 
-use miserly_core::{Desk, Entry, Event, JobId, Ledger, Persistent, Reason, Refusal, State, Time, Violation};
+use miserly_core::{
+    Context, Entry, Event, JobId, Ledger, Persistent, Refusal, StartReason, State, Time, Violation,
+};
 
 use super::availability::{Availability, FreedCapacity};
 use super::changes::ChangeTracker;
@@ -63,20 +65,20 @@ impl<A: Availability> Recomputed<A> {
         }
     }
 
-    fn place_now(&self, desk: &Desk<'_>, job: &Waiting) -> Option<A::Place> {
+    fn place_now(&self, desk: &Context<'_>, job: &Waiting) -> Option<A::Place> {
         let freed = (!self.queue.is_new(job.job)).then_some(&self.changes.freed);
         self.plan.place_now(desk, job, freed)
     }
 
     fn start(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         job: &Waiting,
         place: A::Place,
-        reason: Reason,
+        reason: StartReason,
     ) -> Result<(), Violation> {
         let queued = self.dequeue(job.job);
-        if reason == Reason::Backfilled && self.rules.counts_bypasses() {
+        if reason == StartReason::Backfilled && self.rules.counts_bypasses() {
             // A candidate's own key may be of another order.
             self.passing.extend(queued.map(|queued| queued.key));
         }
@@ -97,7 +99,7 @@ impl<A: Availability> Recomputed<A> {
     /// behind may still start.
     fn reserve(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         made: &mut Vec<Reservation<A::Place>>,
         last: &mut Option<Key>,
     ) -> Result<bool, Violation> {
@@ -115,7 +117,7 @@ impl<A: Availability> Recomputed<A> {
             let Some(next) = next else { return Ok(false) };
             self.changes.set_head(next.job);
             if let Some(place) = self.place_now(desk, &next) {
-                let reason = if made.is_empty() { in_turn(desk, next.job) } else { Reason::Backfilled };
+                let reason = if made.is_empty() { in_turn(desk, next.job) } else { StartReason::Backfilled };
                 self.start(desk, &next, place, reason)?;
                 continue;
             }
@@ -138,7 +140,7 @@ impl<A: Availability> Recomputed<A> {
 
     /// Whether a job behind `last` in the queue may start. Only starts of this pass matter, because the rest is
     /// recomputed. `candidate` is the job that was found before: the room for it only shrinks.
-    fn may_start(&self, desk: &Desk<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
+    fn may_start(&self, desk: &Context<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
         let room = self.plan.room(desk.ledger());
         let still = |job: &Waiting| Some(job.key) > last && room.admits(job.procs, job.span);
         if !candidate.as_ref().is_some_and(still) {
@@ -149,7 +151,7 @@ impl<A: Availability> Recomputed<A> {
 
     /// Refuses a job that the pool can never hold. If the pool has only lost the capacity, the job waits for its
     /// return, and its promise is broken. Meanwhile it is not held, because another head may be promised a start.
-    fn give_up(&mut self, desk: &mut Desk<'_>, job: &Waiting) -> Result<(), Violation> {
+    fn give_up(&mut self, desk: &mut Context<'_>, job: &Waiting) -> Result<(), Violation> {
         let varies = desk.ledger().machine().varies();
         if varies && self.plan.never_fits(desk.ledger(), desk.now(), job) {
             self.dequeue(job.job);
@@ -179,7 +181,7 @@ impl<A: Availability> Recomputed<A> {
     /// Starts the candidates that fit beside the reservations.
     fn backfill(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         behind: Option<Key>,
         made: &[Reservation<A::Place>],
     ) -> Result<(), Violation> {
@@ -214,7 +216,7 @@ impl<A: Availability> Recomputed<A> {
             if let Some(place) = self.place_now(desk, &next) {
                 let is_first = || self.queue.first().is_some_and(|first| first.job == next.job);
                 let first = made.is_empty() && is_first();
-                let reason = if first { in_turn(desk, next.job) } else { Reason::Backfilled };
+                let reason = if first { in_turn(desk, next.job) } else { StartReason::Backfilled };
                 self.start(desk, &next, place, reason)?;
             }
         }
@@ -226,7 +228,7 @@ impl<A: Availability> Recomputed<A> {
     /// the head.
     fn record_head(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         head: &Waiting,
         at: Time,
         place: &A::Place,
@@ -259,7 +261,7 @@ impl<A: Availability> Recomputed<A> {
     }
 
     /// Returns the head's reservation, if it is the same as at the last pass.
-    fn unchanged_head(&mut self, desk: &Desk<'_>) -> Option<Reservation<A::Place>> {
+    fn unchanged_head(&mut self, desk: &Context<'_>) -> Option<Reservation<A::Place>> {
         let first = match self.head() {
             Some(held) => self.queue.get(held)?,
             None => *self.queue.first()?,
@@ -268,7 +270,7 @@ impl<A: Availability> Recomputed<A> {
     }
 
     /// Reserves and backfills. Afterwards no reservation is in the plan.
-    fn decide(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn decide(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let mut made = std::mem::take(&mut self.promised);
         made.clear();
         made.extend_from_slice(&self.lent);
@@ -295,7 +297,7 @@ impl<A: Availability> Recomputed<A> {
     }
 
     /// Counts the jobs that passed each waiting job.
-    fn count_bypasses(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn count_bypasses(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         if self.passing.is_empty() {
             return Ok(());
         }
@@ -379,11 +381,11 @@ impl<A: Availability> Recomputed<A> {
                     Some(_) => self.keep_reservation(job, ledger),
                 }
             }
-            Event::Timer | Event::Disturbed => {}
+            Event::Timer | Event::Rebuilt => {}
         }
     }
 
-    pub(super) fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    pub(super) fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         if !self.rules.depth.is_one_at_most() || !self.lent.is_empty() || self.plan.varies() {
             self.changes = ChangeTracker::new();

@@ -2,8 +2,8 @@
 
 use miserly_classes::lsf::Size;
 use miserly_core::{
-    Desk, Ended, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, Reason, Refusal,
-    Resources, Sharing, Time, Violation,
+    Context, Ended, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, Refusal, Resources,
+    Sharing, StartReason, Time, Violation,
 };
 
 use super::executing::{Executing, Limits};
@@ -131,14 +131,14 @@ impl Lsf {
     }
 
     /// Starts the jobs for which a host is kept, where there is room now and no limit bars them.
-    fn start_kept(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn start_kept(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let mut kept = self.kept.clone();
         kept.sort_unstable();
         for (host, job) in kept {
             let ledger = desk.ledger();
             let Some(job) = Waiting::of(job, ledger.entry(job), ledger.machine()) else { continue };
             if self.admits(host, &job) && fits(ledger, host, &job) {
-                self.start(desk, host, &job, Reason::Reserved)?;
+                self.start(desk, host, &job, StartReason::Reserved)?;
                 if let Some(at) = self.ended.iter().position(|ended| *ended == host) {
                     self.ended.remove(at);
                 }
@@ -155,14 +155,14 @@ impl Lsf {
     }
 
     /// A job has ended on this host: starts the first that has waited for too long, or keeps the host for it.
-    fn reserve(&mut self, desk: &mut Desk<'_>, host: HostId) -> Result<(), Violation> {
+    fn reserve(&mut self, desk: &mut Context<'_>, host: HostId) -> Result<(), Violation> {
         let ledger = desk.ledger();
         if !self.reserve || self.is_kept(host) {
             return Ok(());
         }
         let Some(job) = self.impatient(desk.now(), ledger, host) else { return Ok(()) };
         if fits(ledger, host, &job) {
-            return self.start(desk, host, &job, Reason::Reserved);
+            return self.start(desk, host, &job, StartReason::Reserved);
         }
         self.queues.remove(&job);
         self.kept.push((host, job.job));
@@ -200,13 +200,13 @@ impl Lsf {
     }
 
     /// Starts whose turn it is, until it is nobody's.
-    fn start_by_turn(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn start_by_turn(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         while let Some(Next { host, job, passes }) = self.next(desk.ledger()) {
             let has_just_come = desk.ledger().request(job.job).submit == desk.now();
             let reason = match (passes, has_just_come) {
-                (true, _) => Reason::Backfilled,
-                (false, true) => Reason::AtOnce,
-                (false, false) => Reason::Reserved,
+                (true, _) => StartReason::Backfilled,
+                (false, true) => StartReason::Immediate,
+                (false, false) => StartReason::Reserved,
             };
             self.start(desk, host, &job, reason)?;
         }
@@ -215,10 +215,10 @@ impl Lsf {
 
     fn start(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         host: HostId,
         job: &Waiting,
-        reason: Reason,
+        reason: StartReason,
     ) -> Result<(), Violation> {
         let placement = Placement::on(host, held(desk.ledger().machine(), host, &job.demand));
         self.queues.remove(job);
@@ -264,11 +264,11 @@ impl Policy for Lsf {
             Event::Submitted(job) => self.enqueue(job, ledger),
             Event::Ended(ended) => self.leave(ended, ledger),
             // It plans nothing, so it does not matter how long a job stays; and no other policy is around it.
-            Event::Overdue(_) | Event::Timer | Event::Changed(_) | Event::Disturbed => {}
+            Event::Overdue(_) | Event::Timer | Event::Changed(_) | Event::Rebuilt => {}
         }
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         for job in self.beyond.drain(..) {
             desk.refuse(job, Refusal::BeyondClasses)?;
         }
@@ -287,7 +287,7 @@ fn fits(ledger: &Ledger, host: HostId, job: &Waiting) -> bool {
 
 /// What a job would hold of a host that could hold it: all, where hosts are not shared.
 fn held(machine: &Machine, host: HostId, demand: &Resources) -> Resources {
-    match machine.how_shared() {
+    match machine.sharing() {
         Sharing::Shared => *demand,
         Sharing::Whole => machine.host(host).capacity,
     }

@@ -1,6 +1,6 @@
 //! The processing time that a job missed while it waited for memory.
 
-use miserly_core::{Desk, Entry, Procs, State, Time, Violation, work};
+use miserly_core::{Context, Entry, Procs, State, Time, Violation, work};
 
 use super::host::Host;
 use super::{MissedWork, Rules};
@@ -10,7 +10,7 @@ impl Host {
     ///
     /// # Errors
     /// If a job of the host is not in the ledger.
-    pub(super) fn count(&self, desk: &mut Desk<'_>, rules: &Rules) -> Result<(), Violation> {
+    pub(super) fn count(&self, desk: &mut Context<'_>, rules: &Rules) -> Result<(), Violation> {
         for assigned in &self.jobs {
             let entry = desk.ledger().entry(assigned.job);
             if let Some(missed) = counted(entry, assigned.fair, desk.now(), rules) {

@@ -21,7 +21,7 @@ pub use rules::Rules;
 pub use state::{MissedWork, Repartitioned};
 
 use miserly_core::{
-    Desk, Entry, Event, HostId, JobId, Ledger, Policy, Procs, Resources, Span, State, Time, Violation,
+    Context, Entry, Event, HostId, JobId, Ledger, Policy, Procs, Resources, Span, State, Time, Violation,
 };
 
 use self::catch_up::missed;
@@ -85,7 +85,7 @@ impl Equipartition {
     }
 
     /// Takes the jobs off the machine whose quantum is over.
-    fn end_quanta(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn end_quanta(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         for host in self.hosts.iter_mut().filter(|host| host.needs_look(now)) {
             host.count(desk, &self.rules)?;
@@ -103,7 +103,7 @@ impl Equipartition {
     }
 
     /// Notes what the waiting jobs have missed since the last pass.
-    fn count_missed(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn count_missed(&self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         for queued in self.queue.iter().filter(|queued| !queued.fresh) {
             let missed = missed(desk.ledger().entry(queued.job), queued.share, now);
@@ -113,7 +113,7 @@ impl Equipartition {
     }
 
     /// Brings the hosts to this instant on which something has happened.
-    fn look(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn look(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let (now, first) = (desk.now(), self.first());
         for host in self.hosts.iter_mut().filter(|host| host.needs_look(now)) {
             host.touched = true;
@@ -127,7 +127,7 @@ impl Equipartition {
     }
 
     /// Finds hosts for the jobs in the queue, or at least a quantum for those that have just come.
-    fn place(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn place(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         for queued in std::mem::take(&mut self.queue) {
             let quantum = queued.fresh && self.rules.quantum > Span::ZERO;
             let assigned =
@@ -142,7 +142,7 @@ impl Equipartition {
     }
 
     /// Assigns a job to the best host, for a quantum or for good; says whether there was one.
-    fn assign(&mut self, desk: &mut Desk<'_>, job: JobId, lend: bool) -> Result<bool, Violation> {
+    fn assign(&mut self, desk: &mut Context<'_>, job: JobId, lend: bool) -> Result<bool, Violation> {
         let (now, first) = (desk.now(), self.first());
         let need = self.rules.need(desk.ledger(), job, lend);
         let best = placement::best(&self.hosts, now, desk.ledger(), &self.rules, &need);
@@ -159,7 +159,7 @@ impl Equipartition {
     }
 
     /// Carries out what was decided, host by host.
-    fn settle(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn settle(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let first = self.first();
         for host in self.hosts.iter_mut().filter(|host| host.touched) {
             host.settle(desk, &self.rules, first)?;
@@ -247,11 +247,11 @@ impl Policy for Equipartition {
             }
             Event::Timer => self.timer = true,
             Event::Changed(_) => self.rebuild(now, ledger),
-            Event::Overdue(_) | Event::Disturbed => {}
+            Event::Overdue(_) | Event::Rebuilt => {}
         }
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         self.count_missed(desk)?;
         if std::mem::take(&mut self.timer) {
             self.end_quanta(desk)?;

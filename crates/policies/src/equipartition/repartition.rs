@@ -1,6 +1,6 @@
 //! Carrying out what the shares of a host say.
 
-use miserly_core::{Desk, JobId, Ledger, Procs, Reason, State, Violation};
+use miserly_core::{Context, JobId, Ledger, Procs, StartReason, State, Violation};
 
 use super::host::{Assigned, Host};
 use super::state::AssignedHost;
@@ -12,7 +12,7 @@ impl Host {
     /// `first` is the admission number of the first job in the queue.
     pub(super) fn settle(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         rules: &Rules,
         first: Option<u64>,
     ) -> Result<(), Violation> {
@@ -28,7 +28,7 @@ impl Host {
     /// Gives every job its share: those that have too much give first.
     fn repartition(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         rules: &Rules,
         first: Option<u64>,
     ) -> Result<(), Violation> {
@@ -56,7 +56,7 @@ impl Host {
     /// Starts who has no processor yet on those that nobody has, in order of admission.
     pub(super) fn start_on_unallocated(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         rules: &Rules,
         first: Option<u64>,
     ) -> Result<(), Violation> {
@@ -71,7 +71,7 @@ impl Host {
 
     fn start(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         rules: &Rules,
         assigned: &Assigned,
         procs: Procs,
@@ -82,19 +82,19 @@ impl Host {
         self.unstarted = self.unstarted.minus(&need.without_cpus()).unwrap_or_default();
         desk.set_job_state(assigned.job, &AssignedHost(None))?;
         if assigned.lend {
-            return desk.lend(assigned.job, placement, desk.now() + rules.quantum);
+            return desk.start_for_quantum(assigned.job, placement, desk.now() + rules.quantum);
         }
         let entry = desk.ledger().entry(assigned.job);
         let reason = match first {
-            Some(first) if first < assigned.admitted => Reason::Backfilled,
-            _ if entry.request.submit == desk.now() => Reason::AtOnce,
-            _ => Reason::Reserved,
+            Some(first) if first < assigned.admitted => StartReason::Backfilled,
+            _ if entry.request.submit == desk.now() => StartReason::Immediate,
+            _ => StartReason::Reserved,
         };
-        desk.start_small(assigned.job, placement, reason)
+        desk.start_reduced(assigned.job, placement, reason)
     }
 
     /// Keeps the host for those that have no processor yet.
-    fn pledge(&self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pledge(&self, desk: &mut Context<'_>) -> Result<(), Violation> {
         for assigned in &self.jobs {
             let entry = desk.ledger().entry(assigned.job);
             let AssignedHost(host) = entry.policy_state.get();

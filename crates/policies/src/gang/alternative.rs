@@ -1,8 +1,8 @@
 //! Alternative scheduling (§2): jobs run in further rows, where their processors are free.
 
-use miserly_core::{Desk, JobId, Ledger, Matrix, PeSet, Procs, Row, SlotId, Violation};
+use miserly_core::{Context, JobId, Ledger, Matrix, PeSet, Procs, Slot, SlotId, Violation};
 
-use super::residents::{Resident, Residents, Shadow};
+use super::residents::{Shadow, SlotJob, SlotJobs};
 
 /// Who goes first where several jobs could run in a row besides their own. The paper does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum AlternativeOrder {
 /// is turned away again. In other rows only those are tried that have come since.
 #[derive(Debug, Default)]
 pub(super) struct Alternative {
-    rows: Vec<Option<Guests>>,
+    rows: Vec<Option<Alternates>>,
     /// All that arrived before this one were tried.
     tried: u64,
     /// The jobs that left since the last pass, by their admission.
@@ -28,7 +28,7 @@ pub(super) struct Alternative {
 
 /// The jobs that run in a row besides its own.
 #[derive(Debug)]
-struct Guests {
+struct Alternates {
     /// Of the row, when they had all come; 0 before.
     version: u64,
     /// What was open to them.
@@ -67,11 +67,11 @@ impl Alternative {
     /// one.
     pub(super) fn run(
         &mut self,
-        desk: &mut Desk<'_>,
-        residents: &Residents,
+        desk: &mut Context<'_>,
+        residents: &SlotJobs,
         order: AlternativeOrder,
     ) -> Result<(), Violation> {
-        let mut all: Vec<&Resident> = residents.iter().collect();
+        let mut all: Vec<&SlotJob> = residents.iter().collect();
         if order == AlternativeOrder::Row {
             // Whoever comes, or is in another row than he was, may go before all others; and what is remembered is looked up by admission.
             self.forget();
@@ -80,15 +80,15 @@ impl Alternative {
         let (mut leave, mut enter) = self.steps(desk.ledger(), &all);
         // Who leaves a row makes room for whoever comes.
         each_job(&mut leave, |job, left| {
-            let has = &desk.ledger().entry(job).also_in;
+            let has = &desk.ledger().entry(job).alternate_slots;
             let stays: Vec<SlotId> = has.iter().copied().filter(|row| !left.contains(&(job, *row))).collect();
-            desk.also_in(job, &stays)
+            desk.set_alternate_slots(job, &stays)
         })?;
         each_job(&mut enter, |job, entered| {
-            let has = desk.ledger().entry(job).also_in.iter().copied();
+            let has = desk.ledger().entry(job).alternate_slots.iter().copied();
             let mut rows: Vec<SlotId> = has.chain(entered.iter().map(|(_, row)| *row)).collect();
             rows.sort_unstable();
-            desk.also_in(job, &rows)
+            desk.set_alternate_slots(job, &rows)
         })?;
         self.note_versions(desk.ledger());
         Ok(())
@@ -96,7 +96,7 @@ impl Alternative {
 
     /// Notes how the rows are now, with their guests.
     fn note_versions(&mut self, ledger: &Ledger) {
-        for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::rows) {
+        for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::slots) {
             if let Some(Some(guests)) = self.rows.get_mut(slot.0 as usize) {
                 guests.version = row.version();
             }
@@ -104,11 +104,11 @@ impl Alternative {
     }
 
     /// Who has to leave which row, and who to enter which.
-    fn steps(&mut self, ledger: &Ledger, all: &[&Resident]) -> (Vec<Step>, Vec<Step>) {
+    fn steps(&mut self, ledger: &Ledger, all: &[&SlotJob]) -> (Vec<Step>, Vec<Step>) {
         let (mut leave, mut enter) = (vec![], vec![]);
         let new = &all[all.partition_point(|resident| resident.admitted < self.tried)..];
         let mut rows = std::mem::take(&mut self.rows).into_iter();
-        for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::rows) {
+        for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::slots) {
             // Rows that nobody uses are not remembered.
             while self.rows.len() < slot.0 as usize {
                 rows.next();
@@ -117,14 +117,14 @@ impl Alternative {
             let known = rows.next().flatten().filter(|guests| self.is_of(guests, row));
             let guests = match known {
                 Some(guests) => guests.and_of(slot, new),
-                None => Guests::none(row).and_of(slot, all),
+                None => Alternates::none(row).and_of(slot, all),
             };
-            if guests.version != row.version() || guests.jobs.len() != row.guests().len() {
+            if guests.version != row.version() || guests.jobs.len() != row.alternates().len() {
                 let mut wanted: Vec<JobId> = guests.jobs.iter().map(|(_, job)| *job).collect();
                 wanted.sort_unstable();
                 let may_stay = |job: &JobId| wanted.binary_search(job).is_ok();
-                leave.extend(row.guests().filter(|job| !may_stay(job)).map(|job| (job, slot)));
-                enter.extend(wanted.iter().filter(|job| !row.has_guest(**job)).map(|job| (*job, slot)));
+                leave.extend(row.alternates().filter(|job| !may_stay(job)).map(|job| (job, slot)));
+                enter.extend(wanted.iter().filter(|job| !row.has_alternate(**job)).map(|job| (*job, slot)));
             }
             self.rows.push(Some(guests));
         }
@@ -134,7 +134,7 @@ impl Alternative {
     }
 
     /// Whether these are still the guests of a row, but for those that have come since.
-    fn is_of(&self, guests: &Guests, row: &Row) -> bool {
+    fn is_of(&self, guests: &Alternates, row: &Slot) -> bool {
         let left = |gone: &u64| guests.jobs.binary_search_by_key(gone, |(admitted, _)| *admitted).is_ok();
         guests.version == row.version() || (guests.open == *row.open() && !self.gone.iter().any(left))
     }
@@ -149,14 +149,14 @@ fn each_job(
     steps.chunk_by(|one, next| one.0 == next.0).try_for_each(|of_job| act(of_job[0].0, of_job))
 }
 
-impl Guests {
-    fn none(row: &Row) -> Guests {
+impl Alternates {
+    fn none(row: &Slot) -> Alternates {
         let (idle, count) = (row.open().clone(), row.open_count());
-        Guests { version: 0, open: idle.clone(), jobs: vec![], shadow: Shadow::of(&idle), idle, count }
+        Alternates { version: 0, open: idle.clone(), jobs: vec![], shadow: Shadow::of(&idle), idle, count }
     }
 
     /// And those of further jobs for which there is room.
-    fn and_of(mut self, slot: SlotId, residents: &[&Resident]) -> Guests {
+    fn and_of(mut self, slot: SlotId, residents: &[&SlotJob]) -> Alternates {
         for resident in residents {
             if self.count.is_zero() {
                 break;

@@ -18,12 +18,12 @@ pub use packing::{
 pub use policy::GANG;
 
 use miserly_core::{
-    Desk, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Procs, Reason, Slicing, SlotId,
-    Span, Time, Violation,
+    Context, Event, HostId, JobId, Ledger, Matrix, PeSet, Placement, Policy, Procs, Slicing, SlotId, Span,
+    StartReason, Time, Violation,
 };
 
 use self::alternative::Alternative;
-use self::residents::{Resident, Residents};
+use self::residents::{SlotJob, SlotJobs};
 use crate::backfill::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex, Waiting};
 
@@ -62,7 +62,7 @@ pub struct Gang {
     rules: Rules,
     packing: Box<dyn Packing>,
     queue: QueueIndex,
-    residents: Residents,
+    residents: SlotJobs,
     alternative: Alternative,
     /// Whether any job came or went since the last pass.
     moved: bool,
@@ -71,7 +71,7 @@ pub struct Gang {
 impl Gang {
     /// Gang time-slicing with this packing.
     pub fn new(rules: Rules, packing: Box<dyn Packing>) -> Gang {
-        let (queue, residents, alternative) = (QueueIndex::new(), Residents::new(), Alternative::default());
+        let (queue, residents, alternative) = (QueueIndex::new(), SlotJobs::new(), Alternative::default());
         Gang { rules, packing, queue, residents, alternative, moved: false }
     }
 
@@ -91,7 +91,7 @@ impl Gang {
     }
 
     /// Gives places to the waiting jobs.
-    fn serve_queue(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn serve_queue(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         sort_again(&mut self.queue, &self.rules.order, desk);
         let mut passed = false;
         for waiting in self.queue.iter().copied().collect::<Vec<_>>() {
@@ -106,7 +106,7 @@ impl Gang {
     }
 
     /// Gives a waiting job a place, if there is one; `passed`, if others in the queue before it wait on.
-    fn start(&mut self, desk: &mut Desk<'_>, waiting: &Waiting, passed: bool) -> Result<bool, Violation> {
+    fn start(&mut self, desk: &mut Context<'_>, waiting: &Waiting, passed: bool) -> Result<bool, Violation> {
         if !has_rest(desk.ledger(), waiting.job) {
             return Ok(false);
         }
@@ -114,14 +114,14 @@ impl Gang {
         let Some((place, mark)) = self.find(desk, admitted, Procs::new(waiting.procs.into()))? else {
             return Ok(false);
         };
-        let reason = if passed { Reason::Backfilled } else { in_turn(desk, waiting.job) };
+        let reason = if passed { StartReason::Backfilled } else { in_turn(desk, waiting.job) };
         start_on(desk, waiting.job, placement(desk.ledger(), waiting.job, &place), reason)?;
         if let Some(mark) = mark {
             desk.set_slot_state(place.slot, &mark)?;
         }
         self.queue.remove(&waiting.key);
         self.packing.came(&place.pes);
-        let resident = Resident::of(desk.ledger(), waiting.job, place);
+        let resident = SlotJob::of(desk.ledger(), waiting.job, place);
         if self.rules.alternative.is_some() {
             self.alternative.came(resident.admitted);
         }
@@ -133,7 +133,7 @@ impl Gang {
     /// packing moves jobs.
     fn find(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         admitted: u64,
         size: Procs,
     ) -> Result<Option<(Place, Option<FilledFromRight>)>, Violation> {
@@ -160,7 +160,7 @@ impl Gang {
         let place = places.remove(nth);
         let opens = places.iter().all(|other| other.slot != place.slot);
         // Where others are in more rows than there should be, one who is beside them does no harm.
-        let below = |place: &Place| place.slot.0 < self.rules.slicing.most_rows;
+        let below = |place: &Place| place.slot.0 < self.rules.slicing.most_slots;
         let fits = !opens || places.iter().chain([&place]).all(below);
         fits.then_some((place, places))
     }
@@ -179,7 +179,7 @@ impl Gang {
     }
 
     /// Moves the jobs there that are elsewhere.
-    fn migrate(&mut self, desk: &mut Desk<'_>, places: Vec<Place>) -> Result<(), Violation> {
+    fn migrate(&mut self, desk: &mut Context<'_>, places: Vec<Place>) -> Result<(), Violation> {
         let mut moves: Vec<(JobId, Placement)> = vec![];
         for (resident, place) in self.residents.iter_mut().zip(places) {
             if (resident.slot, &resident.pes) != (place.slot, &place.pes) {
@@ -195,7 +195,7 @@ impl Gang {
     }
 
     /// Makes the rows fewer, now that jobs have ended.
-    fn close_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn close_up(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let vacated = desk.ledger().matrix().map(Matrix::vacated).unwrap_or_default().to_vec();
         if self.packing.moves_jobs() {
             return self.map_together(desk, &vacated);
@@ -209,11 +209,11 @@ impl Gang {
     }
 
     /// Has the packing map all jobs anew. It unites rows if there are fewer then, and not because a row was left empty (§4.2, note 4).
-    fn map_together(&mut self, desk: &mut Desk<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
+    fn map_together(&mut self, desk: &mut Context<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
         let Some(places) = self.map_anew(desk.ledger(), &self.sizes()) else { return Ok(()) };
-        let used = |desk: &Desk<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
+        let used = |desk: &Context<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
         let matrix = desk.ledger().matrix();
-        let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.row(*slot).is_some()));
+        let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.slot(*slot).is_some()));
         let before = used(desk);
         self.migrate(desk, places)?;
         if left && used(desk) < before {
@@ -232,7 +232,7 @@ fn has_rest(ledger: &Ledger, job: JobId) -> bool {
 /// All that a job asks for, in that place.
 fn placement(ledger: &Ledger, job: JobId, place: &Place) -> Placement {
     let demand = ledger.machine().demand(ledger.request(job));
-    Placement::on_pes(HostId(0), demand, place.pes.clone()).in_row(place.slot)
+    Placement::on_pes(HostId(0), demand, place.pes.clone()).in_slot(place.slot)
 }
 
 impl Policy for Gang {
@@ -249,7 +249,7 @@ impl Policy for Gang {
         for job in ledger.waiting() {
             self.queue.insert(waiting(&self.rules.order, now, job, ledger.entry(job)));
         }
-        self.residents = Residents::in_ledger(ledger);
+        self.residents = SlotJobs::in_ledger(ledger);
         // Jobs keep processors that the machine has lost.
         let ranges = self.residents.iter().filter_map(|resident| resident.pes.ranges().last());
         let highest = ranges.map(|(_, high)| u64::from(*high) + 1).max().unwrap_or(0);
@@ -276,12 +276,12 @@ impl Policy for Gang {
             }
             Event::Changed(_) => self.rebuild(now, ledger),
             Event::Overdue(_) | Event::Timer => return,
-            Event::Disturbed => {}
+            Event::Rebuilt => {}
         }
         self.moved = true;
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         if !std::mem::take(&mut self.moved) {
             return Ok(());
         }

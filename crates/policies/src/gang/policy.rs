@@ -99,7 +99,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         does so by itself",
     )?;
     let alternative = alternative(params)?;
-    let most_rows = params.integer_or(
+    let most_slots = params.integer_or(
         "slots",
         (1..=u64::from(u32::MAX), |slots| u32::try_from(slots).unwrap_or(u32::MAX)),
         &[("none", u32::MAX, "as many as are necessary")],
@@ -124,7 +124,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     let migrate =
         params.number("migrate", 0.0, "seconds for which a job pauses that is moved to other processors")?;
     let order = params.order_settings()?.apply(order);
-    let slicing = Slicing { most_rows, quantum, switch: seconds(switch) };
+    let slicing = Slicing { most_slots, quantum, switch: seconds(switch) };
     let rules = Rules { slicing, unify, alternative, strict, migrate: seconds(migrate), order };
     Ok(Box::new(GangParams { rules, packing, threshold, load }))
 }

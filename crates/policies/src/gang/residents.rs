@@ -6,7 +6,7 @@ use super::packing::Place;
 
 /// A job with its place.
 #[derive(Clone, Debug)]
-pub(super) struct Resident {
+pub(super) struct SlotJob {
     pub(super) admitted: u64,
     pub(super) job: JobId,
     pub(super) slot: SlotId,
@@ -36,12 +36,12 @@ impl Shadow {
 
 /// They all, in the order of their admission.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Residents(Vec<Resident>);
+pub(super) struct SlotJobs(Vec<SlotJob>);
 
-impl Resident {
-    pub(super) fn of(ledger: &Ledger, job: JobId, place: Place) -> Resident {
+impl SlotJob {
+    pub(super) fn of(ledger: &Ledger, job: JobId, place: Place) -> SlotJob {
         let (size, shadow) = (place.pes.count(), Shadow::of(&place.pes));
-        Resident { admitted: ledger.entry(job).admitted, job, slot: place.slot, pes: place.pes, size, shadow }
+        SlotJob { admitted: ledger.entry(job).admitted, job, slot: place.slot, pes: place.pes, size, shadow }
     }
 
     pub(super) fn move_to(&mut self, place: Place) {
@@ -50,24 +50,24 @@ impl Resident {
     }
 }
 
-impl Residents {
-    pub(super) const fn new() -> Residents {
-        Residents(Vec::new())
+impl SlotJobs {
+    pub(super) const fn new() -> SlotJobs {
+        SlotJobs(Vec::new())
     }
 
-    pub(super) fn in_ledger(ledger: &Ledger) -> Residents {
+    pub(super) fn in_ledger(ledger: &Ledger) -> SlotJobs {
         let resident = |job| {
             let (slot, pes) = super::own(ledger, job)?;
-            Some(Resident::of(ledger, job, Place { slot, pes: pes.clone() }))
+            Some(SlotJob::of(ledger, job, Place { slot, pes: pes.clone() }))
         };
-        Residents(ledger.running().filter(|job| runs(ledger, *job)).filter_map(resident).collect())
+        SlotJobs(ledger.running().filter(|job| runs(ledger, *job)).filter_map(resident).collect())
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Resident> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SlotJob> {
         self.0.iter()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Resident> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut SlotJob> {
         self.0.iter_mut()
     }
 
@@ -76,16 +76,16 @@ impl Residents {
         self.0.partition_point(|other| other.admitted < admitted)
     }
 
-    pub(super) fn insert(&mut self, resident: Resident) {
+    pub(super) fn insert(&mut self, resident: SlotJob) {
         self.0.insert(self.before(resident.admitted), resident);
     }
 
-    pub(super) fn remove(&mut self, admitted: u64) -> Option<Resident> {
+    pub(super) fn remove(&mut self, admitted: u64) -> Option<SlotJob> {
         let place = self.0.binary_search_by_key(&admitted, |resident| resident.admitted).ok()?;
         Some(self.0.remove(place))
     }
 
-    pub(super) fn retain(&mut self, keep: impl FnMut(&Resident) -> bool) {
+    pub(super) fn retain(&mut self, keep: impl FnMut(&SlotJob) -> bool) {
         self.0.retain(keep);
     }
 }

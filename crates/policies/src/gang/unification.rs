@@ -1,18 +1,22 @@
 //! Slot unification (§2): two rows that have no processor in common become one.
 
-use miserly_core::{Desk, JobId, Ledger, Placement, Row, SlotId, Span, Violation};
+use miserly_core::{Context, JobId, Ledger, Placement, Slot, SlotId, Span, Violation};
 
-use super::residents::Residents;
+use super::residents::SlotJobs;
 
 /// Unites a row that a job has left with the lowest one of which it uses no processor, under the lower of their numbers. Says
 /// whether there is such a row.
-pub(super) fn unite(desk: &mut Desk<'_>, residents: &mut Residents, slot: SlotId) -> Result<bool, Violation> {
+pub(super) fn unite(
+    desk: &mut Context<'_>,
+    residents: &mut SlotJobs,
+    slot: SlotId,
+) -> Result<bool, Violation> {
     let Some(other) = disjoint(desk.ledger(), slot) else { return Ok(false) };
     let (kept, gone) = (slot.min(other), slot.max(other));
     let mut moves: Vec<(JobId, Placement)> = vec![];
     for resident in residents.iter_mut().filter(|resident| resident.slot == gone) {
         let placement = desk.ledger().entry(resident.job).placement().cloned();
-        moves.extend(placement.map(|placement| (resident.job, placement.in_row(kept))));
+        moves.extend(placement.map(|placement| (resident.job, placement.in_slot(kept))));
         resident.slot = kept;
     }
     // Their processors stay the same, so it costs nothing.
@@ -25,10 +29,10 @@ pub(super) fn unite(desk: &mut Desk<'_>, residents: &mut Residents, slot: SlotId
 /// A row with jobs on lost processors is none: where these really run, who knows.
 fn disjoint(ledger: &Ledger, slot: SlotId) -> Option<SlotId> {
     let matrix = ledger.matrix()?;
-    let whole = |row: &Row| row.lost_count().is_zero();
-    let mine = matrix.row(slot).filter(|row| whole(row))?;
+    let whole = |row: &Slot| row.lost_count().is_zero();
+    let mine = matrix.slot(slot).filter(|row| whole(row))?;
     let mut busy = matrix.all().clone();
     busy.remove_all(mine.open());
-    let mut others = matrix.rows().filter(|(other, row)| *other != slot && whole(row));
+    let mut others = matrix.slots().filter(|(other, row)| *other != slot && whole(row));
     others.find(|(_, row)| row.open().contains_all(&busy)).map(|(other, _)| other)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Desk, Event, HostId, JobId, Kind, Ledger, Persistent, Placement, Policy, Resources, Span, State, Time,
+    Context, Event, HostId, JobId, Kind, Ledger, Persistent, Placement, Policy, Resources, Span, State, Time,
     Violation,
 };
 
@@ -69,7 +69,7 @@ impl Immediate {
     }
 
     /// Takes jobs off the machine whose quantum is over.
-    fn end_quanta(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn end_quanta(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let over: Vec<_> =
             self.quanta.iter().copied().take_while(|(until, _)| *until <= desk.now()).collect();
         for (until, job) in over {
@@ -85,7 +85,7 @@ impl Immediate {
     }
 
     /// Lets preempted jobs run on whose quantum is over, as far as their processors are free.
-    fn resume(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn resume(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         let in_quantum: BTreeSet<u64> =
             self.quanta.iter().map(|(_, job)| desk.ledger().entry(*job).admitted).collect();
@@ -107,7 +107,7 @@ impl Immediate {
     }
 
     /// Gives quanta to those who expect one and still wait; whether anybody got one.
-    fn serve(&mut self, desk: &mut Desk<'_>) -> Result<bool, Violation> {
+    fn serve(&mut self, desk: &mut Context<'_>) -> Result<bool, Violation> {
         let mut any = false;
         for (key, job) in self.expecting.clone() {
             let waits = desk.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting);
@@ -121,13 +121,13 @@ impl Immediate {
         Ok(any)
     }
 
-    fn pass_within(&mut self, desk: &mut Desk<'_>) -> Result<Option<Time>, Violation> {
-        let mut within = desk.inner(self.service.keep_promises);
+    fn pass_within(&mut self, desk: &mut Context<'_>) -> Result<Option<Time>, Violation> {
+        let mut within = desk.for_inner_policy(self.service.keep_promises);
         self.inner.pass(&mut within)?;
         Ok(within.wake())
     }
 
-    fn serve_one(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<bool, Violation> {
+    fn serve_one(&mut self, desk: &mut Context<'_>, job: JobId) -> Result<bool, Violation> {
         // What a victim gives back is not free then.
         if desk.ledger().missing() != Resources::NONE {
             return Ok(false);
@@ -151,7 +151,7 @@ impl Immediate {
             self.preempted.insert((until, desk.ledger().entry(victim).admitted, victim));
             self.inner.event(now, Event::Changed(victim), desk.ledger());
         }
-        desk.lend(job, Placement::on(chance.host, need), until)?;
+        desk.start_for_quantum(job, Placement::on(chance.host, need), until)?;
         desk.set_job_state(job, &Served(true))?;
         self.quanta.insert((until, job));
         self.inner.event(now, Event::Changed(job), desk.ledger());
@@ -191,7 +191,7 @@ impl Immediate {
         trial.is_possible()
     }
 
-    fn wake(&self, desk: &mut Desk<'_>, within: Option<Time>) -> Result<(), Violation> {
+    fn wake(&self, desk: &mut Context<'_>, within: Option<Time>) -> Result<(), Violation> {
         let ends = self.quanta.iter().map(|(until, _)| *until);
         let next =
             ends.chain(self.preempted.iter().map(|(until, ..)| *until)).filter(|at| *at > desk.now()).min();
@@ -250,7 +250,7 @@ impl Policy for Immediate {
         self.inner.event(now, event, ledger);
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         self.end_quanta(desk)?;
         self.resume(desk)?;
         let mut wake = self.pass_within(desk)?;

@@ -75,7 +75,7 @@ impl Needs {
         }
         let fits = !(self.one_host && machine.hosts().len() > 1
             || self.one_host_per_job && machine.spread() != Spread::One
-            || self.shared_hosts && machine.how_shared() != Sharing::Shared);
+            || self.shared_hosts && machine.sharing() != Sharing::Shared);
         (!fits).then(|| self.hosts())
     }
 

@@ -102,6 +102,7 @@ enum Mistake {
 /// A value, with its canonical form where that is not the text as written.
 type Parsed<T> = Result<(T, Option<String>), Mistake>;
 
+#[expect(clippy::missing_errors_doc, reason = "the type has those of all methods")]
 impl<'a> ParamReader<'a> {
     /// Creates a reader of these written parameters. `seed` is that of the run.
     pub(super) fn new(

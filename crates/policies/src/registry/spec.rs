@@ -110,7 +110,7 @@ impl PolicySpec {
     /// If the policy knows no horizon, or was written with one.
     pub fn with_horizon(&self, horizon: Span) -> Result<PolicySpec, PolicyError> {
         let mut written = self.written.clone();
-        let value = WrittenValue::Word(format!("{}s", horizon.secs()));
+        let value = WrittenValue::Word(miserly_units::duration(horizon));
         written.push(Arg { name: HORIZON.to_owned(), value });
         PolicySpec::new(self.descriptor, written, &self.registry)
     }

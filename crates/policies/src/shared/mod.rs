@@ -10,8 +10,8 @@ mod staircase;
 
 mod order;
 
-pub use hosts::{FreedHosts, HostPlan, Trial};
+pub use hosts::{FreedHosts, HostPlan, WhatIf};
 pub use order::{Bypassed, Criterion, Draw, Key, Order, Priority, Weight};
 pub use profile::Profile;
 pub use queue::{Position, QueueIndex, Waiting};
-pub use staircase::{Admits, Outlook, Staircase};
+pub use staircase::{Admits, ProfileStaircase, Staircase};

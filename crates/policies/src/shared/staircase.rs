@@ -41,12 +41,12 @@ impl Admits for Staircase {
 ///
 /// [`Profile::outlook`]: super::Profile::outlook
 #[derive(Clone, Debug, Default)]
-pub struct Outlook {
+pub struct ProfileStaircase {
     /// So many processors for so long: fewer and fewer, longer and longer.
     pub(super) steps: Vec<(u32, Span)>,
 }
 
-impl Admits for Outlook {
+impl Admits for ProfileStaircase {
     fn admits(&self, procs: u32, span: Span) -> bool {
         let wide = self.steps.iter().rev().find(|(free, _)| procs <= *free);
         wide.is_some_and(|(_, until)| span <= *until)

@@ -124,7 +124,8 @@ mod tests {
              \nOdd: these are used as they are\n\
              \x20 zero_estimate: 1 - estimate 0; the runtime replaces it\n\
              \x20   line 4\n\
-             \x20 size_not_plain: 1 - the header's machine size is not a plain number; its leading number is used\n\
+             \x20 size_not_plain: 1 - the header's machine size is not a plain number; its leading number is\n\
+             \x20   used\n\
              \x20   MaxProcs is \"4 (or 5)\"; taken as 4\n",
         );
     }

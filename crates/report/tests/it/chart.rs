@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
-    Driver, Filler, Host, Instants, Kind, Ledger, Machine, Procs, Request, Resources, Span, System, Time,
+    Driver, EventOrder, Host, Kind, Ledger, Machine, OpportunisticConfig, Procs, Request, Resources, Span,
+    System, Time,
 };
 use miserly_policies::PolicySpec;
 use miserly_report::gantt;
@@ -28,7 +29,7 @@ impl Observer for Schedule {
 /// The schedule of the jobs, numbered from 1, with a second a column.
 #[track_caller]
 pub(crate) fn chart(procs: u32, jobs: &[Quad], policy: &str) -> String {
-    chart_as(procs, jobs, policy, Instants::Batch, Overrun::Kill)
+    chart_as(procs, jobs, policy, EventOrder::Batched, Overrun::Kill)
 }
 
 #[track_caller]
@@ -36,7 +37,7 @@ pub(crate) fn chart_as(
     procs: u32,
     jobs: &[Quad],
     policy: &str,
-    instants: Instants,
+    instants: EventOrder,
     overrun: Overrun,
 ) -> String {
     let line = |(number, &(submit, runtime, procs, estimate)): (usize, &Quad)| {
@@ -95,7 +96,7 @@ pub(crate) fn hosts(each: &[(u64, u64)]) -> Machine {
         name: name.into(),
         capacity: Resources::cpus(cpus).with(Kind::Memory, memory),
     };
-    Machine::of(('a'..).zip(each).map(host).collect())
+    Machine::new(('a'..).zip(each).map(host).collect())
 }
 
 /// Draws the schedule of the jobs, numbered from 1, with `unit` seconds a column.
@@ -103,19 +104,19 @@ pub(crate) fn hosts(each: &[(u64, u64)]) -> Machine {
 /// The hosts' processors are stacked, the first host's at the bottom.
 #[track_caller]
 pub(crate) fn chart_on(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64) -> String {
-    chart_on_as(machine, jobs, policy, unit, Instants::Batch)
+    chart_on_as(machine, jobs, policy, unit, EventOrder::Batched)
 }
 
 /// Draws with a second a column. The picture must be equal under both event orders.
 #[track_caller]
 pub(crate) fn chart_on_both(machine: &Machine, jobs: &[Asks], policy: &str) -> String {
     let chart = chart_on(machine, jobs, policy, 1);
-    assert_eq!(chart_on_as(machine, jobs, policy, 1, Instants::Sequential), chart, "sequential, and batch");
+    assert_eq!(chart_on_as(machine, jobs, policy, 1, EventOrder::Sequential), chart, "sequential, and batch");
     chart
 }
 
 #[track_caller]
-fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instants: Instants) -> String {
+fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instants: EventOrder) -> String {
     let spec: PolicySpec = policy.parse().expect("a policy");
     let policy = spec.build(machine, 1).expect("one that runs on this machine");
     let mut schedule = Schedule::default();
@@ -132,12 +133,12 @@ fn chart_on_as(machine: &Machine, jobs: &[Asks], policy: &str, unit: i64, instan
 /// the processors of `load` from each second on. The picture must be equal under both event orders.
 #[track_caller]
 pub(crate) fn chart_ahead(pool: &Machine, whole: Resources, load: &[(i64, u64)], jobs: &[Asks]) -> String {
-    let charts = [Instants::Batch, Instants::Sequential].map(|instants| {
+    let charts = [EventOrder::Batched, EventOrder::Sequential].map(|instants| {
         let miser =
             "miser".parse::<PolicySpec>().expect("a policy").build(pool, 1).expect("it runs in pools");
         let driver = Driver::new(Ledger::new(pool.clone()), miser, instants);
         let second = Span::from_secs(1).expect("a second");
-        let system = System::new(vec![driver]).filling(Filler { lead: second, machine: whole });
+        let system = System::new(vec![driver]).filling(OpportunisticConfig { lead: second, machine: whole });
         let load: Vec<_> = load
             .iter()
             .map(|&(at, procs)| (Time::from_secs(at).expect("a few"), Procs::new(procs)))

@@ -167,7 +167,7 @@ fn a_job_over_several_hosts() {
     // Two processors each, a's below. Job 1 takes one of a's. Job 2 needs five: four on the
     // emptiest hosts, d and c, of which the later ones come first here, and the last one where it
     // fits best, on a. That leaves b to job 3.
-    let machine = hosts(&[(2, 100); 4]).spreading(Spread::Any);
+    let machine = hosts(&[(2, 100); 4]).with_spread(Spread::Any);
     let jobs = [asks((0, 6, 1, 6)), asks((1, 5, 5, 5)), asks((2, 4, 2, 4))];
     assert_snapshot!(chart_on_both(&machine, &jobs, EASY), @"
        7 |.22222
@@ -192,7 +192,7 @@ fn memory_decides_how_many_processors_of_a_job_a_host_has() {
     // Either host has four processors, but job 1 asks for 30 kB with each: three on a, with 100 kB,
     // and one on b, with 40. That leaves 10 kB on each: too few for job 2, until 5, and it takes b
     // then, which it fits better. Job 3 asks for no memory and has the processors that job 1 left.
-    let machine = hosts(&[(4, 100), (4, 40)]).spreading(Spread::Any);
+    let machine = hosts(&[(4, 100), (4, 40)]).with_spread(Spread::Any);
     let jobs = [asks((0, 5, 4, 5)).memory(120), asks((1, 4, 1, 4)).memory(20), asks((1, 3, 4, 3))];
     assert_snapshot!(chart_on_both(&machine, &jobs, EASY), @"
        7 |.333.....
@@ -217,7 +217,7 @@ fn a_host_for_each_job() {
     // Each job has its host to itself: job 1 the smaller one, b (processors 4 and 5), job 2 then a,
     // and jobs 3 and 4 wait for
     // 5. Job 3 goes to b then, which leaves a to job 4, whose three processors no other host has.
-    let machine = hosts(&[(4, 100), (2, 100)]).sharing(Sharing::Whole);
+    let machine = hosts(&[(4, 100), (2, 100)]).with_sharing(Sharing::Whole);
     let jobs = [asks((0, 5, 1, 5)), asks((1, 4, 1, 4)), asks((2, 3, 1, 3)), asks((3, 2, 3, 2))];
     assert_snapshot!(chart_on_both(&machine, &jobs, EASY), @"
        5 |11111333
@@ -240,7 +240,7 @@ fn a_host_for_each_job() {
 fn whole_hosts_for_a_wide_job() {
     // Job 1, of three processors, has two hosts of two: c, and for the last processor a, the first
     // of those that fit alike. Job 2 has b to itself, and job 3 waits for a host.
-    let machine = hosts(&[(2, 100); 3]).sharing(Sharing::Whole).spreading(Spread::Any);
+    let machine = hosts(&[(2, 100); 3]).with_sharing(Sharing::Whole).with_spread(Spread::Any);
     let jobs = [asks((0, 4, 3, 4)), asks((1, 3, 1, 3)), asks((2, 2, 1, 2))];
     assert_snapshot!(chart_on_both(&machine, &jobs, EASY), @"
        5 |1111..

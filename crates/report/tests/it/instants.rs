@@ -1,13 +1,13 @@
 //! Simultaneous events: both event orders, and jobs of zero length.
 
 use insta::assert_snapshot;
-use miserly_core::Instants::{self, Batch, Sequential};
+use miserly_core::EventOrder::{self, Batched, Sequential};
 use miserly_workload::Overrun;
 
 use crate::chart::{Quad, chart_as};
 
 #[track_caller]
-fn chart(procs: u32, jobs: &[Quad], policy: &str, instants: Instants) -> String {
+fn chart(procs: u32, jobs: &[Quad], policy: &str, instants: EventOrder) -> String {
     chart_as(procs, jobs, policy, instants, Overrun::Kill)
 }
 
@@ -17,7 +17,7 @@ const EARLY_END: [Quad; 3] = [(0, 5, 3, 10), (5, 5, 4, 5), (5, 5, 1, 5)];
 #[test]
 fn an_early_end_and_two_submissions_batch() {
     // Terminations first, then one pass: the machine is free, job 2 takes all of it, job 3 follows.
-    assert_snapshot!(chart(4, &EARLY_END, "easy", Batch), @"
+    assert_snapshot!(chart(4, &EARLY_END, "easy", Batched), @"
        3 |.....22222.....
        2 |1111122222.....
        1 |1111122222.....
@@ -56,7 +56,7 @@ const END_ON_TIME: [Quad; 3] = [(0, 5, 3, 5), (5, 5, 4, 5), (5, 5, 1, 5)];
 fn an_end_on_time_counts_for_the_submissions_of_its_instant() {
     // Sequential too: a job whose estimate ends now is gone for them. The same schedule as batched.
     let sequential = chart(4, &END_ON_TIME, "easy", Sequential);
-    assert_eq!(sequential, chart(4, &END_ON_TIME, "easy", Batch));
+    assert_eq!(sequential, chart(4, &END_ON_TIME, "easy", Batched));
     assert_snapshot!(sequential, @"
        3 |.....22222.....
        2 |1111122222.....
@@ -77,7 +77,7 @@ const TOGETHER: [Quad; 2] = [(0, 5, 2, 5), (0, 2, 2, 2)];
 #[test]
 fn two_submissions_in_another_order_batch() {
     // One pass sees both: the shorter goes first.
-    assert_snapshot!(chart(2, &TOGETHER, "fcfs(order=shortest)", Batch), @"
+    assert_snapshot!(chart(2, &TOGETHER, "fcfs(order=shortest)", Batched), @"
        1 |2211111
        0 |2211111
          +-----+-
@@ -110,7 +110,7 @@ const NO_LENGTH: [Quad; 3] = [(0, 0, 2, 5), (0, 0, 2, 0), (0, 3, 2, 3)];
 fn zero_runtimes_easy() {
     // Three rounds at 0: each job ends in the one after its start, and its end lets the next one
     // start.
-    assert_snapshot!(chart(2, &NO_LENGTH, "easy", Batch), @"
+    assert_snapshot!(chart(2, &NO_LENGTH, "easy", Batched), @"
        1 |333
        0 |333
          +---
@@ -126,7 +126,7 @@ fn zero_runtimes_easy() {
 fn zero_runtimes_conservative() {
     // The plan keeps 5 s for job 1, and a tick for job 2, whose estimate is 0: job 3 is promised 5
     // s and a tick. Each end compresses the plan, at 0 again.
-    let batch = chart(2, &NO_LENGTH, "conservative", Batch);
+    let batch = chart(2, &NO_LENGTH, "conservative", Batched);
     assert_eq!(batch, chart(2, &NO_LENGTH, "conservative", Sequential));
     assert_snapshot!(batch, @"
        1 |333

@@ -26,7 +26,7 @@ fn named(each: &[(&str, u64)]) -> Machine {
         name: name.into(),
         capacity: Resources::cpus(procs).with(Kind::Memory, MUCH),
     };
-    Machine::of(each.iter().map(host).collect())
+    Machine::new(each.iter().map(host).collect())
 }
 
 #[track_caller]

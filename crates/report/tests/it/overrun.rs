@@ -1,14 +1,14 @@
 //! Runtimes above the estimate, under each rule.
 
 use insta::assert_snapshot;
-use miserly_core::Instants;
+use miserly_core::EventOrder;
 use miserly_workload::Overrun::{self, Extend, Kill, Run};
 
 use crate::chart::{Quad, chart_as};
 
 #[track_caller]
 fn chart(jobs: &[Quad], policy: &str, overrun: Overrun) -> String {
-    chart_as(4, jobs, policy, Instants::Batch, overrun)
+    chart_as(4, jobs, policy, EventOrder::Batched, overrun)
 }
 
 /// Job 1 has an estimate of 8 and runs for 12. Job 2 needs the whole machine; jobs 3 and 4 fit

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, SamplingMode, Throughput};
-use miserly_core::Instants;
+use miserly_core::EventOrder;
 use miserly_oracle::{NaiveJob, NaiveOrder, NaivePolicy, schedule};
 
 use crate::input::Log;
@@ -31,7 +31,7 @@ pub(crate) fn bench(criterion: &mut Criterion, logs: &[Log]) {
                 .map(|job| NaiveJob { request: job.request.clone(), runtime: job.runtime })
                 .collect();
             group.bench_function(format!("{}, naive", log.name), |bencher| {
-                bencher.iter(|| schedule(log.procs.into(), black_box(&jobs), naive, Instants::Batch));
+                bencher.iter(|| schedule(log.procs.into(), black_box(&jobs), naive, EventOrder::Batched));
             });
         }
     }

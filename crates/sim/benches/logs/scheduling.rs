@@ -1,7 +1,7 @@
 //! A whole run: reading, scheduling, and the metrics.
 
 use criterion::{Criterion, SamplingMode, Throughput};
-use miserly_core::{Instants, Machine, Procs, Span};
+use miserly_core::{EventOrder, Machine, Procs, Span};
 use miserly_policies::PolicySpec;
 use miserly_sim::{Job, Metrics, Simulation};
 use miserly_workload::TraceError;
@@ -42,7 +42,7 @@ pub(crate) fn run(
     let chosen: PolicySpec = policy.parse().expect("a policy");
     let policy = chosen.build(&machine, 1).expect("one that runs on a plain machine");
     let mut metrics = Metrics::new(procs, Span::ZERO);
-    let mut simulation = Simulation::new(machine, policy, Instants::Batch);
+    let mut simulation = Simulation::new(machine, policy, EventOrder::Batched);
     simulation.run(jobs, &mut [&mut metrics]).expect("the run ends well");
     metrics
 }

@@ -14,7 +14,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use miserly_core::{Instants, Span};
+use miserly_core::{EventOrder, Span};
 use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Metrics, Observer, Simulation};
 
@@ -63,7 +63,7 @@ impl Run {
         let policy = self.policy.build(&machine, 1).map_err(|error| error.to_string())?;
         let mut metrics = Metrics::new(machine.capacity().cpus_count().get(), Span::ZERO);
         let mut checksum = Checksum::default();
-        let mut simulation = Simulation::new(machine, policy, Instants::Batch);
+        let mut simulation = Simulation::new(machine, policy, EventOrder::Batched);
         let begun = Instant::now();
         let played = simulation
             .run(&mut self.workload.jobs().map(Ok::<_, Infallible>), &mut [&mut metrics, &mut checksum]);

@@ -34,7 +34,7 @@ impl Workload {
             name: format!("n{number}"),
             capacity: Resources::cpus(CPUS).with(Kind::Memory, MEMORY),
         };
-        Machine::of((1..=self.hosts).map(host).collect())
+        Machine::new((1..=self.hosts).map(host).collect())
     }
 
     /// The jobs in the order of their submission.

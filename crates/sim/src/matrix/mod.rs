@@ -66,7 +66,7 @@ fn each_place(ledger: &Ledger, mut show: impl FnMut(&Seen<'_>)) {
         };
         let at = |slot, own| Seen { ledger, job, admission: entry.admitted, slot, pes, own };
         show(&at(own, true));
-        for slot in &entry.also_in {
+        for slot in &entry.alternate_slots {
             show(&at(*slot, false));
         }
     }

@@ -175,5 +175,5 @@ impl Observer for MostSlots {
 fn taken(matrix: &Matrix) -> u64 {
     let all = matrix.all().count();
     // Jobs keep processors that the machine has lost.
-    matrix.rows().map(|(_, row)| all.saturating_sub(row.open_count()).get()).sum()
+    matrix.slots().map(|(_, row)| all.saturating_sub(row.open_count()).get()).sum()
 }

@@ -27,7 +27,7 @@ mod groups;
 use std::collections::BTreeMap;
 use std::io;
 
-use miserly_core::{Procs, Reason, Refusal, Request, Span, System, Time};
+use miserly_core::{Procs, Refusal, Request, Span, StartReason, System, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
@@ -274,8 +274,8 @@ impl Metrics {
     /// Measures a job at its place in the order by which batches are.
     fn measure(&mut self, job: &Finished, place: u64) {
         self.measured += 1;
-        let at_once =
-            job.start == job.request.submit && job.reason.is_some_and(|reason| reason != Reason::Quantum);
+        let at_once = job.start == job.request.submit
+            && job.reason.is_some_and(|reason| reason != StartReason::Quantum);
         self.at_once += u64::from(at_once);
         let amounts = self.measures.add(job);
         self.batches.add(place, &amounts);
@@ -390,7 +390,7 @@ mod tests {
             status: LoggedStatus::Unknown,
             start,
             end: start + runtime,
-            reason: Some(Reason::Reserved),
+            reason: Some(StartReason::Reserved),
             promised: (number % 2 == 0).then_some(start),
             broken: number % 4 == 0,
             pes: None,

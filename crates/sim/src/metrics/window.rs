@@ -148,5 +148,5 @@ pub(super) fn in_system(now: Time, system: &System) -> (u128, usize) {
 
 fn work_of(ledger: &Ledger, job: JobId, now: Time) -> u128 {
     let entry: &Entry = ledger.entry(job);
-    entry.done(now) + entry.filled(now)
+    entry.done(now) + entry.opportunistic_work(now)
 }

@@ -1,7 +1,7 @@
 //! The effects of decisions on the machine.
 
 use miserly_core::{
-    Effect, Entry, Expected, Holds, JobId, Placement, Procs, Reason, Refusal, Resources, State, Time,
+    Effect, Entry, Expected, Holds, JobId, Placement, Procs, Refusal, Resources, StartReason, State, Time,
 };
 
 use super::live::{Allocated, Started};
@@ -44,8 +44,8 @@ impl Simulation {
                 return self.continue_run(now, job);
             }
             Effect::Resized { .. } | Effect::Moved { .. } => return self.continue_run(now, job),
-            Effect::Filled { procs, .. } => return self.run_opportunistically(now, job, procs),
-            Effect::Paced { .. } => {
+            Effect::OpportunisticProcs { procs, .. } => return self.run_opportunistically(now, job, procs),
+            Effect::PaceChanged { .. } => {
                 live.record_slots(now, entry(&self.system, live.queue, job));
                 return self.expect_end(now, job);
             }
@@ -57,7 +57,7 @@ impl Simulation {
                 live.requeue(now, lost, &mut self.pes);
                 self.due.cancel(job);
             }
-            Effect::Vacated { .. } => live.interrupted.written(now),
+            Effect::SwappedOut { .. } => live.interrupted.written(now),
             Effect::Promised { latest, .. } => {
                 live.promised.get_or_insert(latest);
             }
@@ -68,7 +68,7 @@ impl Simulation {
     }
 
     /// Starts a job.
-    fn start<E>(&mut self, now: Time, job: JobId, reason: Reason) -> Result<(), RunError<E>> {
+    fn start<E>(&mut self, now: Time, job: JobId, reason: StartReason) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         live.started = Some(Started { at: now, reason, rank: self.starts, outlives: false });
         self.load.fill(live.opportunistic.as_mut(), now, Procs::ZERO);
@@ -104,11 +104,11 @@ impl Simulation {
             let moves = match effect {
                 // Not yet, if it is being swapped out.
                 Effect::Suspended { job } => !is_written_out(entry(&self.system, live.queue, *job)),
-                Effect::Vacated { .. }
+                Effect::SwappedOut { .. }
                 | Effect::Resized { .. }
                 | Effect::Moved { .. }
                 | Effect::Requeued { .. }
-                | Effect::Filled { .. }
+                | Effect::OpportunisticProcs { .. }
                 | Effect::Started { .. } => true,
                 _ => false,
             };

@@ -1,6 +1,6 @@
 //! A job in the system, with the facts that only the machine knows.
 
-use miserly_core::{Entry, Kind, Machine, PeSet, Placement, Reason, Request, Span, Time, work};
+use miserly_core::{Entry, Kind, Machine, PeSet, Placement, Request, Span, StartReason, Time, work};
 
 use crate::finished::{Allocation, Finished};
 use crate::interruptions::Interrupted;
@@ -44,7 +44,7 @@ pub(super) struct Allocated {
 
 pub(super) struct Started {
     pub(super) at: Time,
-    pub(super) reason: Reason,
+    pub(super) reason: StartReason,
     pub(super) rank: u64,
     /// The next event is the end of its estimate, not its own.
     pub(super) outlives: bool,
@@ -125,7 +125,7 @@ impl Live {
     /// Records the number of slots in which it runs, if time is sliced.
     pub(super) fn record_slots(&mut self, now: Time, entry: &Entry) {
         if let Some(turns) = &mut self.turns {
-            turns.see(now, 1 + entry.also_in.len());
+            turns.see(now, 1 + entry.alternate_slots.len());
         }
     }
 

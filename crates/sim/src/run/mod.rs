@@ -9,7 +9,7 @@ use std::io;
 use std::iter::Peekable;
 
 use miserly_core::{
-    Driver, Effect, EndHow, Ended, Entry, Instants, JobId, Ledger, Machine, Matrix, Policy, Procs, Round,
+    Driver, Effect, EndHow, Ended, Entry, EventOrder, JobId, Ledger, Machine, Matrix, Policy, Procs, Round,
     Submission, System, Time, Violation, queue_position,
 };
 
@@ -79,7 +79,7 @@ pub struct Simulation {
 
 impl Simulation {
     /// Returns a simulation of `policy` on an idle machine.
-    pub fn new(machine: Machine, policy: Box<dyn Policy>, instants: Instants) -> Simulation {
+    pub fn new(machine: Machine, policy: Box<dyn Policy>, instants: EventOrder) -> Simulation {
         let procs = machine.capacity().cpus_count();
         Simulation::over(System::new(vec![Driver::new(Ledger::new(machine), policy, instants)]), procs)
     }

@@ -1,6 +1,6 @@
 //! The policies against deliberately naive ones, which share no code with them but the types.
 
-use miserly_core::{Instants, Span, Time};
+use miserly_core::{EventOrder, Span, Time};
 use miserly_oracle::{NaiveJob, NaivePolicy, schedule};
 use miserly_policies::{PolicySpec, Promises};
 use miserly_sim::Job;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::support::{BOTH, ORDERS, Quad, SEED, crowd, jobs_for, run, some_policies, tick_jobs, workload};
 
-fn naive_starts(procs: u64, jobs: &[Job], policy: &str, instants: Instants) -> Vec<Time> {
+fn naive_starts(procs: u64, jobs: &[Job], policy: &str, instants: EventOrder) -> Vec<Time> {
     let jobs: Vec<NaiveJob> =
         jobs.iter().map(|job| NaiveJob { request: job.request.clone(), runtime: job.runtime }).collect();
     schedule(procs, &jobs, NaivePolicy::written(policy, SEED).expect("a naive version"), instants)

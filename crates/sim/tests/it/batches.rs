@@ -1,6 +1,6 @@
 //! Batches by termination, against a slow version: the whole list of the jobs that ended, cut into pieces.
 
-use miserly_core::{Instants, Machine, Procs, Span, Time, work};
+use miserly_core::{EventOrder, Machine, Procs, Span, Time, work};
 use miserly_sim::{BatchRule, Finished, Job, Mark, Metrics, Simulation};
 
 use crate::support::{SEED, Schedule, in_order, jobs_in};
@@ -13,7 +13,7 @@ fn measured(jobs: &[Job], policy: &str, rule: Option<BatchRule>) -> (Vec<Finishe
     let policy = policy.parse::<miserly_policies::PolicySpec>().unwrap().build(&machine, SEED).unwrap();
     let mut metrics = Metrics::new(40, Span::ZERO).in_batches(rule);
     let mut schedule = Schedule::default();
-    let mut simulation = Simulation::new(machine, policy, Instants::Batch);
+    let mut simulation = Simulation::new(machine, policy, EventOrder::Batched);
     simulation.run(&mut in_order(jobs), &mut [&mut metrics, &mut schedule]).unwrap();
     (schedule.0, metrics)
 }

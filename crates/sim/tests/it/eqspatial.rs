@@ -3,7 +3,7 @@
 use std::io;
 
 use miserly_core::{
-    Effect, Entry, Host, HostId, Instants, JobId, JobNumber, Kind, Ledger, Machine, PeSet, Procs, Request,
+    Effect, Entry, EventOrder, Host, HostId, JobId, JobNumber, Kind, Ledger, Machine, PeSet, Procs, Request,
     Resources, Span, State, Time, work,
 };
 use miserly_oracle::{NaiveJob, equipartition};
@@ -23,7 +23,7 @@ fn hosts(each: &[(u64, u64)]) -> Machine {
         name: format!("{cpus}x{memory}"),
         capacity: Resources::cpus(cpus).with(Kind::Memory, memory),
     };
-    Machine::of(each.iter().map(host).collect())
+    Machine::new(each.iter().map(host).collect())
 }
 
 fn job((number, &((submit, runtime, more), procs, (memory, used))): (i64, &Asks)) -> Job {
@@ -97,7 +97,7 @@ fn play(
     machine: &Machine,
     jobs: &[Job],
     policy: &str,
-    instants: Instants,
+    instants: EventOrder,
     mut after: impl FnMut(Time, &mut Simulation, &Watch),
 ) -> Vec<Finished> {
     let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();

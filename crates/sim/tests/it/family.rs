@@ -1,6 +1,6 @@
 //! The family on hosts, on one host of processors alone: there it is the policies that know nothing else.
 
-use miserly_core::{Instants, Machine};
+use miserly_core::{EventOrder, Machine};
 use proptest::prelude::*;
 
 use crate::support::{BOTH, Quad, jobs_for, machine, run, run_on, workload};
@@ -33,7 +33,7 @@ fn one_host(procs: u64) -> Machine {
     machine(&[(procs, 1 << 40)])
 }
 
-fn agree(procs: u64, quads: &[Quad], instants: Instants) -> Result<(), TestCaseError> {
+fn agree(procs: u64, quads: &[Quad], instants: EventOrder) -> Result<(), TestCaseError> {
     for (family, plain) in PAIRS {
         let jobs = jobs_for(plain, quads);
         let ours = run_on(&one_host(procs), &jobs, family, instants).decisions();

@@ -1,6 +1,6 @@
 //! Orders by formula: what they have in common with the criteria, and one of the literature's by hand.
 
-use miserly_core::Instants;
+use miserly_core::EventOrder;
 use proptest::prelude::*;
 
 use crate::support::{BOTH, Quad, jobs, run, workload};
@@ -74,6 +74,6 @@ fn what_is_not_a_number_comes_last() {
     // unicep of a job on one processor is 0 / 0 as it comes, and infinite ever after. So at 10 job 4 comes first and
     // job 2 last, behind job 3, which does not fit; at 15 job 2 is before job 3.
     let quads = [(0, 10, 2, 10), (10, 5, 1, 5), (10, 5, 2, 5), (5, 5, 1, 5)];
-    let schedule = run(2, &jobs(&quads), "fcfs(order=unicep)", Instants::Batch);
+    let schedule = run(2, &jobs(&quads), "fcfs(order=unicep)", EventOrder::Batched);
     assert_eq!(schedule.starts(), [0, 15, 20, 10]);
 }

@@ -1,7 +1,8 @@
 //! What holds of every schedule on hosts, whatever the policy: worked out again from what was told of it.
 
 use miserly_core::{
-    HostId, Instants, JobNumber, Kind, Ledger, Machine, Procs, Resources, Sharing, Spread, State, Time, work,
+    EventOrder, HostId, JobNumber, Kind, Ledger, Machine, Procs, Resources, Sharing, Spread, State, Time,
+    work,
 };
 use miserly_policies::{PolicySpec, Promises};
 use miserly_sim::{Allocation, Finished, Job};
@@ -18,7 +19,7 @@ fn cap(policy: &str) -> u64 {
     policy.split("memory=").nth(1).and_then(digits).unwrap_or(1 << 20)
 }
 
-fn play(machine: &Machine, jobs: &[Job], policy: &str, instants: Instants) -> Story {
+fn play(machine: &Machine, jobs: &[Job], policy: &str, instants: EventOrder) -> Story {
     Story::of(machine, jobs, policy, instants, |ledger| check_amounts(ledger, cap(policy)))
 }
 
@@ -27,7 +28,7 @@ fn check_amounts(ledger: &Ledger, cap: u64) {
     for entry in ledger.running().chain(ledger.suspended()).map(|job| ledger.entry(job)) {
         let asked = ledger.machine().demand(&entry.request).get(Kind::Memory);
         let holds = entry.placement().unwrap().total().get(Kind::Memory);
-        match (&entry.state, ledger.machine().how_shared()) {
+        match (&entry.state, ledger.machine().sharing()) {
             (State::Running { quantum: Some(_), .. }, _) => assert_eq!(holds, asked.min(cap)),
             (_, Sharing::Shared) => assert_eq!(holds, asked),
             (_, Sharing::Whole) => assert!(holds >= asked),
@@ -52,7 +53,7 @@ fn check_jobs(story: &Story, jobs: &[Job]) {
 fn check_processors(story: &Story, machine: &Machine, resized: bool) {
     for (job, stay) in story.stays() {
         let (asked, had) = (job.request.procs(), stay.pes.count());
-        match machine.how_shared() {
+        match machine.sharing() {
             Sharing::Shared if resized => assert!(!had.is_zero() && had <= asked),
             Sharing::Shared => assert_eq!(had, asked),
             Sharing::Whole => check_whole_hosts(job, &stay, machine),
@@ -90,7 +91,7 @@ fn check_whole_hosts(job: &Finished, stay: &Allocation, machine: &Machine) {
 
 /// No host has more of its memory taken than it has. Who is suspended keeps it, on the one host where it is.
 fn check_memory(story: &Story, machine: &Machine, cap: u64) {
-    if machine.how_shared() == Sharing::Whole {
+    if machine.sharing() == Sharing::Whole {
         return;
     }
     for now in story.tenures.iter().map(|tenure| tenure.from) {
@@ -247,7 +248,7 @@ proptest! {
         ],
         turn in 0..4usize,
     ) {
-        let quanta = machine.spread() == Spread::One && machine.how_shared() == Sharing::Shared;
+        let quanta = machine.spread() == Spread::One && machine.sharing() == Sharing::Shared;
         let with_quanta = ON_SHARED_HOSTS.iter().filter(|_| quanta);
         for policy in ON_HOSTS.iter().chain(with_quanta).skip(turn).step_by(4) {
             for instants in BOTH {

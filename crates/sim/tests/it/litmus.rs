@@ -1,6 +1,6 @@
 //! Six workloads of three or four jobs that tell a right EASY from a wrong one, and one for the order of starts.
 
-use miserly_core::Instants;
+use miserly_core::EventOrder;
 
 use crate::support::{BOTH, Quad, jobs, run};
 
@@ -67,5 +67,5 @@ fn l7_starts_in_the_order_of_their_decisions() {
         (15, 3, 2, 9),
     ];
     let starts = [3, 8, 12, 14, 12, 21, 12, 24, 12, 17, 12, 12, 27, 20, 21];
-    assert_eq!(run(16, &jobs(&quads), "conservative", Instants::Sequential).starts(), starts);
+    assert_eq!(run(16, &jobs(&quads), "conservative", EventOrder::Sequential).starts(), starts);
 }

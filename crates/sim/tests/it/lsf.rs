@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use miserly_classes::lsf::{Class, Length, Size};
-use miserly_core::{Host, Instants, Kind, Machine, Request, Resources, Sharing, Span, Time};
+use miserly_core::{EventOrder, Host, Kind, Machine, Request, Resources, Sharing, Span, Time};
 use miserly_oracle::{NaiveJob, NaiveLsf, lsf_schedule};
 use miserly_sim::{Finished, Job};
 use proptest::prelude::*;
@@ -24,9 +24,9 @@ pub(crate) fn machine() -> impl Strategy<Value = Machine> {
     };
     let names = prop::sample::subsequence(NAMES.to_vec(), 2..=4).prop_shuffle();
     (names, prop::collection::vec(room, 4), 0..8).prop_map(move |(names, rooms, kind)| {
-        let machine = Machine::of(names.into_iter().zip(rooms).map(host).collect());
+        let machine = Machine::new(names.into_iter().zip(rooms).map(host).collect());
         match kind {
-            0 => machine.sharing(Sharing::Whole),
+            0 => machine.with_sharing(Sharing::Whole),
             _ => machine,
         }
     })
@@ -121,7 +121,7 @@ proptest! {
 
     #[test]
     fn no_limit_is_ever_exceeded(machine in machine(), jobs in jobs(20..80), settings in settings()) {
-        let schedule = run_on(&machine, &jobs, &written(settings), Instants::Batch);
+        let schedule = run_on(&machine, &jobs, &written(settings), EventOrder::Batched);
         for now in schedule.0.iter().map(|job| job.start) {
             let executing = schedule.0.iter().filter(|job| job.start <= now && now < job.end);
             let executing: Vec<&Finished> = executing.collect();
@@ -147,7 +147,7 @@ proptest! {
 
     #[test]
     fn refused_are_those_that_no_host_runs_and_no_others(machine in machine(), jobs in jobs(1..50)) {
-        let schedule = run_on(&machine, &jobs, "lsf", Instants::Batch);
+        let schedule = run_on(&machine, &jobs, "lsf", EventOrder::Batched);
         let runs = |host: &Host, size| match &*host.name {
             "mimir" => size == Size::Small,
             "modi2" => size == Size::Medium,

@@ -1,8 +1,8 @@
 //! Policies in pools that vary over time, that lose capacity, and whose jobs are withdrawn and amended.
 
 use miserly_core::{
-    ActualRuntime, Effect, Expected, Filler, JobId, Kind, Machine, Procs, Request, Resources, Span, State,
-    System, Terms, Time,
+    ActualRuntime, Constraints, Effect, Expected, JobId, Kind, Machine, OpportunisticConfig, Procs, Request,
+    Resources, Span, State, System, Time,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaiveJob, NaivePool, windows};
 use miserly_policies::PolicySpec;
@@ -38,7 +38,7 @@ fn job(overruns: bool) -> impl Strategy<Value = NaiveJob> {
             let estimate = if overruns { estimate } else { estimate.max(runtime) };
             let mut request = Request::new(0, Time::from_ticks(submit), Span::from_ticks(estimate), demand);
             let [begin, deadline] = [begin, deadline].map(|at| at.map(Time::from_ticks));
-            request.terms = Terms { begin, deadline, ..Terms::NONE };
+            request.constraints = Constraints { begin, deadline, ..Constraints::NONE };
             NaiveJob { request, runtime: ActualRuntime(Span::from_ticks(runtime)) }
         },
     )
@@ -80,7 +80,7 @@ fn check_windows(now: Time, system: &System) {
     for entry in ledger.waiting().map(|job| ledger.entry(job)) {
         let at = entry.planned.expect("every job has a window");
         assert_eq!(Some(at), entry.promise.map(|promise| promise.best), "the window is promised");
-        assert!(entry.request.terms.begin.is_none_or(|begin| begin <= at));
+        assert!(entry.request.constraints.begin.is_none_or(|begin| begin <= at));
         taken.push((at, at + entry.request.planned(), ledger.machine().demand(&entry.request)));
     }
     let starts: Vec<Time> = taken.iter().map(|(from, ..)| *from).filter(|at| *at < Time::MAX).collect();
@@ -148,7 +148,7 @@ fn run_replacing(script: &NaivePool, policy: &str, replace: &[bool]) -> Vec<Vec<
 }
 
 /// Who runs ahead of its start on how many processors, worked out from the beginning.
-fn check_filling(now: Time, system: &System, filler: Filler) {
+fn check_filling(now: Time, system: &System, filler: OpportunisticConfig) {
     let ledger = system.queues()[0].ledger();
     let demand = |request: &Request| ledger.machine().demand(request).masked(&filler.machine);
     let mut idle = filler.machine;
@@ -165,10 +165,10 @@ fn check_filling(now: Time, system: &System, filler: Filler) {
         let all = demand(&entry.request);
         let procs = all.cpus_count().min(idle.cpus_count());
         let fits = all.with(Kind::Cpus, procs.get()).fits_in(&idle);
-        let may = entry.request.terms.begin.is_none_or(|begin| begin <= now);
-        let runs = may && start > now + filler.lead && !entry.request.terms.in_window_only && fits;
+        let may = entry.request.constraints.begin.is_none_or(|begin| begin <= now);
+        let runs = may && start > now + filler.lead && !entry.request.constraints.in_window_only && fits;
         assert_eq!(
-            entry.filling.procs,
+            entry.opportunistic.procs,
             if runs { procs } else { Procs::new(0) },
             "job {} at {now}",
             entry.request.number
@@ -190,7 +190,7 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
     let steps = vec![(0, Resources::cpus(4))];
     let jobs = [(1, 10), (2, 4), (3, 10)].map(job).into();
     let script = NaivePool { steps, period: 24, horizon: None, jobs, changes: vec![] };
-    let filler = Filler { lead: Span::TICK, machine: Resources::cpus(8) };
+    let filler = OpportunisticConfig { lead: Span::TICK, machine: Resources::cpus(8) };
     for instants in BOTH {
         let policy = Box::new(first_fit(&machine(&script), Span::MAX));
         let fates = Play::of(&script, policy, instants).filling(filler).run(|_, _| {});
@@ -199,7 +199,7 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
         let expect = [(Some(0), vec![0]), (None, vec![10]), (Some(10), vec![20, 10])];
         assert_eq!(starts.collect::<Vec<_>>(), expect);
         let effect = |at, procs: u64| {
-            let change = Effect::Filled { job: JobId(2), procs: Procs::from(procs) };
+            let change = Effect::OpportunisticProcs { job: JobId(2), procs: Procs::from(procs) };
             (Time::from_ticks(at), format!("{change:?}"))
         };
         assert!([effect(4, 4), effect(9, 0)].iter().all(|told| fates[2].effects.contains(told)));
@@ -211,11 +211,11 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
 #[test]
 fn nobody_runs_ahead_of_its_earliest_start() {
     let job = |(number, begin): (i64, Option<i64>)| {
-        let terms = Terms { begin: begin.map(Time::from_ticks), ..Terms::NONE };
+        let constraints = Constraints { begin: begin.map(Time::from_ticks), ..Constraints::NONE };
         let plain = Request::new(number, Time::ZERO, Span::from_ticks(20), Resources::cpus(4));
-        NaiveJob { request: Request { terms, ..plain }, runtime: ActualRuntime(Span::from_ticks(20)) }
+        NaiveJob { request: Request { constraints, ..plain }, runtime: ActualRuntime(Span::from_ticks(20)) }
     };
-    let filler = Filler { lead: Span::TICK, machine: Resources::cpus(8) };
+    let filler = OpportunisticConfig { lead: Span::TICK, machine: Resources::cpus(8) };
     let begins = |changes: Vec<(Time, NaiveChange)>| {
         let jobs = [(1, None), (2, Some(5))].map(job).into();
         let steps = vec![(0, Resources::cpus(4))];
@@ -274,10 +274,10 @@ proptest! {
         more in resources(),
     ) {
         for (job, only) in script.jobs.iter_mut().zip(only) {
-            job.request.terms.in_window_only = only;
+            job.request.constraints.in_window_only = only;
         }
         let most = machine(&script).capacity();
-        let filler = Filler { lead: Span::from_ticks(lead), machine: most.plus(&more.masked(&most)) };
+        let filler = OpportunisticConfig { lead: Span::from_ticks(lead), machine: most.plus(&more.masked(&most)) };
         for instants in BOTH {
             let policy = Box::new(first_fit(&machine(&script), Span::MAX));
             let fates = Play::of(&script, policy, instants).filling(filler).run(|now, system| {

@@ -1,6 +1,6 @@
 //! Rebuild is a theorem: a policy thrown away at any moment and made anew from the ledger goes on the same.
 
-use miserly_core::{Instants, Machine, Sharing, Spread};
+use miserly_core::{EventOrder, Machine, Sharing, Spread};
 use miserly_policies::PolicySpec;
 use miserly_sim::{Job, Observer, Simulation};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ pub(crate) fn run_replacing(
     machine: &Machine,
     jobs: &[Job],
     policy: &str,
-    instants: Instants,
+    instants: EventOrder,
     replace: &[bool],
 ) -> Schedule {
     let chosen: PolicySpec = policy.parse().unwrap();

@@ -1,8 +1,9 @@
 //! Runs with everything that can happen to a pool: jobs that come, end and overrun, and changes from outside.
 
 use miserly_core::{
-    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, Expected, Fault, Filler, Instants,
-    JobId, Ledger, Machine, Policy, Procs, Resources, Round, Span, State, Submission, System, Time, work,
+    Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, EventOrder, Expected, Fault, JobId,
+    Ledger, Machine, OpportunisticConfig, Policy, Procs, Resources, Round, Span, State, Submission, System,
+    Time, work,
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaivePool};
 
@@ -39,7 +40,7 @@ pub(crate) struct Play<'a> {
 const LAST: Time = Time::from_ticks(2_000);
 
 impl<'a> Play<'a> {
-    pub(crate) fn of(script: &'a NaivePool, policy: Box<dyn Policy>, instants: Instants) -> Play<'a> {
+    pub(crate) fn of(script: &'a NaivePool, policy: Box<dyn Policy>, instants: EventOrder) -> Play<'a> {
         Play { last: LAST, ..Play::on(machine(script), script, policy, instants) }
     }
 
@@ -48,7 +49,7 @@ impl<'a> Play<'a> {
         machine: Machine,
         script: &'a NaivePool,
         policy: Box<dyn Policy>,
-        instants: Instants,
+        instants: EventOrder,
     ) -> Play<'a> {
         let driver = Driver::new(Ledger::new(machine), policy, instants);
         let system = System::new(vec![driver]);
@@ -72,7 +73,7 @@ impl<'a> Play<'a> {
     }
 
     /// The same, with jobs that run ahead of their starts.
-    pub(crate) fn filling(self, filler: Filler) -> Play<'a> {
+    pub(crate) fn filling(self, filler: OpportunisticConfig) -> Play<'a> {
         Play { system: self.system.filling(filler), ..self }
     }
 
@@ -129,7 +130,7 @@ impl<'a> Play<'a> {
         let entry = self.ledger().get(job)?;
         let quantum = match entry.state {
             State::Running { quantum, .. } => quantum,
-            State::Waiting if entry.filling.procs > Procs::new(0) => None,
+            State::Waiting if entry.opportunistic.procs > Procs::new(0) => None,
             _ => return None,
         };
         let all = work(self.script.jobs[job.index()].runtime.0, entry.request.procs());

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Effect, Instants, JobNumber, Ledger, Machine, Reason, Refusal, Request, Time};
+use miserly_core::{Effect, EventOrder, JobNumber, Ledger, Machine, Refusal, Request, StartReason, Time};
 use miserly_policies::PolicySpec;
 use miserly_sim::{Allocation, Finished, Job, Observer, Simulation};
 
@@ -28,7 +28,7 @@ impl Observer for Story {
     fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {
         match effect {
             Effect::Started { reason, .. } => {
-                let quantum = *reason == Reason::Quantum;
+                let quantum = *reason == StartReason::Quantum;
                 self.tenures.push(Tenure { job, from: now, to: None, quantum });
             }
             Effect::Requeued { .. } => self.leave(now, job),
@@ -54,7 +54,7 @@ impl Story {
         machine: &Machine,
         jobs: &[Job],
         policy: &str,
-        instants: Instants,
+        instants: EventOrder,
         look: impl Fn(&Ledger),
     ) -> Story {
         let built = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();

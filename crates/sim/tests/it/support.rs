@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::io;
 
 use miserly_core::{
-    Host, Instants, JobNumber, Kind, Machine, PeSet, Reason, Request, Resources, Sharing, Span, Spread, Time,
-    draw,
+    EventOrder, Host, JobNumber, Kind, Machine, PeSet, Request, Resources, Sharing, Span, Spread,
+    StartReason, Time, draw,
 };
 use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Job, Observer, Simulation};
@@ -37,7 +37,7 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
             demand: Resources::cpus(procs).with(Kind::Memory, number.unsigned_abs() % 5),
             user: u32::try_from(number % 4).ok().filter(|&user| user > 0),
             queue: None,
-            terms: miserly_core::Terms::NONE,
+            constraints: miserly_core::Constraints::NONE,
         };
         Job::new(request, Span::from_ticks(runtime * ticks))
     };
@@ -56,7 +56,7 @@ impl Observer for Schedule {
 }
 
 /// Which job started when and why, what it was promised, and whether that was broken.
-pub(crate) type Decision = (JobNumber, Time, Option<Reason>, Option<Time>, bool);
+pub(crate) type Decision = (JobNumber, Time, Option<StartReason>, Option<Time>, bool);
 
 impl Schedule {
     /// The starts in seconds, by job number.
@@ -80,7 +80,7 @@ pub(crate) fn in_order(jobs: &[Job]) -> impl Iterator<Item = Result<Job, Infalli
 
 /// Runs a policy on a machine of `procs` processors.
 #[track_caller]
-pub(crate) fn run(procs: u64, jobs: &[Job], policy: &str, instants: Instants) -> Schedule {
+pub(crate) fn run(procs: u64, jobs: &[Job], policy: &str, instants: EventOrder) -> Schedule {
     run_on(&Machine::plain(procs), jobs, policy, instants)
 }
 
@@ -89,7 +89,7 @@ const MOST_ROUNDS: usize = 10_000;
 
 /// Runs a policy on any machine.
 #[track_caller]
-pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: Instants) -> Schedule {
+pub(crate) fn run_on(machine: &Machine, jobs: &[Job], name: &str, instants: EventOrder) -> Schedule {
     let policy = name.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut schedule = Schedule::default();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
@@ -225,7 +225,7 @@ pub(crate) fn crowd(seed: u64) -> (u64, Vec<Quad>) {
 }
 
 /// Both conventions.
-pub(crate) const BOTH: [Instants; 2] = [Instants::Batch, Instants::Sequential];
+pub(crate) const BOTH: [EventOrder; 2] = [EventOrder::Batched, EventOrder::Sequential];
 
 /// A machine of a few hosts, and jobs that could run there, crowded as in [`workload`]. Memory is as tight as processors.
 /// Some estimates are for ever.
@@ -236,7 +236,7 @@ pub(crate) fn hosts_workload(
 ) -> impl Strategy<Value = (Machine, Vec<Job>)> {
     let host = (1u64..8, 1u64..12);
     prop::collection::vec(host, 1..5).prop_flat_map(move |hosts| {
-        let machine = machine(&hosts).spreading(spread).sharing(sharing);
+        let machine = machine(&hosts).with_spread(spread).with_sharing(sharing);
         let for_ever = prop_oneof![15 => Just(false), 1 => Just(true)];
         let job = (0i64..60, 0i64..25, 1u64..12, 0i64..30, for_ever, 0u64..14, any::<bool>());
         let jobs = prop::collection::vec(job, 1..40);
@@ -268,7 +268,7 @@ pub(crate) fn machine(hosts: &[(u64, u64)]) -> Machine {
         name: name.into(),
         capacity: Resources::cpus(cpus).with(Kind::Memory, memory),
     };
-    Machine::of(('a'..).zip(hosts).map(host).collect())
+    Machine::new(('a'..).zip(hosts).map(host).collect())
 }
 
 /// How many of these processors are on which host: a host's are numbered behind those of the hosts before it.

@@ -38,10 +38,10 @@ fn skipped(reasons: [(&str, u64); 2]) -> BTreeMap<String, u64> {
 #[test]
 fn jobs_that_no_host_could_hold_are_skipped() {
     let dual = |name: &str| Host { name: name.into(), capacity: Resources::cpus(2).with(Kind::Memory, 100) };
-    let machine = Machine::of(vec![dual("a"), dual("b")]);
+    let machine = Machine::new(vec![dual("a"), dual("b")]);
     assert_eq!(on(machine.clone()), (vec![1, 6], skipped([("fits_no_host", 4), ("too_wide", 1)])));
     // Over both hosts, 51 kB a processor permit one processor on each, and 3 or 4 processors fit
     // together.
-    let over_both = on(machine.spreading(Spread::Any));
+    let over_both = on(machine.with_spread(Spread::Any));
     assert_eq!(over_both, (vec![1, 2, 3, 6, 7], skipped([("fits_no_host", 1), ("too_wide", 1)])));
 }

@@ -1,6 +1,6 @@
 //! Stories of jobs that stop and come back, which few policies make: told of effects by hand.
 
-use miserly_core::{JobId, Reason, Refusal, Resources, SlotId, Span};
+use miserly_core::{JobId, Refusal, Resources, SlotId, Span, StartReason};
 use serde_json::{Value, json};
 
 use super::*;
@@ -16,7 +16,7 @@ fn request(number: JobNumber, submit: i64) -> Request {
     Request::new(number, at(submit), Span::from_secs(100).unwrap(), Resources::cpus(4))
 }
 
-fn started(reason: Reason) -> Effect {
+fn started(reason: StartReason) -> Effect {
     Effect::Started { job: JOB, reason, planned: Span::TICK }
 }
 
@@ -44,12 +44,12 @@ fn document(watch: &Watch) -> Value {
 #[test]
 fn a_quantum_a_return_to_the_queue_and_a_suspension() {
     let watch = watched(&[
-        (10, started(Reason::Quantum)),
+        (10, started(StartReason::Quantum)),
         (70, Effect::Requeued { job: JOB, lost: 240_000_000 }),
         (70, Effect::Promised { job: JOB, latest: at(150) }),
-        (130, started(Reason::Reserved)),
+        (130, started(StartReason::Reserved)),
         (800, Effect::Suspended { job: JOB }),
-        (830, Effect::Vacated { job: JOB }),
+        (830, Effect::SwappedOut { job: JOB }),
         (860, Effect::Resumed { job: JOB }),
         (870, Effect::Resized { job: JOB, procs: 1.into() }),
         (880, Effect::Resized { job: JOB, procs: 4.into() }),
@@ -89,7 +89,8 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
 fn many_changes_of_processors_are_told_in_a_line() {
     let resized =
         |n: u32| (20 + i64::from(n), Effect::Resized { job: JOB, procs: u64::from(n % 2 + 2).into() });
-    let effects: Vec<_> = [(10, started(Reason::AtOnce))].into_iter().chain((0..25).map(resized)).collect();
+    let effects: Vec<_> =
+        [(10, started(StartReason::Immediate))].into_iter().chain((0..25).map(resized)).collect();
     let lines = lines(&watched(&effects));
     assert_eq!(lines.len(), 2 + 10 + 1);
     assert_eq!(lines[11], "29  goes on with 3 processors");
@@ -98,7 +99,7 @@ fn many_changes_of_processors_are_told_in_a_line() {
 
 #[test]
 fn many_turns_are_told_in_a_line_and_an_instant_counts_once() {
-    let mut watch = watched(&[(10, started(Reason::AtOnce))]);
+    let mut watch = watched(&[(10, started(StartReason::Immediate))]);
     let turns = |secs, slot, used| {
         let turns = Turns { slot: SlotId(slot), runs_in: 1, used };
         Event { at: at(secs), what: What::Turns(turns) }
@@ -146,14 +147,14 @@ fn a_job_is_passed_while_it_waits() {
     let mut watch = watched(&[]);
     let other = |watch: &mut Watch, number: JobNumber, secs: i64| {
         watch.submitted(at(secs), &request(number, secs));
-        watch.effect(at(secs), number, &started(Reason::Backfilled));
+        watch.effect(at(secs), number, &started(StartReason::Backfilled));
     };
     other(&mut watch, 2, 11);
-    watch.effect(at(12), 1, &started(Reason::Quantum));
+    watch.effect(at(12), 1, &started(StartReason::Quantum));
     other(&mut watch, 3, 13);
     watch.submitted(at(14), &request(4, 14));
     watch.effect(at(72), 1, &Effect::Requeued { job: JOB, lost: 0 });
-    watch.effect(at(73), 4, &started(Reason::Backfilled));
+    watch.effect(at(73), 4, &started(StartReason::Backfilled));
     let passed = watch.story.unwrap().passed_by;
     assert_eq!(passed.iter().map(|passer| passer.request.number).collect::<Vec<_>>(), [2, 4]);
 }

@@ -1,6 +1,6 @@
 //! Best fit.
 
-use miserly_core::{Matrix, Procs, Row, SlotId};
+use miserly_core::{Matrix, Procs, Slot, SlotId};
 
 use super::{Packing, Place, with_room};
 
@@ -10,7 +10,7 @@ use super::{Packing, Place, with_room};
 pub struct BestFit;
 
 /// The row that fits a job of this size best.
-pub(super) fn best(matrix: &Matrix, size: Procs) -> Option<(SlotId, &Row)> {
+pub(super) fn best(matrix: &Matrix, size: Procs) -> Option<(SlotId, &Slot)> {
     with_room(matrix, size).min_by_key(|(slot, row)| (row.open_count(), *slot))
 }
 

@@ -175,7 +175,7 @@ impl Buddy {
         let Candidate { load, node } = self.least(&Search { open, size, job })?;
         let mut ranges = vec![];
         self.choose(node, u32::try_from(job).ok()?, &mut ranges);
-        Some((load, PeSet::of_ranges(&ranges)))
+        Some((load, PeSet::from_ranges(&ranges)))
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
     /// A job on three processors is mapped to a controller of four: it loads the fourth too, but not its processor.
     #[test]
     fn the_loads_of_a_controller_and_of_its_processors() {
-        let three = [PeSet::of_ranges(&[(0, 1), (3, 3)])];
+        let three = [PeSet::from_ranges(&[(0, 1), (3, 3)])];
         let (own, max) = (with(Booking::Own, 8, &three), with(Booking::Max, 8, &three));
         assert_eq!([0, 1, 2, 3, 4].map(|pe| load(&own, pe, 1)), [1, 1, 1, 1, 0]);
         assert_eq!([0, 1, 2, 3, 4].map(|pe| load(&max, pe, 1)), [1, 1, 0, 1, 0]);

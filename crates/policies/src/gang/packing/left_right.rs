@@ -1,6 +1,6 @@
 //! From the left or from the right (§2.2): best fit, with processors from one end or the other.
 
-use miserly_core::{Matrix, PeSet, Persistent, Procs, Row};
+use miserly_core::{Matrix, PeSet, Persistent, Procs, Slot};
 
 use super::best_fit::best;
 use super::{Packing, Place};
@@ -39,7 +39,7 @@ impl Persistent for FilledFromRight {
     }
 }
 
-fn is_filled_from_right(row: &Row) -> bool {
+fn is_filled_from_right(row: &Slot) -> bool {
     row.state().get::<FilledFromRight>().0
 }
 
@@ -69,7 +69,7 @@ impl Packing for BySize {
 
 /// The side from which the next row is filled that was not used before.
 fn next(matrix: &Matrix) -> Side {
-    let right = matrix.rows().filter(|(_, row)| is_filled_from_right(row)).count();
+    let right = matrix.slots().filter(|(_, row)| is_filled_from_right(row)).count();
     if matrix.used() - right <= right { Side::Left } else { Side::Right }
 }
 

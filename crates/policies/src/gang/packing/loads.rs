@@ -105,7 +105,7 @@ impl Loads {
             ranges.push((low, low + u32::try_from(taken - 1).ok()?));
             (left, most, sum) = (left - taken, load, sum + taken * u64::from(load));
         }
-        (left == 0).then(|| Least { pes: PeSet::of_ranges(&ranges), most, sum })
+        (left == 0).then(|| Least { pes: PeSet::from_ranges(&ranges), most, sum })
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
                 let low = below(first, PROCS);
                 (low, (low + below(first + 1, 6)).min(PROCS - 1))
             };
-            let some = PeSet::of_ranges(&[of(0), of(2)]);
+            let some = PeSet::from_ranges(&[of(0), of(2)]);
             if jobs.len() > 6 {
                 let gone = jobs.swap_remove(below(4, 6) as usize);
                 loads.remove(&gone);

@@ -73,6 +73,6 @@ pub trait Packing: Debug + Send {
 }
 
 /// The rows that can take so many, by capacity alone.
-fn with_room(matrix: &Matrix, size: Procs) -> impl Iterator<Item = (SlotId, &miserly_core::Row)> {
-    matrix.rows().filter(move |(_, row)| row.open_count() >= size)
+fn with_room(matrix: &Matrix, size: Procs) -> impl Iterator<Item = (SlotId, &miserly_core::Slot)> {
+    matrix.slots().filter(move |(_, row)| row.open_count() >= size)
 }

@@ -70,7 +70,7 @@ fn blocker(
 ) -> Option<Blocked> {
     let there = |job: &&JobId| {
         let other = ledger.entry(**job);
-        runs(other) && floor::pes(other).is_some_and(|pes| pes.meets(own))
+        runs(other) && floor::pes(other).is_some_and(|pes| pes.intersects(own))
     };
     let there: Vec<JobId> = running.iter().filter(there).copied().collect();
     let blocked = |by: JobId, until: Time, beyond: bool| {

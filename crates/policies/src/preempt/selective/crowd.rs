@@ -4,15 +4,15 @@ use miserly_core::{JobId, Ledger};
 
 /// The jobs in the system, as the ledger has them; kept, so that a pass need not ask it for all.
 #[derive(Debug, Default)]
-pub(super) struct Crowd {
+pub(super) struct JobSets {
     /// Those that wait or are suspended.
     pub(super) idle: Vec<JobId>,
     pub(super) running: Vec<JobId>,
 }
 
-impl Crowd {
-    pub(super) fn of(ledger: &Ledger) -> Crowd {
-        Crowd {
+impl JobSets {
+    pub(super) fn of(ledger: &Ledger) -> JobSets {
+        JobSets {
             idle: ledger.waiting().chain(ledger.suspended()).collect(),
             running: ledger.running().collect(),
         }

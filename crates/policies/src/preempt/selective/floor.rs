@@ -1,8 +1,8 @@
 //! The processors by number: who has them, who is about to have them, and how a job comes to them.
 
 use miserly_core::{
-    Desk, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Procs, Reason, Resources, Span, State, Time,
-    Violation,
+    Context, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Procs, Resources, Span, StartReason,
+    State, Time, Violation,
 };
 
 use super::Moving;
@@ -15,7 +15,7 @@ pub(super) const HOST: HostId = HostId(0);
 /// Where jobs are written out, a job for which others were suspended has a claim on processors as long as that takes: nobody
 /// else may have them. Its claim is in the ledger, as the place where it is planned to be.
 #[derive(Debug)]
-pub(super) struct Floor {
+pub(super) struct PeAllocator {
     moving: Moving,
     /// The jobs with a claim.
     claimants: Vec<JobId>,
@@ -25,9 +25,9 @@ pub(super) struct Floor {
     coming: Vec<(Time, JobId)>,
 }
 
-impl Floor {
-    pub(super) fn new(moving: Moving) -> Floor {
-        Floor { moving, claimants: vec![], leaving: vec![], coming: vec![] }
+impl PeAllocator {
+    pub(super) fn new(moving: Moving) -> PeAllocator {
+        PeAllocator { moving, claimants: vec![], leaving: vec![], coming: vec![] }
     }
 
     pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
@@ -107,15 +107,15 @@ impl Floor {
     }
 
     /// Frees what was written out by now.
-    pub(super) fn vacate(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    pub(super) fn vacate(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         self.coming.retain(|(until, _)| *until > now);
         let gone = self.leaving.extract_if(.., |(until, _)| *until <= now).map(|(_, job)| job);
-        in_order(desk.ledger(), gone.collect()).into_iter().try_for_each(|job| desk.vacate(job))
+        in_order(desk.ledger(), gone.collect()).into_iter().try_for_each(|job| desk.finish_swap_out(job))
     }
 
     /// Lets those go on who have all that they claim; who that was.
-    pub(super) fn serve_claims(&mut self, desk: &mut Desk<'_>) -> Result<Vec<JobId>, Violation> {
+    pub(super) fn serve_claims(&mut self, desk: &mut Context<'_>) -> Result<Vec<JobId>, Violation> {
         let mut served = vec![];
         for job in in_order(desk.ledger(), std::mem::take(&mut self.claimants)) {
             let ledger = desk.ledger();
@@ -123,7 +123,7 @@ impl Floor {
             let pes = claim(ledger.entry(job)).filter(|pes| free.is_some_and(|free| free.contains_all(pes)));
             match pes.cloned().filter(|_| rest(ledger, job).fits_in(&ledger.free())) {
                 Some(pes) => {
-                    self.go_on(desk, job, pes, Reason::Reserved)?;
+                    self.go_on(desk, job, pes, StartReason::Reserved)?;
                     served.push(job);
                 }
                 None => self.claimants.push(job),
@@ -173,10 +173,10 @@ impl Floor {
     /// Starts a job, or lets it run on, on these processors, which are free.
     pub(super) fn go_on(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         job: JobId,
         pes: PeSet,
-        reason: Reason,
+        reason: StartReason,
     ) -> Result<(), Violation> {
         let entry = desk.ledger().entry(job);
         let State::Suspended { ref placement, .. } = entry.state else {
@@ -189,17 +189,17 @@ impl Floor {
         }
         let moves = placement.pes() != Some(&pes);
         let on = moves.then(|| Placement::on_pes(HOST, placement.total(), pes));
-        desk.come_back(job, on, read)
+        desk.resume_on(job, on, read)
     }
 
     /// Suspends these jobs, so that another one can have these processors: at once, or once they were written out.
     pub(super) fn take_over(
         &mut self,
-        desk: &mut Desk<'_>,
+        desk: &mut Context<'_>,
         job: JobId,
         victims: &[JobId],
         pes: PeSet,
-        reason: Reason,
+        reason: StartReason,
     ) -> Result<(), Violation> {
         let (now, by) = (desk.now(), desk.ledger().entry(job).admitted);
         let mut latest = now;
@@ -209,7 +209,7 @@ impl Floor {
                 continue;
             };
             let until = now + write;
-            desk.write_out(*victim, until, by)?;
+            desk.swap_out(*victim, until, by)?;
             self.leaving.push((until, *victim));
             latest = latest.max(until);
         }

@@ -1,7 +1,7 @@
 //! The limits of tunable selective suspension: what has become of jobs of each category.
 
 use miserly_classes::Category;
-use miserly_core::{Desk, Entry, Ledger, Persistent, Span, Time, join_words, split_words};
+use miserly_core::{Context, Entry, Ledger, Persistent, Span, Time, join_words, split_words};
 
 use super::rank::{Rank, estimate, ran, ticks};
 
@@ -73,16 +73,16 @@ impl Persistent for Slowdowns {
 
 /// Slowdowns of jobs that ended and are not counted yet.
 #[derive(Debug, Default)]
-pub(super) struct Lessons(Vec<(usize, u64)>);
+pub(super) struct SlowdownStats(Vec<(usize, u64)>);
 
-impl Lessons {
+impl SlowdownStats {
     /// Notes a job that ends now.
     pub(super) fn note(&mut self, entry: &Entry, now: Time) {
         self.0.push((category(entry), bounded_slowdown(entry, now)));
     }
 
     /// Counts them, and keeps the sums in the ledger.
-    pub(super) fn write(&mut self, limits: &mut Limits, desk: &mut Desk<'_>) {
+    pub(super) fn write(&mut self, limits: &mut Limits, desk: &mut Context<'_>) {
         for (category, slowdown) in &self.0 {
             let (sum, jobs) = &mut limits.learned.0[*category];
             *sum += u128::from(*slowdown);

@@ -20,13 +20,13 @@ mod transfer;
 
 mod view;
 
-use miserly_core::{Desk, Event, JobId, Ledger, Policy, Reason, Span, Time, Violation};
+use miserly_core::{Context, Event, JobId, Ledger, Policy, Span, StartReason, Time, Violation};
 
 use self::blockers::Blockers;
-use self::crowd::Crowd;
-use self::floor::Floor;
-use self::limits::Lessons;
+use self::crowd::JobSets;
+use self::floor::PeAllocator;
 pub use self::limits::Limits;
+use self::limits::SlowdownStats;
 pub use self::place::Place;
 pub use self::policy::{IS, SS, TSS};
 pub use self::rank::Criterion;
@@ -82,23 +82,23 @@ pub struct Moving {
 pub struct Selective {
     name: &'static str,
     rules: Suspension,
-    floor: Floor,
-    crowd: Crowd,
+    floor: PeAllocator,
+    crowd: JobSets,
     /// Of those that have to come back to their processors.
     blockers: Blockers,
-    lessons: Lessons,
+    lessons: SlowdownStats,
 }
 
 impl Selective {
     /// A policy by these rules.
     pub fn new(name: &'static str, rules: Suspension) -> Selective {
-        let floor = Floor::new(rules.moving);
-        let (blockers, lessons) = (Blockers::default(), Lessons::default());
-        Selective { name, rules, floor, crowd: Crowd::default(), blockers, lessons }
+        let floor = PeAllocator::new(rules.moving);
+        let (blockers, lessons) = (Blockers::default(), SlowdownStats::default());
+        Selective { name, rules, floor, crowd: JobSets::default(), blockers, lessons }
     }
 
     /// Sees to everybody, the most urgent first, until somebody was suspended: then others may fit. Whether that was so.
-    fn sweep(&mut self, desk: &mut Desk<'_>) -> Result<bool, Violation> {
+    fn sweep(&mut self, desk: &mut Context<'_>) -> Result<bool, Violation> {
         let mut view = View::of(&self.rules, &self.floor, &self.crowd.running, desk);
         for (rank, _, job) in most_urgent_first(self.able(desk, &mut view)) {
             if let Some(pes) = view.place(&self.floor, desk, job) {
@@ -120,16 +120,16 @@ impl Selective {
     }
 
     /// The jobs for whom something can be done, by the look of it, with their ranks and admissions.
-    fn able(&mut self, desk: &Desk<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
+    fn able(&mut self, desk: &Context<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let Selective { rules, floor, crowd: Crowd { idle, running }, blockers, .. } = self;
+        let Selective { rules, floor, crowd: JobSets { idle, running }, blockers, .. } = self;
         let settled = floor.settled(ledger);
         let mut able = vec![];
         for job in idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job)) {
             let entry = ledger.entry(job);
             let rank = || rules.criterion.rank(entry, now);
             let can = if floor.must_return(ledger, entry) {
-                !floor::own(entry).is_some_and(|own| own.meets(&settled))
+                !floor::own(entry).is_some_and(|own| own.intersects(&settled))
                     && blockers.find((ledger, now), rules, job, running).is_none()
             } else {
                 view.may_help(ledger, job, rank())
@@ -147,7 +147,7 @@ impl Selective {
     }
 
     /// Why a job starts: ahead of its turn, if a more urgent one still waits.
-    fn reason(&self, desk: &Desk<'_>, job: JobId, rank: Rank) -> Reason {
+    fn reason(&self, desk: &Context<'_>, job: JobId, rank: Rank) -> StartReason {
         let (ledger, now) = (desk.ledger(), desk.now());
         let ahead = |other: &JobId| {
             *other != job
@@ -155,16 +155,16 @@ impl Selective {
                 && self.rules.criterion.rank(ledger.entry(*other), now) > rank
         };
         if self.crowd.idle.iter().any(ahead) {
-            Reason::Backfilled
+            StartReason::Backfilled
         } else if ledger.request(job).submit == now {
-            Reason::AtOnce
+            StartReason::Immediate
         } else {
-            Reason::Reserved
+            StartReason::Reserved
         }
     }
 
     /// Asks for the pass at which something can be done next, if nothing happens before.
-    fn ask_to_wake(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn ask_to_wake(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let period = self.rules.period;
         let by_waiting = period.and_then(|period| Some(multiple(self.entitled_next(desk)?, period)));
         let transfers = self.floor.next_written().into_iter().chain(self.floor.next_read());
@@ -172,16 +172,16 @@ impl Selective {
     }
 
     /// When somebody will be entitled to enough processors, at the earliest.
-    fn entitled_next(&mut self, desk: &Desk<'_>) -> Option<Time> {
+    fn entitled_next(&mut self, desk: &Context<'_>) -> Option<Time> {
         let (ledger, now) = (desk.ledger(), desk.now());
-        let Selective { rules, floor, crowd: Crowd { idle, running }, blockers, .. } = self;
+        let Selective { rules, floor, crowd: JobSets { idle, running }, blockers, .. } = self;
         let settled = floor.settled(ledger);
         let mut view = None;
         let idle = idle.iter().copied().filter(|job| floor.is_free_to_go(ledger, *job));
         let at = |job: JobId| {
             let entry = ledger.entry(job);
             if floor.must_return(ledger, entry) {
-                if floor::own(entry).is_some_and(|own| own.meets(&settled)) {
+                if floor::own(entry).is_some_and(|own| own.intersects(&settled)) {
                     // There is a pass when that is over.
                     return None;
                 }
@@ -215,7 +215,7 @@ impl Policy for Selective {
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.floor.rebuild(now, ledger);
         self.blockers = Blockers::default();
-        self.crowd = Crowd::of(ledger);
+        self.crowd = JobSets::of(ledger);
         if let Some(limits) = &mut self.rules.limits {
             limits.learn_from(ledger);
         }
@@ -236,7 +236,7 @@ impl Policy for Selective {
         }
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         if let Some(limits) = &mut self.rules.limits {
             self.lessons.write(limits, desk);
         }

@@ -31,7 +31,7 @@ impl Place {
         }
         let mut wanted = vec![];
         for pes in returning {
-            wanted.push(left.common(pes));
+            wanted.push(left.intersection(pes));
             left.remove_all(pes);
         }
         let mut chosen = PeSet::empty();
@@ -48,8 +48,8 @@ mod tests {
     use super::*;
 
     fn choose(place: Place, count: u64) -> Option<String> {
-        let free = PeSet::of_ranges(&[(0, 9)]);
-        let returning = [(2, 3), (0, 5), (3, 7)].map(|range| PeSet::of_ranges(&[range]));
+        let free = PeSet::from_ranges(&[(0, 9)]);
+        let returning = [(2, 3), (0, 5), (3, 7)].map(|range| PeSet::from_ranges(&[range]));
         place.choose(&free, count.into(), returning.iter()).map(|pes| pes.to_string())
     }
 

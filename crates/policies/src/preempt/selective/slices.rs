@@ -1,12 +1,13 @@
 //! Immediate service as the slides have it: a slice at once for whoever comes, and the rest by EASY.
 
 use miserly_core::{
-    Desk, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Procs, Reason, Span, State, Time, Violation,
+    Context, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Procs, Span, StartReason, State, Time,
+    Violation,
 };
 
 use super::Moving;
-use super::crowd::Crowd;
-use super::floor::{self, Floor};
+use super::crowd::JobSets;
+use super::floor::{self, PeAllocator};
 use super::rank::{current_slowdown, ran};
 use super::view::{Victim, by_rank, enough, need_of_leavers, room};
 use crate::shared::Key;
@@ -28,8 +29,8 @@ pub struct Slices {
     name: &'static str,
     slice: Span,
     moving: Moving,
-    floor: Floor,
-    crowd: Crowd,
+    floor: PeAllocator,
+    crowd: JobSets,
     /// Jobs that have just come.
     new: Vec<JobId>,
 }
@@ -50,8 +51,8 @@ type Occupied = (Time, PeSet);
 impl Slices {
     /// Slices of that length.
     pub fn new(name: &'static str, slice: Span, moving: Moving) -> Slices {
-        let floor = Floor::new(moving);
-        Slices { name, slice, moving, floor, crowd: Crowd::default(), new: vec![] }
+        let floor = PeAllocator::new(moving);
+        Slices { name, slice, moving, floor, crowd: JobSets::default(), new: vec![] }
     }
 
     /// Whoever does not run and waits for nothing that is certain already, in the order of arrival.
@@ -61,7 +62,7 @@ impl Slices {
     }
 
     /// Lets the queue's jobs run as EASY does.
-    fn pass_queue(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass_queue(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let mut available = self.floor.available(desk.ledger());
         let suspended = in_order_of_arrival(desk.ledger(), desk.ledger().suspended());
         let mut reserved: Option<Reservation> = None;
@@ -74,9 +75,9 @@ impl Slices {
             };
             let comes_now = desk.ledger().request(job).submit == desk.now();
             let reason = match reserved {
-                Some(_) => Reason::Backfilled,
-                None if comes_now => Reason::AtOnce,
-                None => Reason::Reserved,
+                Some(_) => StartReason::Backfilled,
+                None if comes_now => StartReason::Immediate,
+                None => StartReason::Reserved,
             };
             available.remove_all(&pes);
             self.floor.go_on(desk, job, pes, reason)?;
@@ -88,7 +89,7 @@ impl Slices {
     /// Where a job can run now without delaying the first one of the queue.
     fn room(
         &self,
-        desk: &Desk<'_>,
+        desk: &Context<'_>,
         job: JobId,
         available: &PeSet,
         suspended: &[JobId],
@@ -112,12 +113,12 @@ impl Slices {
     }
 
     /// When the first job of the queue can run, if nobody does anything about it.
-    fn reserve(&self, desk: &Desk<'_>, job: JobId, available: &PeSet) -> Reservation {
+    fn reserve(&self, desk: &Context<'_>, job: JobId, available: &PeSet) -> Reservation {
         let (ledger, now) = (desk.ledger(), desk.now());
         let entry = ledger.entry(job);
         let mut occupied = self.occupied(ledger, now);
         if let Some(own) = floor::own(entry).filter(|_| self.floor.must_return(ledger, entry)) {
-            let ends = occupied.iter().filter(|(_, pes)| pes.meets(own)).map(|(end, _)| *end);
+            let ends = occupied.iter().filter(|(_, pes)| pes.intersects(own)).map(|(end, _)| *end);
             return Reservation { at: ends.max().unwrap_or(now), extra: Procs::ZERO, on: own.clone() };
         }
         occupied.sort_unstable_by_key(|(end, _)| *end);
@@ -156,7 +157,7 @@ impl Slices {
     }
 
     /// Gives a job that has just come its slice, if it can.
-    fn serve(&mut self, desk: &mut Desk<'_>, job: JobId) -> Result<(), Violation> {
+    fn serve(&mut self, desk: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
         let (ledger, now) = (desk.ledger(), desk.now());
         let need = need_of_leavers(ledger, job);
         let victims = self.crowd.running.iter().filter_map(|job| self.victim(ledger, now, *job));
@@ -171,7 +172,7 @@ impl Slices {
         let Some(pes) = self.floor.choose(ledger, procs, &available, &returning) else {
             return Ok(());
         };
-        self.floor.take_over(desk, job, &victims, pes, Reason::Quantum)?;
+        self.floor.take_over(desk, job, &victims, pes, StartReason::Quantum)?;
         self.crowd.are_suspended(victims);
         if !self.floor.claims(job) {
             self.crowd.runs(job);
@@ -222,7 +223,7 @@ impl Policy for Slices {
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         self.floor.rebuild(now, ledger);
-        self.crowd = Crowd::of(ledger);
+        self.crowd = JobSets::of(ledger);
     }
 
     fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {
@@ -239,7 +240,7 @@ impl Policy for Slices {
         }
     }
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         self.floor.vacate(desk)?;
         for job in self.floor.serve_claims(desk)? {
             self.crowd.runs(job);

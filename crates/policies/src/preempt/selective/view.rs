@@ -1,9 +1,9 @@
 //! What a job could bring about at this pass.
 
-use miserly_core::{Desk, JobId, Ledger, PeSet, Procs, Resources, State, Time};
+use miserly_core::{Context, JobId, Ledger, PeSet, Procs, Resources, State, Time};
 
 use super::Suspension;
-use super::floor::{self, Floor};
+use super::floor::{self, PeAllocator};
 use super::rank::Rank;
 
 /// A job that may be suspended by whoever is entitled to that.
@@ -32,7 +32,7 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn of(rules: &Suspension, floor: &Floor, running: &[JobId], desk: &Desk<'_>) -> View {
+    pub(super) fn of(rules: &Suspension, floor: &PeAllocator, running: &[JobId], desk: &Context<'_>) -> View {
         let (ledger, now) = (desk.ledger(), desk.now());
         let victims = by_rank(running.iter().filter_map(|job| victim(rules, ledger, now, *job)).collect());
         let available = floor.available(ledger);
@@ -41,7 +41,7 @@ impl View {
     }
 
     /// Where a job could be now.
-    pub(super) fn place(&mut self, floor: &Floor, desk: &Desk<'_>, job: JobId) -> Option<PeSet> {
+    pub(super) fn place(&mut self, floor: &PeAllocator, desk: &Context<'_>, job: JobId) -> Option<PeSet> {
         let View { rules, available, suspended, .. } = self;
         floor.place(desk.ledger(), job, available, || {
             suspended.get_or_insert_with(|| by_urgency(rules, desk, desk.ledger().suspended()))
@@ -49,7 +49,7 @@ impl View {
     }
 
     /// These are not free any more.
-    pub(super) fn take(&mut self, floor: &Floor, ledger: &Ledger, pes: &PeSet) {
+    pub(super) fn take(&mut self, floor: &PeAllocator, ledger: &Ledger, pes: &PeSet) {
         self.available.remove_all(pes);
         self.free = room(floor, ledger, &self.available);
         self.bars.clear();
@@ -95,7 +95,8 @@ impl View {
 
     /// Who is on these processors, if all of them can be had by suspending jobs.
     fn on(&self, ledger: &Ledger, own: &PeSet) -> Option<Vec<Victim>> {
-        let has = |victim: &&Victim| floor::pes(ledger.entry(victim.job)).is_some_and(|pes| pes.meets(own));
+        let has =
+            |victim: &&Victim| floor::pes(ledger.entry(victim.job)).is_some_and(|pes| pes.intersects(own));
         let there: Vec<Victim> = self.victims.iter().filter(has).copied().collect();
         let mut missing = own.clone();
         missing.remove_all(&self.available);
@@ -108,8 +109,8 @@ impl View {
     /// Whom a job of that rank suspends, and what it has then; `None` if it is not entitled to enough.
     pub(super) fn victims(
         &self,
-        floor: &Floor,
-        desk: &Desk<'_>,
+        floor: &PeAllocator,
+        desk: &Context<'_>,
         job: JobId,
         rank: Rank,
     ) -> Option<(Vec<JobId>, PeSet)> {
@@ -157,7 +158,7 @@ pub(super) fn need_of_leavers(ledger: &Ledger, job: JobId) -> Resources {
 }
 
 /// These processors, and what is free besides processors.
-pub(super) fn room(floor: &Floor, ledger: &Ledger, available: &PeSet) -> Resources {
+pub(super) fn room(floor: &PeAllocator, ledger: &Ledger, available: &PeSet) -> Resources {
     floor.free_rest(ledger).with_cpus(available.count())
 }
 
@@ -187,7 +188,7 @@ pub(super) fn enough<'v>(
 }
 
 /// These jobs, the most urgent first.
-fn by_urgency(rules: &Suspension, desk: &Desk<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
+fn by_urgency(rules: &Suspension, desk: &Context<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
     let (ledger, now) = (desk.ledger(), desk.now());
     let ranked = jobs
         .map(|job| (job, ledger.entry(job)))

@@ -1,8 +1,8 @@
 //! Whom to preempt, against the obvious way to find out.
 
 use miserly_core::{
-    Desk, Driver, Entry, Event, Host, Instants, Kind, Machine, Policy, Procs, Request, Round, Submission,
-    Violation,
+    Context, Driver, Entry, Event, EventOrder, Host, Kind, Machine, Policy, Procs, Request, Round,
+    Submission, Violation,
 };
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ impl Policy for Tossing {
 
     fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let toss = self.tosses.pop().unwrap_or(0);
         if let Some(job) = picked(toss, desk.ledger().suspended()) {
             // Where its processors are free.
@@ -34,8 +34,8 @@ impl Policy for Tossing {
         for job in desk.ledger().waiting().collect::<Vec<_>>() {
             let demand = desk.ledger().machine().demand(desk.ledger().request(job));
             match desk.ledger().fit(&demand) {
-                Some(place) if job.index() % 4 == 3 => desk.lend(job, place, Time::MAX)?,
-                Some(place) => desk.start(job, place, miserly_core::Reason::AtOnce)?,
+                Some(place) if job.index() % 4 == 3 => desk.start_for_quantum(job, place, Time::MAX)?,
+                Some(place) => desk.start(job, place, miserly_core::StartReason::Immediate)?,
                 None => {}
             }
         }
@@ -62,9 +62,9 @@ fn demand(procs: u64, memory: u64) -> Resources {
 /// The ledger when these jobs have come to these hosts, and the time at which the last one did.
 fn played(hosts: &[(u64, u64)], drawn: &[Drawn]) -> (Ledger, Time) {
     let host = |&(procs, memory): &(u64, u64)| Host { name: "host".into(), capacity: demand(procs, memory) };
-    let machine = Machine::of(hosts.iter().map(host).collect());
+    let machine = Machine::new(hosts.iter().map(host).collect());
     let tosses = drawn.iter().rev().map(|(.., toss)| *toss).collect();
-    let mut driver = Driver::new(Ledger::new(machine), Box::new(Tossing { tosses }), Instants::Batch);
+    let mut driver = Driver::new(Ledger::new(machine), Box::new(Tossing { tosses }), EventOrder::Batched);
     let mut now = Time::ZERO;
     for (job, &(gap, procs, memory, _)) in (0..).map(JobId).zip(drawn) {
         now = now + secs(gap);

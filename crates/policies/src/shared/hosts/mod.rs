@@ -20,7 +20,7 @@ use miserly_core::{
 };
 
 pub use self::freed::FreedHosts;
-pub use self::trial::Trial;
+pub use self::trial::WhatIf;
 
 use self::pool::Pool;
 use self::timeline::Timeline;
@@ -221,8 +221,8 @@ impl HostPlan {
     }
 
     /// What is known of one host, to try something out there.
-    pub fn trial(&self, host: HostId) -> Trial<'_> {
-        Trial::new(self, host)
+    pub fn trial(&self, host: HostId) -> WhatIf<'_> {
+        WhatIf::new(self, host)
     }
 
     fn hold(&mut self, stretches: &[Stretch], give: bool) {
@@ -274,7 +274,7 @@ impl HostPlan {
     /// What a job has to find free on a host; `None` if it could not lie there at all.
     fn need(&self, host: HostId, demand: &Resources) -> Option<Resources> {
         let capacity = self.machine.host(host).capacity;
-        let need = match self.machine.how_shared() {
+        let need = match self.machine.sharing() {
             Sharing::Shared => *demand,
             Sharing::Whole => capacity,
         };

@@ -176,7 +176,7 @@ impl HostPlan {
         if parts < demand.cpus_count() {
             return None;
         }
-        FreeHosts::of(&self.machine, free).fit(&self.machine, demand)
+        FreeHosts::new(&self.machine, free).fit(&self.machine, demand)
     }
 
     /// The first instant of `from..until` from which enough processors are free somewhere for `span`; for somebody who holds as

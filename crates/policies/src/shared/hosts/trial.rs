@@ -7,15 +7,15 @@ use super::{HostPlan, Part};
 
 /// The timeline of one host, changed for a trial. O(breakpoints of the host) to begin with, and for each change.
 #[derive(Debug)]
-pub struct Trial<'a> {
+pub struct WhatIf<'a> {
     plan: &'a HostPlan,
     host: HostId,
     line: Timeline,
 }
 
-impl Trial<'_> {
-    pub(super) fn new(plan: &HostPlan, host: HostId) -> Trial<'_> {
-        Trial { plan, host, line: plan.hosts[host.index()].clone() }
+impl WhatIf<'_> {
+    pub(super) fn new(plan: &HostPlan, host: HostId) -> WhatIf<'_> {
+        WhatIf { plan, host, line: plan.hosts[host.index()].clone() }
     }
 
     /// Reserves what a placement has of the host.

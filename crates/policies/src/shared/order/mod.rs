@@ -19,7 +19,7 @@ pub use weight::Weight;
 /// An order of the queue: by a criterion (Zotkin et al. §5, §6, §8) or by a formula. Ties by submit time, then by job number.
 ///
 /// Without a weight a criterion goes by exact integers where nothing random is in it. With a weight the order
-/// is starvation-free: by `value + weight * delay`, largest first, in double precision, where `value` is
+/// is starvation-free: by `value + weight * delay`, largest first, where `value` is
 ///
 /// | criterion | value |
 /// |---|---|
@@ -130,7 +130,7 @@ impl Order {
     fn rank(&self, now: Time, entry: &Entry) -> i64 {
         let request = &entry.request;
         let value = match &self.by {
-            By::Formula(priority) => priority.value(now, entry),
+            By::Formula(priority) => return Direction::Largest.rank(priority.aged(now, entry, self.weight)),
             By::Criterion(criterion) => match criterion.rank(request) {
                 Some(rank) if self.weight == Weight::NONE || self.is_arrival() => return rank,
                 Some(_) => criterion.value(request, 0.0),

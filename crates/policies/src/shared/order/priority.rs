@@ -8,6 +8,7 @@ use miserly_formula::{Direction, Formula, FormulaError, Fraction};
 
 use super::bypassed::Bypassed;
 use super::criterion::SECOND;
+use super::weight::Weight;
 
 /// A formula over what is known of a waiting job, and which of its values comes first.
 ///
@@ -76,14 +77,23 @@ impl Priority {
         self.formula.uses(BYPASSED)
     }
 
-    /// A number of which the largest comes first: the formula's, or less that where the smallest does.
-    pub(super) fn value(&self, now: Time, entry: &Entry) -> f64 {
-        let exact = self.formula.eval_exactly(&fractions(now, entry));
-        let value = exact.unwrap_or_else(|| self.formula.eval(&facts(now, entry)));
-        match self.first {
-            Direction::Largest => value,
-            Direction::Smallest => -value,
-        }
+    /// Returns `value - weight * submit`; the largest comes first. A value of which the smallest comes first is negated.
+    pub(super) fn aged(&self, now: Time, entry: &Entry, weight: Weight) -> f64 {
+        self.aged_exactly(now, entry, weight).map_or_else(
+            || {
+                let value = self.formula.eval(&facts(now, entry));
+                let value = if self.first == Direction::Largest { value } else { -value };
+                weight.age(value, entry.request.submit)
+            },
+            Fraction::nearest,
+        )
+    }
+
+    fn aged_exactly(&self, now: Time, entry: &Entry, weight: Weight) -> Option<Fraction> {
+        let value = self.formula.eval_exactly(&fractions(now, entry))?;
+        let value = if self.first == Direction::Largest { value } else { value.negate()? };
+        let delay = weight.exact()?.multiply(seconds(entry.request.submit - Time::ZERO))?;
+        value.subtract(delay)
     }
 }
 

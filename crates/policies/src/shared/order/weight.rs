@@ -1,26 +1,49 @@
-//! The weight of the delay, which keeps an order from starving anybody.
+//! The weight of the delay, which bounds how long a job can be passed.
 
 use miserly_core::Time;
+use miserly_formula::Fraction;
 
-/// How much a second of delay adds to a job's value; none by default (Zotkin et al. §8).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The value that a second of delay adds to a job; none by default (Zotkin et al. §8).
+#[derive(Clone, Copy, Debug)]
 pub struct Weight {
-    /// As bits, of which no two mean the same number: so weights are compared exactly.
-    bits: u64,
+    value: f64,
+    /// The same as a fraction, if its decimal digits allow that.
+    exact: Option<Fraction>,
 }
 
 impl Weight {
-    /// The delay does not count.
-    pub const NONE: Weight = Weight { bits: 0 };
+    /// The weight 0.
+    pub const NONE: Weight = Weight { value: 0.0, exact: Some(Fraction::ZERO) };
 
-    /// A weight per second of delay; `None` if it is negative or not finite.
+    /// Returns a weight per second of delay; `None` if it is negative or not finite.
     pub fn per_second(weight: f64) -> Option<Weight> {
-        // From zero, so that there is one zero.
-        (weight >= 0.0 && weight.is_finite()).then(|| Weight { bits: (0.0 + weight).to_bits() })
+        // The sum makes one zero of two.
+        let valid = weight >= 0.0 && weight.is_finite();
+        valid.then(|| Weight { value: 0.0 + weight, exact: Fraction::from_decimal(0.0 + weight) })
     }
 
-    /// The value, less the weight of the time before the submission.
+    /// Returns the weight as it is written in decimal; `None` if it has too many digits.
+    pub(super) const fn exact(self) -> Option<Fraction> {
+        self.exact
+    }
+
+    /// Returns the value, less the weight of the time before the submission.
     pub(super) fn age(self, value: f64, submit: Time) -> f64 {
-        value - f64::from_bits(self.bits) * (submit - Time::ZERO).as_secs_f64()
+        value - self.value * (submit - Time::ZERO).as_secs_f64()
     }
 }
+
+impl Default for Weight {
+    fn default() -> Weight {
+        Weight::NONE
+    }
+}
+
+/// Weights are equal if their bits are: there is one zero and no NaN.
+impl PartialEq for Weight {
+    fn eq(&self, other: &Weight) -> bool {
+        self.value.to_bits() == other.value.to_bits()
+    }
+}
+
+impl Eq for Weight {}

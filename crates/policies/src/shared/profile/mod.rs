@@ -10,7 +10,7 @@ use miserly_core::{Span, Time};
 
 use self::chunk::{CHUNK, Chunk};
 use self::search::Search;
-use super::staircase::Outlook;
+use super::staircase::ProfileStaircase;
 
 /// How many breakpoints of the past are let stand before they are cleared away together.
 const PAST: usize = 16;
@@ -145,7 +145,7 @@ impl Profile {
 
     /// How many processors stay free for how long from `now` on. O(n) in the breakpoints, over chunks that do not
     /// sink below what is free before them O(1).
-    pub fn outlook(&self, now: Time) -> Outlook {
+    pub fn outlook(&self, now: Time) -> ProfileStaircase {
         let start = self.locate(now.ticks());
         let mut steps = Vec::new();
         let mut least = self.count(start);
@@ -164,7 +164,9 @@ impl Profile {
         }
         steps.push((least, Span::MAX));
         let counted = |(free, until): (i32, Span)| Some((u32::try_from(free).ok()?, until));
-        Outlook { steps: steps.into_iter().filter_map(counted).filter(|(free, _)| *free > 0).collect() }
+        ProfileStaircase {
+            steps: steps.into_iter().filter_map(counted).filter(|(free, _)| *free > 0).collect(),
+        }
     }
 
     fn time(&self, at: At) -> i64 {

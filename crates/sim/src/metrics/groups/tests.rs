@@ -1,6 +1,6 @@
 //! Groups against the obvious way to measure them, in parts and whole.
 
-use miserly_core::{Kind, Reason, Request, Resources, Span, Time};
+use miserly_core::{Kind, Request, Resources, Span, StartReason, Time};
 use proptest::prelude::*;
 
 use super::*;
@@ -24,7 +24,7 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         status: status(procs),
         start,
         end: start + ticks(run),
-        reason: Some(Reason::Reserved),
+        reason: Some(StartReason::Reserved),
         promised: None,
         broken: false,
         pes: None,

@@ -1,6 +1,6 @@
 //! Job by job as the naive version, which has a truth value for each processor of each row.
 
-use miserly_core::{Instants, Machine, PeSet, Time};
+use miserly_core::{EventOrder, Machine, PeSet, Time};
 use miserly_oracle::{NaiveGang, NaiveJob, gang_schedule};
 use miserly_sim::Job;
 use proptest::prelude::*;
@@ -10,18 +10,18 @@ use crate::support::{BOTH, run_on};
 
 type Life = (Time, Time, String);
 
-fn naive(machine: &Machine, jobs: &[Job], rules: &NaiveGang, instants: Instants) -> Vec<Life> {
+fn naive(machine: &Machine, jobs: &[Job], rules: &NaiveGang, instants: EventOrder) -> Vec<Life> {
     let jobs: Vec<NaiveJob> =
         jobs.iter().map(|job| NaiveJob { request: job.request.clone(), runtime: job.runtime }).collect();
     let shown = |pes: &[bool]| {
         let mine = (0..).zip(pes).filter(|(_, mine)| **mine).map(|(pe, _)| (pe, pe));
-        PeSet::of_ranges(&mine.collect::<Vec<_>>()).to_string()
+        PeSet::from_ranges(&mine.collect::<Vec<_>>()).to_string()
     };
     let lives = gang_schedule(machine, &jobs, rules, instants);
     lives.iter().map(|life| (life.start, life.end, shown(&life.pes))).collect()
 }
 
-fn ours(machine: &Machine, jobs: &[Job], policy: &str, instants: Instants) -> Vec<Life> {
+fn ours(machine: &Machine, jobs: &[Job], policy: &str, instants: EventOrder) -> Vec<Life> {
     let jobs = run_on(machine, jobs, policy, instants).0;
     let pes = |pes: &Option<PeSet>| pes.as_ref().map(PeSet::to_string).unwrap_or_default();
     jobs.iter().map(|job| (job.start, job.end, pes(&job.pes))).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Entry, Instants, JobNumber, Ledger, Machine, PeSet, Procs, SlotId, Time, work};
+use miserly_core::{Entry, EventOrder, JobNumber, Ledger, Machine, PeSet, Procs, SlotId, Time, work};
 use miserly_sim::Job;
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn place(entry: &Entry) -> (SlotId, &PeSet) {
 
 /// The rows in which it runs, its own first.
 fn rows(entry: &Entry) -> Vec<SlotId> {
-    [place(entry).0].into_iter().chain(entry.also_in.iter().copied()).collect()
+    [place(entry).0].into_iter().chain(entry.alternate_slots.iter().copied()).collect()
 }
 
 fn used(jobs: &[&Entry]) -> usize {
@@ -42,7 +42,7 @@ fn check_rows(ledger: &Ledger) {
         assert!(rows(one).iter().all(|row| jobs.iter().any(|entry| place(entry).0 == *row)), "rows are used");
         for other in &jobs[..nth] {
             let common = rows(one).iter().any(|row| rows(other).contains(row));
-            assert!(!common || !place(one).1.meets(place(other).1), "a processor has one job in a row");
+            assert!(!common || !place(one).1.intersects(place(other).1), "a processor has one job in a row");
         }
     }
 }
@@ -120,7 +120,7 @@ proptest! {
 
     #[test]
     fn a_ledger_is_restored_with_its_rows((machine, jobs) in workload(true), (policy, _) in scheduler()) {
-        play(&machine, &jobs, &policy, Instants::Batch, |now, ledger| {
+        play(&machine, &jobs, &policy, EventOrder::Batched, |now, ledger| {
             let handles: Vec<_> = ledger.running().chain(ledger.waiting()).collect();
             let entries = handles.iter().map(|job| (*job, ledger.entry(*job).clone())).collect();
             let mut restored = Ledger::restored(machine.clone(), entries).unwrap();
@@ -128,7 +128,7 @@ proptest! {
             restored.sanity_check(now);
             let rows = |ledger: &Ledger| -> Vec<(SlotId, PeSet, PeSet)> {
                 let matrix = ledger.matrix().unwrap();
-                matrix.rows().map(|(slot, row)| (slot, row.open().clone(), row.idle().clone())).collect()
+                matrix.slots().map(|(slot, row)| (slot, row.open().clone(), row.idle().clone())).collect()
             };
             assert_eq!(rows(&restored), rows(ledger));
             assert!(handles.iter().all(|job| restored.entry(*job) == ledger.entry(*job)));
@@ -200,7 +200,7 @@ fn with_hundreds_of_jobs_every_packing_keeps_its_rules() {
         let policy = format!("gang({packing})");
         let machine = Machine::plain(40);
         let mut most = 0;
-        let finished = play(&machine, &crowd(3), &policy, Instants::Batch, |_, ledger| {
+        let finished = play(&machine, &crowd(3), &policy, EventOrder::Batched, |_, ledger| {
             check_rows(ledger);
             check_fractions(ledger);
             most = most.max(used(&running(ledger)));

@@ -1,6 +1,6 @@
 //! Machines that lose processors and memory, limits of slots that change, and policies that begin anew, while jobs take turns.
 
-use miserly_core::{Instants, Kind, Machine, Time};
+use miserly_core::{EventOrder, Kind, Machine, Time};
 use miserly_oracle::{NaiveChange, NaiveJob, NaivePool};
 use miserly_policies::PolicySpec;
 use miserly_sim::Job;
@@ -48,7 +48,7 @@ fn played(
     machine: &Machine,
     script: &NaivePool,
     policy: &str,
-    instants: Instants,
+    instants: EventOrder,
     (slots, replace): (&[usize], &[bool]),
 ) -> Vec<Fate> {
     let built = |slots| limited(policy, slots).build(machine, SEED).unwrap();
@@ -97,7 +97,7 @@ proptest! {
         let script = NaivePool { changes: vec![], ..script(&machine, &jobs, &[]) };
         let play = || {
             let policy = policy.parse::<PolicySpec>().unwrap().build(&machine, SEED).unwrap();
-            Play::on(machine.clone(), &script, policy, Instants::Batch)
+            Play::on(machine.clone(), &script, policy, EventOrder::Batched)
         };
         let mut united = [0, 0];
         let mut count = |nth: usize| {
@@ -125,7 +125,7 @@ fn rows(
     script.changes = losses.iter().map(capacity).collect();
     let built = |policy: &str| policy.parse::<PolicySpec>().unwrap().build(&machine, SEED).unwrap();
     let mut drawn = vec![];
-    Play::on(machine.clone(), &script, built(policies[0]), Instants::Batch).run(|now, system| {
+    Play::on(machine.clone(), &script, built(policies[0]), EventOrder::Batched).run(|now, system| {
         if now < second(50) {
             system.queues_mut()[0].replace(built(policies[usize::from(now >= second(10))]));
             let ledger = system.queues()[0].ledger();

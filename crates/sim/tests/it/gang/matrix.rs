@@ -1,6 +1,6 @@
 //! Small matrices, drawn: a line for each row, a column for each processor; a job that runs in a further row is a letter there.
 
-use miserly_core::{Instants, Ledger, Machine, Span, Time};
+use miserly_core::{EventOrder, Ledger, Machine, Span, Time};
 use miserly_sim::Job;
 
 use super::play;
@@ -17,7 +17,7 @@ fn drawn(ledger: &Ledger) -> Vec<String> {
             let placement = entry.placement().unwrap();
             let sign = match placement.slot == slot {
                 true => b'0' + number,
-                false if entry.also_in.contains(&slot) => b'a' - 1 + number,
+                false if entry.alternate_slots.contains(&slot) => b'a' - 1 + number,
                 false => continue,
             };
             for (low, high) in placement.pes().unwrap().ranges() {
@@ -26,14 +26,14 @@ fn drawn(ledger: &Ledger) -> Vec<String> {
         }
         format!("{} {}", slot.0, String::from_utf8(line).unwrap())
     };
-    matrix.rows().map(|(slot, _)| draw(slot)).collect()
+    matrix.slots().map(|(slot, _)| draw(slot)).collect()
 }
 
 /// The matrix as it is when each of these seconds is over.
 #[track_caller]
 fn check(procs: u64, quads: &[Quad], policy: &str, expected: &[(i64, &[&str])]) {
     let mut drawings: Vec<(Time, Vec<String>)> = vec![];
-    play(&Machine::plain(procs), &jobs(quads), policy, Instants::Batch, |now, ledger| {
+    play(&Machine::plain(procs), &jobs(quads), policy, EventOrder::Batched, |now, ledger| {
         drawings.push((now, drawn(ledger)));
     });
     for (second, rows) in expected {
@@ -90,7 +90,7 @@ fn rows_without_a_common_processor_become_one() {
 fn unifications_are_counted() {
     let unifications = |quads: &[Quad], policy: &str| {
         let mut count = 0;
-        play(&Machine::plain(4), &jobs(quads), policy, Instants::Batch, |_, ledger| {
+        play(&Machine::plain(4), &jobs(quads), policy, EventOrder::Batched, |_, ledger| {
             count = ledger.unifications().unwrap_or(0);
         });
         count
@@ -149,7 +149,7 @@ fn buddies_of_sizes_that_are_no_powers_of_two() {
 
 /// The ends of the jobs, in ticks.
 fn ends(machine: &Machine, jobs: &[Job], policy: &str) -> Vec<i64> {
-    let finished = play(machine, jobs, policy, Instants::Batch, |_, _| {});
+    let finished = play(machine, jobs, policy, EventOrder::Batched, |_, _| {});
     finished.iter().map(|job| (job.end - Time::ZERO).ticks()).collect()
 }
 
@@ -191,7 +191,7 @@ fn memory_is_held_in_all_rows() {
     let machine = machine(&[(2, 9)]);
     let five = jobs(&[(0, 60, 2, 60); 5]);
     let starts = |policy: &str| -> Vec<i64> {
-        let finished = play(&machine, &five, policy, Instants::Batch, |now, ledger| {
+        let finished = play(&machine, &five, policy, EventOrder::Batched, |now, ledger| {
             let held: u64 = ledger
                 .running()
                 .map(|job| ledger.entry(job).request.demand.get(miserly_core::Kind::Memory))

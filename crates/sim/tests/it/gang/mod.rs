@@ -1,6 +1,6 @@
 //! Gang time-slicing: against a naive version, by its rules, and in the small cases of its paper.
 
-use miserly_core::{Instants, Ledger, Machine, Time};
+use miserly_core::{EventOrder, Ledger, Machine, Time};
 use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Job, Simulation};
 
@@ -20,7 +20,7 @@ fn play(
     machine: &Machine,
     jobs: &[Job],
     policy: &str,
-    instants: Instants,
+    instants: EventOrder,
     mut after: impl FnMut(Time, &Ledger),
 ) -> Vec<Finished> {
     let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();

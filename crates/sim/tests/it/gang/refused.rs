@@ -1,8 +1,8 @@
 //! Decisions about rows that the ledger refuses.
 
 use miserly_core::{
-    Desk, Event, HostId, Instants, JobId, Ledger, Machine, PeSet, Placement, Policy, Reason, Resources, Rule,
-    Slicing, SlotId, Span, Time, Violation,
+    Context, Event, EventOrder, HostId, JobId, Ledger, Machine, PeSet, Placement, Policy, Resources, Rule,
+    Slicing, SlotId, Span, StartReason, Time, Violation,
 };
 use miserly_policies::shared::Bypassed;
 use miserly_sim::{RunError, Simulation};
@@ -10,7 +10,7 @@ use miserly_sim::{RunError, Simulation};
 use crate::support::{in_order, jobs};
 
 /// Starts the first two jobs in two rows and then decides once more.
-struct Then(fn(&mut Desk<'_>) -> Result<(), Violation>);
+struct Then(fn(&mut Context<'_>) -> Result<(), Violation>);
 
 impl Policy for Then {
     fn name(&self) -> &'static str {
@@ -18,16 +18,16 @@ impl Policy for Then {
     }
 
     fn slices_time(&self) -> Option<Slicing> {
-        Some(Slicing { most_rows: 2, ..Slicing::FREE })
+        Some(Slicing { most_slots: 2, ..Slicing::FREE })
     }
 
     fn rebuild(&mut self, _: Time, _: &Ledger) {}
 
     fn event(&mut self, _: Time, _: Event, _: &Ledger) {}
 
-    fn pass(&mut self, desk: &mut Desk<'_>) -> Result<(), Violation> {
-        desk.start(JobId(0), on(0, 0, 2), Reason::AtOnce)?;
-        desk.start(JobId(1), on(1, 1, 2), Reason::AtOnce)?;
+    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+        desk.start(JobId(0), on(0, 0, 2), StartReason::Immediate)?;
+        desk.start(JobId(1), on(1, 1, 2), StartReason::Immediate)?;
         (self.0)(desk)
     }
 }
@@ -35,13 +35,13 @@ impl Policy for Then {
 /// So many processors of a row.
 fn on(slot: u32, low: u32, count: u32) -> Placement {
     let pes = PeSet::block(low, count);
-    Placement::on_pes(HostId(0), Resources::cpus(u64::from(count)), pes).in_row(SlotId(slot))
+    Placement::on_pes(HostId(0), Resources::cpus(u64::from(count)), pes).in_slot(SlotId(slot))
 }
 
 #[track_caller]
-fn check(then: fn(&mut Desk<'_>) -> Result<(), Violation>, rule: Rule) {
+fn check(then: fn(&mut Context<'_>) -> Result<(), Violation>, rule: Rule) {
     let jobs = jobs(&[(0, 9, 2, 9), (0, 9, 2, 9), (0, 9, 2, 9)]);
-    let mut simulation = Simulation::new(Machine::plain(4), Box::new(Then(then)), Instants::Batch);
+    let mut simulation = Simulation::new(Machine::plain(4), Box::new(Then(then)), EventOrder::Batched);
     match simulation.run(&mut in_order(&jobs), &mut []) {
         Err(RunError::Violation(violation)) => assert_eq!(violation.rule, rule),
         other => panic!("{other:?}"),
@@ -50,31 +50,32 @@ fn check(then: fn(&mut Desk<'_>) -> Result<(), Violation>, rule: Rule) {
 
 #[test]
 fn places_that_are_not_open() {
-    check(|desk| desk.start(JobId(2), on(0, 1, 2), Reason::AtOnce), Rule::WrongPes);
-    check(|desk| desk.start(JobId(2), on(1, 3, 2), Reason::AtOnce), Rule::WrongPes);
-    check(|desk| desk.start(JobId(2), on(2, 0, 2), Reason::AtOnce), Rule::NoSuchRow);
-    check(|desk| desk.start(JobId(2), on(0, 2, 1), Reason::AtOnce), Rule::WrongAmount);
-    let unnamed =
-        |desk: &mut Desk<'_>| desk.start(JobId(2), Placement::on_plain(Resources::cpus(2)), Reason::AtOnce);
+    check(|desk| desk.start(JobId(2), on(0, 1, 2), StartReason::Immediate), Rule::WrongPes);
+    check(|desk| desk.start(JobId(2), on(1, 3, 2), StartReason::Immediate), Rule::WrongPes);
+    check(|desk| desk.start(JobId(2), on(2, 0, 2), StartReason::Immediate), Rule::NoSuchRow);
+    check(|desk| desk.start(JobId(2), on(0, 2, 1), StartReason::Immediate), Rule::WrongAmount);
+    let unnamed = |desk: &mut Context<'_>| {
+        desk.start(JobId(2), Placement::on_plain(Resources::cpus(2)), StartReason::Immediate)
+    };
     check(unnamed, Rule::WrongPes);
 }
 
 #[test]
 fn further_rows_that_are_not_idle() {
-    check(|desk| desk.also_in(JobId(0), &[SlotId(1)]), Rule::WrongPes);
-    check(|desk| desk.also_in(JobId(0), &[SlotId(0)]), Rule::NoSuchRow);
-    check(|desk| desk.also_in(JobId(2), &[SlotId(0)]), Rule::NotRunning);
+    check(|desk| desk.set_alternate_slots(JobId(0), &[SlotId(1)]), Rule::WrongPes);
+    check(|desk| desk.set_alternate_slots(JobId(0), &[SlotId(0)]), Rule::NoSuchRow);
+    check(|desk| desk.set_alternate_slots(JobId(2), &[SlotId(0)]), Rule::NotRunning);
     // Of two that would meet there, and in a row that nobody uses.
-    let both = |desk: &mut Desk<'_>| {
-        desk.start(JobId(2), on(0, 2, 2), Reason::AtOnce)?;
+    let both = |desk: &mut Context<'_>| {
+        desk.start(JobId(2), on(0, 2, 2), StartReason::Immediate)?;
         desk.remap(&[(JobId(1), on(1, 2, 2))], Span::ZERO)?;
-        desk.also_in(JobId(0), &[SlotId(1)])?;
-        desk.also_in(JobId(2), &[SlotId(1)])
+        desk.set_alternate_slots(JobId(0), &[SlotId(1)])?;
+        desk.set_alternate_slots(JobId(2), &[SlotId(1)])
     };
     check(both, Rule::WrongPes);
-    let unused = |desk: &mut Desk<'_>| {
+    let unused = |desk: &mut Context<'_>| {
         desk.remap(&[(JobId(1), on(0, 2, 2))], Span::ZERO)?;
-        desk.also_in(JobId(0), &[SlotId(1)])
+        desk.set_alternate_slots(JobId(0), &[SlotId(1)])
     };
     check(unused, Rule::NoSuchRow);
 }
@@ -85,9 +86,9 @@ fn moves_to_where_others_are() {
     check(|desk| desk.remap(&[(JobId(0), on(0, 0, 3))], Span::ZERO), Rule::WrongAmount);
     check(|desk| desk.remap(&[(JobId(2), on(0, 2, 2))], Span::ZERO), Rule::NotRunning);
     // All at once they may change places, and then the first is where the second was.
-    let swap = |desk: &mut Desk<'_>| {
+    let swap = |desk: &mut Context<'_>| {
         desk.remap(&[(JobId(0), on(1, 1, 2)), (JobId(1), on(0, 0, 2))], Span::ZERO)?;
-        desk.start(JobId(2), on(1, 2, 2), Reason::AtOnce)
+        desk.start(JobId(2), on(1, 2, 2), StartReason::Immediate)
     };
     check(swap, Rule::WrongPes);
     check(|desk| desk.set_slot_state(SlotId(2), &Bypassed(1)), Rule::NoSuchRow);

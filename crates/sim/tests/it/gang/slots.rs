@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Entry, Instants, JobNumber, Ledger, Machine, Pace, Procs, Time, work};
+use miserly_core::{Entry, EventOrder, JobNumber, Ledger, Machine, Pace, Procs, Time, work};
 use miserly_sim::Slices;
 use proptest::prelude::*;
 
@@ -29,11 +29,11 @@ impl Counted {
             let sum = self.sums.entry(*job).or_default();
             *sum = (sum.0 + since * ran_in, sum.1 + since * used);
         }
-        let used = ledger.matrix().unwrap().rows().count() as u128;
+        let used = ledger.matrix().unwrap().slots().count() as u128;
         let running: Vec<&Entry> = ledger.running().map(|job| ledger.entry(job)).collect();
         let before = std::mem::take(&mut self.adds);
         for entry in running {
-            let (job, rows) = (entry.request.number, 1 + entry.also_in.len() as u128);
+            let (job, rows) = (entry.request.number, 1 + entry.alternate_slots.len() as u128);
             self.adds.insert(job, (rows, used));
             let pace = self.paces.insert(job, entry.progress.pace);
             let other = before.get(&job).is_some_and(|(ran_in, _)| *ran_in != rows);
@@ -53,7 +53,7 @@ proptest! {
 }
 
 /// Returns how often the number of rows of a job changed at the same pace.
-fn check(machine: &Machine, jobs: &[miserly_sim::Job], policy: &str, instants: Instants) -> usize {
+fn check(machine: &Machine, jobs: &[miserly_sim::Job], policy: &str, instants: EventOrder) -> usize {
     let mut counted = Counted::default();
     let finished = play(machine, jobs, policy, instants, |now, ledger| counted.note(now, ledger));
     for job in finished {
@@ -69,7 +69,7 @@ fn check(machine: &Machine, jobs: &[miserly_sim::Job], policy: &str, instants: I
 fn more_rows_at_the_same_pace_are_counted() {
     let (_, quads) = crate::support::crowd(3);
     let crowd = jobs_in(1_000_003, &quads);
-    let unseen = check(&Machine::plain(40), &crowd, "gang(packing=buddy)", Instants::Batch);
+    let unseen = check(&Machine::plain(40), &crowd, "gang(packing=buddy)", EventOrder::Batched);
     assert!(unseen > 0, "no pace stayed, and nothing was tested");
 }
 
@@ -77,7 +77,7 @@ fn more_rows_at_the_same_pace_are_counted() {
 fn the_figures_of_a_job() {
     // Alone until the others come; then in one of two rows, or in both.
     let quads: [Quad; 3] = [(0, 30, 4, 30), (10, 20, 2, 20), (10, 20, 2, 20)];
-    let finished = play(&Machine::plain(4), &jobs(&quads), "gang", Instants::Batch, |_, _| {});
+    let finished = play(&Machine::plain(4), &jobs(&quads), "gang", EventOrder::Batched, |_, _| {});
     let figures = |nth: usize| {
         let of = finished[nth].slices.unwrap();
         (of.slots().unwrap(), of.rows().unwrap(), of.run_fraction(finished[nth].runtime).unwrap())
@@ -90,6 +90,6 @@ fn the_figures_of_a_job() {
 
 #[test]
 fn where_time_is_not_sliced_there_are_none() {
-    let schedule = crate::support::run(4, &jobs(&[(0, 5, 4, 5)]), "easy", Instants::Batch);
+    let schedule = crate::support::run(4, &jobs(&[(0, 5, 4, 5)]), "easy", EventOrder::Batched);
     assert_eq!(schedule.0[0].slices, None);
 }

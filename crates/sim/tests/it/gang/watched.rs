@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Instants, Ledger, Machine, SlotId, Time};
+use miserly_core::{EventOrder, Ledger, Machine, SlotId, Time};
 use miserly_policies::PolicySpec;
 use miserly_sim::{Job, MatrixRecord, MatrixWatch, MostSlots, Observer, Simulation};
 use proptest::prelude::*;
@@ -17,9 +17,9 @@ type Place = (SlotId, i64, String, bool);
 fn in_ledger(ledger: &Ledger) -> Vec<Place> {
     let matrix = ledger.matrix().expect("time is sliced");
     let mut places = vec![];
-    for (slot, row) in matrix.rows() {
+    for (slot, row) in matrix.slots() {
         let own = ledger.running().filter(|job| ledger.entry(*job).placement().unwrap().slot == slot);
-        let here = own.map(|job| (job, true)).chain(row.guests().map(|job| (job, false)));
+        let here = own.map(|job| (job, true)).chain(row.alternates().map(|job| (job, false)));
         places.extend(here.map(|(job, own)| {
             let entry = ledger.entry(job);
             let pes = entry.placement().unwrap().pes().unwrap().to_string();
@@ -45,7 +45,7 @@ fn play(
     machine: &Machine,
     jobs: &[Job],
     policy: &str,
-    instants: Instants,
+    instants: EventOrder,
     observers: &mut [&mut dyn Observer],
 ) -> BTreeMap<Time, Vec<Place>> {
     let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
@@ -83,7 +83,7 @@ proptest! {
         let (from, to) = (Time::from_secs(from).unwrap(), Time::from_secs(from + long).unwrap());
         let mut whole = MatrixWatch::new(Time::ZERO, Time::MAX, usize::MAX);
         let mut part = MatrixWatch::new(from, to, most);
-        let ledger = play(&machine, &jobs, &policy, Instants::Batch, &mut [&mut whole, &mut part]);
+        let ledger = play(&machine, &jobs, &policy, EventOrder::Batched, &mut [&mut whole, &mut part]);
         let (whole, part) = (whole.record().unwrap(), part.record().unwrap());
         prop_assert!(part.cut || part.to == to);
         let at_begin = recorded(&part, from).len();
@@ -111,7 +111,7 @@ fn the_most_slots_are_found() {
         (60, 9, 2, 9),
     ];
     let mut most = MostSlots::default();
-    play(&Machine::plain(4), &jobs(&quads), "gang(packing=first-fit)", Instants::Batch, &mut [&mut most]);
+    play(&Machine::plain(4), &jobs(&quads), "gang(packing=first-fit)", EventOrder::Batched, &mut [&mut most]);
     assert_eq!(most.at(), Time::from_secs(3));
 }
 
@@ -119,7 +119,7 @@ fn the_most_slots_are_found() {
 fn who_does_not_slice_time_has_no_matrix() {
     let machine = Machine::plain(4);
     let policy = "easy".parse::<PolicySpec>().unwrap().build(&machine, SEED).unwrap();
-    let mut simulation = Simulation::new(machine, policy, Instants::Batch);
+    let mut simulation = Simulation::new(machine, policy, EventOrder::Batched);
     let (mut watch, mut most) = (MatrixWatch::new(Time::ZERO, Time::MAX, 9), MostSlots::default());
     let mut source = in_order(&jobs(&[(0, 10, 4, 10)])).collect::<Vec<_>>().into_iter();
     simulation.run(&mut source, &mut [&mut watch, &mut most]).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{Effect, Instants, JobNumber, Machine, Time};
+use miserly_core::{Effect, EventOrder, JobNumber, Machine, Time};
 use miserly_oracle::{NaiveJob, NaiveLife, suspension_schedule};
 use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Job, Observer, Simulation};
@@ -53,7 +53,7 @@ fn lasting(stay: &Stay) -> bool {
     stay.0 < stay.1
 }
 
-fn ours(machine: &Machine, jobs: &[Job], policy: &str, instants: Instants) -> Vec<Life> {
+fn ours(machine: &Machine, jobs: &[Job], policy: &str, instants: EventOrder) -> Vec<Life> {
     let policy = policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut lives = Lives::default();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();

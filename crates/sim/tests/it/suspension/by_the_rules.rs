@@ -1,7 +1,7 @@
 //! What holds of every run of a policy that suspends, worked out again from the ledger and from what was told of the jobs.
 
 use miserly_core::{
-    Entry, Holds, HostId, Instants, JobId, Ledger, Machine, PeSet, Placement, Span, State, Time,
+    Entry, EventOrder, Holds, HostId, JobId, Ledger, Machine, PeSet, Placement, Span, State, Time,
 };
 use miserly_oracle::{NaiveRule, NaiveSuspension};
 use miserly_policies::PolicySpec;
@@ -71,7 +71,11 @@ fn nobody_could_run(ledger: &Ledger, now: Time, factor: Option<u64>, migrates: b
 type Case = (Machine, Vec<Job>, Setting);
 
 /// Plays the jobs, with the ledger checked after every round; what became of them, in the order of their numbers.
-fn play((machine, jobs, setting): &Case, instants: Instants, look: impl Fn(&Ledger, Time)) -> Vec<Finished> {
+fn play(
+    (machine, jobs, setting): &Case,
+    instants: EventOrder,
+    look: impl Fn(&Ledger, Time),
+) -> Vec<Finished> {
     let policy = setting.written().parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();
     let mut simulation = Simulation::new(machine.clone(), policy, instants).with_pes();
     let mut schedule = Schedule::default();

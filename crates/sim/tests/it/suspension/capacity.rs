@@ -1,6 +1,6 @@
 //! Machines that lose processors and memory, and get them back, while jobs are suspended for others.
 
-use miserly_core::{HostId, Instants, Kind, Machine, PeSet, Request, System, Time};
+use miserly_core::{EventOrder, HostId, Kind, Machine, PeSet, Request, System, Time};
 use miserly_oracle::{NaiveChange, NaiveJob, NaivePool};
 use miserly_policies::PolicySpec;
 use miserly_sim::Job;
@@ -47,7 +47,7 @@ fn played(
     machine: &Machine,
     script: &NaivePool,
     policy: &str,
-    instants: Instants,
+    instants: EventOrder,
     replace: &[bool],
 ) -> Vec<Fate> {
     let built = || policy.parse::<PolicySpec>().unwrap().build(machine, SEED).unwrap();

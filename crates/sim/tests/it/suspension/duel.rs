@@ -1,16 +1,16 @@
 //! Two jobs that want the whole machine (the slides' worked cases).
 
-use miserly_core::Instants;
+use miserly_core::EventOrder;
 use miserly_sim::Finished;
 
 use crate::support::{BOTH, Quad, jobs, run};
 
-fn play(quads: &[Quad], policy: &str, instants: Instants) -> Vec<Finished> {
+fn play(quads: &[Quad], policy: &str, instants: EventOrder) -> Vec<Finished> {
     run(8, &jobs(quads), policy, instants).0
 }
 
 /// How often two jobs of two hours that come together suspend each other.
-fn suspensions(factor: &str, instants: Instants) -> u32 {
+fn suspensions(factor: &str, instants: EventOrder) -> u32 {
     let both = [(0, 7200, 8, 7200), (0, 7200, 8, 7200)];
     let jobs = play(&both, &format!("ss(sf={factor}, period=60s)"), instants);
     jobs.iter().map(|job| job.interruptions.count).sum()
