@@ -166,9 +166,9 @@ mod tests {
 
     #[test]
     fn the_nearest_float_does_not_depend_on_the_terms() {
-        let odd = |at: u128| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7) % (1 << 53) | 1;
+        let odd = |at: u128| ((at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7) % (1 << 53)) | 1;
         for at in 1..2000 {
-            let (n, d, factor) = (odd(at), odd(at + 7919), odd(at + 104_729) >> 30 | 1);
+            let (n, d, factor) = (odd(at), odd(at + 7919), (odd(at + 104_729) >> 30) | 1);
             let expected = n as f64 / d as f64;
             assert_eq!(long_division(n, d).to_bits(), expected.to_bits(), "{n}/{d}");
             let large = Fraction::new((n * factor).cast_signed(), (d * factor).cast_signed()).unwrap();
