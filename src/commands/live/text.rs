@@ -1,4 +1,4 @@
-//! EventOrder, numbers and tables as people read them.
+//! Instants, numbers and tables as people read them.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};

@@ -1,4 +1,4 @@
-//! EventOrder, as people write them.
+//! Instants, as people write them.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};

@@ -175,7 +175,7 @@ fn signed(buckets: usize) -> i64 {
 mod tests {
     use super::*;
 
-    /// EventOrder as they come: (tick, free, waiting).
+    /// Instants as they come: (tick, free, waiting).
     fn instants(count: i64) -> Vec<(Time, u64, usize)> {
         let at = |n: i64| Time::from_ticks(-5_000_000 + 700_000 * n + (n * n % 13) * 50_000);
         (0..count).map(|n| (at(n), (n % 5).unsigned_abs(), usize::try_from(n * n % 7).unwrap())).collect()
