@@ -10,7 +10,7 @@
 //! use miserly_core::{Driver, EventOrder, JobId, Ledger, Machine, Request, Round, Submission};
 //! use miserly_core::Time;
 //!
-//! A policy that starts every job at its submission. It is correct only on a wide machine.
+//! /// A policy that starts every job at its submission. It is correct only on a wide machine.
 //! struct Eager(Vec<JobId>);
 //!
 //! impl Policy for Eager {

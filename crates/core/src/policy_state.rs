@@ -12,7 +12,7 @@ use std::borrow::Cow;
 /// ```
 /// use miserly_core::{Persistent, PolicyState};
 ///
-/// The number of quanta of a job.
+/// /// The number of quanta of a job.
 /// #[derive(Debug, Default, PartialEq)]
 /// struct Quanta(u64);
 ///
