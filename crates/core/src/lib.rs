@@ -1,14 +1,16 @@
-//! The contract of Miserly: what time, a job, a machine and a decision are, and who may do what to them.
+//! The contract of Miserly: time, jobs, machines, decisions and the components that may change
+//! them.
 //!
-//! A [`Driver`] takes the events of an instant, tells them to a [`Policy`], and applies what the policy
-//! decides to the [`Ledger`], which checks it. Simulation and real time differ only in where the events
-//! come from and in what is done with the [`Effect`]s that come back.
+//! A [`Driver`] takes the events of an instant and passes them to a [`Policy`]. It applies the
+//! decisions of the policy to the [`Ledger`], which checks them. Simulation and real time differ
+//! only in the source of the events and in the use of the [`Effect`]s.
 //!
 //! ```
-//! use miserly_core::{Driver, EventOrder, JobId, Ledger, Machine, Request, Round, Submission, Time};
-//! use miserly_core::{Context, Event, Placement, Policy, StartReason, Resources, Span, Violation};
+//! use miserly_core::{Context, Event, Placement, Policy, Resources, Span, StartReason, Violation};
+//! use miserly_core::{Driver, EventOrder, JobId, Ledger, Machine, Request, Round, Submission};
+//! use miserly_core::Time;
 //!
-//! /// Starts every job as soon as it is submitted: right only on a machine that is wide enough.
+//! /// A policy that starts every job at its submission. It is correct only on a wide machine.
 //! struct Eager(Vec<JobId>);
 //!
 //! impl Policy for Eager {
@@ -26,7 +28,8 @@
 //!     }
 //! }
 //!
-//! let mut driver = Driver::new(Ledger::new(Machine::plain(8)), Box::new(Eager(vec![])), EventOrder::Batched);
+//! let ledger = Ledger::new(Machine::plain(8));
+//! let mut driver = Driver::new(ledger, Box::new(Eager(vec![])), EventOrder::Batched);
 //! let request = Request::new(1, Time::ZERO, Span::from_secs(60).unwrap(), Resources::cpus(3));
 //! let mut round = Round::default();
 //! round.submitted.push(Submission { job: JobId(0), request });
