@@ -1,26 +1,30 @@
-//! How much a pool has, over time.
+//! The capacity of a pool over time.
 
 use crate::{Resources, Span, Time};
 
-/// How much a pool has as a function of time, known ahead: the same again and again (Miser §3.1: the size of a pool can
-/// vary over time).
+/// The capacity of a pool as a periodic function of time, known ahead.
+///
+/// The size of a pool can vary over time (Miser §3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calendar {
-    /// When some period begins; periods were before it, too.
+    /// The beginning of one period. Periods precede it, too.
     origin: Time,
-    /// How long until all is as it was.
+    /// The length of a period.
     period: Span,
-    /// From when in the period how much; the first is at its beginning, and the offsets rise.
+    /// The amounts and their offsets in the period. The first offset is zero, and the offsets rise.
     steps: Vec<(Span, Resources)>,
 }
 
 impl Calendar {
-    /// The same amount at all times.
+    /// Returns a calendar with the same amount at all times.
     pub fn constant(amount: Resources) -> Calendar {
         Calendar { origin: Time::ZERO, period: Span::MAX, steps: vec![(Span::ZERO, amount)] }
     }
 
-    /// Steps that repeat. `None` unless the first is at the beginning of the period, the offsets rise, and all are within it.
+    /// Returns a calendar of repeating steps.
+    ///
+    /// Returns `None` unless the first offset is zero, the offsets rise, and all are within the
+    /// period.
     pub fn repeating(origin: Time, period: Span, steps: Vec<(Span, Resources)>) -> Option<Calendar> {
         let first = steps.first().is_some_and(|(offset, _)| *offset == Span::ZERO);
         let rising = steps.is_sorted_by(|(one, _), (next, _)| one < next);
@@ -28,22 +32,23 @@ impl Calendar {
         (first && rising && within).then_some(Calendar { origin, period, steps })
     }
 
-    /// Whether it is ever different.
+    /// Returns whether the amount ever changes.
     pub fn varies(&self) -> bool {
         self.steps.len() > 1
     }
 
-    /// How long until all is as it was.
+    /// Returns the length of a period.
     pub fn period(&self) -> Span {
         self.period
     }
 
-    /// How much there is at that time.
+    /// Returns the amount at that time.
     pub fn at(&self, time: Time) -> Resources {
         self.steps[self.step(time).1].1
     }
 
-    /// When it changes next after that time, and to how much; `None` if it never does.
+    /// Returns the next change after that time and the new amount, or `None` if the amount is
+    /// constant.
     pub fn next(&self, time: Time) -> Option<(Time, Resources)> {
         if !self.varies() {
             return None;
@@ -55,17 +60,17 @@ impl Calendar {
         }
     }
 
-    /// The most that there ever is of each kind.
+    /// Returns the maximum of each kind over all time.
     pub fn most(&self) -> Resources {
         self.steps.iter().fold(Resources::NONE, |most, (_, amount)| most.most(amount))
     }
 
-    /// All steps of one period, from the origin on.
+    /// Returns all steps of one period, from the origin on.
     pub fn steps(&self) -> impl Iterator<Item = (Time, Resources)> {
         self.steps.iter().map(|(offset, amount)| (self.origin + *offset, *amount))
     }
 
-    /// The beginning of the period in which the time is, and the step.
+    /// Returns the beginning of the period that contains the time, and the step.
     fn step(&self, time: Time) -> (Time, usize) {
         let offset = (time - self.origin).ticks().rem_euclid(self.period.ticks());
         let begin = Time::from_ticks(time.ticks().saturating_sub(offset));

@@ -1,9 +1,13 @@
-//! Random draws as a pure function: the same in any order, on any number of threads, after any restart.
+//! Random draws as a pure function. They are equal in any order, on any number of threads, after
+//! any restart.
 
-/// Sixty-four random bits that depend on nothing but the seed, the job's number and the draw's number.
+/// Returns 64 random bits that depend only on the seed, the job number and the draw number.
 ///
-/// Each input is mixed in by the finaliser of `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom
-/// number generators, OOPSLA 2014), so neighbouring jobs and draws are unrelated.
+/// Each input is mixed in by the finaliser of `SplitMix64`, so neighbouring jobs and draws are
+/// unrelated.
+///
+/// # Source
+/// Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014.
 pub fn draw(seed: u64, job: i64, number: u64) -> u64 {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let mixed = [seed, job.cast_unsigned(), number]

@@ -1,4 +1,4 @@
-//! The one driver: tells a policy what happened and applies what it decides.
+//! The driver: passes events to a policy and applies the decisions of the policy.
 
 use std::fmt;
 
@@ -8,16 +8,18 @@ use crate::{
     Round, State, Time,
 };
 
-/// How the events of one instant reach the policy.
+/// The order in which the events of one instant reach the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EventOrder {
-    /// Terminations, jobs found overdue, submissions by job number, timers; then exactly one pass.
+    /// Terminations, overdue jobs, submissions by job number, timers; then exactly one pass.
     #[default]
     Batched,
-    /// One event at a time, each followed by its own pass: submissions by job number, then terminations in
-    /// the order of the starts, then timers. A job whose expected end is now, and that ends now, counts as
-    /// gone for all of them; one that does not end is told to be overdue before anything else.
-    /// The convention of pyss and the simulators that descend from it.
+    /// One event at a time, each followed by its own pass.
+    ///
+    /// The order is submissions by job number, terminations in the order of the starts, then
+    /// timers. A job that is expected to end now and does end now counts as gone for all of them. A
+    /// job that does not end becomes overdue before any other event. This is the convention of pyss
+    /// and of the simulators that descend from it.
     Sequential,
 }
 
@@ -30,19 +32,19 @@ impl fmt::Display for EventOrder {
     }
 }
 
-/// Runs a policy over a ledger, one round of events at a time, under any clock.
+/// A policy over a ledger, driven one round of events at a time, under any clock.
 pub struct Driver {
     ledger: Ledger,
     policy: Box<dyn Policy>,
     event_order: EventOrder,
     wake: Option<Time>,
     last: Time,
-    /// Rounds since the ledger was checked, in debug builds.
+    /// Rounds since the last check of the ledger, in debug builds.
     unchecked: usize,
 }
 
 impl Driver {
-    /// A driver of this policy, which is rebuilt from the ledger first.
+    /// Returns a driver of this policy. The policy is rebuilt from the ledger first.
     pub fn new(mut ledger: Ledger, mut policy: Box<dyn Policy>, event_order: EventOrder) -> Driver {
         let last = Time::from_ticks(i64::MIN);
         prepare(&mut ledger, &*policy);
@@ -55,35 +57,37 @@ impl Driver {
         self.policy.kept_hosts(&self.ledger)
     }
 
-    /// Who holds what.
+    /// Returns the ledger.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// When the policy wants a round, if nothing happens before.
+    /// Returns the instant of the next wake-up that the policy requested, if any.
     pub fn wake(&self) -> Option<Time> {
         self.wake
     }
 
-    /// The ledger, to keep track of what changes in it.
+    /// Returns the ledger for changes to its change tracking.
     pub fn ledger_mut(&mut self) -> &mut Ledger {
         &mut self.ledger
     }
 
-    /// Throws the policy away and goes on with another one, rebuilt from the ledger.
+    /// Replaces the policy by another one, which is rebuilt from the ledger.
     pub fn replace(&mut self, mut policy: Box<dyn Policy>) {
         prepare(&mut self.ledger, &*policy);
         policy.rebuild(self.last, &self.ledger);
         self.policy = policy;
     }
 
-    /// Plays one round: all that happened at `now`, told, decided and applied.
+    /// Plays one round: passes all events of `now` to the policy and applies its decisions.
     ///
-    /// Ends that the round's own starts bring about at the same instant (a runtime of 0) are the source's to
-    /// report, in a round of their own. What changed is appended to `effects`; `round` is left empty.
+    /// A start of this round can bring about an end at the same instant (a runtime of 0). The event
+    /// source reports such an end in a round of its own. Changes are appended to `effects`. `round`
+    /// is left empty.
     ///
     /// # Errors
-    /// A refused decision of the policy, or an event that contradicts the ledger. The run cannot go on.
+    /// A refused decision of the policy, or an event that contradicts the ledger. The run cannot
+    /// continue.
     pub fn round(
         &mut self,
         now: Time,
@@ -106,8 +110,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Checks the ledger after each round while few jobs are in the system, else so often that the cost per
-    /// round stays bounded.
+    /// Checks the ledger after each round while few jobs are in the system. With more jobs it
+    /// checks less often, so that the cost per round stays bounded.
     fn check_now_and_then(&mut self, now: Time) {
         const FEW: usize = 64;
         let jobs = self.ledger.waiting_count() + self.ledger.running_count();
@@ -128,7 +132,7 @@ impl Driver {
         for ended in round.ended.drain(..) {
             self.end(now, ended)?;
         }
-        // What is amended because of that breaks promises for the same reason.
+        // Promises that an amendment breaks after that have the same cause.
         let late = !round.overdue.is_empty();
         for job in round.overdue.drain(..) {
             self.overdue(now, job)?;
@@ -145,10 +149,10 @@ impl Driver {
         self.pass(now, effects)
     }
 
-    /// Applies what was changed from outside, and lets the policy begin anew from there.
+    /// Applies the changes from outside and rebuilds the policy.
     ///
-    /// These are rare, and a rebuilt policy decides as the one before would have: O(jobs in the system) each round that
-    /// has any, in place of a rule in every policy.
+    /// Such changes are rare, and a rebuilt policy makes the same decisions as the one before. The
+    /// cost is O(jobs in the system) for each such round, in place of a rule in every policy.
     fn disturb(&mut self, now: Time, round: &mut Round, late: Option<BreachCause>) -> Result<(), Violation> {
         for job in round.withdrawn.drain(..) {
             self.ledger.refuse(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
@@ -182,7 +186,7 @@ impl Driver {
             self.release_if_due(now, ended.job)?;
         }
         let disturbed = is_disturbed(round);
-        // All of them before the pass: none of them will give way at this instant.
+        // All of them precede the pass: none of them releases its processors at this instant.
         let any_overdue = !round.overdue.is_empty();
         for job in round.overdue.drain(..) {
             self.overdue(now, job)?;
@@ -210,7 +214,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Drops what was to be changed of jobs that a pass of this very instant has started or refused.
+    /// Drops the changes of jobs that a pass of this instant has started or refused.
     fn drop_too_late(&self, round: &mut Round) {
         let waits = |job: &JobId| self.ledger.get(*job).is_some_and(|entry| entry.state == State::Waiting);
         round.withdrawn.retain(waits);
@@ -235,7 +239,7 @@ impl Driver {
     }
 
     fn end(&mut self, now: Time, ended: Ended) -> Result<(), Violation> {
-        // Whoever was taken off the machine at this instant may have ended in it all the same.
+        // A job that left the machine at this instant may still have ended in it.
         let entry = self.known(now, ended.job)?;
         let stopped = entry.stopped_before(now);
         if stopped && matches!(entry.state, State::Suspended { .. }) {
@@ -252,8 +256,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes a job out that was done before its start, or that somebody ended while it was suspended: no policy knows of ends of
-    /// jobs that hold no processors.
+    /// Removes a job that ended ahead of its start or while it was suspended. Policies receive no
+    /// ends of jobs that hold no processors.
     fn end_ahead(&mut self, now: Time, job: JobId) -> Result<(), Violation> {
         self.ledger.end(job).map_err(|rule| self.source_error(now, Some(job), rule))?;
         self.policy.rebuild(now, &self.ledger);
@@ -269,9 +273,9 @@ impl Driver {
 
     fn pass(&mut self, now: Time, effects: &mut Vec<Effect>) -> Result<(), Violation> {
         let Driver { ledger, policy, .. } = self;
-        let mut desk = Context { now, ledger, effects, wake: None, silent: false };
-        let result = policy.pass(&mut desk);
-        self.wake = desk.wake;
+        let mut context = Context { now, ledger, effects, wake: None, silent: false };
+        let result = policy.pass(&mut context);
+        self.wake = context.wake;
         ledger.settle(now, effects);
         ledger.excuse(None);
         result.map_err(|violation| Violation { policy: self.policy.name().into(), ..violation })
@@ -287,7 +291,7 @@ impl Driver {
     }
 }
 
-/// Has the ledger keep what the policy decides about.
+/// Makes the ledger keep the data that the policy decides about.
 fn prepare(ledger: &mut Ledger, policy: &dyn Policy) {
     match policy.slices_time() {
         Some(slicing) => ledger.slice_time(slicing),
@@ -296,7 +300,7 @@ fn prepare(ledger: &mut Ledger, policy: &dyn Policy) {
     }
 }
 
-/// Whether anything was changed from outside.
+/// Returns whether a change came from outside.
 fn is_disturbed(round: &Round) -> bool {
     !(round.withdrawn.is_empty() && round.amended.is_empty() && round.fault.is_none())
 }

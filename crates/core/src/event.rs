@@ -1,15 +1,15 @@
-//! What happens to a scheduler (events) and what it does (reasons, refusals, effects).
+//! The input of a scheduler (events) and its output (reasons, refusals, effects).
 
 use crate::{JobId, Procs, Request, Resources, Span, Time};
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndHow {
-    /// By itself.
+    /// The job ended by itself.
     Done,
-    /// It reached its estimate and was killed.
+    /// The job reached its time limit and was killed.
     KilledAtEstimate,
-    /// Somebody else ended it: its user, an administrator, or a machine that went away under it.
+    /// The user or an administrator ended the job, or its machine went away.
     Cancelled,
 }
 
@@ -18,16 +18,16 @@ pub enum EndHow {
 pub struct Ended {
     /// The job.
     pub job: JobId,
-    /// How it ended.
+    /// The way in which it ended.
     pub how: EndHow,
 }
 
-/// A job that was submitted at this instant, under the handle by which it will be known while it is here.
+/// A job that was submitted at this instant, with its handle while it is in the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
-    /// The handle; not in use by another job.
+    /// The handle. No other job uses it.
     pub job: JobId,
-    /// What its user asked for.
+    /// The request of the user.
     pub request: Request,
 }
 
@@ -36,50 +36,52 @@ pub struct Submission {
 pub struct Amendment {
     /// The job, waiting or running.
     pub job: JobId,
-    /// What is different.
+    /// The change.
     pub change: Change,
 }
 
-/// What is different in a request.
+/// A change of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The run time that the scheduler was told.
+    /// The time limit.
     Estimate(Span),
     /// The earliest start.
     Begin(Option<Time>),
 }
 
-/// Everything that happens at one instant, by kind, as its source saw it.
+/// All events of one instant, by kind, as their source observed them.
 ///
 /// The [`Driver`](crate::Driver) puts the kinds in the order that the convention of the run prescribes.
 #[derive(Clone, Debug, Default)]
 pub struct Round {
-    /// Jobs that ended, in the order in which they had started. One that waits may have ended too, if it ran ahead of its
-    /// start on what was idle.
+    /// Jobs that ended, in the order of their starts.
+    ///
+    /// A waiting job may have ended too, if it ran opportunistically ahead of its start.
     pub ended: Vec<Ended>,
-    /// Running jobs whose expected end is now and that did not end.
+    /// Running jobs that are expected to end now and did not end.
     pub overdue: Vec<JobId>,
-    /// Waiting jobs that were taken back by their users, or held.
+    /// Waiting jobs that their users withdrew or held.
     pub withdrawn: Vec<JobId>,
     /// Requests that were changed.
     pub amended: Vec<Amendment>,
-    /// What became of the machine, if anything did.
+    /// A fault of the machine, if any.
     pub fault: Option<Fault>,
-    /// How many processors interactive work uses from now on, if that changed; it matters to opportunistic work only.
+    /// The number of processors that interactive work uses from now on, if it changed. Only
+    /// opportunistic jobs depend on it.
     pub interactive: Option<Procs>,
     /// Jobs that were submitted, in the order of the trace.
     pub submitted: Vec<Submission>,
 }
 
 impl Round {
-    /// Whether nothing happened but the passing of time.
+    /// Returns whether the round has no event. Only time has passed.
     pub fn is_empty(&self) -> bool {
         let Round { ended, overdue, withdrawn, amended, fault, interactive, submitted } = self;
         let jobs = ended.len() + overdue.len() + withdrawn.len() + amended.len() + submitted.len();
         jobs == 0 && fault.is_none() && interactive.is_none()
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes all events and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.ended.clear();
         self.overdue.clear();
@@ -91,22 +93,24 @@ impl Round {
     }
 }
 
-/// What can become of a machine under its scheduler.
+/// A fault of a machine under its scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nobody scheduled for a while: the daemon was not there, or the machine slept. Ends and starts of that time come late.
+    /// No scheduling took place for a while: the daemon was not running, or the machine slept. Ends
+    /// and starts of that time are reported late.
     Away,
-    /// The pool of a queue now has no more than this, in all; or again as much. Only for a machine of one host.
+    /// The total capacity of the pool of a queue changed to this amount, by a loss or a recovery.
+    /// Only for a machine of one host.
     Capacity {
         /// The queue, by position in its [`System`](crate::System).
         queue: u32,
-        /// What its pool has.
+        /// The capacity of its pool.
         capacity: Resources,
     },
 }
 
 impl Fault {
-    /// Whether it is one for this queue, by position.
+    /// Returns whether the fault concerns this queue, by position.
     pub(crate) fn concerns(&self, queue: u32) -> bool {
         match self {
             Fault::Away => true,
@@ -115,44 +119,47 @@ impl Fault {
     }
 }
 
-/// One event, as a policy is told it.
+/// One event, as a policy receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A job was submitted; the ledger has its request.
+    /// A job was submitted. The ledger has its request.
     Submitted(JobId),
-    /// A job ended; the ledger still shows it as it was, for the length of this call: running, or suspended or requeued at
-    /// this very instant, too late.
+    /// A job ended. During this call the ledger still shows the job: running, or suspended or
+    /// requeued at this instant.
     Ended(Ended),
-    /// A running job is past its expected end and runs on: nobody knows its end now.
+    /// A running job is past its expected end and continues. Its end is now unknown.
     Overdue(JobId),
-    /// The wake-up that the policy asked for is due.
+    /// The wake-up that the policy requested is due.
     Timer,
-    /// What the job holds, or until when, was changed by somebody else than this policy: a policy around it lent the
-    /// job a quantum, took that back, suspended or resumed it. The ledger shows how it stands now.
+    /// The resources of the job, or their time, were changed outside this policy. An outer policy
+    /// started or ended a quantum of the job, or suspended or resumed it. The ledger shows the
+    /// current state.
     Changed(JobId),
-    /// Something that is planned for or around was changed from outside: jobs were withdrawn, requests amended, capacity
-    /// was lost or came back, or nobody scheduled for a while. The policy has just been rebuilt from the ledger, which
-    /// shows how all stands now. One that keeps a plan has to make it possible again, and to look for what became free.
+    /// Input of the plan was changed from outside. Jobs were withdrawn, requests amended, capacity
+    /// lost or regained, or no scheduling took place for a while.
+    ///
+    /// The policy was just rebuilt from the ledger, which shows the current state. A policy with a
+    /// plan must make the plan feasible again and search for freed capacity.
     Rebuilt,
 }
 
-/// Why a job started when it did.
+/// The reason for the start of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StartReason {
-    /// In the instant of its submission, without passing a job that waits before it in the queue.
+    /// At the instant of its submission, without overtaking a waiting job before it in the queue.
     Immediate,
-    /// In its turn: as the head of the queue, or at the start reserved for it.
+    /// In queue order: as the head of the queue, or at the start reserved for it.
     Reserved,
-    /// Ahead of its turn: past a job before it in the queue that still waits.
+    /// Ahead of a job before it in the queue that still waits.
     Backfilled,
     /// At the start of a window that was promised to its user.
     Promised,
-    /// For a short slice at once, whatever the queue.
+    /// For a short quantum at once, regardless of the queue.
     Quantum,
 }
 
 impl StartReason {
-    /// The word that tables and files use.
+    /// Returns the word that tables and files use.
     pub const fn as_str(self) -> &'static str {
         match self {
             StartReason::Immediate => "immediate",
@@ -164,12 +171,13 @@ impl StartReason {
     }
 }
 
-/// Why a policy will never start a job.
+/// The reason for which a policy will never start a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
-    /// It asks for more than the largest of the policy's job classes, or than any host has that runs its class.
+    /// It requests more than the largest job class of the policy, or more than any host that runs
+    /// its class.
     BeyondClasses,
-    /// It asks for more than there ever is.
+    /// It requests more than the maximum capacity.
     TooLarge,
     /// There is no window for it within the horizon.
     NoWindow,
@@ -178,7 +186,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The word that tables and files use.
+    /// Returns the word that tables and files use.
     pub const fn as_str(self) -> &'static str {
         match self {
             Refusal::BeyondClasses => "beyond_classes",
@@ -189,12 +197,13 @@ impl Refusal {
     }
 }
 
-/// Why a promise could not be kept.
+/// The reason for which a promise could not be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreachCause {
     /// A running job stayed past its expected end and still holds the processors.
     Overdue,
-    /// Nobody scheduled when it was due: the daemon was not there, or the machine slept.
+    /// No scheduling took place at the promised start: the daemon was not running, or the machine
+    /// slept.
     Away,
     /// The machine lost capacity.
     Capacity,
@@ -203,7 +212,7 @@ pub enum BreachCause {
 }
 
 impl BreachCause {
-    /// The word that tables and files use.
+    /// Returns the word that tables and files use.
     pub const fn as_str(self) -> &'static str {
         match self {
             BreachCause::Overdue => "overdue",
@@ -214,72 +223,74 @@ impl BreachCause {
     }
 }
 
-/// What a round changed, for whoever plays or drives the machine.
+/// A change made by a round, for the component that plays or drives the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The job starts now. Where is in the ledger.
+    /// The job starts now. The ledger has its placement.
     Started {
         /// The job.
         job: JobId,
-        /// Why now.
+        /// The start reason.
         reason: StartReason,
-        /// How long it is expected to hold its resources.
+        /// The span for which it is expected to hold its resources.
         planned: Span,
     },
-    /// The job has been promised to start at `latest` or before; earlier than any promise before.
+    /// The job has a promise to start at `latest` or before. It is earlier than any promise before.
     Promised {
         /// The job.
         job: JobId,
         /// The latest start.
         latest: Time,
     },
-    /// The promise cannot be kept any more; the new one is `latest`.
+    /// The promise cannot be kept. The new one is `latest`.
     PromiseBroken {
         /// The job.
         job: JobId,
         /// The new latest start.
         latest: Time,
-        /// What made it impossible.
+        /// The breach cause.
         why: BreachCause,
     },
-    /// The policy intends to start the job then. A plan, not a promise: it may move either way.
+    /// The intended start of the job. It is a plan, not a promise, and may move either way.
     Planned {
         /// The job.
         job: JobId,
         /// The planned start.
         start: Time,
     },
-    /// The job stops working. It leaves its processors and keeps all else that it holds; or it keeps everything until it was
-    /// written out, and then it is told to have left.
+    /// The job stops working. It leaves its processors and keeps all its other resources. If it is
+    /// swapped out, it keeps all resources until the swap completes and [`Effect::SwappedOut`]
+    /// follows.
     Suspended {
         /// The job.
         job: JobId,
     },
-    /// The job, which was suspended, was written out and holds nothing any more.
+    /// The suspended job was swapped out and holds no resources.
     SwappedOut {
         /// The job.
         job: JobId,
     },
-    /// The job has its processors back, or others, and runs on; first it is read back, if that takes time.
+    /// The job has its processors back, or others, and continues. It is swapped in first, if that
+    /// takes time.
     Resumed {
         /// The job.
         job: JobId,
     },
-    /// The job runs on with another number of processors.
+    /// The job continues with another number of processors.
     Resized {
         /// The job.
         job: JobId,
-        /// How many it has now.
+        /// The number of processors now.
         procs: Procs,
     },
-    /// The running job is in another row now, on other processors, or both; where is in the ledger. If moving takes time, it goes
-    /// on after that.
+    /// The running job is now in another slot, on other processors, or both. The ledger has its
+    /// placement. If the move takes time, the job continues after it.
     Moved {
         /// The job.
         job: JobId,
     },
-    /// The running job has another share of the time now, since it runs in more rows or fewer, or more or fewer are used: its end
-    /// is another.
+    /// The running job has another share of the time. The number of its slots or of all used slots
+    /// changed. Its expected end changes.
     PaceChanged {
         /// The job.
         job: JobId,
@@ -288,28 +299,28 @@ pub enum Effect {
     Requeued {
         /// The job.
         job: JobId,
-        /// What it had done and is lost, processor-ticks.
+        /// The work that is lost, in processor-ticks.
         lost: u128,
     },
-    /// The waiting job runs on this many idle processors from now on, ahead of its start; with 0 it is parked. A start
-    /// ends it without this.
+    /// The waiting job runs on this many idle processors from now on, ahead of its start. With 0 it
+    /// is parked. A start ends it without this effect.
     OpportunisticProcs {
         /// The job.
         job: JobId,
-        /// How many it has now.
+        /// The number of processors now.
         procs: Procs,
     },
-    /// The policy will never start the job, which leaves the system.
+    /// The policy will never start the job. The job leaves the system.
     Refused {
         /// The job.
         job: JobId,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
 }
 
 impl Effect {
-    /// Whose effect it is.
+    /// Returns the job of the effect.
     pub const fn job(&self) -> JobId {
         match *self {
             Effect::Started { job, .. }

@@ -1,33 +1,38 @@
-//! What the hosts of a machine have free, and where a job goes: best fit, found by an index.
+//! The free resources of the hosts of a machine, and placement by best fit with an index.
 
 use std::collections::BTreeSet;
 
 use crate::{HostId, Kind, Machine, Pes, Placement, Procs, Resources, Share, Sharing, SlotId, Spread};
 
-/// The room on each host of a machine.
+/// The free resources of each host of a machine.
 ///
-/// One host for a job is the one that is left with the fewest processors: of those with enough of everything the one with
-/// the fewest free processors, then with the least free memory, then the first (Chiang and Vernon §2.2).
-/// A job that may lie on several, and fits on none alone, takes the emptiest hosts first, to lie on few (of equals the
-/// last); as soon as the rest of it fits on one of the others, it goes to the one that it fits best. Where hosts are not
-/// shared, only idle ones count.
+/// A job that fits on one host gets the host with the fewest free processors. Only hosts with
+/// enough of every kind are candidates. Ties go to the host with the least free memory, then to the
+/// first (Chiang and Vernon §2.2).
 ///
-/// A change is O(log hosts); finding one host O(log hosts) for each number of free processors that is passed for its memory.
+/// A job that may span several hosts, and fits on none alone, takes the emptiest hosts first. This
+/// keeps the number of hosts small. Ties go to the last host. As soon as the remainder fits on one
+/// other host, it goes to the best fit among those. Where hosts are not shared, only idle hosts are
+/// candidates.
+///
+/// A change is O(log hosts). Finding one host is O(log hosts) for each number of free processors
+/// that is skipped for lack of memory.
 #[derive(Clone, Debug)]
 pub struct FreeHosts {
     hosts: Vec<Resources>,
     total: Resources,
-    /// Free processors, free memory and number of each host that takes jobs; empty where there is one host only.
+    /// Free processors, free memory and number of each host that takes jobs. Empty if there is one
+    /// host.
     index: BTreeSet<(Procs, u64, u32)>,
 }
 
 impl FreeHosts {
-    /// An idle machine.
+    /// Returns the free resources of an idle machine.
     pub fn idle(machine: &Machine) -> FreeHosts {
         FreeHosts::new(machine, machine.hosts().iter().map(|host| host.capacity).collect())
     }
 
-    /// A machine with so much free on each host, in the order of the hosts.
+    /// Returns the index for these free resources, in the order of the hosts.
     pub fn new(machine: &Machine, hosts: Vec<Resources>) -> FreeHosts {
         let total = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(host));
         let mut free = FreeHosts { hosts, total, index: BTreeSet::new() };
@@ -38,7 +43,7 @@ impl FreeHosts {
         free
     }
 
-    /// What the host has free.
+    /// Returns the free resources of a host.
     ///
     /// # Panics
     /// If there is no such host.
@@ -47,17 +52,17 @@ impl FreeHosts {
         self.hosts[host.index()]
     }
 
-    /// What each host has free, in the order of the hosts.
+    /// Returns the free resources of each host, in the order of the hosts.
     pub fn each(&self) -> &[Resources] {
         &self.hosts
     }
 
-    /// What all hosts have free together.
+    /// Returns the free resources of all hosts together.
     pub fn total(&self) -> Resources {
         self.total
     }
 
-    /// The most processors that a host has free which takes jobs; O(log hosts).
+    /// Returns the largest number of free processors of a host that takes jobs. O(log hosts).
     pub fn most_cpus(&self) -> Procs {
         match &self.hosts[..] {
             [only] => only.cpus_count(),
@@ -65,7 +70,7 @@ impl FreeHosts {
         }
     }
 
-    /// Sets what a host has free.
+    /// Sets the free resources of a host.
     pub(crate) fn set(&mut self, machine: &Machine, host: HostId, room: Resources) {
         let before = std::mem::replace(&mut self.hosts[host.index()], room);
         self.total = self.total.minus(&before).unwrap_or_default().plus(&room);
@@ -77,7 +82,7 @@ impl FreeHosts {
         }
     }
 
-    /// Where a job that asks for `demand` goes; `None` if there is no room for it.
+    /// Returns a placement for a job that requests `demand`, or `None` if it does not fit.
     pub fn fit(&self, machine: &Machine, demand: &Resources) -> Option<Placement> {
         if !demand.fits_in(&self.total) {
             return None;
@@ -89,7 +94,7 @@ impl FreeHosts {
         }
     }
 
-    /// The hosts that have room enough, best fit first.
+    /// Returns the hosts with enough free resources, best fit first.
     pub fn candidates<'a>(
         &'a self,
         machine: &'a Machine,
@@ -118,7 +123,7 @@ impl FreeHosts {
         self.candidates(machine, need).next()
     }
 
-    /// The emptiest hosts, until the rest of the job fits on one.
+    /// Returns a placement on the emptiest hosts, until the remainder of the job fits on one host.
     fn across(&self, machine: &Machine, demand: &Resources) -> Option<Placement> {
         let procs = demand.cpus_count();
         let mut shares: Vec<Share> = Vec::new();
@@ -144,7 +149,7 @@ impl FreeHosts {
     }
 }
 
-/// What a job holds of a host that it asks so much of.
+/// Returns the holdings of a job on a host of which it requests `need`.
 fn held(machine: &Machine, host: HostId, need: &Resources) -> Resources {
     match machine.sharing() {
         Sharing::Shared => *need,

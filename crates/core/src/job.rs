@@ -1,82 +1,85 @@
-//! A job as three separate things: its name, what its user asked for, and how long it really runs.
+//! A job as three separate things: its identity, its request and its actual runtime.
 
 use crate::{Procs, Resources, Span, Time};
 
-/// The handle of a job that is in the system: small, dense, and reused once the job is gone.
+/// The handle of a job in the system: small, dense, and reused after the job has left.
 ///
-/// Whoever feeds the driver hands it out. It carries no order: ties are broken by submit time, then by
+/// The event source assigns it. It carries no order: ties are broken by submit time, then by
 /// [`JobNumber`], then by the ledger's admission number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u32);
 
 impl JobId {
-    /// The handle as an index.
+    /// Returns the handle as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The number by which a job is known outside: field 1 of a log, or the number a user was told.
+/// The external number of a job: field 1 of a log, or the number shown to a user.
 pub type JobNumber = i64;
 
-/// What the user asked for: everything that a policy may know of a job.
+/// The request of a user: all data on a job that a policy may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The job's number.
     pub number: JobNumber,
-    /// When it was submitted.
+    /// The submit time.
     pub submit: Time,
-    /// The run time that the scheduler was told.
+    /// The time limit (estimate).
     pub estimate: Span,
-    /// The resources that it asks for.
+    /// The requested resources.
     pub demand: Resources,
-    /// Who submitted it; `None` where that is not known.
+    /// The user, or `None` if unknown.
     pub user: Option<u32>,
-    /// The queue it was submitted to; `None` where that is not known.
+    /// The queue of the submission, or `None` if unknown.
     pub queue: Option<u32>,
-    /// What else its user asked for.
+    /// The other constraints of the user.
     pub constraints: Constraints,
 }
 
-/// What a user may ask for besides resources and time.
+/// The constraints that a user may set besides resources and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Constraints {
-    /// Not before this instant.
+    /// The earliest start.
     pub begin: Option<Time>,
-    /// To be over by this instant, whatever happens.
+    /// The latest end.
     pub deadline: Option<Time>,
-    /// Not to run ahead of its start on what is idle.
+    /// Whether the job must not run opportunistically ahead of its start.
     pub in_window_only: bool,
-    /// Its work may be thrown away and done again.
+    /// Whether its work may be lost and repeated.
     pub restartable: bool,
 }
 
 impl Constraints {
-    /// Nothing else.
+    /// No constraints.
     pub const NONE: Constraints =
         Constraints { begin: None, deadline: None, in_window_only: false, restartable: false };
 }
 
 impl Request {
-    /// A request by an unknown user.
+    /// Returns a request by an unknown user.
     pub const fn new(number: JobNumber, submit: Time, estimate: Span, demand: Resources) -> Request {
         Request { number, submit, estimate, demand, user: None, queue: None, constraints: Constraints::NONE }
     }
 
-    /// The number of processors asked for.
+    /// Returns the requested number of processors.
     pub const fn procs(&self) -> Procs {
         self.demand.cpus_count()
     }
 
-    /// The length of time for which a plan keeps the job's resources: the estimate, and at least one tick,
-    /// because a job of no length still holds its processors until its end has been seen.
+    /// Returns the span for which a plan holds the resources of the job: the estimate, and at least
+    /// one tick.
+    ///
+    /// A job of length zero still holds its processors until its end is observed.
     pub fn planned(&self) -> Span {
         self.estimate.max(Span::TICK)
     }
 }
 
-/// How long a job really runs.
+/// The actual runtime of a job.
 ///
-/// Only whoever plays the machine (the simulator) holds one. No type that reaches a policy contains it.
+/// Only the component that plays the machine (the simulator) holds one. No type that reaches a
+/// policy contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ActualRuntime(pub Span);

@@ -1,14 +1,16 @@
-//! The contract of Miserly: what time, a job, a machine and a decision are, and who may do what to them.
+//! The contract of Miserly: time, jobs, machines, decisions and the components that may change
+//! them.
 //!
-//! A [`Driver`] takes the events of an instant, tells them to a [`Policy`], and applies what the policy
-//! decides to the [`Ledger`], which checks it. Simulation and real time differ only in where the events
-//! come from and in what is done with the [`Effect`]s that come back.
+//! A [`Driver`] takes the events of an instant and passes them to a [`Policy`]. It applies the
+//! decisions of the policy to the [`Ledger`], which checks them. Simulation and real time differ
+//! only in the source of the events and in the use of the [`Effect`]s.
 //!
 //! ```
-//! use miserly_core::{Driver, EventOrder, JobId, Ledger, Machine, Request, Round, Submission, Time};
-//! use miserly_core::{Context, Event, Placement, Policy, StartReason, Resources, Span, Violation};
+//! use miserly_core::{Context, Event, Placement, Policy, Resources, Span, StartReason, Violation};
+//! use miserly_core::{Driver, EventOrder, JobId, Ledger, Machine, Request, Round, Submission};
+//! use miserly_core::Time;
 //!
-//! /// Starts every job as soon as it is submitted: right only on a machine that is wide enough.
+//! /// A policy that starts every job at its submission. It is correct only on a wide machine.
 //! struct Eager(Vec<JobId>);
 //!
 //! impl Policy for Eager {
@@ -17,16 +19,17 @@
 //!     fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {
 //!         if let Event::Submitted(job) = event { self.0.push(job); }
 //!     }
-//!     fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+//!     fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
 //!         for job in self.0.drain(..) {
-//!             let demand = desk.ledger().request(job).demand;
-//!             desk.start(job, Placement::on_plain(demand), StartReason::Immediate)?;
+//!             let demand = context.ledger().request(job).demand;
+//!             context.start(job, Placement::on_plain(demand), StartReason::Immediate)?;
 //!         }
 //!         Ok(())
 //!     }
 //! }
 //!
-//! let mut driver = Driver::new(Ledger::new(Machine::plain(8)), Box::new(Eager(vec![])), EventOrder::Batched);
+//! let ledger = Ledger::new(Machine::plain(8));
+//! let mut driver = Driver::new(ledger, Box::new(Eager(vec![])), EventOrder::Batched);
 //! let request = Request::new(1, Time::ZERO, Span::from_secs(60).unwrap(), Resources::cpus(3));
 //! let mut round = Round::default();
 //! round.submitted.push(Submission { job: JobId(0), request });
@@ -60,7 +63,7 @@ mod free_hosts;
 
 mod ledger;
 
-mod desk;
+mod context;
 
 mod policy;
 
@@ -68,14 +71,14 @@ mod policy_state;
 
 mod driver;
 
-mod filler;
+mod opportunistic;
 
 mod system;
 
 mod draw;
 
 pub use calendar::Calendar;
-pub use desk::Context;
+pub use context::Context;
 pub use draw::draw;
 pub use driver::{Driver, EventOrder};
 
@@ -83,13 +86,13 @@ pub use event::{
     Amendment, BreachCause, Change, Effect, EndHow, Ended, Event, Fault, Refusal, Round, StartReason,
     Submission,
 };
-pub use filler::OpportunisticConfig;
 pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Request};
 pub use ledger::{
     Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, span_of_work, work,
 };
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
+pub use opportunistic::OpportunisticConfig;
 pub use pes::PeSet;
 pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;

@@ -1,54 +1,54 @@
-//! The machine: a list of hosts, and how jobs lie on them.
+//! The machine: a list of hosts, and the rules by which jobs are placed on them.
 
 use crate::{Calendar, Procs, Request, Resources};
 
-/// A host's position in its machine.
+/// The position of a host in its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub u32);
 
 impl HostId {
-    /// The position as an index.
+    /// Returns the position as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// One host and what it has.
+/// A host and its capacity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The name that people know it by.
+    /// The name of the host, for display.
     pub name: String,
-    /// What it has in all. A kind of which it has none is a kind that it does not account, if no other host has any.
+    /// The total capacity. A kind that no host has is not accounted.
     pub capacity: Resources,
 }
 
-/// Over how many hosts a job may lie.
+/// The number of hosts that a job may span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// One: a job that fits on none of them alone does not run (Chiang and Vernon §2).
+    /// One host. A job that fits on no host alone does not run (Chiang and Vernon §2).
     #[default]
     One,
-    /// Any number: each processor takes its part of the job's other resources along.
+    /// Any number of hosts. Each processor comes with its part of the other resources of the job.
     Any,
 }
 
-/// Whether jobs share hosts.
+/// The sharing of hosts by jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// They do: a job holds what it asked for.
+    /// Jobs share hosts. A job holds the requested amount.
     #[default]
     Shared,
-    /// A job has its hosts to itself, and so holds all that they have.
+    /// A job has its hosts to itself, and so holds their whole capacity.
     Whole,
 }
 
-/// A machine: its hosts, in the order in which the administrator named them, and how jobs lie on them.
+/// A machine: its hosts, in the order of the configuration, and the placement rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     hosts: Vec<Host>,
-    /// What all hosts have together.
+    /// The capacity of all hosts together.
     total: Resources,
-    /// What they had at first: a kind of which some had any stays accounted when it is lost.
+    /// The initial capacity. A kind with a positive amount stays accounted when it is lost.
     accounted: Resources,
     spread: Spread,
     sharing: Sharing,
@@ -56,42 +56,44 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The papers' plain machine: one host with `procs` identical processors, nothing else accounted.
+    /// Returns the plain machine of the papers: one host with `procs` identical processors, no
+    /// other kind accounted.
     pub fn plain(procs: impl Into<Procs>) -> Machine {
         Machine::new(vec![Host { name: "machine".into(), capacity: Resources::cpus(procs) }])
     }
 
-    /// A machine of these hosts, which jobs share, each job on one of them.
+    /// Returns a machine of these hosts, which jobs share. Each job runs on one of them.
     pub fn new(hosts: Vec<Host>) -> Machine {
         let total = hosts.iter().fold(Resources::NONE, |sum, host| sum.plus(&host.capacity));
         let (spread, sharing) = (Spread::One, Sharing::Shared);
         Machine { hosts, total, accounted: total, spread, sharing, calendar: None }
     }
 
-    /// One host of which a pool has so much, over time. What it has at most is the capacity of the host.
+    /// Returns a machine of one host whose capacity follows the calendar. The capacity of the host
+    /// is the maximum of the calendar.
     pub fn pool(name: String, calendar: Calendar) -> Machine {
         let machine = Machine::new(vec![Host { name, capacity: calendar.most() }]);
         Machine { calendar: Some(calendar), ..machine }
     }
 
-    /// How much of its one host it has, over time; `None` if that is always all.
+    /// Returns the capacity of the only host over time, or `None` if it is constant.
     pub fn calendar(&self) -> Option<&Calendar> {
         self.calendar.as_ref()
     }
 
-    /// The same hosts, with jobs over so many of them.
+    /// Returns the same hosts with this limit on the hosts per job.
     #[must_use]
     pub fn with_spread(self, spread: Spread) -> Machine {
         Machine { spread, ..self }
     }
 
-    /// The same hosts, shared by jobs or not.
+    /// Returns the same hosts with this sharing.
     #[must_use]
     pub fn with_sharing(self, sharing: Sharing) -> Machine {
         Machine { sharing, ..self }
     }
 
-    /// The same machine of one host, which now has so much.
+    /// Returns the same machine of one host with this capacity.
     #[must_use]
     pub(crate) fn with_capacity(mut self, capacity: Resources) -> Machine {
         self.total = capacity;
@@ -99,12 +101,12 @@ impl Machine {
         self
     }
 
-    /// The hosts, in order.
+    /// Returns the hosts, in order.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
 
-    /// What a host has in all.
+    /// Returns a host of the machine.
     ///
     /// # Panics
     /// If the machine has no such host.
@@ -113,28 +115,28 @@ impl Machine {
         &self.hosts[host.index()]
     }
 
-    /// What all hosts have together.
+    /// Returns the capacity of all hosts together.
     pub fn capacity(&self) -> Resources {
         self.total
     }
 
-    /// Over how many hosts a job may lie.
+    /// Returns the number of hosts that a job may span.
     pub fn spread(&self) -> Spread {
         self.spread
     }
 
-    /// Whether jobs share hosts.
+    /// Returns whether jobs share hosts.
     pub fn sharing(&self) -> Sharing {
         self.sharing
     }
 
-    /// Whether what it has varies over time.
+    /// Returns whether the capacity varies over time.
     pub fn varies(&self) -> bool {
         self.calendar.as_ref().is_some_and(Calendar::varies)
     }
 
-    /// Whether it is one host of processors and nothing else, at all times: then a count says all there is to say of
-    /// what is free.
+    /// Returns whether the machine is one host of constant capacity with processors only. A count
+    /// then describes its free resources completely.
     pub fn is_plain(&self) -> bool {
         self.hosts.len() == 1
             && self.calendar.is_none()
@@ -142,10 +144,12 @@ impl Machine {
             && self.accounted == Resources::cpus(self.accounted.cpus_count())
     }
 
-    /// The part of a request that this machine accounts: what a placement of it has to hold, where hosts are shared.
+    /// Returns the part of a request that this machine accounts. Where hosts are shared, a
+    /// placement must hold exactly this amount.
     ///
-    /// Where a job may lie on several hosts each processor takes along the same part of all else, rounded up: otherwise
-    /// there could be room for it at one time and, with more free, none at another.
+    /// Where a job may span several hosts, each processor comes with the same part of all other
+    /// resources, rounded up. Otherwise a job could fit at one time and not fit at another time
+    /// with more free resources.
     pub fn demand(&self, request: &Request) -> Resources {
         let demand = request.demand.masked(&self.accounted);
         match self.spread {
@@ -154,7 +158,7 @@ impl Machine {
         }
     }
 
-    /// Whether the job could run if nobody else were here. O(hosts).
+    /// Returns whether the job could run on the idle machine. O(hosts).
     pub fn could_hold(&self, request: &Request) -> bool {
         let demand = self.demand(request);
         match self.spread {
@@ -188,7 +192,7 @@ mod tests {
         assert_eq!(asks(2, 100), (true, true));
         assert_eq!(asks(1, 101), (false, false));
         assert_eq!(asks(3, 3), (false, true));
-        // Sixty for each processor: one on a host.
+        // 60 for each processor: one on a host.
         assert_eq!((asks(3, 180), asks(4, 240)), ((false, true), (false, false)));
         assert!(!one.is_plain() && Machine::plain(3).is_plain());
     }

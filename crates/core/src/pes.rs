@@ -23,22 +23,23 @@ pub struct PeSet {
 }
 
 impl PeSet {
-    /// The set of no PEs.
+    /// Returns the empty set.
     pub const fn empty() -> PeSet {
         PeSet { ranges: Vec::new() }
     }
 
-    /// The PEs `0..count`.
+    /// Returns the PEs `0..count`.
     pub fn first(count: u32) -> PeSet {
         PeSet { ranges: if count == 0 { vec![] } else { vec![(0, count - 1)] } }
     }
 
-    /// `count` PEs from `low` on.
+    /// Returns `count` PEs from `low` on.
     pub fn block(low: u32, count: u32) -> PeSet {
         PeSet { ranges: if count == 0 { vec![] } else { vec![(low, low.saturating_add(count - 1))] } }
     }
 
-    /// The PEs of these ranges, in any order, both ends included. Ranges that end before they begin are empty.
+    /// Returns the PEs of these ranges, in any order, both ends included. A range that ends before
+    /// it begins is empty.
     pub fn from_ranges(ranges: &[(u32, u32)]) -> PeSet {
         let mut sorted: Vec<(u32, u32)> = ranges.iter().copied().filter(|(low, high)| low <= high).collect();
         sorted.sort_unstable();
@@ -49,29 +50,30 @@ impl PeSet {
         PeSet { ranges: merged }
     }
 
-    /// The ranges, ascending, both ends included.
+    /// Returns the ranges, ascending, both ends included.
     pub fn ranges(&self) -> &[(u32, u32)] {
         &self.ranges
     }
 
-    /// How many PEs are in the set.
+    /// Returns the number of PEs in the set.
     pub fn count(&self) -> Procs {
         Procs::new(self.ranges.iter().map(|(low, high)| u64::from(high - low) + 1).sum())
     }
 
-    /// The set with every number larger by `low`: as a host's own numbers are among those of all hosts.
+    /// Returns the set with every number larger by `low`. It converts the numbers of a host to
+    /// those of all hosts.
     #[must_use]
     pub fn offset(&self, low: u32) -> PeSet {
         let up = |(from, to): &(u32, u32)| (from.saturating_add(low), to.saturating_add(low));
         PeSet { ranges: self.ranges.iter().map(up).collect() }
     }
 
-    /// Whether no PE is in the set.
+    /// Returns whether the set has no PE.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The PEs that are in both. O(r) in the number of ranges of both.
+    /// Returns the PEs that are in both sets. O(r) in the number of ranges of both.
     #[must_use]
     pub fn intersection(&self, other: &PeSet) -> PeSet {
         let mut ranges = Vec::new();
@@ -81,7 +83,7 @@ impl PeSet {
             if from <= to {
                 ranges.push((from, to));
             }
-            // The one that ends first has nothing more to give.
+            // The range that ends first has no further intersection.
             if high <= its_high {
                 mine.next();
             } else {
@@ -91,7 +93,7 @@ impl PeSet {
         PeSet { ranges }
     }
 
-    /// Whether some PE is in both. O(r) in the number of ranges of both.
+    /// Returns whether the sets share a PE. O(r) in the number of ranges of both.
     pub fn intersects(&self, other: &PeSet) -> bool {
         let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
         while let (Some(&&(low, high)), Some(&&(its_low, its_high))) = (mine.peek(), theirs.peek()) {
@@ -107,7 +109,7 @@ impl PeSet {
         false
     }
 
-    /// Whether every PE of `other` is in the set. O(log r) for each range of `other`.
+    /// Returns whether every PE of `other` is in the set. O(log r) for each range of `other`.
     pub fn contains_all(&self, other: &PeSet) -> bool {
         other.ranges.iter().all(|&(low, high)| {
             let at = self.ranges.partition_point(|range| range.1 < low);
@@ -115,8 +117,10 @@ impl PeSet {
         })
     }
 
-    /// Takes every PE of `other` out of the set. O(r) in the number of ranges of `other`, and of those of the set between its lowest and its
-    /// highest; and a move of the ranges above, if there are more or fewer then.
+    /// Removes every PE of `other` from the set.
+    ///
+    /// O(r) in the ranges of `other` and in those of the set between its lowest and its highest PE.
+    /// If the number of ranges changes, the ranges above are moved too.
     pub fn remove_all(&mut self, other: &PeSet) {
         let touched = self.between(other, 0);
         let Some(mine) = self.ranges.get(touched.clone()).filter(|mine| !mine.is_empty()) else { return };
@@ -125,7 +129,8 @@ impl PeSet {
         self.ranges.splice(touched, rest);
     }
 
-    /// Which of the ranges are not wholly below or above all of `other`, nor further from it than `apart`.
+    /// Returns the positions of the ranges that lie at most `apart` from the span of `other`.
+    /// Ranges wholly below or above it are left out.
     fn between(&self, other: &PeSet, apart: u32) -> Range<usize> {
         let (Some((lowest, _)), Some((_, highest))) = (other.ranges.first(), other.ranges.last()) else {
             return 0..0;
@@ -135,7 +140,8 @@ impl PeSet {
         from..to
     }
 
-    /// Takes the `count` lowest PEs out of the set; `None`, and no change, if it holds fewer.
+    /// Removes the `count` lowest PEs from the set and returns them. Returns `None`, without a
+    /// change, if the set has fewer.
     ///
     /// O(r) in the number of ranges.
     pub fn take_lowest(&mut self, count: impl Into<Procs>) -> Option<PeSet> {
@@ -160,7 +166,10 @@ impl PeSet {
         Some(PeSet { ranges: taken })
     }
 
-    /// Takes the `count` highest PEs out of the set; `None`, and no change, if it holds fewer. O(r) in the number of ranges.
+    /// Removes the `count` highest PEs from the set and returns them. Returns `None`, without a
+    /// change, if the set has fewer.
+    ///
+    /// O(r) in the number of ranges.
     pub fn take_highest(&mut self, count: impl Into<Procs>) -> Option<PeSet> {
         let mut rest = self.clone();
         let lowest = rest.take_lowest(self.count().checked_sub(count.into())?)?;
@@ -168,7 +177,7 @@ impl PeSet {
         Some(rest)
     }
 
-    /// Puts every PE of `other` into the set. As costly as [`remove_all`](PeSet::remove_all).
+    /// Adds every PE of `other` to the set. The cost is that of [`remove_all`](PeSet::remove_all).
     pub fn insert_all(&mut self, other: &PeSet) {
         let touched = self.between(other, 1);
         let mut all = Vec::with_capacity(touched.len() + other.ranges.len());
@@ -185,7 +194,7 @@ impl PeSet {
     }
 }
 
-/// Appends what is in ranges and not in others.
+/// Appends the PEs of `ranges` that are not in `others`.
 fn push_difference(rest: &mut Vec<(u32, u32)>, ranges: &[(u32, u32)], others: &[(u32, u32)]) {
     let mut theirs = others.iter().peekable();
     for &(mut low, high) in ranges {
@@ -213,7 +222,7 @@ fn push_difference(rest: &mut Vec<(u32, u32)>, ranges: &[(u32, u32)], others: &[
     }
 }
 
-/// Appends a range that starts no earlier than the last one, joining the two where they touch.
+/// Appends a range that starts no earlier than the last one, and joins the two if they touch.
 fn push_merged(ranges: &mut Vec<(u32, u32)>, range: (u32, u32)) {
     match ranges.last_mut() {
         Some(last) if range.0 <= last.1.saturating_add(1) => last.1 = last.1.max(range.1),
@@ -254,7 +263,7 @@ mod tests {
         assert_eq!(free.count(), Procs::new(3));
     }
 
-    /// The set of the bits of a number.
+    /// Returns the set of the bits of a number.
     fn of_bits(bits: u16) -> PeSet {
         let mut set = PeSet::empty();
         for pe in (0..16).filter(|pe| bits & (1 << pe) != 0) {
@@ -267,7 +276,7 @@ mod tests {
     fn two_sets_are_as_the_bits_of_two_numbers() {
         for nth in 0..20_000 {
             let bits = |number| u16::try_from(crate::draw(7, nth, number) & 0xffff).unwrap();
-            // Sparse ones and dense ones.
+            // Sparse sets and dense sets.
             let (a, b) =
                 if nth % 2 == 0 { (bits(0), bits(1)) } else { (bits(0) | bits(1), bits(2) & bits(3)) };
             let (one, other) = (of_bits(a), of_bits(b));

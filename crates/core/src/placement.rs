@@ -1,17 +1,17 @@
-//! Where a job runs: a row of the matrix, and a share of one host or of several.
+//! The placement of a job: a slot of the matrix, and a share of one or several hosts.
 
 use crate::{HostId, PeSet, Resources};
 
-/// A row of the Ousterhout matrix. Space sharing knows one: row 0.
+/// A slot of the Ousterhout matrix. Space sharing has one slot, slot 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotId(pub u32);
 
-/// Which processors of a host a share means.
+/// The processors of a host that a share covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pes {
-    /// Any of them: identity does not matter, and counting is fast.
+    /// Any processors of the host. Their identity does not matter, and counting is fast.
     Count,
-    /// These.
+    /// These processors.
     Set(PeSet),
 }
 
@@ -20,21 +20,21 @@ pub enum Pes {
 pub struct Share {
     /// The host.
     pub host: HostId,
-    /// How much of it.
+    /// The amount of each kind.
     pub amount: Resources,
-    /// Which of its processors.
+    /// The processors.
     pub pes: Pes,
 }
 
-/// Where a job runs.
+/// The place where a job runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The row of the matrix.
+    /// The slot of the matrix.
     pub slot: SlotId,
     shares: Shares,
 }
 
-/// Most jobs have one share: that one is held without an allocation.
+/// The shares. Most jobs have one, which needs no allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shares {
     One(Share),
@@ -42,33 +42,34 @@ enum Shares {
 }
 
 impl Placement {
-    /// `amount` of the only host of a plain machine.
+    /// Returns a placement of `amount` on the only host of a plain machine.
     pub const fn on_plain(amount: Resources) -> Placement {
         Placement::on(HostId(0), amount)
     }
 
-    /// `amount` of one host, in row 0.
+    /// Returns a placement of `amount` on one host, in slot 0.
     pub const fn on(host: HostId, amount: Resources) -> Placement {
         Placement::from_share(Share { host, amount, pes: Pes::Count })
     }
 
-    /// `amount` of one host, on these of its processors, in row 0.
+    /// Returns a placement of `amount` on these processors of one host, in slot 0.
     pub const fn on_pes(host: HostId, amount: Resources, pes: PeSet) -> Placement {
         Placement::from_share(Share { host, amount, pes: Pes::Set(pes) })
     }
 
-    /// The same shares in another row.
+    /// Returns the same shares in another slot.
     #[must_use]
     pub fn in_slot(self, slot: SlotId) -> Placement {
         Placement { slot, ..self }
     }
 
-    /// One share, in row 0.
+    /// Returns a placement of one share, in slot 0.
     pub const fn from_share(share: Share) -> Placement {
         Placement { slot: SlotId(0), shares: Shares::One(share) }
     }
 
-    /// The processors that it names on its only host, if it has one and names them.
+    /// Returns the named processors of the only host. Returns `None` if there are several hosts or
+    /// no names.
     pub fn pes(&self) -> Option<&PeSet> {
         match self.shares() {
             [Share { pes: Pes::Set(pes), .. }] => Some(pes),
@@ -76,12 +77,12 @@ impl Placement {
         }
     }
 
-    /// Shares of several hosts in one row.
+    /// Returns a placement of shares of several hosts in one slot.
     pub fn across(slot: SlotId, shares: Vec<Share>) -> Placement {
         Placement { slot, shares: Shares::Many(shares.into_boxed_slice()) }
     }
 
-    /// The shares, one per host.
+    /// Returns the shares, one per host.
     pub fn shares(&self) -> &[Share] {
         match &self.shares {
             Shares::One(share) => std::slice::from_ref(share),
@@ -89,7 +90,7 @@ impl Placement {
         }
     }
 
-    /// What the shares hold together.
+    /// Returns the sum of the shares.
     pub fn total(&self) -> Resources {
         self.shares().iter().fold(Resources::NONE, |sum, share| sum.plus(&share.amount))
     }

@@ -1,55 +1,63 @@
-//! What a scheduling policy is.
+//! The interface of a scheduling policy.
 
 use crate::{Context, Event, HostId, Ledger, Slicing, Time, Violation};
 
-/// A scheduling policy: a deterministic state machine that is told events and decides when asked.
+/// A scheduling policy: a deterministic state machine that receives events and decides in passes.
 ///
 /// # The contract
-/// - **No clock.** A policy never asks what time it is. Time reaches it as the `now` of a call; to be called
-///   later it asks for a wake-up ([`Context::wake_at`]), and it has no other way to wait.
-/// - **No I/O, no hash order, no global state.** A random draw is a pure function of (seed, job, draw number).
-/// - **No actual runtimes.** It knows requests and what has happened; [`ActualRuntime`](crate::ActualRuntime)
-///   is in no type that it can reach.
-/// - **No count of its own of what is free now.** Decisions are applied at once, so the ledger always tells.
-/// - **Nothing that cannot be rebuilt.** Whatever a policy keeps is derived from the ledger: thrown away at
-///   any moment and made anew by [`rebuild`](Policy::rebuild), it goes on with the same decisions.
+/// - **No clock.** A policy never reads a clock. Time reaches it as the `now` of a call. It
+///   requests a later call with a wake-up ([`Context::wake_at`]) and has no other way to wait.
+/// - **No I/O, no hash order, no global state.** A random draw is a pure function of (seed, job,
+///   draw number).
+/// - **No actual runtimes.** A policy sees requests and past events. No type that it can reach
+///   contains [`ActualRuntime`](crate::ActualRuntime).
+/// - **No count of free resources.** Decisions are applied at once, so the ledger is always
+///   current.
+/// - **No state that cannot be rebuilt.** All state of a policy is derived from the ledger. It can
+///   be dropped at any moment and derived again by [`rebuild`](Policy::rebuild). The decisions stay
+///   the same.
 ///
 /// # The calls
-/// For each event of an instant the driver calls [`event`](Policy::event), and then, once per round,
-/// [`pass`](Policy::pass). What the order of the events is, and whether a round holds one event or all of
-/// the instant, is the convention of the run ([`EventOrder`](crate::EventOrder)); a policy is right under both.
+/// For each event of an instant the driver calls [`event`](Policy::event). Once per round it calls
+/// [`pass`](Policy::pass). The convention of the run ([`EventOrder`](crate::EventOrder)) determines
+/// the order of the events. It also determines whether a round holds one event or all events of the
+/// instant. A policy is correct under both conventions.
 pub trait Policy: Send {
-    /// The name in the registry, for messages.
+    /// Returns the name in the registry, for messages.
     fn name(&self) -> &str;
 
-    /// Whether it decides on which processors a job runs: the ledger then names them ([`Ledger::name_pes`]).
+    /// Returns whether the policy chooses the processors of a job. The ledger then names them
+    /// ([`Ledger::name_pes`]).
     fn names_pes(&self) -> bool {
         false
     }
 
-    /// How it slices the time of the processors of its only host, if it does: the ledger then keeps a matrix of rows
-    /// ([`Ledger::slice_time`]) and names processors.
+    /// Returns the time slicing of the processors of the only host, if the policy slices time.
+    ///
+    /// The ledger then keeps a matrix of slots ([`Ledger::slice_time`]) and names processors.
     fn slices_time(&self) -> Option<Slicing> {
         None
     }
 
-    /// Returns the hosts that the policy keeps idle for waiting jobs, for the metrics of a run. A host may be listed twice.
+    /// Returns the hosts that the policy keeps idle for waiting jobs, for the metrics of a run. A
+    /// host may be listed twice.
     fn kept_hosts(&self, _ledger: &Ledger) -> Vec<HostId> {
         Vec::new()
     }
 
-    /// Forgets everything and derives it again from the ledger, as of `now`.
+    /// Drops all state and derives it again from the ledger, as of `now`.
     ///
-    /// Called between rounds. A new policy is rebuilt once, on an empty ledger or on one that a former
-    /// policy left; waiting jobs may or may not have promises.
+    /// Called between rounds. A new policy is rebuilt once, on an empty ledger or on the ledger of
+    /// a former policy. Waiting jobs may or may not have promises.
     fn rebuild(&mut self, now: Time, ledger: &Ledger);
 
-    /// Notes what happened. Updates caches, decides nothing; O(log n).
+    /// Records an event. Updates caches and makes no decision. O(log n).
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger);
 
-    /// Decides. Every decision goes through `desk`, which checks and applies it at once.
+    /// Makes decisions. Every decision goes through the context, which checks and applies it at
+    /// once.
     ///
     /// # Errors
-    /// Hands on the refusal of a decision; the run ends there.
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation>;
+    /// Returns the refusal of a decision. The run ends there.
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation>;
 }

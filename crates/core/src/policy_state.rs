@@ -1,17 +1,18 @@
-//! The state of policies that cannot be derived: opaque to the ledger, which only keeps it.
+//! The state of policies that cannot be derived. It is opaque to the ledger, which only stores it.
 
 use std::borrow::Cow;
 
-/// A value that a policy keeps in the ledger, of a job, a host, a slot or of itself.
+/// A value that a policy stores in the ledger: for a job, a host, a slot or itself.
 ///
-/// The ledger stores it as numbers and knows no meaning. A policy has one type for each value that it cannot derive after a
-/// rebuild. Types of several policies live side by side, so a policy around another one keeps its own.
+/// The ledger stores it as numbers without a meaning. A policy has one type for each value that it
+/// cannot derive after a rebuild. The types of several policies are stored side by side, so an
+/// outer policy has its own values.
 ///
 /// # Example
 /// ```
 /// use miserly_core::{Persistent, PolicyState};
 ///
-/// /// The number of quanta that a job has had.
+/// /// The number of quanta of a job.
 /// #[derive(Debug, Default, PartialEq)]
 /// struct Quanta(u64);
 ///
@@ -38,23 +39,23 @@ pub trait Persistent: Default + PartialEq {
     /// The name under which the value is stored: the policy, a slash, the value.
     const NAME: &'static str;
 
-    /// The version of the encoding. It goes up with each change of it.
+    /// The version of the encoding. It increases with each change of the encoding.
     const VERSION: u32;
 
-    /// Appends the numbers that stand for the value.
+    /// Appends the numbers that encode the value.
     fn encode(&self, words: &mut Vec<u64>);
 
-    /// Returns the value that these numbers stand for, in an encoding of this version; `None` if they stand for none.
+    /// Returns the value that these numbers encode in this version, or `None` if they are invalid.
     fn decode(version: u32, words: &[u64]) -> Option<Self>;
 }
 
-/// The values that policies keep of one thing. Empty, and as large as a vector, for most.
+/// The values that policies store for one object. Empty, and as large as a vector, for most.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyState {
     records: Vec<StateRecord>,
 }
 
-/// A value as it is stored.
+/// A stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateRecord {
     /// [`Persistent::NAME`].
@@ -66,21 +67,22 @@ pub struct StateRecord {
 }
 
 impl PolicyState {
-    /// No value.
+    /// The empty state.
     pub const EMPTY: PolicyState = PolicyState { records: Vec::new() };
 
-    /// Returns whether no value is kept.
+    /// Returns whether no value is stored.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Returns the value of this type: the default, if none is kept or the stored one cannot be decoded.
+    /// Returns the value of this type. Returns the default if none is stored or the stored value
+    /// cannot be decoded.
     pub fn get<T: Persistent>(&self) -> T {
         let record = self.records.iter().find(|record| record.name == T::NAME);
         record.and_then(|record| T::decode(record.version, &record.words)).unwrap_or_default()
     }
 
-    /// Keeps a value in place of the one of the same type. The default is not stored.
+    /// Stores a value in place of the value of the same type. The default is not stored.
     pub fn set<T: Persistent>(&mut self, value: &T) {
         let known = self.records.iter_mut().position(|record| record.name == T::NAME);
         match known {
@@ -115,14 +117,14 @@ impl PolicyState {
     }
 }
 
-/// The state that a ledger keeps besides that of its jobs.
+/// The state that a ledger stores besides the state of its jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LedgerState {
-    /// Of the policy itself.
+    /// The state of the policy itself.
     pub policy: PolicyState,
-    /// Of each host, in order; those that are left out have none.
+    /// The state of each host, in order. Missing hosts have none.
     pub hosts: Vec<PolicyState>,
-    /// Of the slots that have some.
+    /// The slots with a state, and their states.
     pub slots: Vec<(crate::SlotId, PolicyState)>,
 }
 

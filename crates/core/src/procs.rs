@@ -7,8 +7,9 @@ use std::ops::{Add, AddAssign, Div, Sub, SubAssign};
 
 /// A number of processors.
 ///
-/// Counts only: a particular processor has a number, and a set of them is a [`PeSet`](crate::PeSet).
-/// Addition and subtraction panic on overflow in debug builds, as those of integers do.
+/// It is a count only. A particular processor has a number, and a set of them is a
+/// [`PeSet`](crate::PeSet). Addition and subtraction panic on overflow in debug builds, like those
+/// of integers.
 ///
 /// ```
 /// use miserly_core::Procs;
@@ -31,7 +32,7 @@ impl Procs {
     /// More processors than any machine has.
     pub const MAX: Procs = Procs(u64::MAX);
 
-    /// The number of processors with this value.
+    /// Returns the number of processors with this value.
     pub const fn new(count: u64) -> Procs {
         Procs(count)
     }

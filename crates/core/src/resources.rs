@@ -1,13 +1,13 @@
-//! What a job asks for and a host has: a small fixed vector of counts.
+//! The resources of a request or a host: a small fixed vector of counts.
 
 use std::fmt;
 
 use crate::Procs;
 
-/// How many kinds of resource there are.
+/// The number of kinds of resources.
 const KINDS: usize = 4;
 
-/// A kind of resource; the position of its count in [`Resources`].
+/// A kind of resource. Its value is the position of its count in [`Resources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Processors (PEs), counted.
@@ -16,7 +16,7 @@ pub enum Kind {
     Memory = 1,
     /// GPUs, counted.
     Gpus = 2,
-    /// One further named count of the site's own, such as licences.
+    /// One further named count of the site, such as licences.
     Other = 3,
 }
 
@@ -30,7 +30,7 @@ impl Kind {
 pub struct Resources([u64; KINDS]);
 
 impl Resources {
-    /// Nothing of anything.
+    /// No resources.
     pub const NONE: Resources = Resources([0; KINDS]);
 
     /// Returns `count` processors and nothing else.
@@ -38,7 +38,7 @@ impl Resources {
         Resources([count.into().get(), 0, 0, 0])
     }
 
-    /// The same amounts, but for `kind`.
+    /// Returns the same amounts except for `kind`.
     #[must_use]
     pub const fn with(mut self, kind: Kind, amount: u64) -> Resources {
         self.0[kind as usize] = amount;
@@ -51,60 +51,61 @@ impl Resources {
         self.with(Kind::Cpus, count.get())
     }
 
-    /// The amount of one kind.
+    /// Returns the amount of one kind.
     pub const fn get(&self, kind: Kind) -> u64 {
         self.0[kind as usize]
     }
 
-    /// The number of processors.
+    /// Returns the number of processors.
     pub const fn cpus_count(&self) -> Procs {
         Procs::new(self.0[Kind::Cpus as usize])
     }
 
-    /// Whether every amount is at most the other's.
+    /// Returns whether every amount is at most that of `other`.
     pub fn fits_in(&self, other: &Resources) -> bool {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| mine <= theirs)
     }
 
-    /// Both amounts together, saturating.
+    /// Returns the sum of both amounts, saturating.
     #[must_use]
     pub fn plus(&self, other: &Resources) -> Resources {
         Resources(std::array::from_fn(|kind| self.0[kind].saturating_add(other.0[kind])))
     }
 
-    /// What is left after taking `other` away; `None` if some kind does not have that much.
+    /// Returns the remainder after subtracting `other`, or `None` if some kind has too little.
     pub fn minus(&self, other: &Resources) -> Option<Resources> {
         other.fits_in(self).then(|| Resources(std::array::from_fn(|kind| self.0[kind] - other.0[kind])))
     }
 
-    /// What is left after taking away what there is of `other`, kind by kind.
+    /// Returns the remainder after subtracting `other`, at least zero, kind by kind.
     #[must_use]
     pub fn less(&self, other: &Resources) -> Resources {
         Resources(std::array::from_fn(|kind| self.0[kind].saturating_sub(other.0[kind])))
     }
 
-    /// The most of both amounts, kind by kind.
+    /// Returns the maximum of both amounts, kind by kind.
     #[must_use]
     pub fn most(&self, other: &Resources) -> Resources {
         Resources(std::array::from_fn(|kind| self.0[kind].max(other.0[kind])))
     }
 
-    /// The least of both amounts, kind by kind.
+    /// Returns the minimum of both amounts, kind by kind.
     #[must_use]
     pub fn least(&self, other: &Resources) -> Resources {
         Resources(std::array::from_fn(|kind| self.0[kind].min(other.0[kind])))
     }
 
-    /// The same, without processors.
+    /// Returns the same amounts without processors.
     #[must_use]
     pub const fn without_cpus(self) -> Resources {
         self.with_cpus(Procs::ZERO)
     }
 
-    /// For how many of a job's processors there is room here, each with its part of all else that the job asks for.
+    /// Returns the number of processors of a job that fit here, each with its part of the other
+    /// requested resources.
     ///
-    /// All of them, if the whole job fits; else a part of an amount that the processors do not divide counts as the whole
-    /// above it.
+    /// If the whole job fits, all of its processors fit. Otherwise an amount that the processors do
+    /// not divide is rounded up for each processor.
     pub fn parts(&self, demand: &Resources) -> Procs {
         let procs = demand.cpus_count().get();
         if demand.fits_in(self) {
@@ -117,25 +118,26 @@ impl Resources {
         Procs::new((0..KINDS).map(room).fold(procs, u64::min))
     }
 
-    /// Each kind rounded up to a multiple of the processors.
+    /// Returns each kind rounded up to a multiple of the processors.
     #[must_use]
     pub fn in_equal_parts(&self) -> Resources {
         let procs = self.cpus_count().get().max(1);
         Resources(self.0.map(|amount| amount.checked_next_multiple_of(procs).unwrap_or(amount)))
     }
 
-    /// What the processors `from..to` of a job take along of it; all of them together, exactly the whole.
+    /// Returns the part of this demand that the processors `from..to` of a job take. The parts of
+    /// all processors sum to the whole exactly.
     #[must_use]
     pub fn part(&self, from: Procs, to: Procs) -> Resources {
         let procs = u128::from(self.cpus_count().max(Procs::ONE));
-        // No part is larger than the whole.
+        // A part is at most the whole.
         let until = |amount: u64, end: Procs| {
             u64::try_from(u128::from(amount) * u128::from(end) / procs).unwrap_or(amount)
         };
         Resources(std::array::from_fn(|kind| until(self.0[kind], to) - until(self.0[kind], from)))
     }
 
-    /// Only the kinds of which `of` has any.
+    /// Returns only the kinds of which `of` has a positive amount.
     #[must_use]
     pub fn masked(&self, of: &Resources) -> Resources {
         Resources(std::array::from_fn(|kind| if of.0[kind] > 0 { self.0[kind] } else { 0 }))
@@ -174,7 +176,7 @@ mod tests {
         let demand = Resources::cpus(3).with(Kind::Memory, 10);
         let room = |cpus: u64, memory| Resources::cpus(cpus).with(Kind::Memory, memory).parts(&demand);
         assert_eq!([room(8, 100), room(2, 100), room(8, 7), room(8, 3)], [3, 2, 1, 0].map(Procs::new));
-        // Four for each of three processors would be twelve, but ten is all that they ask for together.
+        // Four for each of three processors would be twelve, but their total request is ten.
         assert_eq!([room(8, 10), room(8, 9)], [3, 2].map(Procs::new));
         assert_eq!(demand.in_equal_parts(), Resources::cpus(3).with(Kind::Memory, 12));
         let [none, one, all] = [0, 1, 3].map(Procs::new);

@@ -1,63 +1,69 @@
 //! Several queues, each with a pool of its own.
 
-use crate::filler::OpportunisticLayer;
+use crate::opportunistic::OpportunisticLayer;
 use crate::{Driver, Effect, JobId, Ledger, OpportunisticConfig, Round, Time, Violation};
 
-/// The queues of a machine: each a pool, which is a ledger of its own, and a policy (Miser §3.1, Figure 1).
+/// The queues of a machine. Each has a policy and a pool, which is a ledger of its own (Miser §3.1,
+/// Figure 1).
 ///
-/// The pools never sum to more than the machine has, so what one queue does in its pool is no concern of the others. A
-/// machine without queues is a system of one.
+/// The pools never sum to more than the machine has, so queues are independent of each other. A
+/// machine without queues is a system of one queue.
 pub struct System {
     queues: Vec<Driver>,
-    /// Opportunistic work, if there is to be any.
+    /// Opportunistic jobs, if they are enabled.
     layer: Option<OpportunisticLayer>,
     /// The part of a round that concerns one queue.
     part: Round,
 }
 
 impl System {
-    /// These queues; a request names its queue by position, and any number beyond them, or none, means the first.
+    /// Returns a system of these queues.
+    ///
+    /// A request names its queue by position. No position, or one beyond the queues, means the
+    /// first queue.
     pub fn new(queues: Vec<Driver>) -> System {
         System { queues, layer: None, part: Round::default() }
     }
 
-    /// The same, with jobs that were promised a start running ahead of it on what is idle.
+    /// Returns the system with opportunistic jobs: jobs with a promised start also run ahead of it
+    /// on idle resources.
     #[must_use]
     pub fn filling(self, filler: OpportunisticConfig) -> System {
         let layer = Some(OpportunisticLayer::over(filler, &self.queues));
         System { layer, ..self }
     }
 
-    /// The queues, in order.
+    /// Returns the queues, in order.
     pub fn queues(&self) -> &[Driver] {
         &self.queues
     }
 
-    /// The queues, in order, to be told of something that is not an event.
+    /// Returns the queues, in order, for changes that are not events.
     pub fn queues_mut(&mut self) -> &mut [Driver] {
         &mut self.queues
     }
 
-    /// The position of the queue that the job is in.
+    /// Returns the position of the queue of the job.
     pub fn queue_of(&self, job: JobId) -> Option<usize> {
         self.queues.iter().position(|queue| queue.ledger().get(job).is_some())
     }
 
-    /// The ledger that has the job.
+    /// Returns the ledger that has the job.
     pub fn ledger_of(&self, job: JobId) -> Option<&Ledger> {
         self.queue_of(job).map(|queue| self.queues[queue].ledger())
     }
 
-    /// When some policy wants a round, or a job that runs ahead of its start has to be parked, if nothing happens before.
+    /// Returns the next wake-up of a policy or of the opportunistic layer, if nothing happens
+    /// before.
     pub fn wake(&self) -> Option<Time> {
         let parking = self.layer.as_ref().and_then(OpportunisticLayer::wake);
         self.queues.iter().filter_map(Driver::wake).chain(parking).min()
     }
 
-    /// Plays one round in each queue that something happens in, in the order of the queues.
+    /// Plays one round in each queue with an event or a due wake-up, in the order of the queues.
     ///
     /// # Errors
-    /// As [`Driver::round`]. A job that no queue has is the first queue's to refuse.
+    /// As [`Driver::round`]. The first queue rejects a job that is in no queue.
     pub fn round(
         &mut self,
         now: Time,
@@ -96,7 +102,7 @@ impl System {
         Ok(())
     }
 
-    /// The round, queue by queue; it is left empty.
+    /// Returns the parts of the round, queue by queue. `round` is left empty.
     fn sorted(&self, round: &mut Round) -> Vec<Round> {
         let fault = |queue| round.fault.filter(|fault| fault.concerns(queue));
         let part = |queue| Round { fault: fault(queue), ..Round::default() };
@@ -124,9 +130,9 @@ impl System {
     }
 }
 
-/// Returns the position, among `queues` queues, of the queue that has that number in a log.
+/// Returns the position, among `queues` queues, of the queue with that number in a log.
 ///
-/// The first queue has number 1. No number, or one that no queue has, means the first queue.
+/// The first queue has number 1. No number, or an unknown number, means the first queue.
 pub fn queue_position(number: Option<u32>, queues: usize) -> usize {
     let position = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
     position.filter(|position| *position < queues).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Integer time: an instant and a length, both in microsecond ticks.
+//! Integer time: an instant and a span, both in microsecond ticks.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -7,27 +7,27 @@ const TICKS_PER_SECOND: i64 = 1_000_000;
 
 /// An instant, in ticks (microseconds) from the origin of the run.
 ///
-/// In a simulation the origin is the zero of the log's own clock. Sums saturate at [`Time::MAX`], which
-/// means "never" wherever an instant is planned.
+/// In a simulation the origin is the zero of the log's own clock. Sums saturate at [`Time::MAX`],
+/// which means "never" in a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(i64);
 
-/// A length of time, in ticks (microseconds); negative only as the difference of two instants.
+/// A span of time, in ticks (microseconds). It is negative only as the difference of two instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(i64);
 
 impl Time {
     /// The origin of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than everything: never.
+    /// The latest instant: never.
     pub const MAX: Time = Time(i64::MAX);
 
-    /// The instant that many ticks after the origin.
+    /// Returns the instant with that number of ticks after the origin.
     pub const fn from_ticks(ticks: i64) -> Time {
         Time(ticks)
     }
 
-    /// The instant that many whole seconds after the origin; `None` if ticks cannot hold it.
+    /// Returns the instant with that number of seconds after the origin, or `None` on overflow.
     pub const fn from_secs(secs: i64) -> Option<Time> {
         match secs.checked_mul(TICKS_PER_SECOND) {
             Some(ticks) => Some(Time(ticks)),
@@ -35,31 +35,31 @@ impl Time {
         }
     }
 
-    /// Ticks since the origin.
+    /// Returns the ticks since the origin.
     pub const fn ticks(self) -> i64 {
         self.0
     }
 
-    /// Whole seconds since the origin, rounded down.
+    /// Returns the whole seconds since the origin, rounded down.
     pub const fn secs(self) -> i64 {
         self.0.div_euclid(TICKS_PER_SECOND)
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Span = Span(0);
-    /// The shortest length that is not zero.
+    /// The shortest positive span.
     pub const TICK: Span = Span(1);
-    /// Longer than everything: for ever.
+    /// The longest span: forever.
     pub const MAX: Span = Span(i64::MAX);
 
-    /// A length of that many ticks.
+    /// Returns a span of that many ticks.
     pub const fn from_ticks(ticks: i64) -> Span {
         Span(ticks)
     }
 
-    /// A length of that many whole seconds; `None` if ticks cannot hold it.
+    /// Returns a span of that many seconds, or `None` on overflow.
     pub const fn from_secs(secs: i64) -> Option<Span> {
         match secs.checked_mul(TICKS_PER_SECOND) {
             Some(ticks) => Some(Span(ticks)),
@@ -67,17 +67,17 @@ impl Span {
         }
     }
 
-    /// The length in ticks.
+    /// Returns the length in ticks.
     pub const fn ticks(self) -> i64 {
         self.0
     }
 
-    /// Whole seconds, rounded down.
+    /// Returns the whole seconds, rounded down.
     pub const fn secs(self) -> i64 {
         self.0.div_euclid(TICKS_PER_SECOND)
     }
 
-    /// The length in seconds, as a number to show or to divide by; never to compare.
+    /// Returns the length in seconds, for display and division. It must not be compared.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / TICKS_PER_SECOND as f64
     }
@@ -130,7 +130,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// Seconds, with a decimal part only where there is one: `90`, `0.5`.
+/// Writes seconds, with a decimal part only if it is not zero: `90`, `0.5`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };

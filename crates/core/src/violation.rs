@@ -7,7 +7,7 @@ use crate::{JobNumber, Time};
 /// The rule that a decision or an event broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Only a job that is in the ledger can be decided about.
+    /// A decision concerns a job in the ledger.
     UnknownJob,
     /// A handle names one job at a time.
     HandleInUse,
@@ -17,9 +17,9 @@ pub enum Rule {
     NotRunning,
     /// A job cannot start before it was submitted.
     StartBeforeSubmit,
-    /// A placement holds exactly what the job asked for, of the kinds that the machine accounts.
+    /// A placement holds exactly the requested amount, of the kinds that the machine accounts.
     WrongAmount,
-    /// A job lies on as many hosts as the machine allows.
+    /// A job is placed on as many hosts as the machine allows.
     TooManyHosts,
     /// Only a suspended job can be resumed.
     NotSuspended,
@@ -27,15 +27,16 @@ pub enum Rule {
     OtherHost,
     /// A quantum ends after it began.
     NoQuantum,
-    /// A placement names hosts and rows that exist.
+    /// A placement names hosts and slots that exist.
     NoSuchHost,
-    /// A row of the matrix is opened below the policy's limit; and one in which others run besides is used.
+    /// A slot of the matrix is opened below the policy's limit. An alternate slot must be in use.
     NoSuchRow,
-    /// A host cannot give more than it has free.
+    /// A host allocates at most its free resources.
     OverCommitted,
-    /// Processors are named where the ledger names them, as many as the job holds, and nobody else has them.
+    /// Processors are named where the ledger names them. They are as many as the job holds, and no
+    /// other job holds them.
     WrongPes,
-    /// A job that is being written out keeps its processors until that is done.
+    /// A job that is being swapped out keeps its processors until the swap is complete.
     StillWriting,
     /// A promise never moves later.
     PromiseMovedLater,
@@ -78,14 +79,14 @@ impl Rule {
     }
 }
 
-/// A refused decision: who, about which job, when, and against which rule.
+/// A refused decision: the policy, the job, the instant and the rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Violation {
     /// The policy's name, or the part of the driver that refused.
     pub policy: String,
     /// The job, where there is one.
     pub job: Option<JobNumber>,
-    /// When.
+    /// The instant.
     pub now: Time,
     /// The rule.
     pub rule: Rule,

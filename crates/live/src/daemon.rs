@@ -48,7 +48,7 @@ pub struct Options {
     pub wall: Wall,
 }
 
-/// WaitReason a daemon ended.
+/// The reason why a daemon ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// Its state.

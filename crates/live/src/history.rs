@@ -78,7 +78,7 @@ impl JobOutcome {
     }
 }
 
-/// WaitReason there is no history.
+/// The reason why there is no history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The state.

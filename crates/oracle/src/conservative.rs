@@ -1,6 +1,7 @@
 //! Conservative backfilling: every waiting job keeps a reserved start.
 //!
-//! Reservations are listed in the order in which their starts were decided. One that moves goes to the end.
+//! Reservations are listed in the order in which their starts were decided. One that moves goes to
+//! the end.
 
 use miserly_core::Time;
 
@@ -9,7 +10,7 @@ use crate::order::{arrival, sorted};
 use crate::plan::{Plan, Reservation};
 use crate::world::World;
 
-/// One pass; `ended` says whether it follows the end of a job.
+/// Runs one pass. `ended` is true if the pass follows the end of a job.
 pub(crate) fn pass(world: &mut World<'_>, kept: &mut Vec<Reservation>, order: NaiveOrder, ended: bool) {
     if is_broken(world, kept) {
         repair(world, kept);
@@ -21,7 +22,7 @@ pub(crate) fn pass(world: &mut World<'_>, kept: &mut Vec<Reservation>, order: Na
     start_due(world, kept);
 }
 
-/// One pass in which all reservations are made anew, in this order, and forgotten again.
+/// Runs one pass in which all reservations are recomputed in this order and then dropped.
 pub(crate) fn pass_without_guarantees(world: &mut World<'_>, order: NaiveOrder) {
     let mut reservations = Vec::new();
     for position in world.queue(order) {
@@ -32,13 +33,15 @@ pub(crate) fn pass_without_guarantees(world: &mut World<'_>, order: NaiveOrder) 
     }
 }
 
-/// When a pass has to take place even if nothing happens: at the next reserved start that can be kept even if
-/// no overdue job ends until then. Where it cannot be kept, there is nothing to do before such an end.
+/// Returns the instant of the next pass that is necessary without an event.
+///
+/// It is the next reserved start that is feasible even if no overdue job ends until then. An
+/// infeasible start needs no pass before such an end.
 pub(crate) fn wake(world: &World<'_>, kept: &[Reservation]) -> Option<Time> {
     let overdue: u64 = world.overdue().map(|running| world.request(running.position).procs().get()).sum();
     let plan = Plan::new(world, kept);
     let starts = kept.iter().map(|reservation| reservation.start);
-    // The plan holds overdue jobs at now only, and no reserved start is left at now.
+    // The plan holds overdue jobs only at the current instant, and no reserved start remains there.
     starts.filter(|&start| overdue == 0 || plan.free_at(start) >= i128::from(overdue)).min()
 }
 
@@ -48,7 +51,7 @@ pub(crate) fn is_broken(world: &World<'_>, kept: &[Reservation]) -> bool {
         || Plan::new(world, kept).over_commits()
 }
 
-/// Lifts all reservations out and puts each back where it was, or as soon after as it can be.
+/// Removes all reservations and restores each at its old start, or as soon after as possible.
 pub(crate) fn repair(world: &World<'_>, kept: &mut Vec<Reservation>) {
     let before = std::mem::take(kept);
     let mut lifted = before.clone();
@@ -57,7 +60,8 @@ pub(crate) fn repair(world: &World<'_>, kept: &mut Vec<Reservation>) {
         let not_before = reservation.start.max(world.now);
         put(world, kept, reservation.position, not_before);
     }
-    // Those that stayed as they were decided, then those that moved as they moved.
+    // First the unmoved reservations in their old order, then the moved ones in the order of their
+    // moves.
     let unmoved = |reservation: &Reservation| before.iter().position(|other| other == reservation);
     kept.sort_by_key(|reservation| unmoved(reservation).unwrap_or(before.len()));
 }

@@ -7,9 +7,10 @@ use crate::plan::Plan;
 use crate::world::World;
 use crate::{fcfs, order};
 
-/// Starts heads while they fit, then whatever does not delay the head that is left, which is returned.
+/// Starts heads while they fit, then all jobs that do not delay the remaining head, which is
+/// returned.
 ///
-/// A head that has been `reserved` comes before everybody.
+/// A `reserved` head precedes all other jobs.
 pub(crate) fn pass(
     world: &mut World<'_>,
     queue: NaiveOrder,
@@ -41,7 +42,7 @@ pub(crate) fn pass(
     Some(head)
 }
 
-/// When the head can start as far as anybody knows, and how many processors are free beside it then.
+/// Returns the expected shadow time of the head, and the extra processors beside it at that time.
 fn shadow(world: &World<'_>, head: usize) -> (Time, i128) {
     let plan = Plan::new(world, &[]);
     let need = i128::from(world.request(head).procs().get());

@@ -1,4 +1,4 @@
-//! Spatial equipartitioning of one host without memory, at every event, with a loop of its own.
+//! Spatial equipartitioning of one host without memory, at every event, with a separate event loop.
 
 use miserly_core::{Span, Time};
 
@@ -9,18 +9,20 @@ use crate::order::arrival;
 struct Running {
     position: usize,
     start: Time,
-    /// Processor-ticks that are still to be done.
+    /// The remaining processor-ticks.
     left: u128,
     procs: u64,
 }
 
-/// Returns the end of every job, in the order of the slice, under spatial equipartitioning (Chiang and Vernon §2.5).
+/// Returns the end of every job, in the order of the slice, under spatial equipartitioning (Chiang
+/// and Vernon §2.5).
 ///
-/// One host of `procs` processors, nothing else accounted, a job for each processor at most, repartitioned at every
-/// event. A job that has run for `long_after` has what it asked for, as long as each other one has a processor.
+/// The machine is one host of `procs` processors without other kinds, with at most one job per
+/// processor. It is repartitioned at every event. A job that has run for `long_after` gets its full
+/// request, as long as each other job has a processor.
 ///
 /// # Panics
-/// If a job never ends: it has no processors.
+/// If a job never ends because it has no processors.
 pub fn equipartition(procs: u64, jobs: &[NaiveJob], long_after: Option<Span>) -> Vec<Time> {
     let mut future: Vec<usize> = (0..jobs.len()).collect();
     future.sort_by_key(|&position| arrival(position, jobs));
@@ -46,8 +48,10 @@ pub fn equipartition(procs: u64, jobs: &[NaiveJob], long_after: Option<Span>) ->
     ends.into_iter().map(|end| end.expect("every job ends")).collect()
 }
 
-/// One processor for each job; then one after the other, to the job that has the fewest of those that want more, first
-/// among those that are to have all they asked for.
+/// Distributes the processors: first one for each job, then one after the other.
+///
+/// Each goes to the job with the fewest processors among those below their request. Jobs that must
+/// get their full request come first.
 fn hand_out(procs: u64, running: &mut [Running], jobs: &[NaiveJob], all: impl Fn(&Running) -> bool) {
     for job in running.iter_mut() {
         job.procs = 1;
@@ -61,7 +65,7 @@ fn hand_out(procs: u64, running: &mut [Running], jobs: &[NaiveJob], all: impl Fn
     }
 }
 
-/// Goes on to the next instant at which anything happens, and does the work until then.
+/// Advances to the next instant with an event, and does the work until then.
 fn pass_time(
     now: Time,
     running: &mut [Running],

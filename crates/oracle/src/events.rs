@@ -1,4 +1,4 @@
-//! The event loop: what happens when, and in which order a policy hears of it.
+//! The event loop: the events and the order in which a policy receives them.
 
 use miserly_core::{EventOrder, Time};
 
@@ -12,19 +12,19 @@ pub(crate) struct Simulation<'a> {
     world: World<'a>,
     policy: NaivePolicy,
     instants: EventOrder,
-    /// The jobs whose submission is still to come.
+    /// The jobs that are not submitted yet.
     future: Vec<usize>,
-    /// The reservations of the conservative policy; the others have none.
+    /// The reservations of the conservative policy. The other policies have none.
     kept: Vec<Reservation>,
-    /// By when each job has to start, by position, for the policy that has deadlines.
+    /// The latest start of each job, by position, for the policy with deadlines.
     deadlines: Vec<Time>,
-    /// The job to which EASY gave a shadow time last.
+    /// The job that EASY gave the last shadow time.
     held: Option<usize>,
-    /// When the policy wants a pass, as it said in its last one.
+    /// The wake-up that the policy requested in its last pass.
     wake: Option<Time>,
 }
 
-/// What happens in one round, each kind in the order in which it is told.
+/// The events of one round, each kind in the order of its delivery.
 struct Happening {
     ended: Vec<usize>,
     overdue: Vec<usize>,
@@ -55,7 +55,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Plays to the end. Ends that a round creates for its own instant are simply the next round.
+    /// Runs to the end. Ends that a round causes at its own instant form the next round.
     pub(crate) fn run(mut self) -> Vec<Time> {
         while let Some(now) = self.next_instant() {
             self.world.now = now;
@@ -93,7 +93,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Everything, then one pass.
+    /// Handles all events, then runs one pass.
     fn batch(&mut self, happening: Happening) {
         let any_ended = !happening.ended.is_empty();
         for position in happening.ended {
@@ -108,7 +108,7 @@ impl<'a> Simulation<'a> {
         self.pass(any_ended);
     }
 
-    /// One thing at a time, each with its pass.
+    /// Handles one event at a time, each followed by a pass.
     fn sequential(&mut self, happening: Happening) {
         self.release_due();
         let any_overdue = !happening.overdue.is_empty();
@@ -131,7 +131,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Jobs that end now, just as expected, count as gone before it is told.
+    /// Marks jobs that end now as expected, so that they count as gone before their ends are
+    /// reported.
     fn release_due(&mut self) {
         for running in &mut self.world.running {
             running.gone = running.end == self.world.now && running.expected == self.world.now;

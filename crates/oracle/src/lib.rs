@@ -1,11 +1,12 @@
-//! The policies again, as plainly as they can be said: slow, and easy to believe.
+//! Reference implementations of the policies: slow, simple and easy to verify.
 //!
-//! Property tests compare the real policies with these start by start, and benchmarks use them as the
-//! slow version. Everything is a `Vec` and a linear scan; nothing is kept up to date that can be computed
-//! again. An event loop of its own plays the machine.
+//! Property tests compare the policies with them start by start, and benchmarks use them as the
+//! slow version. All data is in a `Vec` with linear scans. Every value is computed again when it is
+//! needed. A separate event loop plays the machine.
 //!
-//! **Architecture invariant:** nothing of the product is used here but the types that name a job, a time
-//! and a convention of instants. Logarithms are those of `libm` here as there: another's differ in the last bit.
+//! **Architecture invariant:** this crate uses only the product's types for jobs, times and event
+//! orders. Logarithms come from `libm`, as in the product, because other implementations differ in
+//! the last bit.
 //!
 //! ```
 //! use miserly_core::{ActualRuntime, EventOrder, Request, Resources, Span, Time};
@@ -68,41 +69,42 @@ pub use crate::suspension::{
     NaiveDisk, NaiveLife, NaiveLimit, NaiveRule, NaiveStay, NaiveSuspension, suspension_schedule,
 };
 
-/// A job: what its user asked for, and the truth that no policy looks at.
+/// A job: its request, and the actual runtime, which no policy reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NaiveJob {
-    /// What the policy is told.
+    /// The request that the policy receives.
     pub request: Request,
-    /// How long it runs, already cut by whatever overrun rule the caller wants; longer than the estimate
-    /// means that it becomes overdue.
+    /// The actual runtime, after the overrun rule of the caller. If it exceeds the estimate, the
+    /// job becomes overdue.
     pub runtime: ActualRuntime,
 }
 
-/// An order of waiting jobs; ties by submit time, then job number, then position in the slice.
+/// An order of waiting jobs. Ties are broken by submit time, then job number, then position in the
+/// slice.
 #[derive(Clone, Copy, Debug)]
 pub enum NaiveOrder {
-    /// Least first.
+    /// Smallest first.
     Rank(fn(&Request) -> i128),
-    /// Largest `value - weight * submit` first, in seconds: the same at any instant as `value + weight * delay`.
-    /// What is not a number comes last.
+    /// Largest `value - weight * submit` first, in seconds. At any instant this equals the order by
+    /// `value + weight * delay`. NaN comes last.
     Value {
         /// The value of a job, before the weight.
         value: fn(NaiveFacts) -> f64,
-        /// What a second of delay adds.
+        /// The increase per second of delay.
         weight: f64,
-        /// Where the random number comes from.
+        /// The source of the random number.
         draws: NaiveDraws,
     },
-    /// Largest `value - weight * submit` first, compared exactly. What is not a number comes last.
+    /// Largest `value - weight * submit` first, compared exactly. NaN comes last.
     Exact {
         /// The value of a job, before the weight.
         value: fn(ExactFacts) -> Ratio,
-        /// What a second of delay adds.
+        /// The increase per second of delay.
         weight: Ratio,
     },
 }
 
-/// What the exact value of a job is computed from; the meanings are those of [`NaiveFacts`].
+/// The inputs of the exact value of a job, with the meanings of [`NaiveFacts`].
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct ExactFacts {
@@ -114,36 +116,36 @@ pub struct ExactFacts {
     pub bypassed: Ratio,
 }
 
-/// What the value of a job is computed from.
+/// The inputs of the value of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct NaiveFacts {
     /// In seconds, at least 1.
     pub estimate: f64,
-    /// How many are asked for.
+    /// The requested number of processors.
     pub procs: f64,
     /// In [0, 1).
     pub random: f64,
-    /// Since the submission, in seconds.
+    /// The time since the submission, in seconds.
     pub wait: f64,
     /// The submission, in seconds of the log.
     pub submit: f64,
-    /// In kB.
+    /// The memory, in kB.
     pub memory: f64,
     /// The user's number, or -1.
     pub user: f64,
-    /// How many jobs that sort behind it started before it, on hosts; else 0.
+    /// The number of jobs that sort behind it and started before it, on hosts. Otherwise 0.
     pub bypassed: f64,
 }
 
 /// Random numbers: the upper 53 bits of the draw number 2^63, or of 2^63 + the ticks of the instant.
 #[derive(Clone, Copy, Debug)]
 pub enum NaiveDraws {
-    /// One for each job.
+    /// One draw for each job.
     Once {
         /// The seed of the draws.
         seed: u64,
     },
-    /// New ones at each instant.
+    /// New draws at each instant.
     Pass {
         /// The seed of the draws.
         seed: u64,
@@ -161,10 +163,10 @@ impl NaiveOrder {
     pub const NARROWEST: NaiveOrder = NaiveOrder::Rank(|job| job.procs().get().into());
     /// Most processors first.
     pub const WIDEST: NaiveOrder = NaiveOrder::Rank(|job| -i128::from(job.procs().get()));
-    /// Least product of the two first.
+    /// Smallest product of estimate and processors first.
     pub const SMALLEST: NaiveOrder =
         NaiveOrder::Rank(|job| i128::from(job.estimate.ticks()) * i128::from(job.procs().get()));
-    /// Greatest product of the two first.
+    /// Largest product of estimate and processors first.
     pub const LARGEST: NaiveOrder =
         NaiveOrder::Rank(|job| -i128::from(job.estimate.ticks()) * i128::from(job.procs().get()));
 }
@@ -177,7 +179,8 @@ pub enum NaivePolicy {
         /// The order of the queue.
         order: NaiveOrder,
     },
-    /// The head of the queue has a reservation; the others may pass it if they do not delay it.
+    /// The head of the queue has a reservation. Other jobs may start before it if they do not delay
+    /// it.
     Easy {
         /// The order of the queue.
         order: NaiveOrder,
@@ -191,7 +194,7 @@ pub enum NaivePolicy {
         /// The order of compression.
         order: NaiveOrder,
     },
-    /// Every job has a reservation, made anew at every pass in this order.
+    /// Every job has a reservation, recomputed at every pass in this order.
     NoGuarantee {
         /// The order of the queue.
         order: NaiveOrder,
@@ -200,15 +203,15 @@ pub enum NaivePolicy {
     Sorted {
         /// The order of the queue.
         order: NaiveOrder,
-        /// The deadline is so many times the interval to the first reservation.
+        /// The factor of the deadline: a multiple of the interval to the first reservation.
         guarantee: i64,
     },
 }
 
-/// Returns the start of every job, in the order of the slice, which may be in any order itself.
+/// Returns the start of every job, in the order of the slice. The slice may be in any order.
 ///
 /// # Panics
-/// If a job asks for more processors than the machine has: it would never start.
+/// If a job requests more processors than the machine has: it would never start.
 pub fn schedule(procs: u64, jobs: &[NaiveJob], policy: NaivePolicy, instants: EventOrder) -> Vec<Time> {
     for job in jobs {
         assert!(job.request.procs() <= procs.into(), "job {} is wider than the machine", job.request.number);

@@ -1,4 +1,5 @@
-//! NCSA-LSF* (Chiang and Vernon 2001, section 2.1) on hosts with memory, with an event loop of its own.
+//! NCSA-LSF* (Chiang and Vernon 2001, section 2.1) on hosts with memory, with a separate event
+//! loop.
 
 use std::cmp::Reverse;
 
@@ -8,23 +9,24 @@ use miserly_core::{EventOrder, Kind, Machine, Resources, Sharing, Time};
 use crate::NaiveJob;
 use crate::order::arrival;
 
-/// How LSF is set.
+/// The configuration of LSF.
 #[derive(Clone, Copy, Debug)]
 pub struct NaiveLsf {
-    /// The most jobs of a user that execute at a time, if there is a limit.
+    /// The maximum number of running jobs of a user, if there is a limit.
     pub user_limit: Option<usize>,
-    /// The most jobs of length `mt`.
+    /// The maximum number of jobs of length `mt`.
     pub mt_limit: Option<usize>,
-    /// The most jobs of length `lt`.
+    /// The maximum number of jobs of length `lt`.
     pub lt_limit: Option<usize>,
-    /// Whether hosts are kept for jobs that have waited for too long.
+    /// Whether hosts are reserved for jobs with a long wait.
     pub reserve: bool,
 }
 
-/// When each job starts, and on which host, in the order of the slice; `None` if it is refused.
+/// Returns the start and the host of each job, in the order of the slice, or `None` if it is
+/// refused.
 ///
 /// # Panics
-/// If a job waits for ever.
+/// If a job waits forever.
 pub fn lsf_schedule(
     machine: &Machine,
     jobs: &[NaiveJob],
@@ -37,7 +39,7 @@ pub fn lsf_schedule(
     World { machine, jobs, lsf, now: Time::ZERO, future, waiting, kept, running, starts }.run(instants)
 }
 
-/// How many jobs of a size a host may run at a time (Table 2).
+/// Returns the maximum number of jobs of a size that a host runs at a time (Table 2).
 fn most(host: &str, size: Size) -> usize {
     match (host, size) {
         ("eir" | "nerthus" | "jord1" | "saga1" | "huldra", Size::Large) => 3,
@@ -54,13 +56,14 @@ struct Running {
     host: usize,
     expected: Time,
     end: Time,
-    /// It has been told that the job is overdue.
+    /// Whether the job was reported as overdue.
     noticed: bool,
-    /// It ends now, as expected, so what it holds counts as free already.
+    /// Whether it ends now, as expected. Its resources then count as free.
     gone: bool,
 }
 
-/// Jobs are known by their positions in `jobs`, hosts by theirs in the machine.
+/// The state of the run. Jobs are identified by their positions in `jobs`, hosts by theirs in the
+/// machine.
 struct World<'a> {
     machine: &'a Machine,
     jobs: &'a [NaiveJob],
@@ -68,9 +71,9 @@ struct World<'a> {
     now: Time,
     future: Vec<usize>,
     waiting: Vec<usize>,
-    /// Hosts that are kept, and for which waiting job.
+    /// The reserved hosts, each with its waiting job.
     kept: Vec<(usize, usize)>,
-    /// In the order of the starts.
+    /// The running jobs, in the order of the starts.
     running: Vec<Running>,
     starts: Vec<Option<(Time, usize)>>,
 }
@@ -127,13 +130,13 @@ impl World<'_> {
         self.waiting.push(job);
     }
 
-    /// Ends the job; says on which host it ran.
+    /// Ends the job and returns its host.
     fn end(&mut self, job: usize) -> usize {
         let at = self.running.iter().position(|running| running.job == job).expect("it runs");
         self.running.remove(at).host
     }
 
-    /// Whether there are jobs that are found overdue now.
+    /// Reports overdue jobs and returns whether there are any.
     fn notice(&mut self) -> bool {
         let mut any = false;
         for running in &mut self.running {
@@ -146,19 +149,19 @@ impl World<'_> {
     }
 }
 
-/// The facts.
+/// Queries of the state.
 impl World<'_> {
     fn class(&self, job: usize) -> Option<Class> {
         let request = &self.jobs[job].request;
         Class::of(request.procs(), request.demand.get(Kind::Memory), request.estimate)
     }
 
-    /// The class of a job that is known to have one.
+    /// Returns the class of a job. The job must have one.
     fn its_class(&self, job: usize) -> Class {
         self.class(job).expect("those beyond the classes are gone")
     }
 
-    /// What the job holds on the host; `None` if it could never run there.
+    /// Returns the holdings of the job on the host, or `None` if it could never run there.
     fn held(&self, job: usize, host: usize) -> Option<Resources> {
         let host = &self.machine.hosts()[host];
         let demand = self.machine.demand(&self.jobs[job].request);
@@ -178,7 +181,7 @@ impl World<'_> {
         self.held(job, host).is_some_and(|held| held.fits_in(&self.free(host)))
     }
 
-    /// Whether no limit is reached that the job would count for on this host.
+    /// Returns whether the host is below every limit that applies to the job.
     fn below_limits(&self, job: usize, host: usize) -> bool {
         let class = self.its_class(job);
         let count = |same: &dyn Fn(&Running) -> bool| self.running.iter().filter(|r| same(r)).count();
@@ -202,7 +205,7 @@ impl World<'_> {
         self.kept.iter().find(|(kept, _)| *kept == host).map(|(_, job)| *job)
     }
 
-    /// Who waits for the host, in its order.
+    /// Returns the jobs that wait for the host, in its order.
     fn line(&self, host: usize) -> Vec<usize> {
         let mut line = self.waiting.clone();
         line.retain(|&job| self.kept.iter().all(|(_, holder)| *holder != job));
@@ -243,7 +246,8 @@ impl World<'_> {
         }
     }
 
-    /// After an end on the host: a start, or a reservation, for the first who has waited for too long.
+    /// Serves the first job with a long wait after an end on the host: starts it or reserves the
+    /// host for it.
     fn reserve(&mut self, host: usize) {
         if !self.lsf.reserve || self.holder(host).is_some() {
             return;
@@ -258,7 +262,7 @@ impl World<'_> {
         }
     }
 
-    /// Who starts next on the host: the first that fits of the size that comes first.
+    /// Returns the next job for the host: the first that fits, of the first size in rotation.
     fn turn(&self, host: usize) -> Option<usize> {
         if self.holder(host).is_some() {
             return None;

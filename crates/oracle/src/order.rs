@@ -1,4 +1,4 @@
-//! What it means to come before another job in a queue.
+//! The order of jobs in a queue.
 
 use std::cmp::Ordering;
 
@@ -6,12 +6,12 @@ use miserly_core::{JobNumber, Kind, Request, Time, draw};
 
 use crate::{ExactFacts, NaiveDraws, NaiveFacts, NaiveJob, NaiveOrder, Ratio};
 
-/// The jobs (positions in `jobs`), sorted as of `now`, where nobody counts who was passed.
+/// Returns the positions in `jobs`, sorted as of `now`, without counts of bypasses.
 pub(crate) fn sorted(positions: Vec<usize>, jobs: &[NaiveJob], order: NaiveOrder, now: Time) -> Vec<usize> {
     sorted_counting(positions, jobs, order, now, &vec![0; jobs.len()])
 }
 
-/// The same; each job, by its position, was passed so often.
+/// Returns the positions, sorted as of `now`. `bypassed` has the number of bypasses of each job.
 pub(crate) fn sorted_counting(
     mut positions: Vec<usize>,
     jobs: &[NaiveJob],
@@ -40,7 +40,7 @@ pub(crate) fn sorted_counting(
     positions
 }
 
-/// The larger first; what is not a number last.
+/// Compares two values, the larger first and NaN last.
 fn falling(one: f64, other: f64) -> Ordering {
     match (one.is_nan(), other.is_nan()) {
         (false, false) => other.partial_cmp(&one).expect("both are numbers"),
@@ -48,7 +48,7 @@ fn falling(one: f64, other: f64) -> Ordering {
     }
 }
 
-/// The key that breaks every tie.
+/// Returns the key that breaks every tie.
 pub(crate) fn arrival(position: usize, jobs: &[NaiveJob]) -> (Time, JobNumber, usize) {
     let request = &jobs[position].request;
     (request.submit, request.number, position)

@@ -1,24 +1,24 @@
-//! Who will hold how many processors when, as far as anybody may know.
+//! The expected allocation of processors over time.
 
 use miserly_core::{Span, Time};
 
 use crate::world::World;
 
-/// A waiting job and the start that is kept for it.
+/// A waiting job and its reserved start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reservation {
     pub(crate) position: usize,
     pub(crate) start: Time,
 }
 
-/// The running jobs and some reservations, as seen from now.
+/// The running jobs and some reservations, as of the current instant.
 pub(crate) struct Plan {
     procs: u64,
     now: Time,
     held: Vec<Held>,
 }
 
-/// Processors that are taken in `[from, until)`.
+/// Processors that are allocated in `[from, until)`.
 struct Held {
     from: Time,
     until: Time,
@@ -29,7 +29,7 @@ impl Plan {
     pub(crate) fn new(world: &World<'_>, reservations: &[Reservation]) -> Plan {
         let mut held = Vec::new();
         for running in world.holding() {
-            // An overdue job may end at any moment, but it is here now.
+            // An overdue job may end at any moment, but it still holds its processors now.
             let until = running.expected.max(world.now + Span::TICK);
             held.push(Held { from: world.now, until, procs: world.request(running.position).procs().get() });
         }
@@ -41,13 +41,15 @@ impl Plan {
         Plan { procs: world.procs, now: world.now, held }
     }
 
-    /// The processors that nobody holds at that instant; negative if the plan over-commits the machine.
+    /// Returns the number of free processors at that instant. It is negative if the plan
+    /// over-commits the machine.
     pub(crate) fn free_at(&self, time: Time) -> i128 {
         let holding = self.held.iter().filter(|held| held.from <= time && time < held.until);
         i128::from(self.procs) - holding.map(|held| i128::from(held.procs)).sum::<i128>()
     }
 
-    /// The earliest instant, not before `not_before`, from which `procs` processors are free for `span`.
+    /// Returns the earliest instant, not before `not_before`, from which `procs` processors are
+    /// free for `span`.
     pub(crate) fn earliest_hole(&self, not_before: Time, procs: u64, span: Span) -> Time {
         let ends = self.held.iter().map(|held| held.until).filter(|&until| until > not_before);
         std::iter::once(not_before)
@@ -58,19 +60,19 @@ impl Plan {
     }
 
     fn is_hole(&self, start: Time, procs: u64, span: Span) -> bool {
-        // Free processors grow less only where somebody begins to hold some.
+        // The number of free processors decreases only where an allocation begins.
         let begins =
             self.held.iter().map(|held| held.from).filter(|&from| start < from && from < start + span);
         std::iter::once(start).chain(begins).all(|time| self.free_at(time) >= i128::from(procs))
     }
 
-    /// Whether more than the machine is held at some instant from now on.
+    /// Returns whether the plan over-commits the machine at some instant from now on.
     pub(crate) fn over_commits(&self) -> bool {
         let begins = self.held.iter().map(|held| held.from).filter(|&from| from >= self.now);
         std::iter::once(self.now).chain(begins).any(|time| self.free_at(time) < 0)
     }
 
-    /// Every instant at which somebody stops holding processors.
+    /// Returns every instant at which an allocation ends.
     pub(crate) fn ends(&self) -> impl Iterator<Item = Time> {
         self.held.iter().map(|held| held.until)
     }

@@ -1,4 +1,5 @@
-//! Windows of Miser in a pool that varies over time, by looking at every tick; with an event loop of its own.
+//! Windows of Miser in a pool that varies over time, found by checking every tick, with a separate
+//! event loop.
 
 mod world;
 
@@ -8,59 +9,61 @@ use crate::NaiveJob;
 
 use self::world::World;
 
-/// A pool, and all that happens to it. Times are few ticks: every one of them is looked at.
+/// A pool and its events. Times must be small numbers of ticks, because every tick is checked.
 #[derive(Clone, Debug)]
 pub struct NaivePool {
-    /// From when in each period how much there is; the first is at its beginning, which is time 0.
+    /// The amounts and their offsets in each period. The first offset is time 0.
     pub steps: Vec<(i64, Resources)>,
-    /// How long a period is.
+    /// The length of a period.
     pub period: i64,
-    /// How far ahead a window may end; for ever, if there is no such time.
+    /// The horizon for the end of a window, or `None` for no limit.
     pub horizon: Option<i64>,
     /// The jobs.
     pub jobs: Vec<NaiveJob>,
-    /// What is changed from outside, and when.
+    /// The changes from outside, and their instants.
     pub changes: Vec<(Time, NaiveChange)>,
 }
 
-/// Something that is changed from outside. What is about a job is nothing, unless the job is there just before.
+/// A change from outside. A change of a job has no effect, unless the job is in the system just
+/// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NaiveChange {
-    /// A waiting job, by position, is taken back.
+    /// A waiting job, by position, is withdrawn.
     Withdraw(usize),
-    /// A waiting job has another earliest start.
+    /// A waiting job gets another earliest start.
     Begin(usize, Option<Time>),
-    /// A job that waits or runs has another estimate.
+    /// A waiting or running job gets another estimate.
     Estimate(usize, Span),
-    /// There is no more than this.
+    /// The capacity becomes this amount.
     Capacity(Resources),
 }
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NaiveFate {
-    /// When it started, if it did.
+    /// The start, if any.
     pub start: Option<Time>,
-    /// Why it was sent away, if it was.
+    /// The reason for its refusal, if it was refused.
     pub refused: Option<Refusal>,
-    /// Each latest start that it was told: when, which, and whether it is later than the one before.
+    /// Each promise to the job: its instant, its latest start, and whether it is later than the one
+    /// before.
     pub told: Vec<(Time, Time, bool)>,
 }
 
-/// What becomes of each job, by position.
+/// Returns the outcome of each job, by position.
 pub fn windows(pool: &NaivePool, instants: EventOrder) -> Vec<NaiveFate> {
     World::new(pool).run(instants)
 }
 
 impl NaivePool {
-    /// How much there is then, if no more than `capacity` is left.
+    /// Returns the amount at that tick, limited by `capacity`.
     fn there_is(&self, at: i64, capacity: &Resources) -> Resources {
         let offset = at.rem_euclid(self.period);
         let step = self.steps.iter().rev().find(|(from, _)| *from <= offset).expect("one from the beginning");
         step.1.least(capacity)
     }
 
-    /// The most that there ever is of each kind.
+    /// Returns the maximum of each kind over all time.
     fn most(&self) -> Resources {
         self.steps.iter().fold(Resources::NONE, |most, (_, amount)| most.most(amount))
     }

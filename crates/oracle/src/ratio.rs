@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// A ratio of two integers in lowest terms; a number over 0 is infinite, and 0 over 0 is not a number.
+/// A ratio of two integers in lowest terms. A number over 0 is infinite, and 0 over 0 is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
     numerator: i128,
@@ -17,7 +17,7 @@ impl Ratio {
         Ratio { numerator: numerator / common, denominator: denominator / common }
     }
 
-    /// Orders two values, the larger first; what is not a number comes last.
+    /// Orders two values, the larger first and NaN last.
     pub(crate) fn falling(self, other: Ratio) -> Ordering {
         let is_nan = |ratio: Ratio| ratio.numerator == 0 && ratio.denominator == 0;
         match (is_nan(self), is_nan(other)) {
@@ -30,7 +30,8 @@ impl Ratio {
     }
 }
 
-/// Compares two numbers, at most one of them infinite, by their whole parts, then by what remains.
+/// Compares two numbers, at most one of them infinite, by their whole parts, then by their
+/// remainders.
 fn compare(one: Ratio, other: Ratio) -> Ordering {
     if one.denominator == 0 || other.denominator == 0 {
         let infinite = |ratio: Ratio| if ratio.denominator == 0 { ratio.numerator.signum() } else { 0 };

@@ -1,4 +1,5 @@
-//! Sorting with a shadow guarantee: the first of the order starts, if all others can still meet their deadlines.
+//! Sorting with a shadow guarantee. The first job of the order starts if all others can still meet
+//! their deadlines.
 
 use miserly_core::{Span, Time};
 
@@ -8,7 +9,7 @@ use crate::order::arrival;
 use crate::plan::{Plan, Reservation};
 use crate::world::World;
 
-/// One pass; `deadlines` are by position.
+/// Runs one pass. `deadlines` are by position.
 pub(crate) fn pass(
     world: &mut World<'_>,
     kept: &mut Vec<Reservation>,
@@ -34,7 +35,7 @@ pub(crate) fn pass(
     }
 }
 
-/// The first job of the order that may start, and the plan of the others then.
+/// Returns the first job of the order that may start, and the plan of the others after its start.
 fn first(
     world: &World<'_>,
     kept: &[Reservation],
@@ -50,7 +51,7 @@ fn first(
     })
 }
 
-/// The others' new places beside the job, if every deadline is met.
+/// Returns new reservations of the others beside the job, if every deadline is met.
 fn by_deadline(
     world: &World<'_>,
     position: usize,
@@ -69,7 +70,7 @@ fn by_deadline(
     Some(plan)
 }
 
-/// The others' old places, if the job fits beside them.
+/// Returns the old reservations of the others, if the job fits beside them.
 fn unmoved(world: &World<'_>, position: usize, others: Vec<Reservation>) -> Option<Vec<Reservation>> {
     let request = world.request(position);
     let start = Plan::new(world, &others).earliest_hole(world.now, request.procs().get(), request.planned());

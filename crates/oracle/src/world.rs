@@ -1,4 +1,4 @@
-//! What is true at an instant: who waits, who runs, who has started when.
+//! The state at an instant: the waiting jobs, the running jobs and the past starts.
 
 use miserly_core::{Request, Time};
 
@@ -6,7 +6,7 @@ use crate::NaiveJob;
 use crate::NaiveOrder;
 use crate::order::sorted;
 
-/// The machine and its jobs, each known by its position in `jobs`.
+/// The machine and its jobs, each identified by its position in `jobs`.
 pub(crate) struct World<'a> {
     pub(crate) procs: u64,
     pub(crate) jobs: &'a [NaiveJob],
@@ -17,17 +17,17 @@ pub(crate) struct World<'a> {
     pub(crate) starts: Vec<Option<Time>>,
 }
 
-/// A job that has started and whose end has not been told yet.
+/// A job that has started and has no reported end yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Running {
     pub(crate) position: usize,
-    /// Its start plus what a plan keeps for it.
+    /// Its start plus its planned span.
     pub(crate) expected: Time,
-    /// Its start plus its runtime: for the event loop only.
+    /// Its start plus its runtime, for the event loop only.
     pub(crate) end: Time,
-    /// It has been told that the job is overdue.
+    /// Whether the job was reported as overdue.
     pub(crate) noticed: bool,
-    /// It ends at this instant, as expected, so its processors count as free already.
+    /// Whether it ends at this instant, as expected. Its processors then count as free.
     pub(crate) gone: bool,
 }
 
@@ -36,22 +36,22 @@ impl World<'_> {
         &self.jobs[position].request
     }
 
-    /// The waiting jobs in this order.
+    /// Returns the waiting jobs in this order.
     pub(crate) fn queue(&self, order: NaiveOrder) -> Vec<usize> {
         sorted(self.waiting.clone(), self.jobs, order, self.now)
     }
 
-    /// The jobs that hold processors now.
+    /// Returns the jobs that hold processors now.
     pub(crate) fn holding(&self) -> impl Iterator<Item = &Running> {
         self.running.iter().filter(|running| !running.gone)
     }
 
-    /// The jobs that run on past their expected ends.
+    /// Returns the jobs that run past their expected ends.
     pub(crate) fn overdue(&self) -> impl Iterator<Item = &Running> {
         self.holding().filter(|running| running.expected <= self.now)
     }
 
-    /// Whether there is such a job.
+    /// Returns whether a job is overdue.
     pub(crate) fn any_overdue(&self) -> bool {
         self.overdue().next().is_some()
     }

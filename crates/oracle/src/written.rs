@@ -1,4 +1,4 @@
-//! The naive policy for the written form of one, so that tests can name both by the same text.
+//! Parsing of the written form of a policy, so that tests use one text for both implementations.
 
 use std::str::FromStr;
 
@@ -6,15 +6,16 @@ use libm::{log2, log10};
 
 use crate::{ExactFacts, NaiveDraws, NaiveFacts, NaiveOnHosts, NaiveOrder, NaivePolicy, Ratio};
 
-/// The parameters that were given.
+/// The given parameters.
 struct Given<'a> {
     args: Vec<(&'a str, &'a str)>,
-    /// For draws, where none is given.
+    /// The default seed of draws.
     seed: u64,
 }
 
 impl NaivePolicy {
-    /// The policy that is written so, if there is a naive version of it; `seed` is the run's.
+    /// Returns the policy with this written form, if it has a reference implementation. `seed` is
+    /// that of the run.
     pub fn written(text: &str, seed: u64) -> Option<NaivePolicy> {
         let (name, given) = read(text, seed);
         let usual = if name == "sorted" { "shortest" } else { "arrival" };
@@ -40,7 +41,8 @@ impl NaivePolicy {
 }
 
 impl NaiveOnHosts {
-    /// The policy that is written so, for hosts, if there is a naive version of it; `seed` is the run's.
+    /// Returns the policy on hosts with this written form, if it has a reference implementation.
+    /// `seed` is that of the run.
     pub fn written(text: &str, seed: u64) -> Option<NaiveOnHosts> {
         let (name, given) = read(text, seed);
         let order = match preset_on_hosts(name, &given) {
@@ -61,7 +63,7 @@ impl NaiveOnHosts {
     }
 }
 
-/// The order of the queue under a policy that has one of its own, if it is one.
+/// Returns the queue order of a policy with a fixed one, or `None` for other policies.
 fn preset_on_hosts(name: &str, given: &Given<'_>) -> Option<NaiveOrder> {
     let value: fn(ExactFacts) -> Ratio = match (name, given.word("w_bypass")) {
         ("fcfs-backfill", _) => return Some(NaiveOrder::ARRIVAL),
@@ -79,23 +81,30 @@ fn xfactor(job: ExactFacts) -> Ratio {
     (job.wait + job.estimate) / job.estimate
 }
 
-/// Priority-bf of Chiang and Vernon, as a sum of products.
+/// Returns the value of Priority-bf of Chiang and Vernon, as a sum of products.
 fn table_3(job: ExactFacts) -> Ratio {
     job.wait / 3600.into() + ratio(5, 1) * xfactor(job) + ratio(1, 5) * job.procs
+}
+
+/// Returns the ratio that a decimal number denotes.
+fn decimal(text: &str) -> Option<Ratio> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits: i128 = format!("{whole}{part}").parse().ok()?;
+    Some(Ratio::new(digits, 10i128.pow(u32::try_from(part.len()).ok()?)))
 }
 
 fn ratio(numerator: i128, denominator: i128) -> Ratio {
     Ratio::new(numerator, denominator)
 }
 
-/// The name and what stands behind it.
+/// Returns the name and the parameters.
 fn read(text: &str, seed: u64) -> (&str, Given<'_>) {
     let (name, args) = text.trim_end_matches(')').split_once('(').unwrap_or((text, ""));
     let args = arguments(args).into_iter().filter_map(|arg| arg.split_once('=')).collect();
     (name, Given { args, seed })
 }
 
-/// What stands between commas, but for those in quotes.
+/// Splits the parameters at commas outside of quotes.
 fn arguments(text: &str) -> Vec<&str> {
     let mut quoted = false;
     let split = |c: char| {
@@ -110,7 +119,7 @@ impl Given<'_> {
         self.args.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
-    /// The number that was given, if it is one.
+    /// Returns the given number or the default, or `None` if the text is not a number.
     fn number<T: FromStr>(&self, name: &str, default: T) -> Option<T> {
         self.word(name).map_or(Some(default), |text| text.parse().ok())
     }
@@ -126,8 +135,7 @@ impl Given<'_> {
             return Some(NaiveOrder::ARRIVAL);
         }
         if let Some(value) = exact_value(word) {
-            // The weights of the tests have few binary digits.
-            let weight = Ratio::new((weight * 1024.0) as i128, 1024);
+            let weight = self.word("weight").map_or(Some(0.into()), decimal)?;
             return Some(NaiveOrder::Exact { value, weight });
         }
         Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws()? })
@@ -169,7 +177,8 @@ fn value(word: &str) -> Option<fn(NaiveFacts) -> f64> {
     })
 }
 
-/// The orders of the literature and a few formulas whose values are ratios.
+/// Returns the exact value for the orders of the literature and for a few formulas with rational
+/// values.
 fn exact_value(word: &str) -> Option<fn(ExactFacts) -> Ratio> {
     Some(match word {
         "sjf" => |job| -job.estimate,
@@ -192,7 +201,7 @@ fn exact_value(word: &str) -> Option<fn(ExactFacts) -> Ratio> {
     })
 }
 
-/// The orders of the literature; where the smallest comes first, less their value.
+/// Returns the value for an order of the literature. It is negated where the smallest comes first.
 fn preset(word: &str) -> Option<fn(NaiveFacts) -> f64> {
     Some(match word {
         "sjf" => |job| -job.estimate,
@@ -212,7 +221,7 @@ fn preset(word: &str) -> Option<fn(NaiveFacts) -> f64> {
     })
 }
 
-/// A few formulas, each as it is written.
+/// Returns the value for a few formulas, by their text.
 fn formula(word: &str) -> Option<fn(NaiveFacts) -> f64> {
     Some(match word {
         "'wait / estimate'" => |job| job.wait / job.estimate,

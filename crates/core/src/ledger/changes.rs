@@ -1,4 +1,4 @@
-//! The changes of the ledger, each checked first.
+//! The changes of the ledger. Each is checked first.
 
 use super::{Entry, Expected, Ledger, Pace, Part, Promise, State};
 use crate::violation::Rule;
@@ -7,14 +7,14 @@ use crate::{
     Resources, Sharing, Span, Spread, Time,
 };
 
-/// Of what a placement may have less than the job asked for, if of a processor at least.
+/// The resources of which a placement may have less than the request, with at least one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartialAllocation {
-    /// Of nothing.
+    /// None.
     Nothing,
-    /// Of processors.
+    /// Processors.
     Cpus,
-    /// Of everything.
+    /// All.
     All,
 }
 
@@ -33,7 +33,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Puts a job back that was in a ledger like this one.
+    /// Restores a job of an earlier ledger.
     pub(super) fn take_back(&mut self, job: JobId, entry: Entry) -> Result<(), Rule> {
         if self.get(job).is_some() {
             return Err(Rule::HandleInUse);
@@ -63,7 +63,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Starts a job, for a quantum if one is given, and returns how long it is planned to hold what it got.
+    /// Starts a job, for a quantum if one is given. Returns the span for which it is planned to
+    /// hold its resources.
     pub(crate) fn start(
         &mut self,
         job: JobId,
@@ -103,8 +104,8 @@ impl Ledger {
         Ok(planned)
     }
 
-    /// How many processors work for a job that lies so; or why it may not.
-    ///
+    /// Returns the number of processors that work for a job on this placement, or the rule that
+    /// forbids it.
     pub(super) fn working_with(
         &self,
         request: &Request,
@@ -130,7 +131,7 @@ impl Ledger {
         }
     }
 
-    /// Whether these are whole hosts, with room for the job.
+    /// Returns whether these are whole hosts with enough resources for the job.
     fn holds_whole(&self, placement: &Placement, demand: &Resources) -> bool {
         let hosts = self.machine.hosts();
         let whole =
@@ -138,7 +139,7 @@ impl Ledger {
         placement.shares().iter().all(whole) && room(placement, demand) >= demand.cpus_count()
     }
 
-    /// Takes the wanted part of each share; all of it, or nothing where there is too little.
+    /// Takes a part of each share: all of it, or nothing where too little is free.
     pub(super) fn take(&mut self, placement: &Placement, part: Part) -> Result<(), Rule> {
         if part.has_cpus() {
             self.check_slot(placement)?;
@@ -168,7 +169,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// The part that is counted host by host: where time is sliced, the rows have the processors.
+    /// Returns the part that is counted by host. Where time is sliced, the slots count the
+    /// processors.
     pub(super) fn by_host(&self, part: Part) -> Part {
         if self.matrix.is_some() { part.without_cpus() } else { part }
     }
@@ -177,7 +179,7 @@ impl Ledger {
         let by_host = self.by_host(part);
         let Ledger { free, machine, missing, .. } = self;
         for share in placement.shares() {
-            // What the machine does not have any more is not free when it is given back.
+            // Resources that the machine has lost are not free when they are released.
             let amount = by_host.of(share.amount);
             let owed = amount.least(missing);
             *missing = missing.less(&owed);
@@ -189,7 +191,8 @@ impl Ledger {
         }
     }
 
-    /// The machine, which is one host, has so much from now on. Jobs keep what they hold, even if that is more.
+    /// Sets the capacity of the machine, which is one host. Jobs keep their holdings, even if these
+    /// are larger.
     pub(crate) fn set_capacity(&mut self, capacity: Resources) -> Result<(), Rule> {
         let [host] = self.machine.hosts() else { return Err(Rule::NoSuchHost) };
         let held = host.capacity.plus(&self.missing).less(&self.free.on(HostId(0)));
@@ -204,7 +207,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Frees what a job holds ahead of its end, which is certain for this instant.
+    /// Frees the resources of a job ahead of its end, which is certain for this instant.
     pub(crate) fn release(&mut self, job: JobId) -> Result<(), Rule> {
         let State::Running { placement, released, .. } = &mut self.known_mut(job)?.state else {
             return Err(Rule::NotRunning);
@@ -217,7 +220,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes a job that ended out of the ledger. It may have been suspended or requeued at the very instant of its end.
+    /// Removes a job that ended from the ledger. It may have been suspended or requeued at the
+    /// instant of its end.
     pub(crate) fn end(&mut self, job: JobId) -> Result<Entry, Rule> {
         match &self.get(job).ok_or(Rule::UnknownJob)?.state {
             State::Running { placement, .. } => {
@@ -237,7 +241,7 @@ impl Ledger {
         self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
     }
 
-    /// Takes a job that will never start out of the ledger.
+    /// Removes a job that will never start from the ledger.
     pub(crate) fn refuse(&mut self, job: JobId) -> Result<Entry, Rule> {
         if self.known_mut(job)?.state != State::Waiting {
             return Err(Rule::NotWaiting);
@@ -246,7 +250,7 @@ impl Ledger {
         self.jobs[job.index()].take().ok_or(Rule::UnknownJob)
     }
 
-    /// Gives a running job another number of processors of its host, to run on until when its work will be done.
+    /// Gives a running job another number of processors of its host and updates its expected end.
     pub(crate) fn resize(&mut self, job: JobId, now: Time, procs: Procs) -> Result<(), Rule> {
         let entry = self.get(job).ok_or(Rule::UnknownJob)?;
         let State::Running { start, since, ref placement, expected, released: false, quantum } = entry.state
@@ -269,7 +273,7 @@ impl Ledger {
         };
         self.give(&old, Part::Cpus);
         if let Err(rule) = self.take(&new, Part::Cpus) {
-            // It was free a moment ago.
+            // The old processors were free a moment ago.
             self.take(&old, Part::Cpus)?;
             return Err(rule);
         }
@@ -279,7 +283,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes a running job off the machine and puts it back into the queue. Returns the work that is lost.
+    /// Takes a running job off the machine and returns it to the queue. Returns the lost work.
     pub(crate) fn requeue(&mut self, job: JobId, now: Time, keep_work: bool) -> Result<u128, Rule> {
         let entry = self.known_mut(job)?;
         let State::Running { ref placement, released: false, .. } = entry.state else {
@@ -297,7 +301,7 @@ impl Ledger {
         Ok(lost)
     }
 
-    /// Marks a running job whose expected end has come and gone.
+    /// Marks a running job whose expected end has passed.
     pub(crate) fn overdue(&mut self, job: JobId) -> Result<(), Rule> {
         match &mut self.known_mut(job)?.state {
             State::Running { expected, .. } => {
@@ -311,7 +315,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Records a promise; says whether it is news: the first one, or an earlier one.
+    /// Records a promise. Returns whether it is the first one or an earlier one.
     pub(crate) fn promise(&mut self, job: JobId, latest: Time) -> Result<bool, Rule> {
         let entry = self.waiting_mut(job)?;
         match &mut entry.promise {
@@ -324,7 +328,7 @@ impl Ledger {
         Ok(true)
     }
 
-    /// Makes the decision on this job's start the last one.
+    /// Gives the decision on the start of this job the highest rank.
     fn rank_decision(&mut self, job: JobId) {
         self.decisions += 1;
         if let Some(Some(entry)) = self.jobs.get_mut(job.index()) {
@@ -348,7 +352,7 @@ impl Ledger {
         Ok(why)
     }
 
-    /// Changes what a job that is not over asks for.
+    /// Changes the request of a waiting or running job.
     pub(crate) fn amend(&mut self, job: JobId, now: Time, change: Change) -> Result<(), Rule> {
         let entry = self.known_mut(job)?;
         match change {
@@ -362,7 +366,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Lets a waiting job run on so many idle processors, ahead of its start. Says whether that is a change.
+    /// Sets the idle processors of a waiting job, ahead of its start. Returns whether their number
+    /// changed.
     pub(crate) fn set_opportunistic_procs(&mut self, job: JobId, now: Time, procs: Procs) -> bool {
         let waits = self.get(job).is_some_and(|entry| entry.state == State::Waiting);
         if !waits || self.entry(job).opportunistic.procs == procs {
@@ -372,7 +377,8 @@ impl Ledger {
         true
     }
 
-    /// For which cause promises may be broken from now on, besides jobs that were overdue.
+    /// Sets the cause for which promises may be broken from now on. Overdue jobs are a cause in any
+    /// case.
     pub(crate) fn excuse(&mut self, why: Option<BreachCause>) {
         self.breach_cause = why;
     }
@@ -426,7 +432,8 @@ impl Ledger {
     }
 }
 
-/// How many of the job's processors find room in the shares, one after the other, each with its part of all else. O(processors).
+/// Returns the number of processors of the job that fit in the shares, taken in order. Each comes
+/// with its part of the other resources. O(processors).
 fn room(placement: &Placement, demand: &Resources) -> Procs {
     let mut done = Procs::ZERO;
     for share in placement.shares() {

@@ -1,66 +1,67 @@
-//! A job in the system: where it stands, how far it is, what it was promised, what is to be remembered of it.
+//! A job in the system: its state, its progress, its promise and the stored policy state.
 
 use super::{Progress, work};
 use crate::{BreachCause, JobNumber, Placement, PolicyState, Procs, Request, Resources, SlotId, Span, Time};
 
-/// When a running job will be gone, as far as anybody may know.
+/// The instant at which a running job is expected to end, from the information of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// When the work that its estimate allows will be done; or when its quantum ends, if that is before.
+    /// The end of the work that its estimate allows, or the end of its quantum, if that is earlier.
     At(Time),
-    /// Its estimate is over and it runs on. A plan holds its resources until the next tick, whenever now is.
+    /// Its estimate is over and it still runs. At every instant, a plan holds its resources until
+    /// the next tick.
     Overdue {
-        /// When it should have ended.
+        /// The instant at which it should have ended.
         since: Time,
     },
 }
 
-/// Where a job stands; each state holds what only that state has.
+/// The state of a job. Each variant has the data of that state only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// In the queue.
     Waiting,
     /// On the machine.
     Running {
-        /// When it started; if it was requeued, the last time.
+        /// The start. After a requeue, the latest start.
         start: Time,
-        /// Since when it has run without interruption.
+        /// The beginning of the current uninterrupted run.
         since: Time,
-        /// When it will be gone.
+        /// The expected end.
         expected: Expected,
-        /// What it holds.
+        /// The resources that it holds.
         placement: Placement,
-        /// Its end at this very instant is certain, so others may count on its resources already.
+        /// Whether its end at this instant is certain. Its resources then count as free.
         released: bool,
-        /// It was lent its resources until then only.
+        /// The end of its quantum, if it runs for a quantum.
         quantum: Option<Time>,
     },
-    /// Off its processors; or about to leave them, if it is being written out.
+    /// Off its processors, or about to leave them during a swap-out.
     Suspended {
-        /// When it started.
+        /// The start.
         start: Time,
-        /// When it is meant to run on.
+        /// The intended instant of its resumption.
         until: Time,
-        /// The admission number of the job that it makes room for.
+        /// The admission number of the job that gets its processors.
         by: u64,
-        /// What it held, and will hold again when it is resumed where it was.
+        /// The resources that it held. It holds them again when it is resumed in place.
         placement: Placement,
-        /// What of that it holds now.
+        /// The part of them that it holds now.
         holds: Holds,
     },
 }
 
-/// What a suspended job holds of what it had.
+/// The part of its resources that a suspended job holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// All of it, its processors too: until then its memory is being written out.
+    /// All of them, with the processors, while its memory is being swapped out.
     All {
-        /// When that is done.
+        /// The end of the swap-out.
         until: Time,
     },
-    /// All of it but its processors.
+    /// All of them except the processors.
     AllButCpus,
-    /// Nothing: its memory was written out.
+    /// None: its memory was swapped out.
     Nothing,
 }
 
@@ -73,7 +74,7 @@ impl Holds {
         }
     }
 
-    /// What it needs to run on.
+    /// Returns the part that it needs for its resumption.
     pub(super) const fn missing(self) -> Part {
         match self {
             Holds::All { .. } => Part::Nothing,
@@ -83,7 +84,7 @@ impl Holds {
     }
 }
 
-/// A part of what a placement has of each host.
+/// A part of the resources of a placement on each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     All,
@@ -114,47 +115,52 @@ impl Part {
     }
 }
 
-/// A latest start that the user was told.
+/// A promise: a latest start given to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// As it was first told.
+    /// The first value of the promise.
     pub first: Time,
-    /// The best so far; later than `told` only if the promise was broken.
+    /// The earliest value so far. It is later than `first` only if the promise was broken.
     pub best: Time,
-    /// Why it could not be kept, if so.
+    /// The breach cause, if the promise was broken.
     pub breach: Option<BreachCause>,
 }
 
 /// A job that is in the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What its user asked for.
+    /// The request of the user.
     pub request: Request,
-    /// Its rank by admission: the last tie-break, and the order of [`Ledger::waiting`](crate::Ledger::waiting).
+    /// Its admission number: the last tie-break, and the order of
+    /// [`Ledger::waiting`](crate::Ledger::waiting).
     pub admitted: u64,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
-    /// What it was promised, if anything.
+    /// Its promise, if any.
     pub promise: Option<Promise>,
-    /// When the policy last said that it means to start it, if it did: a plan, which binds nobody.
+    /// The start that the policy last intended, if any. It is a plan and not binding.
     pub planned: Option<Time>,
-    /// Where it means to start it, if it said that too.
+    /// The placement of that plan, if the policy gave one.
     pub planned_on: Option<Placement>,
-    /// The rank of the last decision on its start, by promise or by plan: a later decision has a higher rank.
+    /// The rank of the last decision on its start, by promise or by plan. A later decision has a
+    /// higher rank.
     pub decided: u64,
-    /// The rows besides its own in which it runs on the same processors; ascending. Empty where processors are not sliced.
+    /// Its alternate slots, on the same processors as its own slot, ascending. Empty where
+    /// processors are not sliced.
     pub alternate_slots: Vec<SlotId>,
-    /// The state that policies keep of it.
+    /// The state that policies store for it.
     pub policy_state: PolicyState,
-    /// How far it is.
+    /// Its progress.
     pub progress: Progress,
-    /// What it has done ahead of its start, on what was idle, and on how many processors it does so now. That costs its window
-    /// nothing: it is not counted in [`left`](Entry::left).
+    /// Its opportunistic progress, ahead of its start on idle resources, and its current
+    /// opportunistic processors.
+    ///
+    /// This work does not shorten its window: it is not counted in [`left`](Entry::left).
     pub opportunistic: Progress,
 }
 
 impl Entry {
-    /// A job that has just come.
+    /// Returns a job that was just submitted.
     pub fn waiting(request: Request, admitted: u64) -> Entry {
         Entry {
             request,
@@ -171,39 +177,45 @@ impl Entry {
         }
     }
 
-    /// The work that the job has done by `now`, processor-ticks. Work that was lost does not count.
+    /// Returns the work that the job has done by `now`, in processor-ticks. Lost work does not
+    /// count.
     pub fn done(&self, now: Time) -> u128 {
         self.progress.by(now)
     }
 
-    /// The work that it has done by `now` ahead of its start, on what was idle, processor-ticks.
+    /// Returns the opportunistic work that it has done by `now`, ahead of its start, in
+    /// processor-ticks.
     pub fn opportunistic_work(&self, now: Time) -> u128 {
         self.opportunistic.by(now)
     }
 
-    /// The work that its estimate allows it, processor-ticks: seconds at full speed on the processors asked for.
+    /// Returns the work that its estimate allows, in processor-ticks: its planned span at full
+    /// speed on the requested processors.
     pub fn allowed(&self) -> u128 {
         work(self.request.planned(), self.request.procs())
     }
 
-    /// How long the estimate allows the job to run on from `now` with so many processors, at its present pace; a tick at least.
-    /// One that is being read back only begins to run.
+    /// Returns the span that the estimate still allows from `now` on `procs` processors, at the
+    /// present pace. It is at least one tick.
+    ///
+    /// The remaining time of a swap-in is added.
     pub fn left(&self, now: Time, procs: Procs) -> Span {
         self.reading(now) + self.progress.left(now, self.allowed(), procs).max(Span::TICK)
     }
 
-    /// How long it takes from `now`, as it runs at present, until it has done so much in all, in its window and ahead of it.
+    /// Returns the span from `now` until the job has done `work` in total, at its present speed.
+    /// Work in its window and ahead of it counts.
     pub fn time_to(&self, now: Time, work: u128) -> Span {
         let rest = work.saturating_sub(self.opportunistic_work(now));
         self.reading(now) + self.progress.left(now, rest, self.progress.procs + self.opportunistic.procs)
     }
 
-    /// How long it is still read back before it runs on.
+    /// Returns the remaining time of the swap-in.
     pub fn reading(&self, now: Time) -> Span {
         (self.progress.at - now).max(Span::ZERO)
     }
 
-    /// That only a job that may does run ahead of its start.
+    /// Asserts that only a permitted job runs ahead of its start.
     pub(super) fn check_opportunistic(&self, number: JobNumber) {
         let may = self.state == State::Waiting
             && self.promise.is_some()
@@ -215,23 +227,23 @@ impl Entry {
         );
     }
 
-    /// How many of its processors work for it at this moment.
+    /// Returns the number of its processors that work for it now.
     pub fn working(&self) -> Procs {
         self.progress.procs
     }
 
-    /// Whether it waits and runs ahead of its start, or did so until now.
+    /// Returns whether it waits and runs ahead of its start, or did so until now.
     pub(crate) fn is_opportunistic(&self, now: Time) -> bool {
         let lately = self.opportunistic.done > 0 && self.opportunistic.at == now;
         self.state == State::Waiting && (!self.opportunistic.procs.is_zero() || lately)
     }
 
-    /// Whether it does not run, and has not since before `now`.
+    /// Returns whether it does not run, and stopped before `now`.
     pub(crate) fn stopped_before(&self, now: Time) -> bool {
         !matches!(self.state, State::Running { .. }) && self.progress.at < now && !self.is_opportunistic(now)
     }
 
-    /// What it holds, or would hold if it were resumed.
+    /// Returns the placement that it holds, or would hold if it were resumed.
     pub fn placement(&self) -> Option<&Placement> {
         match &self.state {
             State::Waiting => None,

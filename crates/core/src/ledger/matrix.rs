@@ -1,4 +1,5 @@
-//! The Ousterhout matrix, where processors are sliced in time: which of them are whose in which row (Feitelson 1996, §2).
+//! The Ousterhout matrix for sliced processors: the processors of each job in each slot (Feitelson
+//! 1996, §2).
 
 use std::collections::BTreeMap;
 
@@ -7,22 +8,24 @@ use super::progress::Pace;
 use crate::violation::Rule;
 use crate::{JobId, PeSet, Persistent, PolicyState, Procs, SlotId, Span};
 
-/// How a policy slices the time of the processors of its only host.
+/// The time slicing of the processors of the only host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slicing {
-    /// In how many rows at most jobs may have their places. Where they have them in more, none is opened until they are fewer.
+    /// The maximum number of slots with own places of jobs. While more are in use, no slot is
+    /// opened.
     pub most_slots: u32,
-    /// For how long a row works in its turn; a tick at least.
+    /// The time for which a slot works in its time slice, at least one tick.
     pub quantum: Span,
-    /// What passes before it works, at each turn, if there are other rows. A job that runs in all of them goes on.
+    /// The cost of a context switch to the slot, if there are other slots. A job that runs in all
+    /// slots is not interrupted.
     pub switch: Span,
 }
 
 impl Slicing {
-    /// As many rows as there are jobs, and switching costs nothing.
+    /// Any number of slots, and free context switches.
     pub const FREE: Slicing = Slicing { most_slots: u32::MAX, quantum: Span::TICK, switch: Span::ZERO };
 
-    /// The pace of a job that runs in so many of the rows.
+    /// Returns the pace of a job that runs in `turns` of the slots.
     fn pace(self, turns: u64, rows: u64) -> Pace {
         let ticks = |span: Span| span.ticks().max(0).unsigned_abs();
         if turns >= rows {
@@ -43,11 +46,12 @@ impl Ledger {
     }
 }
 
-/// The rows of a matrix over the processors of one host.
+/// The slots of a matrix over the processors of one host.
 ///
-/// A job has its own place in one row, and may have the same processors in further rows (alternative scheduling). What it has there is
-/// tentative: it gives way to whoever gets a place of his own there. A row is used as long as some job has its own place in it, and the rows
-/// that are used take turns; so a job has a share of the time that is the rows it runs in over the rows that are used.
+/// A job has its own place in one slot. It may have the same processors in alternate slots
+/// (alternative scheduling). There it is evicted when another job gets its own place. A slot is
+/// used while some job has its own place in it. The used slots run in rotation. So the share of the
+/// time of a job is the number of its slots over the number of used slots.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     slicing: Slicing,
@@ -55,33 +59,33 @@ pub struct Matrix {
     rows: Vec<Slot>,
     used: usize,
     stale: Stale,
-    /// The rows of the jobs that ended since the last pass.
+    /// The slots of the jobs that ended since the last pass.
     vacated: Vec<SlotId>,
-    /// How often any row has changed, and after how many changes all was brought up to date.
+    /// The number of changes of slots, and its value at the last update of all paces.
     changes: u64,
     settled: Option<u64>,
     /// The number of slot unifications at terminations.
     unifications: u64,
 }
 
-/// A row of a matrix.
+/// A slot of a matrix.
 #[derive(Clone, Debug)]
 pub struct Slot {
     open: PeSet,
     open_count: Procs,
     jobs: usize,
-    /// How many processors jobs have here besides that the host has lost.
+    /// The number of allocated processors here that the host has lost.
     lost: Procs,
-    /// The state that policies keep of it while it is used.
+    /// The state that policies store for the slot while it is used.
     state: PolicyState,
-    /// Those that run here besides, each on its own processors.
+    /// The alternate jobs of this slot, each on its own processors.
     guests: BTreeMap<JobId, PeSet>,
-    /// What is open, and not theirs.
+    /// The open processors without an alternate job.
     idle: PeSet,
     version: u64,
 }
 
-/// Whose paces are to be looked at.
+/// The jobs whose paces must be updated.
 #[derive(Clone, Debug)]
 enum Stale {
     All,
@@ -103,52 +107,56 @@ impl Slot {
         }
     }
 
-    /// The processors on which no job has its own place in this row. Tentative jobs may be there.
+    /// Returns the processors on which no job has its own place in this slot. Alternate jobs may
+    /// run there.
     pub fn open(&self) -> &PeSet {
         &self.open
     }
 
-    /// How many these are; O(1).
+    /// Returns the number of open processors. O(1).
     pub fn open_count(&self) -> Procs {
         self.open_count
     }
 
-    /// How many processors jobs have here as their own that the host has lost.
+    /// Returns the number of processors that jobs own here and that the host has lost.
     pub fn lost_count(&self) -> Procs {
         self.lost
     }
 
-    /// The processors that nobody uses in this row, not even tentatively.
+    /// Returns the processors that no job uses in this slot. Alternate jobs count as users.
     pub fn idle(&self) -> &PeSet {
         &self.idle
     }
 
-    /// A number that is another one whenever the row is another: who has places here of their own, or runs here besides.
+    /// Returns a version number that changes with the own places and the alternate jobs of the
+    /// slot.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Whether some job has its own place in it.
+    /// Returns whether some job has its own place in the slot.
     pub fn is_used(&self) -> bool {
         self.jobs > 0
     }
 
-    /// Returns the state that policies keep of it. It is empty when the row comes into use.
+    /// Returns the state that policies store for the slot. It is empty when the slot comes into
+    /// use.
     pub fn state(&self) -> &PolicyState {
         &self.state
     }
 
-    /// The jobs that run in it besides those that have their own places there, by their handles.
+    /// Returns the alternate jobs of the slot, ordered by their handles.
     pub fn alternates(&self) -> impl ExactSizeIterator<Item = JobId> + '_ {
         self.guests.keys().copied()
     }
 
-    /// Whether a job is one of these.
+    /// Returns whether a job is an alternate job of the slot.
     pub fn has_alternate(&self, job: JobId) -> bool {
         self.guests.contains_key(&job)
     }
 
-    /// Takes out whoever runs here besides on some of these processors; returns them. O(guests), if any of these is not idle.
+    /// Evicts the alternate jobs on some of these processors and returns them. O(alternate jobs),
+    /// if any of these processors is not idle.
     fn evict(&mut self, pes: &PeSet) -> Vec<JobId> {
         if self.idle.contains_all(pes) {
             return vec![];
@@ -169,7 +177,7 @@ impl Slot {
 }
 
 impl Matrix {
-    /// No row is used.
+    /// Returns a matrix without used slots.
     pub(super) fn new(slicing: Slicing, all: PeSet) -> Matrix {
         let stale = Stale::These(vec![]);
         Matrix {
@@ -185,14 +193,15 @@ impl Matrix {
         }
     }
 
-    /// The same, for another number of processors: nobody is there yet, and all that comes is news.
+    /// Returns an empty matrix for another number of processors, with the same counters. Every job
+    /// that is added counts as a change.
     pub(super) fn emptied(&self, all: PeSet) -> Matrix {
         let vacated = self.vacated.clone();
         let (changes, unifications) = (self.changes, self.unifications);
         Matrix { vacated, changes, unifications, ..Matrix::new(self.slicing, all) }
     }
 
-    /// The row, which is about to change.
+    /// Returns the slot for a change, with a new version.
     fn changed(&mut self, slot: SlotId) -> Option<&mut Slot> {
         self.changes += 1;
         let row = self.rows.get_mut(index(slot))?;
@@ -200,49 +209,51 @@ impl Matrix {
         Some(row)
     }
 
-    /// Slices time so from now on.
+    /// Sets the time slicing from now on.
     pub(super) fn slice(&mut self, slicing: Slicing) {
         self.slicing = slicing;
         self.stale = Stale::All;
     }
 
-    /// How time is sliced.
+    /// Returns the time slicing.
     pub fn slicing(&self) -> Slicing {
         self.slicing
     }
 
-    /// All processors of the host.
+    /// Returns all processors of the host.
     pub fn all(&self) -> &PeSet {
         &self.all
     }
 
-    /// How many rows are used.
+    /// Returns the number of used slots.
     pub fn used(&self) -> usize {
         self.used
     }
 
-    /// The rows that are used, in order.
+    /// Returns the used slots, in order.
     pub fn slots(&self) -> impl Iterator<Item = (SlotId, &Slot)> {
         (0..).map(SlotId).zip(&self.rows).filter(|(_, row)| row.is_used())
     }
 
-    /// The row, if it is used.
+    /// Returns the slot, if it is used.
     pub fn slot(&self, slot: SlotId) -> Option<&Slot> {
         self.rows.get(index(slot)).filter(|row| row.is_used())
     }
 
-    /// How many rows there may be: the limit, or what is used, if that is more since the limit was set.
+    /// Returns the maximum number of slots: the limit, or the number of used slots if that is
+    /// larger.
     pub fn most(&self) -> usize {
         self.used.max(index(SlotId(self.slicing.most_slots)))
     }
 
-    /// The lowest row that is not used; `None` if there may be no more of them. O(rows).
+    /// Returns the lowest unused slot, or `None` at the maximum number of slots. O(slots).
     pub fn unused(&self) -> Option<SlotId> {
         let free = self.rows.iter().position(|row| !row.is_used()).unwrap_or(self.rows.len());
         u32::try_from(free).ok().filter(|_| self.used < self.most()).map(SlotId)
     }
 
-    /// The own rows of the jobs that ended since the last pass, in the order in which they ended: these may be used no longer, or by others.
+    /// Returns the own slots of the jobs that ended since the last pass, in the order of their
+    /// ends. Such a slot may now be unused, or used by other jobs.
     pub fn vacated(&self) -> &[SlotId] {
         &self.vacated
     }
@@ -251,19 +262,22 @@ impl Matrix {
         &mut self.vacated
     }
 
-    /// The processors that nobody uses, as a mean over the rows that are used, rounded down; all of them, if none is. O(rows), and O(r) in
-    /// the ranges of what is idle there.
+    /// Returns the number of idle processors as a mean over the used slots, rounded down. Returns
+    /// all processors if no slot is used.
+    ///
+    /// O(slots), and O(r) in the number of idle ranges.
     pub(super) fn idle_count(&self) -> Procs {
         let sum: u64 = self.rows.iter().filter(|row| row.is_used()).map(|row| row.idle.count().get()).sum();
         sum.checked_div(self.used as u64).map_or_else(|| self.all.count(), Procs::new)
     }
 
-    /// The share of the time of a job that runs in so many rows.
+    /// Returns the pace of a job that runs in this number of slots.
     pub(super) fn pace(&self, turns: usize) -> Pace {
         self.slicing.pace(turns as u64, self.used as u64)
     }
 
-    /// Whether a job could have its own place there, if there may be `most` rows: that matters only to a row that is not used yet.
+    /// Checks that a job could have its own place there. `most` is the maximum number of slots,
+    /// which limits only the use of a new slot.
     pub(super) fn check(&self, slot: SlotId, pes: &PeSet, most: usize) -> Result<(), Rule> {
         let open = match self.slot(slot) {
             Some(row) => &row.open,
@@ -273,7 +287,7 @@ impl Matrix {
         if open.contains_all(pes) { Ok(()) } else { Err(Rule::WrongPes) }
     }
 
-    /// Gives a job its own place, which was checked; returns the tentative jobs that give way.
+    /// Gives a job its own place, which was checked. Returns the evicted alternate jobs.
     pub(super) fn take(&mut self, slot: SlotId, pes: &PeSet) -> Vec<JobId> {
         while self.rows.len() <= index(slot) {
             self.rows.push(Slot::unused(&self.all));
@@ -283,7 +297,7 @@ impl Matrix {
         row.open.remove_all(pes);
         row.idle.remove_all(pes);
         let before = std::mem::replace(&mut row.open_count, row.open.count());
-        // A job may have processors besides that the machine has lost, which were not open.
+        // A job may also have processors that the machine has lost, which were not open.
         row.lost += pes.count() - (before - row.open_count);
         row.jobs += 1;
         if row.jobs == 1 {
@@ -293,9 +307,9 @@ impl Matrix {
         evicted
     }
 
-    /// Takes a job's own place; returns the tentative jobs of a row that is used no longer.
+    /// Takes the own place of a job. Returns the alternate jobs of a slot that becomes unused.
     pub(super) fn give(&mut self, slot: SlotId, pes: &PeSet) -> Vec<JobId> {
-        // What the machine does not have any more is not free when it is given back.
+        // Processors that the machine has lost are not free when they are released.
         let there = pes.intersection(&self.all);
         let Some(row) = self.changed(slot) else { return vec![] };
         row.open.insert_all(&there);
@@ -314,7 +328,7 @@ impl Matrix {
         evicted
     }
 
-    /// Lets a job run in a row that is used and in which all its processors are idle.
+    /// Adds an alternate job to a used slot in which all its processors are idle.
     pub(super) fn add_alternate(&mut self, job: JobId, slot: SlotId, pes: &PeSet) -> Result<(), Rule> {
         let row = self.slot(slot).ok_or(Rule::NoSuchRow)?;
         if !row.idle.contains_all(pes) {
@@ -327,7 +341,7 @@ impl Matrix {
         Ok(())
     }
 
-    /// Takes a job out of a row in which it is tentatively.
+    /// Removes an alternate job from a slot.
     pub(super) fn remove_alternate(&mut self, job: JobId, slot: SlotId) {
         if let Some(row) = self.changed(slot) {
             row.remove_alternate(job);
@@ -352,20 +366,21 @@ impl Matrix {
         self.unifications += 1;
     }
 
-    /// Notes that a job's pace may be another.
+    /// Records that the pace of a job may have changed.
     pub(super) fn touch(&mut self, job: JobId) {
         if let Stale::These(jobs) = &mut self.stale {
             jobs.push(job);
         }
     }
 
-    /// Whether no row and no pace has changed since this was asked last.
+    /// Returns whether no slot and no pace has changed since the last call.
     pub(super) fn settle(&mut self) -> bool {
         let nothing = matches!(&self.stale, Stale::These(jobs) if jobs.is_empty());
         self.settled.replace(self.changes) == Some(self.changes) && nothing
     }
 
-    /// The jobs whose paces have to be looked at, each once; `None` for all. From now on there are none.
+    /// Returns the jobs whose paces must be updated, each once, or `None` for all jobs. Clears the
+    /// list.
     pub(super) fn take_stale(&mut self) -> Option<Vec<JobId>> {
         match std::mem::replace(&mut self.stale, Stale::These(vec![])) {
             Stale::All => None,

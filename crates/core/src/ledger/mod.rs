@@ -1,4 +1,4 @@
-//! The one truth of who holds what.
+//! The ledger: the single source of truth for all allocations.
 
 mod changes;
 
@@ -12,7 +12,7 @@ mod progress;
 
 mod matrix;
 
-mod rows;
+mod slots;
 
 pub(crate) use changes::PartialAllocation;
 use entry::Part;
@@ -27,10 +27,12 @@ use crate::{
     Procs, Request, Resources, SlotId, Time,
 };
 
-/// Who holds what: an Ousterhout matrix over hosts, of one row unless a policy slices time, and the state of every job in the system.
+/// All allocations and job states: an Ousterhout matrix over hosts, and the state of every job in
+/// the system.
 ///
-/// Everybody reads it; only the driver and a policy's [`Context`](crate::Context) change it, and every change is
-/// checked first. Each change is O(shares of the job).
+/// The matrix has one slot unless a policy slices time. All components read the ledger. Only the
+/// driver and the [`Context`](crate::Context) of a policy change it, and every change is checked
+/// first. Each change is O(shares of the job).
 ///
 /// # Example
 /// ```
@@ -44,15 +46,15 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Ledger {
     machine: Machine,
-    /// What each host has free.
+    /// The free resources of each host.
     free: FreeHosts,
     /// The free processors of each host by number, if they are named.
     pes: Option<Names>,
-    /// The rows of the only host, if its time is sliced; without it there is one, and every slot is 0.
+    /// The slots of the only host, if its time is sliced. Otherwise every job is in slot 0.
     matrix: Option<Matrix>,
-    /// The state that policies keep of themselves.
+    /// The state that policies store for themselves.
     policy_state: PolicyState,
-    /// The state that policies keep of each host; empty as long as there is none.
+    /// The state that policies store for each host. It is empty while there is none.
     host_states: Vec<PolicyState>,
     jobs: Vec<Option<Entry>>,
     admissions: u64,
@@ -62,16 +64,17 @@ pub struct Ledger {
     running: usize,
     suspended: usize,
     overdue_seen: bool,
-    /// By how much jobs hold more than the machine has, since it lost some: only of a machine of one host.
+    /// The resources that jobs hold beyond the capacity, after a capacity loss. Only for a machine
+    /// of one host.
     missing: Resources,
-    /// For which cause promises may be broken now.
+    /// The cause for which promises may be broken now.
     breach_cause: Option<BreachCause>,
-    /// The jobs that were changed, if anybody wants to know.
+    /// The jobs that changed, if changes are tracked.
     touched: Option<Vec<JobId>>,
 }
 
 impl Ledger {
-    /// An empty ledger of this machine.
+    /// Returns an empty ledger of this machine.
     pub fn new(machine: Machine) -> Ledger {
         let free = FreeHosts::idle(&machine);
         Ledger {
@@ -94,7 +97,8 @@ impl Ledger {
         }
     }
 
-    /// The ledger as it was when these were its jobs, of which no two have a handle or a rank of admission in common.
+    /// Returns the ledger with these restored jobs. No two of them share a handle or an admission
+    /// number.
     ///
     /// # Errors
     /// If a host would be over-committed.
@@ -116,7 +120,8 @@ impl Ledger {
         if ledger.rebuild_slots() { Ok(ledger) } else { Err(Rule::WrongPes) }
     }
 
-    /// The ledger with so much on its only host, whatever jobs hold: as it was after the machine lost some.
+    /// Returns the ledger with this capacity of its only host, whatever jobs hold. It restores the
+    /// state after a capacity loss.
     ///
     /// # Errors
     /// If the machine has several hosts.
@@ -125,12 +130,13 @@ impl Ledger {
         Ok(self)
     }
 
-    /// From now on, keeps a list of the jobs that change.
+    /// Starts a list of the jobs that change.
     pub fn track(&mut self) {
         self.touched.get_or_insert_default();
     }
 
-    /// The jobs that were changed since this was last asked, those that are here no longer too; each once.
+    /// Returns the jobs that changed since the last call, each once. Jobs that have left the system
+    /// are included.
     pub fn take_touched(&mut self) -> Vec<JobId> {
         let mut touched = self.touched.as_mut().map(std::mem::take).unwrap_or_default();
         touched.sort_unstable();
@@ -144,37 +150,40 @@ impl Ledger {
         }
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// What all hosts have free together.
+    /// Returns the free resources of all hosts together.
     pub fn free(&self) -> Resources {
         self.free.total()
     }
 
-    /// By how much jobs hold more than the machine has, since it lost some: what they give back first is not free.
+    /// Returns the resources that jobs hold beyond the capacity, after a capacity loss. When jobs
+    /// release resources, this amount is not freed.
     pub fn missing(&self) -> Resources {
         self.missing
     }
 
-    /// What jobs hold on all hosts together.
+    /// Returns the resources that jobs hold on all hosts together.
     pub fn held(&self) -> Resources {
         self.machine.capacity().plus(&self.missing).less(&self.free())
     }
 
-    /// What each host has free.
+    /// Returns the free resources of each host.
     pub fn free_hosts(&self) -> &FreeHosts {
         &self.free
     }
 
-    /// Where a job that asks for `demand` could start now: by best fit, as [`FreeHosts`] says. `None` if nowhere.
+    /// Returns a placement for a job that requests `demand` and could start now, by best fit as in
+    /// [`FreeHosts`]. Returns `None` if it fits nowhere.
     pub fn fit(&self, demand: &Resources) -> Option<Placement> {
         self.free.fit(&self.machine, demand)
     }
 
-    /// Returns a placement for a job of the ledger that could start now, by best fit; `None` if it fits nowhere.
+    /// Returns a placement for a job of the ledger that could start now, by best fit. Returns
+    /// `None` if it fits nowhere.
     ///
     /// # Panics
     /// If the job is not in the system.
@@ -183,17 +192,17 @@ impl Ledger {
         self.fit(&self.machine.demand(self.request(job)))
     }
 
-    /// Returns the value of this type that a policy keeps of itself.
+    /// Returns the value of this type that a policy stores for itself.
     pub fn policy_state<T: Persistent>(&self) -> T {
         self.policy_state.get()
     }
 
-    /// Returns the value of this type that a policy keeps of a host.
+    /// Returns the value of this type that a policy stores for a host.
     pub fn host_state<T: Persistent>(&self, host: HostId) -> T {
         self.host_states.get(host.index()).map(PolicyState::get).unwrap_or_default()
     }
 
-    /// Returns the state that policies keep besides that of jobs, to be stored.
+    /// Returns the state that policies store besides that of jobs, for persistence.
     pub fn state(&self) -> LedgerState {
         let slots = self.matrix.iter().flat_map(Matrix::slots);
         let slots = slots.filter(|(_, row)| !row.state().is_empty());
@@ -218,21 +227,21 @@ impl Ledger {
         self
     }
 
-    /// The job, if it is in the system.
+    /// Returns the job, if it is in the system.
     pub fn get(&self, job: JobId) -> Option<&Entry> {
         self.jobs.get(job.index())?.as_ref()
     }
 
-    /// The job.
+    /// Returns the job.
     ///
     /// # Panics
-    /// If it is not in the system: whoever asks was told that it is.
+    /// If it is not in the system. The caller must use a valid handle.
     #[track_caller]
     pub fn entry(&self, job: JobId) -> &Entry {
         self.get(job).expect("the job is in the system")
     }
 
-    /// What the job's user asked for.
+    /// Returns the request of the job.
     ///
     /// # Panics
     /// If the job is not in the system.
@@ -241,32 +250,35 @@ impl Ledger {
         &self.entry(job).request
     }
 
-    /// The jobs in the queue, in the order of their admission. O(n log n): for rebuilding a policy.
+    /// Returns the waiting jobs, in the order of their admission. O(n log n), for rebuilding a
+    /// policy.
     pub fn waiting(&self) -> impl Iterator<Item = JobId> + '_ {
         self.in_order(|state| matches!(state, State::Waiting))
     }
 
-    /// The jobs on the machine, in the order of their admission. O(n log n): for rebuilding a policy.
+    /// Returns the running jobs, in the order of their admission. O(n log n), for rebuilding a
+    /// policy.
     pub fn running(&self) -> impl Iterator<Item = JobId> + '_ {
         self.in_order(|state| matches!(state, State::Running { .. }))
     }
 
-    /// The jobs that are suspended, in the order of their admission. O(n log n): for rebuilding a policy.
+    /// Returns the suspended jobs, in the order of their admission. O(n log n), for rebuilding a
+    /// policy.
     pub fn suspended(&self) -> impl Iterator<Item = JobId> + '_ {
         self.in_order(|state| matches!(state, State::Suspended { .. }))
     }
 
-    /// How many jobs wait.
+    /// Returns the number of waiting jobs.
     pub fn waiting_count(&self) -> usize {
         self.waiting
     }
 
-    /// How many jobs run.
+    /// Returns the number of running jobs.
     pub fn running_count(&self) -> usize {
         self.running
     }
 
-    /// How many jobs are suspended.
+    /// Returns the number of suspended jobs.
     pub fn suspended_count(&self) -> usize {
         self.suspended
     }
@@ -283,13 +295,14 @@ impl Ledger {
         found.into_iter().map(|(_, job)| job)
     }
 
-    /// Derives every invariant again from the jobs' states; for debug builds and tests. O(jobs in the system).
+    /// Derives every invariant again from the states of the jobs, for debug builds and tests.
+    /// O(jobs in the system).
     ///
     /// # Panics
     /// If the ledger contradicts itself, or a promise was missed by `now` without being broken.
     pub fn sanity_check(&self, now: Time) {
         let mut free: Vec<Resources> = self.machine.hosts().iter().map(|host| host.capacity).collect();
-        // Jobs hold it, although the machine does not have it.
+        // Jobs hold these resources, although the machine does not have them.
         free[0] = free[0].plus(&self.missing);
         let (mut waiting, mut running, mut suspended) = (0, 0, 0);
         for entry in self.jobs.iter().flatten() {
@@ -316,7 +329,7 @@ impl Ledger {
             }
         }
         if self.matrix.is_some() {
-            // A mean over the rows.
+            // A mean over the slots.
             free[0] = free[0].with_cpus(self.free.on(HostId(0)).cpus_count());
         }
         assert_eq!(free, self.free.each(), "the free counts follow from the placements at {now}");

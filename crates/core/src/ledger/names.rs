@@ -1,28 +1,28 @@
-//! Which processors are whose, by number, where a policy decides that.
+//! The processors of jobs by number, where a policy decides about them.
 
 use super::{Holds, Ledger, State};
 use crate::violation::Rule;
 use crate::{Entry, Host, HostId, JobId, Machine, PeSet, Pes, Placement, Procs, Resources, Share};
 
-/// The processors by number that nobody holds, of each host.
+/// The numbers of the unallocated processors of each host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Names {
-    /// As many as are free by the counts, the lowest.
+    /// The lowest ones, as many as the counts show as free.
     free: Vec<PeSet>,
-    /// The others: as long as jobs hold numbers that the machine does not have any more, so many of its own are nobody's.
+    /// The others. While jobs hold lost processors, as many existing ones are kept back.
     kept_back: Vec<PeSet>,
 }
 
 impl Names {
-    /// Of the numbers of a host that nobody holds, as many as its counts say are free.
+    /// Divides the unallocated numbers of a host: as many as the counts show as free, and the rest.
     fn split(&mut self, host: usize, mut nobodys: PeSet, free: Procs) {
         let (Some(low), Some(high)) = (self.free.get_mut(host), self.kept_back.get_mut(host)) else { return };
-        // The counts may have less than the names, and never more.
+        // The counts may show fewer than the names, and never more.
         *low = nobodys.take_lowest(free).unwrap_or_default();
         *high = nobodys;
     }
 
-    /// The numbers of a host that nobody holds.
+    /// Returns the unallocated numbers of a host.
     fn nobodys(&self, host: usize) -> PeSet {
         let mut all = self.free.get(host).cloned().unwrap_or_default();
         if let Some(kept_back) = self.kept_back.get(host) {
@@ -33,7 +33,8 @@ impl Names {
 }
 
 impl Ledger {
-    /// Names the processors from now on, in each host from 0: jobs that were placed on any of them are on certain ones now.
+    /// Names the processors from now on, in each host from 0. A job that was placed on any
+    /// processors now has certain ones.
     pub fn name_pes(&mut self) {
         if self.pes.is_none() {
             self.pes = Some(Names { free: self.idle_with_missing(), kept_back: vec![] });
@@ -46,13 +47,16 @@ impl Ledger {
         self.count_pes();
     }
 
-    /// The processors of a host that are free, if they are named; local to the host. They are as many as are free by the counts: as long
-    /// as jobs hold numbers that the machine has lost, the highest that nobody holds are kept back.
+    /// Returns the free processors of a host by local number, if they are named.
+    ///
+    /// Their number equals the count of free processors. While jobs hold lost processors, the
+    /// highest unallocated ones are kept back.
     pub fn free_pes(&self, host: HostId) -> Option<&PeSet> {
         self.pes.as_ref()?.free.get(host.index())
     }
 
-    /// The processors of a host that would be free if these jobs left theirs, which they hold; none, where they are not named.
+    /// Returns the processors of a host that would be free if these jobs released theirs. The jobs
+    /// must hold them. Returns an empty set where processors are not named.
     pub fn free_pes_without(&self, host: HostId, leaving: &[JobId]) -> PeSet {
         let Some(names) = &self.pes else { return PeSet::empty() };
         let shares = leaving.iter().filter_map(|job| self.get(*job)?.placement()).flat_map(Placement::shares);
@@ -88,16 +92,17 @@ impl Ledger {
         }
     }
 
-    /// The placement with the lowest free processors where it names none; as it is, where nobody names any.
+    /// Returns the placement with the lowest free processors in place of unnamed ones. Returns it
+    /// unchanged where processors are not named.
     pub(super) fn named(&self, placement: Placement) -> Placement {
-        // Where too few are free, the counts say so better.
+        // If too few are free, the check of the counts gives the better error.
         self.pes.as_ref().and_then(|names| named(&placement, &names.free)).unwrap_or(placement)
     }
 
-    /// Whether the processors that are named are as many as they should be, and free.
+    /// Checks that the named processors have the right number and are free.
     pub(super) fn check_pes(&self, placement: &Placement) -> Result<(), Rule> {
         let right = |share: &Share| match (&share.pes, &self.pes) {
-            // The rows have the names then.
+            // The slots have the names then.
             _ if self.matrix.is_some() => true,
             (Pes::Count, None) => true,
             (Pes::Count, Some(_)) | (Pes::Set(_), None) => false,
@@ -106,7 +111,7 @@ impl Ledger {
                 set.count() == share.amount.cpus_count() && free.is_some_and(|free| free.contains_all(set))
             }
         };
-        // Too much is asked for of what there is: the counts say so better.
+        // If the request exceeds the free count, the check of the counts gives the better error.
         let fits = |share: &Share| {
             let free = self.free.each().get(share.host.index());
             free.is_some_and(|free| share.amount.cpus_count() <= free.cpus_count())
@@ -115,7 +120,7 @@ impl Ledger {
         if wrong { Err(Rule::WrongPes) } else { Ok(()) }
     }
 
-    /// These are free no more, by number; the counts know.
+    /// Marks the named processors as taken. The counts change elsewhere.
     pub(super) fn take_pes(&mut self, placement: &Placement) {
         let Some(names) = &mut self.pes else { return };
         for share in placement.shares() {
@@ -125,14 +130,14 @@ impl Ledger {
         }
     }
 
-    /// These are nobody's now, by number; the counts know.
+    /// Marks the named processors as unallocated. The counts change elsewhere.
     pub(super) fn give_pes(&mut self, placement: &Placement) {
         let Some(mut names) = self.pes.take() else { return };
         for share in placement.shares() {
             let host = share.host.index();
             if let (Pes::Set(set), Some(free)) = (&share.pes, self.free.each().get(host)) {
                 let mut nobodys = names.nobodys(host);
-                // What the machine does not have any more is not free when it is given back.
+                // Processors that the machine has lost are not free when they are released.
                 nobodys.insert_all(&set.intersection(&self.there(share.host)));
                 names.split(host, nobodys, free.cpus_count());
             }
@@ -140,14 +145,14 @@ impl Ledger {
         self.pes = Some(names);
     }
 
-    /// Counts again what is free by number, since the machine has more or less than before. O(jobs in the system).
+    /// Derives the free numbers again after a change of capacity. O(jobs in the system).
     pub(super) fn count_pes(&mut self) {
         if self.pes.is_some() {
             self.pes = Some(self.counted());
         }
     }
 
-    /// What is free by number, from who holds what and how much is free.
+    /// Returns the free numbers, derived from the allocations and the free counts.
     fn counted(&self) -> Names {
         let mut nobodys = idle(&self.machine);
         for share in self.jobs.iter().flatten().filter_map(occupied).flat_map(Placement::shares) {
@@ -163,12 +168,13 @@ impl Ledger {
         names
     }
 
-    /// All processors of a host.
+    /// Returns all processors of a host.
     fn there(&self, host: HostId) -> PeSet {
         self.machine.hosts().get(host.index()).map(all_of).unwrap_or_default()
     }
 
-    /// All processors of each host, with those that jobs hold and that the only host has lost.
+    /// Returns all processors of each host. On a single host, lost processors that jobs hold are
+    /// included.
     fn idle_with_missing(&self) -> Vec<PeSet> {
         let mut all = idle(&self.machine);
         if let ([first], [host]) = (&mut all[..], self.machine.hosts()) {
@@ -177,11 +183,13 @@ impl Ledger {
         all
     }
 
-    /// That nobody has a processor that another one has or that is free, and that as many are free by number as by the counts. O(jobs in
-    /// the system).
+    /// Asserts that no processor belongs to two jobs or is both allocated and free. Also asserts
+    /// that the numbers and the counts of free processors agree.
+    ///
+    /// O(jobs in the system).
     ///
     /// # Panics
-    /// If that is not so.
+    /// If an assertion fails.
     pub(super) fn check_names(&self) {
         let Some(names) = &self.pes else { return };
         let mut seen: Vec<PeSet> = (0..names.free.len()).map(|host| names.nobodys(host)).collect();
@@ -201,7 +209,7 @@ impl Ledger {
     }
 }
 
-/// What a job holds with its processors.
+/// Returns the placement of a job that holds its processors.
 fn occupied(entry: &Entry) -> Option<&Placement> {
     match &entry.state {
         State::Running { placement, released: false, .. }
@@ -210,7 +218,7 @@ fn occupied(entry: &Entry) -> Option<&Placement> {
     }
 }
 
-/// All processors of each host.
+/// Returns all processors of each host.
 fn idle(machine: &Machine) -> Vec<PeSet> {
     machine.hosts().iter().map(all_of).collect()
 }
@@ -223,7 +231,7 @@ fn count(cpus: Procs) -> u32 {
     u32::try_from(cpus).unwrap_or(u32::MAX)
 }
 
-/// The placement with the lowest of these in the place of any.
+/// Returns the placement with the lowest of these processors in place of unnamed ones.
 fn named(placement: &Placement, from: &[PeSet]) -> Option<Placement> {
     let share = |share: &Share| {
         let pes = match &share.pes {

@@ -1,10 +1,11 @@
-//! The work that a job has done, exactly.
+//! The exact work of a job.
 
 use crate::{Procs, Span, Time};
 
-/// The share of the time in which the processors of a running job work for it: its turns of all turns.
+/// The share of the time in which the processors of a running job work for it: a number of time
+/// slices out of all.
 ///
-/// Whole where processors are not sliced. A fraction in lowest terms.
+/// It is a fraction in lowest terms. It is 1 where processors are not sliced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     turns: u64,
@@ -15,7 +16,8 @@ impl Pace {
     /// All of the time.
     pub const WHOLE: Pace = Pace { turns: 1, of: 1 };
 
-    /// So many turns of so many; all of the time, where that is no proper fraction.
+    /// Returns the pace of `turns` time slices out of `of`. It is the whole time unless the
+    /// fraction is proper.
     pub fn new(turns: u64, of: u64) -> Pace {
         if turns == 0 || turns >= of {
             return Pace::WHOLE;
@@ -24,17 +26,18 @@ impl Pace {
         Pace { turns: turns / common, of: of / common }
     }
 
-    /// The turns in which the job works, in lowest terms.
+    /// Returns the numerator: the time slices in which the job works, in lowest terms.
     pub const fn turns(self) -> u64 {
         self.turns
     }
 
-    /// Of how many.
+    /// Returns the denominator: the number of all time slices, in lowest terms.
     pub const fn of(self) -> u64 {
         self.of
     }
 
-    /// How long it takes at this pace to do what takes so long in all of the time; rounded up to the tick.
+    /// Returns the time at this pace for work that takes `span` at full pace, rounded up to the
+    /// tick.
     pub fn time_for(self, span: Span) -> Span {
         ticks(
             u128::from(span.max(Span::ZERO).ticks().unsigned_abs()) * u128::from(self.of),
@@ -47,26 +50,32 @@ impl Pace {
     }
 }
 
-/// The work that a job has done, exactly: processors x ticks, of which a job that has `turns` of `of` rows does that share.
+/// The exact work of a job in processor-ticks. A job with a pace of `turns` out of `of` time slices
+/// does that share of full work.
 ///
-/// What is done of the next processor-tick is kept as a fraction, whose denominator becomes the least common multiple of the `of`s that
-/// the job has lived through. So nothing is rounded, however often rows open and close, unless that multiple passes 2^64: then the fraction
-/// is rounded down to the new `of`, by less than one part of it. If switching costs nothing, no numbers of rows up to 46 lead there. Else
-/// the `of`s are the rows times the ticks of a turn, less what these have in common with the quantum: times 10 for a quantum of 9 s and a
-/// switch of 1 s, where none up to 42 do; times 10 333 333 for 10 s and 0.333333 s, where none up to 28 do. An end is rounded up to the tick.
+/// A started processor-tick is kept as a fraction. Its denominator becomes the least common
+/// multiple of the values of `of` so far. Nothing is rounded, however often slots open and close,
+/// unless that multiple exceeds 2^64. Then the fraction is rounded down to the new `of`, by less
+/// than one part of it.
+///
+/// If context switches are free, any numbers of slots up to 46 stay exact. Otherwise each `of` is
+/// the number of slots times the ticks of a time slice with its switch. Factors in common with the
+/// quantum are removed. For a quantum of 9 s and a switch of 1 s the factor is 10, and up to 42
+/// slots stay exact. For 10 s and 0.333333 s the factor is 10 333 333, and up to 28 slots stay
+/// exact. An end is rounded up to the tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Processor-ticks done by `at`.
     pub done: u128,
-    /// As of when.
+    /// The instant of `done`.
     pub at: Time,
-    /// The processors that work on since then.
+    /// The processors that work since then.
     pub procs: Procs,
-    /// In which share of the time.
+    /// The share of the time since then.
     pub pace: Pace,
-    /// So many parts of a processor-tick are done besides.
+    /// The parts of a started processor-tick that are done.
     pub rest: u64,
-    /// Into how many parts a processor-tick is cut; a multiple of the pace's.
+    /// The number of parts in a processor-tick, a multiple of the denominator of the pace.
     pub parts: u64,
 }
 
@@ -77,12 +86,12 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Whole processor-ticks done by then.
+    /// Returns the whole processor-ticks done by `now`.
     pub(super) fn by(&self, now: Time) -> u128 {
         self.exactly(now).0
     }
 
-    /// What is done by then: processor-ticks, and parts of one.
+    /// Returns the work done by `now`: processor-ticks, and parts of the next one.
     fn exactly(&self, now: Time) -> (u128, u64) {
         let since = (now - self.at).max(Span::ZERO);
         let full = work(since, self.procs);
@@ -90,17 +99,19 @@ impl Progress {
             return (self.done + full, self.rest);
         }
         let (turns, of) = (u128::from(self.pace.turns), u128::from(self.pace.of));
-        // Turns are fewer than `of`, which is below 2^64: no product overflows.
+        // `turns` is less than `of`, which is below 2^64: no product overflows.
         let shared = full % of * turns;
         let parts = shared % of * u128::from(self.parts / self.pace.of) + u128::from(self.rest);
         let (carried, rest) = (parts / u128::from(self.parts), parts % u128::from(self.parts));
         let done = self.done + full / of * turns + shared / of + carried;
-        // A remainder of a division by a u64.
+        // A remainder of a division by a u64 fits.
         (done, u64::try_from(rest).unwrap_or(0))
     }
 
-    /// How long it takes so many processors from `now` on, or from `at` if that is later, until so much is done in all: to the tick at
-    /// which it is; for ever, if there are none.
+    /// Returns the span that `procs` processors need to reach `wanted` processor-ticks in total. It
+    /// starts at `now`, or at `at` if that is later.
+    ///
+    /// The span is rounded up to the tick. Without processors it is [`Span::MAX`].
     pub(super) fn left(&self, now: Time, wanted: u128, procs: Procs) -> Span {
         let (done, rest) = self.exactly(now);
         let missing = wanted.saturating_sub(done);
@@ -114,15 +125,15 @@ impl Progress {
         parts.zip(each).map_or(Span::MAX, |(parts, each)| ticks(parts, each))
     }
 
-    /// Goes on with so many processors, from then on if that is later than what was done.
+    /// Continues with `procs` processors from `now` on.
     pub(super) fn go_on(&mut self, now: Time, procs: Procs) {
         (self.done, self.rest) = self.exactly(now);
         (self.at, self.procs) = (now, procs);
     }
 
-    /// Goes on with the same processors at another pace.
+    /// Continues with the same processors at another pace.
     pub(super) fn go_on_at(&mut self, now: Time, pace: Pace) {
-        // One that is still read back goes on when it would have.
+        // A job that is being swapped in keeps the end of its swap-in.
         self.go_on(now.max(self.at), self.procs);
         let common = gcd(self.rest, self.parts);
         let (rest, parts) = (self.rest / common, self.parts / common);
@@ -132,19 +143,20 @@ impl Progress {
         };
     }
 
-    /// All that was done is lost; returns how much.
+    /// Drops all work and returns its amount.
     pub(super) fn lose(&mut self) -> u128 {
         self.rest = 0;
         std::mem::take(&mut self.done)
     }
 }
 
-/// So much is done in this time, processor-ticks.
+/// Returns the work of `procs` processors in this span, in processor-ticks.
 pub const fn work(span: Span, procs: Procs) -> u128 {
     span.ticks().unsigned_abs() as u128 * procs.get() as u128
 }
 
-/// In this time so many processors do the work, to the tick at which it is done; for ever, if there is none.
+/// Returns the span that `procs` processors need for the work, rounded up to the tick. Without
+/// processors it is [`Span::MAX`].
 pub fn span(work: u128, procs: Procs) -> Span {
     ticks(work, u128::from(procs))
 }
@@ -154,9 +166,9 @@ fn ticks(work: u128, each: u128) -> Span {
     ticks.and_then(|ticks| i64::try_from(ticks).ok()).map_or(Span::MAX, Span::from_ticks)
 }
 
-/// The fraction with another denominator, rounded down.
+/// Returns the numerator of the fraction with the denominator `of`, rounded down.
 fn rounded(rest: u64, parts: u64, of: u64) -> u64 {
-    // Below `of`, since the fraction is below 1.
+    // Below `of`, because the fraction is below 1.
     u64::try_from(u128::from(rest) * u128::from(of) / u128::from(parts)).unwrap_or(0)
 }
 
@@ -181,7 +193,7 @@ mod tests {
         for now in 1..=300 {
             progress.go_on_at(at(now), Pace::new(1 + now.unsigned_abs() % 2, 3));
         }
-        // A whole tick first; then two thirds, 150 times, and one third, 149 times.
+        // One whole tick first, then two thirds 150 times, and one third 149 times.
         assert_eq!((progress.done, progress.rest, progress.parts), (150, 2, 3));
     }
 
@@ -215,7 +227,8 @@ mod tests {
                 progress.go_on_at(at(now), Pace::new(turns, of));
             }
         }
-        // In one tick each: turns of `of`, but for the last; and the first tick was whole.
+        // The first tick is whole. Each further tick has the share of its pace, except the last
+        // one.
         progress.go_on_at(at(now + 1), Pace::WHOLE);
         let halves: u64 = (2..=46).map(|of| of - 1).sum();
         assert_eq!(
@@ -232,7 +245,7 @@ mod tests {
             progress.go_on_at(at(now * 10), Pace::new(10_000_000, turn * rows));
         }
         progress.go_on_at(at(280), Pace::WHOLE);
-        // Ten whole ticks, and ten at each of the paces.
+        // Ten whole ticks, and ten at each pace.
         let all = u128::from((2..=28).fold(1, |all: u64, rows| all / gcd(all, rows) * rows));
         let parts = u128::from(turn) * all;
         let done: u128 = (2..=28).map(|rows| 100_000_000 * (all / rows)).sum();
@@ -248,7 +261,7 @@ mod tests {
             progress.go_on_at(at(now * 1000), Pace::new(of / 2, of));
         }
         let done = progress.by(at(6000));
-        // A whole second of ticks, and five halves of one, less a little.
+        // 1000 whole ticks, and five times half of 1000, less a small rest.
         assert_eq!(done, 1000 + 5 * 1000 / 2 - 1);
         assert!(progress.rest < progress.parts);
     }

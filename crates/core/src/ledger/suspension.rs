@@ -1,4 +1,4 @@
-//! Jobs that leave their processors and come back.
+//! Suspension, swapping and resumption of jobs.
 
 use super::changes::PartialAllocation;
 use super::{Expected, Holds, Ledger, Part, State};
@@ -6,7 +6,8 @@ use crate::violation::Rule;
 use crate::{HostId, JobId, Placement, Procs, Resources, Share, Span, Time};
 
 impl Ledger {
-    /// Takes a job off its processors; or, if it is written out until then, takes its processors from their work.
+    /// Takes a job off its processors. If it is swapped out until `written`, it keeps them until
+    /// then but does no work.
     pub(crate) fn suspend(
         &mut self,
         job: JobId,
@@ -16,7 +17,7 @@ impl Ledger {
         written: Option<Time>,
     ) -> Result<(), Rule> {
         let entry = self.known_mut(job)?;
-        // One that is still read back does not work yet.
+        // A job that is being swapped in does no work yet.
         if entry.progress.at > now {
             return Err(Rule::NotRunning);
         }
@@ -37,7 +38,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Frees all that a job held which has been written out.
+    /// Frees all resources that a job held after it was swapped out.
     pub(crate) fn vacate(&mut self, job: JobId, now: Time) -> Result<(), Rule> {
         let State::Suspended { ref placement, ref mut holds, .. } = self.known_mut(job)?.state else {
             return Err(Rule::NotSuspended);
@@ -51,7 +52,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Lets a suspended job run on where it was, or elsewhere; first it is read back for so long.
+    /// Resumes a suspended job on its placement or on another one, after a swap-in of the span
+    /// `read`.
     pub(crate) fn resume(
         &mut self,
         job: JobId,
@@ -86,17 +88,17 @@ impl Ledger {
         Ok(())
     }
 
-    /// Gives what is held of one placement and takes all of another; or does nothing.
+    /// Moves the holdings of one placement to another one, or leaves them unchanged on an error.
     fn move_to(&mut self, old: &Placement, holds: Holds, on: Placement) -> Result<Placement, Rule> {
         let on = self.named(on);
         if old.shares().iter().map(beside_cpus).eq(on.shares().iter().map(beside_cpus)) {
-            // What it keeps never comes free, so that no lost capacity is made up for with it.
+            // Resources that the job keeps are never freed, so they replace no lost capacity.
             self.take(&on, holds.missing())?;
             return Ok(on);
         }
         self.give(old, holds.part());
         if let Err(rule) = self.take(&on, Part::All) {
-            // It was there a moment ago.
+            // The old placement was free a moment ago.
             self.take(old, holds.part())?;
             return Err(rule);
         }
@@ -104,7 +106,7 @@ impl Ledger {
     }
 }
 
-/// What a share holds besides processors, and where.
+/// Returns the host of a share and its resources besides processors.
 fn beside_cpus(share: &Share) -> (HostId, Resources) {
     (share.host, share.amount.without_cpus())
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 pub(super) use miserly_machine_file::Problem;
 use toml::Spanned;
 
-/// WaitReason there is no configuration.
+/// The reason why there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -13,7 +13,7 @@ pub enum ConfigError {
     Unread {
         /// The file.
         path: String,
-        /// WaitReason not.
+        /// The cause.
         source: std::io::Error,
     },
     /// Something in the file is wrong.

@@ -13,8 +13,11 @@ use super::people;
 /// The policy of a queue for which none is written.
 const POLICY: &str = "miser";
 
+/// A need, and the reason why it is not met.
+type UnmetNeed = (fn(&Needs) -> bool, &'static str);
+
 /// Needs of policies that processes on one machine cannot meet, and the reasons.
-const UNMET: [(fn(&Needs) -> bool, &str); 4] = [
+const UNMET: [UnmetNeed; 4] = [
     (|needs| needs.resizing, "it resizes running jobs, which no process can follow"),
     (|needs| needs.host_table, "it places jobs on the hosts of one certain machine"),
     (|needs| needs.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),

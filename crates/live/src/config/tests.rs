@@ -20,7 +20,7 @@ fn refused(text: &str, expect: &str) {
 #[test]
 fn backups_are_taken_as_often_as_written() {
     let configuration = parse("backup-interval = '15min'\nbackup-keep = 8").unwrap();
-    let plan = BackupPlan { interval: std::time::Duration::from_secs(900), keep: 8 };
+    let plan = BackupPlan { interval: std::time::Duration::from_mins(15), keep: 8 };
     assert_eq!(configuration.backups, plan);
 }
 

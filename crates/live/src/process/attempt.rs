@@ -40,7 +40,7 @@ pub(super) enum Begin {
     Over,
 }
 
-/// WaitReason a shim did not do what it was told.
+/// The reason why a shim did not carry out a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Untold {
     /// It cannot, or does not answer.

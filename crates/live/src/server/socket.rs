@@ -26,7 +26,7 @@ pub enum Access {
 const TRIES: u32 = 50;
 const BETWEEN: Duration = Duration::from_millis(10);
 
-/// WaitReason there is no socket.
+/// The reason why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Somebody answers there.

@@ -4,7 +4,7 @@ use super::NaivePacking;
 use super::packing::load;
 use super::world::World;
 
-/// The processors from `low` on, `size` of them, as far as there are so many.
+/// The processors from `low` on, at most `size` of them, as far as they exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Controller {
     low: usize,
@@ -26,7 +26,7 @@ impl Controller {
         Controller { low: self.low / size * size, size }
     }
 
-    /// The jobs mapped to it.
+    /// Returns the number of jobs mapped to it.
     fn own(self, world: &World<'_>) -> usize {
         let mapped = world.residents().into_iter().filter(|running| {
             let lowest = running.pes.iter().position(|mine| *mine).expect("a processor");
@@ -35,7 +35,7 @@ impl Controller {
         mapped.count()
     }
 
-    /// Its own jobs, and the larger of what its children have.
+    /// Returns the number of its own jobs plus the larger count of its children.
     fn up(self, world: &World<'_>) -> usize {
         let below = self.children().into_iter().flatten().map(|child| child.up(world)).max();
         self.own(world) + below.unwrap_or(0)
@@ -54,7 +54,8 @@ impl Controller {
     }
 }
 
-/// The least loaded controller for a job of this size that is free, of equals the lowest; with its load.
+/// Returns the least loaded free controller for a job of this size, with its load. Ties go to the
+/// lowest.
 pub(super) fn on_least(world: &World<'_>, open: &[bool], job: usize) -> Option<(usize, Controller)> {
     let size = job.next_power_of_two();
     let all = (0..world.procs).step_by(size).map(|low| Controller { low, size });
@@ -65,7 +66,8 @@ pub(super) fn on_least(world: &World<'_>, open: &[bool], job: usize) -> Option<(
     free.map(|controller| (controller.load(world), controller)).min_by_key(|(load, _)| *load)
 }
 
-/// So many processors of a controller: of the less loaded child as many as can be, and so on downwards.
+/// Returns `count` processors of a controller: as many as possible of the less loaded child,
+/// recursively.
 pub(super) fn choose(world: &World<'_>, controller: Controller, count: usize) -> Vec<usize> {
     let pes = controller.pes(world);
     if count == pes.len() || count == 0 {

@@ -1,6 +1,6 @@
-//! Numbers that are exact.
+//! Exact numbers.
 
-/// A fraction that is not negative, in lowest terms.
+/// A nonnegative fraction in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fraction {
     over: u128,
@@ -24,7 +24,7 @@ impl Fraction {
         Fraction::new(self.over * other.under + other.over * self.under, self.under * other.under)
     }
 
-    /// Nothing, if the other one is larger.
+    /// Returns the difference, at least zero.
     pub(super) fn less(self, other: Fraction) -> Fraction {
         let (mine, theirs) = (self.over * other.under, other.over * self.under);
         Fraction::new(mine.saturating_sub(theirs), self.under * other.under)
@@ -34,7 +34,7 @@ impl Fraction {
         Fraction::new(self.over * other.over, self.under * other.under)
     }
 
-    /// How often the other one, which is more than nothing, has to be taken to have this or more.
+    /// Returns the quotient, rounded up. The divisor must be positive.
     pub(super) fn ceil_div(self, other: Fraction) -> u128 {
         (self.over * other.under).div_ceil(self.under * other.over)
     }

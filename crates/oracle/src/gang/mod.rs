@@ -1,4 +1,5 @@
-//! Gang time-slicing (Feitelson 1996) with a truth value for each processor of each row, and an event loop of its own.
+//! Gang scheduling (Feitelson 1996) with a boolean for each processor of each slot, and a separate
+//! event loop.
 
 mod fraction;
 
@@ -15,26 +16,26 @@ use miserly_core::{EventOrder, Machine, Span, Time};
 use self::world::World;
 use crate::{NaiveJob, NaiveOrder};
 
-/// A gang scheduler.
+/// The configuration of a gang scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct NaiveGang {
-    /// Which row and which processors.
+    /// The packing scheme, which chooses the slot and the processors.
     pub packing: NaivePacking,
-    /// Rows without a common processor become one when a job ends.
+    /// Whether slots without a common processor are unified when a job ends.
     pub unify: bool,
-    /// Who goes first into further rows, if jobs run there.
+    /// The order in which jobs get alternate slots, if they may run there.
     pub alternative: Option<NaiveFurther>,
-    /// Who waits keeps those behind it waiting.
+    /// Whether a waiting job blocks those behind it.
     pub strict: bool,
-    /// How many rows there are at most, if that is limited.
+    /// The maximum number of slots, if it is limited.
     pub slots: Option<usize>,
-    /// The order of those that wait.
+    /// The order of the waiting jobs.
     pub order: NaiveOrder,
-    /// How long a row works in its turn.
+    /// The quantum of a slot.
     pub quantum: Span,
-    /// What passes before it does, if there are others.
+    /// The cost of a context switch, if there are other slots.
     pub switch: Span,
-    /// How long a job rests that is moved.
+    /// The pause of a job after a migration.
     pub migrate: Span,
 }
 
@@ -53,27 +54,27 @@ pub enum NaivePacking {
     Migration,
 }
 
-/// Who goes first into further rows.
+/// The order in which jobs get alternate slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NaiveFurther {
-    /// Who came first.
+    /// By arrival.
     ByArrival,
-    /// Whose row is lowest; of one row, who came first.
+    /// By slot, the lowest first, then by arrival.
     ByRow,
 }
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NaiveGangLife {
-    /// When it started.
+    /// The start.
     pub start: Time,
-    /// When it ended.
+    /// The end.
     pub end: Time,
-    /// Which processors were its own at the end.
+    /// Its own processors at the end.
     pub pes: Vec<bool>,
 }
 
-/// What becomes of every job, in the order of the slice, on a machine of one host.
+/// Returns the outcome of every job, in the order of the slice, on a machine of one host.
 ///
 /// # Panics
 /// If a job never ends.

@@ -6,16 +6,16 @@ use super::buddy::on_least;
 use super::world::World;
 use super::{NaivePacking, buddy};
 
-/// A place in a row.
+/// A place in a slot.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) slot: usize,
     pub(super) pes: Vec<bool>,
-    /// The row is new, and filled from the right.
+    /// Whether the slot is new and filled from the right.
     pub(super) from_right: bool,
 }
 
-/// Where a job of this size goes: to a row that is used, or else to the lowest one that is not.
+/// Returns the place for a job of this size: in a used slot, or otherwise in the lowest unused one.
 pub(super) fn place(world: &World<'_>, size: usize) -> Option<Place> {
     let used = world.used();
     if let Some((slot, pes)) = in_used(world, &used, size) {
@@ -48,7 +48,7 @@ fn in_used(world: &World<'_>, used: &[usize], size: usize) -> Option<(usize, Vec
     Some((slot, pes))
 }
 
-/// So many of these processors.
+/// Returns `size` of these processors.
 fn within(world: &World<'_>, open: &[bool], size: usize, from_right: bool) -> Option<Vec<bool>> {
     let mut order: Vec<usize> = (0..world.procs).filter(|pe| open[*pe]).collect();
     match world.rules.packing {
@@ -70,19 +70,19 @@ fn count(open: &[bool]) -> usize {
     open.iter().filter(|open| **open).count()
 }
 
-/// How many jobs have places on a processor.
+/// Returns the number of jobs with places on a processor.
 pub(super) fn load(world: &World<'_>, pe: usize) -> usize {
     world.residents().iter().filter(|running| running.pes[pe]).count()
 }
 
-/// These processors with their loads, the least loaded first, of equals the lowest.
+/// Returns these processors with their loads, the least loaded first. Ties go to the lowest.
 fn by_load(world: &World<'_>, open: &[bool]) -> Vec<(usize, usize)> {
     let mut all: Vec<_> = (0..world.procs).filter(|pe| open[*pe]).map(|pe| (load(world, pe), pe)).collect();
     all.sort_unstable();
     all
 }
 
-/// Where jobs of these sizes go, the largest first.
+/// Returns the places of jobs of these sizes, the largest first.
 pub(super) fn first_fit_decreasing(procs: usize, sizes: &[usize]) -> Vec<Place> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|at| (Reverse(sizes[*at]), *at));

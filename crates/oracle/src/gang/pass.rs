@@ -1,4 +1,4 @@
-//! What the scheduler does when a job has come or gone.
+//! The pass of the scheduler after a submission or an end.
 
 use super::packing::{Place, first_fit_decreasing, place};
 use super::world::{Running, World};
@@ -6,7 +6,8 @@ use super::{NaiveFurther, NaiveGang, NaivePacking};
 use crate::order::arrival;
 
 impl World<'_> {
-    /// Unites rows for the jobs that left these, gives places to those that wait, and lets jobs run in further rows.
+    /// Unifies slots for the jobs that left these, places waiting jobs, and assigns alternate
+    /// slots.
     pub(super) fn pass(&mut self, vacated: &[usize]) {
         let NaiveGang { unify, alternative, packing, .. } = *self.rules;
         if packing == NaivePacking::Migration {
@@ -49,7 +50,8 @@ impl World<'_> {
         true
     }
 
-    /// Moves all jobs to where they belong, and finds a place for one more. Nobody moves if that takes too many rows.
+    /// Maps all jobs again and finds a place for one more. If that takes too many slots, it changes
+    /// nothing.
     fn map_anew(&mut self, another: Option<(usize, usize)>) -> Option<Place> {
         let mut all: Vec<(usize, usize)> =
             self.residents().iter().map(|running| (running.job, running.size())).collect();

@@ -1,4 +1,4 @@
-//! The event loop: who is where, how far everybody is, and what happens when.
+//! The event loop, and the places and the progress of all jobs.
 
 use miserly_core::{EventOrder, Machine, Resources, Span, Time};
 
@@ -7,7 +7,7 @@ use super::{NaiveGang, NaiveGangLife};
 use crate::NaiveJob;
 use crate::order::{arrival, sorted};
 
-/// The machine and its jobs, each known by its position in `jobs`.
+/// The machine and its jobs, each identified by its position in `jobs`.
 pub(super) struct World<'a> {
     pub(super) procs: usize,
     capacity: Resources,
@@ -16,9 +16,9 @@ pub(super) struct World<'a> {
     pub(super) now: Time,
     future: Vec<usize>,
     pub(super) waiting: Vec<usize>,
-    /// In the order of the starts.
+    /// The running jobs, in the order of the starts.
     pub(super) running: Vec<Running>,
-    /// The rows that are filled from the right.
+    /// The slots that are filled from the right.
     pub(super) from_right: Vec<usize>,
     lives: Vec<Option<NaiveGangLife>>,
 }
@@ -30,14 +30,14 @@ pub(super) struct Running {
     pub(super) start: Time,
     pub(super) slot: usize,
     pub(super) pes: Vec<bool>,
-    /// In how many rows it runs besides.
+    /// The number of its alternate slots.
     pub(super) further: usize,
-    /// Processor-ticks, by `at`.
+    /// The processor-ticks done by `at`.
     done: Fraction,
     at: Time,
     pace: Fraction,
     noticed: bool,
-    /// It ends at this instant, as expected.
+    /// Whether it ends at this instant, as expected.
     pub(super) gone: bool,
 }
 
@@ -69,20 +69,20 @@ impl Running {
         self.pace.times(Fraction::whole(self.size() as u128))
     }
 
-    /// Counts what it has done up to now, and lets it go on so.
+    /// Adds the work done until now, and continues at this pace.
     pub(super) fn go_on(&mut self, now: Time, pace: Fraction) {
         let since = Fraction::whole(ticks(now - self.at));
         self.done = self.done.plus(since.times(self.speed()));
         (self.at, self.pace) = (self.at.max(now), pace);
     }
 
-    /// Lets it rest for so long from now on.
+    /// Pauses the job for `cost` from now on.
     pub(super) fn rest(&mut self, now: Time, cost: Span) {
         self.go_on(now, self.pace);
         self.at = self.at.max(now + cost);
     }
 
-    /// When it will have done what it takes on its processors for so long.
+    /// Returns the instant at which it has done the work of this length on its processors.
     fn when(&self, length: Span) -> Time {
         let work = Fraction::whole(ticks(length) * self.size() as u128);
         let left = work.less(self.done).ceil_div(self.speed());
@@ -145,13 +145,13 @@ impl<'a> World<'a> {
         now
     }
 
-    /// The jobs that end now.
+    /// Returns the jobs that end now.
     fn ending(&self) -> Vec<usize> {
         let ended = self.running.iter().filter(|running| self.end_of(running) == self.now);
         ended.map(|running| running.job).collect()
     }
 
-    /// Tells of the jobs that should have ended; whether there are any.
+    /// Reports overdue jobs and returns whether there are any.
     fn notice(&mut self) -> bool {
         let late = |running: &Running| self.outlives(running) && self.expected_end_of(running) == self.now;
         let late: Vec<bool> = self.running.iter().map(late).collect();
@@ -191,13 +191,13 @@ impl<'a> World<'a> {
         }
         for (job, pes) in ending.into_iter().zip(were) {
             let vacated = self.end(job);
-            // Moved at the very instant of its end, it was never there.
+            // A move at the instant of its end has no effect on the job.
             self.lives[job].iter_mut().for_each(|life| life.pes.clone_from(&pes));
             self.pass(&[vacated]);
         }
     }
 
-    /// Takes a job out; returns the row that it had.
+    /// Removes a job and returns its slot.
     fn end(&mut self, job: usize) -> usize {
         let at = self.running.iter().position(|running| running.job == job).expect("it runs");
         let Running { start, slot, pes, .. } = self.running.remove(at);
@@ -206,20 +206,20 @@ impl<'a> World<'a> {
         slot
     }
 
-    /// A row that nobody uses is filled from nowhere.
+    /// Resets the fill direction of unused slots.
     pub(super) fn forget_unused(&mut self) {
         let used = self.used();
         self.from_right.retain(|slot| used.contains(slot));
     }
 
-    /// The jobs that have places, in the order of their arrival.
+    /// Returns the jobs that have places, in the order of their arrival.
     pub(super) fn residents(&self) -> Vec<&Running> {
         let mut all: Vec<&Running> = self.running.iter().filter(|running| !running.gone).collect();
         all.sort_by_key(|running| arrival(running.job, self.jobs));
         all
     }
 
-    /// The rows in which somebody has a place, from the lowest on.
+    /// Returns the slots in which some job has a place, from the lowest on.
     pub(super) fn used(&self) -> Vec<usize> {
         let mut used: Vec<usize> = self.residents().iter().map(|running| running.slot).collect();
         used.sort_unstable();
@@ -227,7 +227,7 @@ impl<'a> World<'a> {
         used
     }
 
-    /// Which processors nobody has a place on in a row.
+    /// Returns the processors of a slot on which no job has a place.
     pub(super) fn open(&self, slot: usize) -> Vec<bool> {
         let mut open = vec![true; self.procs];
         for running in self.residents().into_iter().filter(|running| running.slot == slot) {
@@ -239,12 +239,12 @@ impl<'a> World<'a> {
         open
     }
 
-    /// The waiting jobs in order.
+    /// Returns the waiting jobs in queue order.
     pub(super) fn queue(&self) -> Vec<usize> {
         sorted(self.waiting.clone(), self.jobs, self.rules.order, self.now)
     }
 
-    /// Whether there is enough besides processors for one more job.
+    /// Returns whether the resources besides processors suffice for one more job.
     pub(super) fn has_rest(&self, job: usize) -> bool {
         let held = self.residents().into_iter().map(|running| running.job).chain([job]);
         let sum = held.fold(Resources::NONE, |sum, job| sum.plus(&self.jobs[job].request.demand));
@@ -254,7 +254,7 @@ impl<'a> World<'a> {
             .all(|kind| none(*kind) || sum.get(*kind) <= self.capacity.get(*kind))
     }
 
-    /// Gives everybody the pace of the rows that he is in.
+    /// Gives each job the pace of its slots.
     pub(super) fn settle(&mut self) {
         let (rows, now) = (self.used().len() as u128, self.now);
         let NaiveGang { quantum, switch, .. } = *self.rules;
@@ -262,7 +262,7 @@ impl<'a> World<'a> {
         for running in self.running.iter_mut().filter(|running| !running.gone) {
             let ran_in = 1 + running.further as u128;
             let share = Fraction::new(ran_in, rows);
-            // Nobody stops a job that runs in all rows.
+            // A job that runs in all slots is never interrupted.
             running.go_on(now, if ran_in == rows { share } else { share.times(useful) });
         }
     }

@@ -1,10 +1,11 @@
-//! Reservations for the first jobs of the queue, made anew at every pass.
+//! Reservations for the first jobs of the queue, recomputed at every pass.
 
 use crate::NaiveOrder;
 
 use super::world::World;
 
-/// Jobs start in queue order or, up to `depth` of them, have a reservation; then all others start that fit beside those.
+/// Starts jobs in queue order or reserves for them, up to `depth` jobs, then starts all others that
+/// fit beside.
 pub(super) fn pass(
     world: &mut World<'_>,
     order: NaiveOrder,
@@ -44,7 +45,7 @@ pub(super) fn pass(
     count_bypasses(world, &queue);
 }
 
-/// Each job that waits was bypassed by those who stood behind it and started.
+/// Counts a bypass of each waiting job for every job behind it that started.
 fn count_bypasses(world: &mut World<'_>, queue: &[usize]) {
     for (place, &job) in queue.iter().enumerate() {
         let behind = queue[place..].iter().filter(|other| !world.waiting.contains(other));

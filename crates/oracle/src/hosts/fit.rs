@@ -1,20 +1,21 @@
-//! On which hosts a job goes, given what each has free.
+//! The placement of a job, given the free resources of each host.
 
 use std::cmp::Reverse;
 
 use miserly_core::{Kind, Machine, Resources, Sharing, Spread};
 
-/// What a job holds of one host.
+/// The holdings of a job on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) host: usize,
     pub(super) amount: Resources,
 }
 
-/// Where a job that asks for so much goes, with so much free on each host; `None` if there is no room.
+/// Returns the placement of a job with this demand, or `None` if it does not fit.
 ///
-/// One host, if there is room for all of the job on one. Else, where a job may lie on several, as much of it as there is
-/// room for on each of the emptiest, until the rest fits on one.
+/// The job goes to one host if it fits there completely. Otherwise, where a job may span several
+/// hosts, it takes the emptiest hosts in turn. Each takes the part that fits, until the remainder
+/// fits on one.
 pub(super) fn fit(machine: &Machine, free: &[Resources], demand: &Resources) -> Option<Vec<Part>> {
     if let Some(part) = best(machine, free, &[], demand) {
         return Some(vec![part]);
@@ -30,7 +31,7 @@ pub(super) fn fit(machine: &Machine, free: &[Resources], demand: &Resources) -> 
             taken.push(rest);
             return Some(taken);
         }
-        // The most of its processors, each with its part of all else, for which there is room.
+        // The largest number of its processors that fit, each with its part of all other resources.
         let fitting = (1..=left.get()).rev().find_map(|procs| {
             let amount = held(machine, host, &free[host], &times(demand, procs))?;
             Some((procs, amount))
@@ -43,8 +44,8 @@ pub(super) fn fit(machine: &Machine, free: &[Resources], demand: &Resources) -> 
     None
 }
 
-/// Of the hosts with room enough that are not taken yet the one with the fewest free processors, then with the least
-/// free memory, then the first.
+/// Returns the best fit among the hosts that are not taken: fewest free processors, then least free
+/// memory, then first.
 fn best(machine: &Machine, free: &[Resources], taken: &[Part], need: &Resources) -> Option<Part> {
     let others = (0..free.len()).filter(|host| taken.iter().all(|part| part.host != *host));
     let parts =
@@ -52,12 +53,12 @@ fn best(machine: &Machine, free: &[Resources], taken: &[Part], need: &Resources)
     parts.min_by_key(|part| fullness(part.host, &free[part.host]))
 }
 
-/// Sorts the fullest host first.
+/// Returns the sort key of a host: the fullest host first.
 pub(super) fn fullness(host: usize, free: &Resources) -> (u64, u64, usize) {
     (free.cpus_count().get(), free.get(Kind::Memory), host)
 }
 
-/// What a job that needs so much of the host holds of it; `None` if the host has no room for it.
+/// Returns the holdings of a job on the host, or `None` if the host has too little free.
 pub(super) fn held(machine: &Machine, host: usize, free: &Resources, need: &Resources) -> Option<Resources> {
     let capacity = machine.hosts()[host].capacity;
     let possible = need.fits_in(free);
@@ -67,7 +68,8 @@ pub(super) fn held(machine: &Machine, host: usize, free: &Resources, need: &Reso
     }
 }
 
-/// So many processors of the job, each with an equal part of all else.
+/// Returns the demand of `procs` processors of the job, each with an equal part of all other
+/// resources.
 fn times(demand: &Resources, procs: u64) -> Resources {
     let of = |kind: Kind| demand.get(kind) / demand.cpus_count().get() * procs;
     Kind::ALL.into_iter().fold(Resources::NONE, |sum, kind| sum.with(kind, of(kind)))

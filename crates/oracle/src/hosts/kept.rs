@@ -1,6 +1,7 @@
-//! A reservation for every job, made when it comes and kept.
+//! A reservation for every job, made at its submission and kept.
 //!
-//! Reservations are listed in the order in which their starts were decided. One that moves goes to the end.
+//! Reservations are listed in the order in which their starts were decided. One that moves goes to
+//! the end.
 
 use miserly_core::{Resources, Time};
 
@@ -10,7 +11,7 @@ use crate::order::{arrival, sorted_counting};
 use super::plan::{Plan, Reservation};
 use super::world::World;
 
-/// One pass; `ended` says whether it follows the end of a job.
+/// Runs one pass. `ended` is true if the pass follows the end of a job.
 pub(super) fn pass(world: &mut World<'_>, order: NaiveOrder, ended: bool) {
     let missed = world.kept.iter().any(|reservation| reservation.at < world.now);
     if missed || world.overdue().next().is_some() {
@@ -23,11 +24,13 @@ pub(super) fn pass(world: &mut World<'_>, order: NaiveOrder, ended: bool) {
     start_due(world);
 }
 
-/// When a pass has to take place even if nothing happens: at the next reserved start that can be kept even if no
-/// overdue job ends until then. Where it cannot be kept, there is nothing to do before such an end.
+/// Returns the instant of the next pass that is necessary without an event.
+///
+/// It is the next reserved start that is feasible even if no overdue job ends until then. An
+/// infeasible start needs no pass before such an end.
 pub(super) fn wake(world: &World<'_>) -> Option<Time> {
     let plan = Plan::new(world, &world.kept);
-    // The plan holds overdue jobs at now only, and no reserved start is left at now.
+    // The plan holds overdue jobs only at the current instant, and no reserved start remains there.
     let can_be_kept = |reservation: &&Reservation| {
         let mut hosts = reservation.parts.iter().map(|part| part.host);
         hosts.all(|host| overdue_on(world, host).fits_in(&plan.free(host, reservation.at)))
@@ -40,7 +43,8 @@ fn overdue_on(world: &World<'_>, host: usize) -> Resources {
     parts.fold(Resources::NONE, |sum, part| sum.plus(&part.amount))
 }
 
-/// Lifts all reservations out and puts each back where it was, or else wherever there is room as soon after as can be.
+/// Removes all reservations and restores each at its old start and place, or at the earliest later
+/// fit.
 fn repair(world: &mut World<'_>) {
     let before = std::mem::take(&mut world.kept);
     let mut lifted = before.clone();
@@ -52,12 +56,14 @@ fn repair(world: &mut World<'_>) {
             if stays { Reservation { job, at: from, parts } } else { world.earliest(job, from, &world.kept) };
         world.kept.push(place);
     }
-    // Those that stayed as they were decided, then those that moved as they moved.
+    // First the unmoved reservations in their old order, then the moved ones in the order of their
+    // moves.
     let unmoved = |reservation: &Reservation| before.iter().position(|other| other == reservation);
     world.kept.sort_by_key(|reservation| unmoved(reservation).unwrap_or(before.len()));
 }
 
-/// Gives each reservation in turn the earliest start; it stays on its hosts if that is no earlier.
+/// Gives each reservation in turn the earliest start. It keeps its hosts if the start is not
+/// earlier.
 fn compress(world: &mut World<'_>, order: NaiveOrder) {
     for job in in_order(world, order) {
         let index = world.kept.iter().position(|reservation| reservation.job == job).expect("just listed");
@@ -91,7 +97,7 @@ fn start_due(world: &mut World<'_>) {
     }
 }
 
-/// The jobs that have reservations.
+/// Returns the jobs that have reservations.
 fn in_order(world: &World<'_>, order: NaiveOrder) -> Vec<usize> {
     let jobs = world.kept.iter().map(|reservation| reservation.job).collect();
     sorted_counting(jobs, world.jobs, order, world.now, &world.bypassed)

@@ -1,4 +1,5 @@
-//! The backfill family on hosts with memory (Chiang and Vernon 2001, section 2.2), with an event loop of its own.
+//! The backfill family on hosts with memory (Chiang and Vernon 2001, section 2.2), with a separate
+//! event loop.
 
 mod anew;
 
@@ -25,13 +26,13 @@ pub enum NaiveOnHosts {
         /// The order of the queue.
         order: NaiveOrder,
     },
-    /// The first jobs of the queue have reservations, made anew at every pass.
+    /// The first jobs of the queue have reservations, recomputed at every pass.
     Anew {
         /// The order of the queue.
         order: NaiveOrder,
         /// The order in which the jobs without reservations are tried.
         backfill: NaiveOrder,
-        /// How many have a reservation; all, if there is no such number.
+        /// The number of reservations, or `None` for all jobs.
         depth: Option<usize>,
         /// Whether a head that has a reservation stays the head.
         hold: bool,
@@ -43,19 +44,19 @@ pub enum NaiveOnHosts {
     },
 }
 
-/// Where and when a job started.
+/// The start and the placement of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NaiveStart {
-    /// When.
+    /// The start.
     pub at: Time,
-    /// On which hosts, in their order, and how many processors it holds of each.
+    /// The hosts, in order, and the number of processors that it holds of each.
     pub on: Vec<(usize, u64)>,
 }
 
-/// When and where each job starts, in the order of the slice.
+/// Returns the start and the placement of each job, in the order of the slice.
 ///
 /// # Panics
-/// If a job waits for ever: it fits on no idle machine.
+/// If a job waits forever, because it fits on no idle machine.
 pub fn schedule_on_hosts(
     machine: &Machine,
     jobs: &[NaiveJob],

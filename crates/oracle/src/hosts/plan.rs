@@ -1,11 +1,11 @@
-//! Who will hold what of which host when, as far as anybody may know.
+//! The expected allocation of hosts over time.
 
 use miserly_core::{Machine, Resources, Span, Spread, Time};
 
 use super::fit::{Part, fit, fullness, held};
 use super::world::World;
 
-/// A waiting job, and where and when it is to start.
+/// A waiting job, its placement and its reserved start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reservation {
     pub(super) job: usize,
@@ -19,7 +19,7 @@ pub(super) struct Plan<'a> {
     held: Vec<Held>,
 }
 
-/// Parts of hosts that are taken in `[from, until)`.
+/// Parts of hosts that are allocated in `[from, until)`.
 struct Held {
     from: Time,
     until: Time,
@@ -30,7 +30,7 @@ impl<'a> Plan<'a> {
     pub(super) fn new(world: &World<'a>, reservations: &[Reservation]) -> Plan<'a> {
         let mut held = Vec::new();
         for running in world.holding() {
-            // An overdue job may end at any moment, but it is here now.
+            // An overdue job may end at any moment, but it still holds its resources now.
             let until = running.expected.max(world.now + Span::TICK);
             held.push(Held { from: world.now, until, parts: running.parts.clone() });
         }
@@ -41,7 +41,7 @@ impl<'a> Plan<'a> {
         Plan { machine: world.machine, held }
     }
 
-    /// What nobody holds of the host at that instant.
+    /// Returns the free resources of the host at that instant.
     pub(super) fn free(&self, host: usize, time: Time) -> Resources {
         let holding = self.held.iter().filter(|held| held.from <= time && time < held.until);
         let here = holding.flat_map(|held| &held.parts).filter(|part| part.host == host);
@@ -49,17 +49,17 @@ impl<'a> Plan<'a> {
         here.fold(capacity, |free, part| free.minus(&part.amount).expect("nobody has what is not there"))
     }
 
-    /// The least of each kind that is free of the host at any instant of the span.
+    /// Returns the minimum of each kind that is free on the host over the span.
     fn least(&self, host: usize, from: Time, span: Span) -> Resources {
-        // It grows less only where somebody begins to hold some.
+        // The free amount decreases only where an allocation begins.
         let begins = self.held.iter().map(|held| held.from).filter(|&at| from < at && at < from + span);
         begins.fold(self.free(host, from), |least, at| least.least(&self.free(host, at)))
     }
 
-    /// Where a job can start at that instant and stay for the span.
+    /// Returns a placement for a job that starts at that instant and stays for the span.
     ///
-    /// On one host: of those where it can, the one that it fits best at the start. On several: as it fits what stays
-    /// free all the time.
+    /// One host: the best fit at the start among the hosts that can run it. Several hosts: the fit
+    /// into the resources that stay free for the whole span.
     pub(super) fn room(&self, at: Time, span: Span, demand: &Resources) -> Option<Vec<Part>> {
         let hosts = 0..self.machine.hosts().len();
         let least: Vec<Resources> = hosts.clone().map(|host| self.least(host, at, span)).collect();
@@ -71,7 +71,7 @@ impl<'a> Plan<'a> {
         parts.min_by_key(|part| fullness(part.host, &self.free(part.host, at))).map(|part| vec![part])
     }
 
-    /// The earliest start, not before `from`, and where.
+    /// Returns the earliest start, not before `from`, and its placement.
     pub(super) fn earliest(&self, from: Time, span: Span, demand: &Resources) -> (Time, Vec<Part>) {
         let mut starts: Vec<Time> = self.held.iter().map(|held| held.until).collect();
         starts.retain(|&until| until > from);
@@ -81,7 +81,7 @@ impl<'a> Plan<'a> {
         starts.into_iter().find_map(place).expect("after the last end the machine is idle")
     }
 
-    /// Whether all of this is free from that instant on.
+    /// Returns whether all of these parts are free for the span.
     pub(super) fn holds(&self, at: Time, span: Span, parts: &[Part]) -> bool {
         parts.iter().all(|part| part.amount.fits_in(&self.least(part.host, at, span)))
     }

@@ -1,4 +1,4 @@
-//! The event loop: what happens when, and in which order a policy hears of it.
+//! The event loop: the events and the order in which a policy receives them.
 
 use miserly_core::{EventOrder, Machine, Request, Resources, Span, Time};
 
@@ -9,21 +9,22 @@ use super::fit::Part;
 use super::plan::{Plan, Reservation};
 use super::{NaiveOnHosts, anew, kept};
 
-/// A job that has started and whose end has not been told yet.
+/// A job that has started and has no reported end yet.
 pub(super) struct Running {
     pub(super) job: usize,
     pub(super) parts: Vec<Part>,
-    /// Its start plus what a plan keeps for it.
+    /// Its start plus its planned span.
     pub(super) expected: Time,
-    /// Its start plus its runtime: for the event loop only.
+    /// Its start plus its runtime, for the event loop only.
     end: Time,
-    /// It has been told that the job is overdue.
+    /// Whether the job was reported as overdue.
     noticed: bool,
-    /// It ends now, as expected, so what it holds counts as free already.
+    /// Whether it ends now, as expected. Its resources then count as free.
     gone: bool,
 }
 
-/// Jobs are known by their positions in `jobs`, hosts by theirs in the machine.
+/// The state of the run. Jobs are identified by their positions in `jobs`, hosts by theirs in the
+/// machine.
 pub(super) struct World<'a> {
     pub(super) machine: &'a Machine,
     pub(super) jobs: &'a [NaiveJob],
@@ -34,13 +35,13 @@ pub(super) struct World<'a> {
     /// In the order of the starts.
     running: Vec<Running>,
     starts: Vec<Option<(Time, Vec<Part>)>>,
-    /// How many jobs that sort behind it started before each job.
+    /// The number of jobs that sort behind each job and started before it.
     pub(super) bypassed: Vec<u32>,
-    /// The head that has a reservation, if it is to stay the head.
+    /// The head with a reservation, if it must stay the head.
     pub(super) head: Option<usize>,
     /// Reservations that are kept between passes.
     pub(super) kept: Vec<Reservation>,
-    /// When the policy wants a pass, as it said in its last one.
+    /// The wake-up that the policy requested in its last pass.
     wake: Option<Time>,
 }
 
@@ -62,7 +63,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Plays to the end. Ends that a round creates for its own instant are simply the next round.
+    /// Runs to the end. Ends that a round causes at its own instant form the next round.
     pub(super) fn run(mut self, instants: EventOrder) -> Vec<(Time, Vec<Part>)> {
         while let Some(now) = self.next_instant() {
             self.now = now;
@@ -86,7 +87,7 @@ impl<'a> World<'a> {
         submits.chain(ends).chain(overdue).chain(self.wake).min()
     }
 
-    /// Everything, then one pass.
+    /// Handles all events, then runs one pass.
     fn batch(&mut self, ended: &[usize], submitted: &[usize]) {
         for &job in ended {
             self.end(job);
@@ -98,7 +99,7 @@ impl<'a> World<'a> {
         self.pass(!ended.is_empty());
     }
 
-    /// One thing at a time, each with its pass.
+    /// Handles one event at a time, each followed by a pass.
     fn sequential(&mut self, ended: &[usize], submitted: &[usize], timer: bool) {
         for running in &mut self.running {
             running.gone = running.end == self.now && running.expected == self.now;
@@ -128,7 +129,7 @@ impl<'a> World<'a> {
         self.running.retain(|running| running.job != job);
     }
 
-    /// Whether there are jobs that are found overdue now.
+    /// Reports overdue jobs and returns whether there are any.
     fn notice(&mut self) -> bool {
         let mut any = false;
         for running in &mut self.running {
@@ -140,7 +141,7 @@ impl<'a> World<'a> {
         any
     }
 
-    /// `ended`: whether it follows the end of a job.
+    /// Runs one pass. `ended` is true if the pass follows the end of a job.
     fn pass(&mut self, ended: bool) {
         match self.policy {
             NaiveOnHosts::Fcfs { order } => self.first_come(order),
@@ -163,7 +164,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The facts, and what can be done.
+/// Queries and actions.
 impl World<'_> {
     pub(super) fn request(&self, job: usize) -> &Request {
         &self.jobs[job].request
@@ -173,28 +174,29 @@ impl World<'_> {
         self.machine.demand(self.request(job))
     }
 
-    /// The waiting jobs in this order.
+    /// Returns the waiting jobs in this order.
     pub(super) fn queue(&self, order: NaiveOrder) -> Vec<usize> {
         sorted_counting(self.waiting.clone(), self.jobs, order, self.now, &self.bypassed)
     }
 
-    /// The jobs that hold something now.
+    /// Returns the jobs that hold resources now.
     pub(super) fn holding(&self) -> impl Iterator<Item = &Running> {
         self.running.iter().filter(|running| !running.gone)
     }
 
-    /// The jobs that run on past their expected ends.
+    /// Returns the jobs that run past their expected ends.
     pub(super) fn overdue(&self) -> impl Iterator<Item = &Running> {
         self.holding().filter(|running| running.expected <= self.now)
     }
 
-    /// Where the job can start now with nobody who has a reservation in its way.
+    /// Returns a placement for the job now that delays none of the reservations.
     pub(super) fn fits_now(&self, job: usize, reservations: &[Reservation]) -> Option<Vec<Part>> {
         let plan = Plan::new(self, reservations);
         plan.room(self.now, self.request(job).planned(), &self.demand(job))
     }
 
-    /// The earliest start of the job, not before `from`, beside the running jobs and these reservations.
+    /// Returns the earliest start of the job, not before `from`, beside the running jobs and these
+    /// reservations.
     pub(super) fn earliest(&self, job: usize, from: Time, reservations: &[Reservation]) -> Reservation {
         let plan = Plan::new(self, reservations);
         let (at, parts) = plan.earliest(from, self.request(job).planned(), &self.demand(job));

@@ -1,11 +1,11 @@
-//! What happens when, and what is decided.
+//! The event loop of the pool, and its decisions.
 
 use miserly_core::{EventOrder, Kind, Refusal, Request, Resources, Time};
 
 use super::{NaiveChange, NaiveFate, NaivePool};
 use crate::order::arrival;
 
-/// A job that has started and whose end has not been told yet.
+/// A job that has started and has no reported end yet.
 struct Running {
     job: usize,
     start: i64,
@@ -16,30 +16,30 @@ struct Running {
 }
 
 impl Running {
-    /// Whether it is found overdue at that time.
+    /// Returns whether the job becomes overdue at that time.
     fn is_found(&self, now: i64) -> bool {
         !self.noticed && self.expected == now && self.end > now
     }
 }
 
-/// A window: whose, and from when. `None`: there is no place for it.
+/// A window: its job and its start. `None` means that there is no place for it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Window {
     job: usize,
     at: Option<i64>,
 }
 
-/// A stretch of what is taken.
+/// An allocated interval.
 struct Taken {
     from: i64,
     to: i64,
     amount: Resources,
 }
 
-/// Jobs are known by their positions.
+/// The state of the run. Jobs are identified by their positions.
 pub(super) struct World<'a> {
     pool: &'a NaivePool,
-    /// As they were changed.
+    /// The requests with their amendments.
     requests: Vec<Request>,
     capacity: Resources,
     now: i64,
@@ -47,7 +47,8 @@ pub(super) struct World<'a> {
     changes: Vec<(Time, NaiveChange)>,
     waiting: Vec<usize>,
     running: Vec<Running>,
-    /// In the order in which their starts were decided: one that moves goes to the end.
+    /// The windows, in the order in which their starts were decided. One that moves goes to the
+    /// end.
     windows: Vec<Window>,
     wake: Option<i64>,
     fates: Vec<NaiveFate>,
@@ -106,7 +107,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Everything, then one pass.
+    /// Handles all events, then runs one pass.
     fn batch(&mut self, ended: &[usize], due: &[(Time, NaiveChange)], submitted: &[usize]) {
         for &job in ended {
             self.end(job);
@@ -121,7 +122,7 @@ impl<'a> World<'a> {
         self.pass(!ended.is_empty(), !due.is_empty());
     }
 
-    /// One thing at a time, each with its pass.
+    /// Handles one event at a time, each followed by a pass.
     fn sequential(&mut self, ended: &[usize], due: &[(Time, NaiveChange)], submitted: &[usize], timer: bool) {
         for running in &mut self.running {
             running.gone = running.end == self.now && running.expected == self.now;
@@ -172,7 +173,7 @@ impl<'a> World<'a> {
         self.running.iter().any(|running| running.is_found(self.now))
     }
 
-    /// Whether there are jobs that are found overdue now.
+    /// Reports overdue jobs and returns whether there are any.
     fn notice(&mut self) -> bool {
         let now = self.now;
         let any = self.any_notice();
@@ -202,7 +203,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// What is decided.
+/// Decisions.
 impl World<'_> {
     fn pass(&mut self, ended: bool, disturbed: bool) {
         let missed = self.windows.iter().any(|window| window.at.is_some_and(|at| at < self.now));
@@ -222,7 +223,7 @@ impl World<'_> {
         self.wake = self.next_wake();
     }
 
-    /// Lifts all windows out and puts each back where it was, or else wherever there is room as soon after as can be.
+    /// Removes all windows and restores each at its old start, or at the earliest later fit.
     fn repair(&mut self) {
         let before = std::mem::take(&mut self.windows);
         let mut lifted = before.clone();
@@ -233,7 +234,8 @@ impl World<'_> {
             self.windows.push(Window { job, at: new });
             self.tell_if_moved(job, at, new);
         }
-        // Those that stayed as they were decided, then those that moved as they moved.
+        // First the unmoved windows in their old order, then the moved ones in the order of their
+        // moves.
         let unmoved = |window: &Window| before.iter().position(|other| other == window);
         self.windows.sort_by_key(|window| unmoved(window).unwrap_or(before.len()));
     }
@@ -285,7 +287,7 @@ impl World<'_> {
         }
     }
 
-    /// At the next start that can be kept even if no overdue job ends until then.
+    /// Returns the next start that is feasible even if no overdue job ends until then.
     fn next_wake(&self) -> Option<i64> {
         let late = self.running.iter().filter(|running| running.noticed && !running.gone);
         let late: Vec<usize> = late.map(|running| running.job).collect();
@@ -312,7 +314,7 @@ impl World<'_> {
     }
 }
 
-/// The facts.
+/// Queries of the state.
 impl World<'_> {
     fn by_arrival(&self, mut jobs: Vec<usize>) -> Vec<usize> {
         jobs.sort_by_key(|&job| arrival(job, &self.pool.jobs));
@@ -323,7 +325,7 @@ impl World<'_> {
         self.requests[job].constraints.begin.map_or(self.now, |begin| begin.ticks().max(self.now))
     }
 
-    /// What the job asks for, of the kinds that there are.
+    /// Returns the demand of the job, of the kinds that the pool has.
     fn demand(&self, job: usize) -> Resources {
         let most = self.pool.most();
         let all = &self.requests[job].demand;
@@ -331,7 +333,8 @@ impl World<'_> {
         there_is.fold(Resources::NONE, |demand, kind| demand.with(kind, all.get(kind)))
     }
 
-    /// What the jobs that run and the windows take; overdue jobs for one tick, or not at all.
+    /// Returns the allocations of the running jobs and the windows. Overdue jobs count for one
+    /// tick, or not at all.
     fn taken(&self, overdue: bool) -> Vec<Taken> {
         let running = self.running.iter().filter(|running| !running.gone);
         let running = running.filter(|running| overdue || !running.noticed).map(|running| {
@@ -346,10 +349,11 @@ impl World<'_> {
         running.chain(windows).collect()
     }
 
-    /// The first tick of `from..until` from which on there is room for the job, all of its time.
+    /// Returns the first tick of `from..until` at which the job fits for its whole span.
     fn hole(&self, job: usize, from: i64, until: i64) -> Option<i64> {
         let (amount, span) = (self.demand(job), self.requests[job].planned().ticks());
-        // After that nobody is there any more, and everything has been: what is not found by then never is.
+        // Later no allocation is left, and the calendar repeats: a fit not found by then does not
+        // exist.
         let ends = self.taken(true).iter().map(|taken| taken.to).max().unwrap_or(from);
         let last = from.max(ends) + 2 * self.pool.period;
         (from..until.min(last)).find(|&at| {
@@ -359,7 +363,7 @@ impl World<'_> {
         })
     }
 
-    /// Whether no more is taken at that tick than there is, of the kinds of which the job wants any.
+    /// Returns whether the amount fits at that tick, for the kinds that the job requests.
     fn fits(&self, at: i64, taken: &[Taken], amount: &Resources) -> bool {
         let there_is = self.pool.there_is(at, &self.capacity);
         let here = || taken.iter().filter(|taken| taken.from <= at && at < taken.to);
@@ -367,7 +371,7 @@ impl World<'_> {
         Kind::ALL.into_iter().all(|kind| amount.get(kind) == 0 || sum(kind) <= there_is.get(kind))
     }
 
-    /// Whether the job has no room even in an empty pool that has lost nothing.
+    /// Returns whether the job does not fit even into an empty pool without losses.
     fn never_fits(&self, job: usize) -> bool {
         let (amount, span) = (self.demand(job), self.requests[job].planned().ticks());
         let whole = self.pool.most();
@@ -387,8 +391,10 @@ mod tests {
     use super::*;
     use crate::NaiveJob;
 
-    /// Eight processors by day, two by night, nine ticks and fifteen. A wide job of five that comes with four left of the day
-    /// has its window in the next one.
+    /// Eight processors by day for nine ticks, and two by night for fifteen.
+    ///
+    /// A job of five processors that arrives with four ticks left of the day has its window in the
+    /// next one.
     #[test]
     fn a_window_lies_in_one_day() {
         let request = |number, span| {

@@ -1,4 +1,4 @@
-//! The processors, each a boolean, and how a job comes to them.
+//! The processors, each as a boolean, and their allocation to jobs.
 
 use miserly_core::{Kind, Resources, Span, draw};
 
@@ -25,7 +25,7 @@ pub(super) fn union(one: &[bool], other: &[bool]) -> Vec<bool> {
     one.iter().zip(other).map(|(one, other)| *one || *other).collect()
 }
 
-/// So many of a set, from the lowest on.
+/// Returns `wanted` members of a set, from the lowest on.
 pub(super) fn lowest(set: &[bool], wanted: u64) -> Option<Vec<bool>> {
     let mut left = wanted;
     let mut taken = vec![false; set.len()];
@@ -38,7 +38,8 @@ pub(super) fn lowest(set: &[bool], wanted: u64) -> Option<Vec<bool>> {
     (left == 0).then_some(taken)
 }
 
-/// The first of these until all fits, without those at their end that are not needed; `None` if it never does.
+/// Returns the shortest prefix of the candidates that fits, without unnecessary ones at its end.
+/// Returns `None` if none fits.
 pub(super) fn enough(candidates: &[usize], fits: impl Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
     let mut taken = vec![];
     for &candidate in candidates {
@@ -63,12 +64,12 @@ impl World<'_> {
         vec![false; usize::try_from(self.machine.capacity().cpus_count().get()).expect("small machines")]
     }
 
-    /// What is available once these are gone.
+    /// Returns the processors that are available without the victims.
     pub(super) fn had(&self, victims: &[usize]) -> Vec<bool> {
         victims.iter().fold(self.available(), |had, &victim| union(&had, &self.standing[victim].pes))
     }
 
-    /// Whether a job can be anywhere once these are gone.
+    /// Returns whether a job fits on any processors without the victims.
     pub(super) fn fits_without(&self, job: usize, victims: &[usize]) -> bool {
         count(&self.had(victims)) >= self.procs(job) && self.has_rest(job, victims)
     }
@@ -77,7 +78,7 @@ impl World<'_> {
         self.jobs[job].request.procs().get()
     }
 
-    /// Whether a job keeps others from its processors.
+    /// Returns whether a job blocks its processors for others.
     pub(super) fn holds_pes(&self, job: usize) -> bool {
         let standing = &self.standing[job];
         match standing.state {
@@ -97,25 +98,26 @@ impl World<'_> {
         held.into_iter().map(|held| !held).collect()
     }
 
-    /// What is free, and what nobody has a claim on.
+    /// Returns the free processors that no claim covers.
     pub(super) fn available(&self) -> Vec<bool> {
         let claims = self.standing.iter().filter_map(|job| job.claim.as_ref());
         claims.fold(self.free(), |free, (_, pes)| without(&free, pes))
     }
 
-    /// What a job needs besides processors.
+    /// Returns the resources that a job needs besides processors.
     fn rest(&self, job: usize) -> Resources {
         self.machine.demand(&self.jobs[job].request).without_cpus()
     }
 
-    /// Whether what a job needs besides processors is free once these have been written out.
+    /// Returns whether the resources besides processors are free after the victims are swapped out.
     pub(super) fn has_rest(&self, job: usize, victims: &[usize]) -> bool {
         let gives = |other: &usize| self.rules.disk.is_some() && victims.contains(other);
         let sum = |jobs: &mut dyn Iterator<Item = usize>| {
             jobs.fold(Resources::NONE, |sum, other| sum.plus(&self.rest(other)))
         };
         let held = sum(&mut (0..self.jobs.len()).filter(|&other| self.holds_rest(other) && !gives(&other)));
-        // What other claims count on, besides what those still have who are written out for them.
+        // The needs of other claims, beyond the holdings of the victims that are swapped out for
+        // them.
         let claims =
             (0..self.jobs.len()).filter(|&other| other != job && self.standing[other].claim.is_some());
         let claimed =
@@ -131,14 +133,14 @@ impl World<'_> {
         self.holds_rest(job) || self.rest(job).fits_in(&free.less(&claimed))
     }
 
-    /// The processors to which a job has to come back.
+    /// Returns the processors on which a job must be resumed, if it is bound to them.
     pub(super) fn own(&self, job: usize) -> Option<Vec<bool>> {
         let standing = &self.standing[job];
         let bound = standing.state == State::Suspended && !self.rules.migrates;
         bound.then(|| standing.pes.clone())
     }
 
-    /// Where a job can be now, of these processors.
+    /// Returns a place for a job now, among these processors.
     pub(super) fn place(&self, job: usize, of: &[bool]) -> Option<Vec<bool>> {
         if !self.has_rest(job, &[]) {
             return None;
@@ -149,7 +151,8 @@ impl World<'_> {
         }
     }
 
-    /// Processors of these for a job that may be anywhere, once these victims are suspended too.
+    /// Returns some of these processors for a job without a fixed place, with these victims counted
+    /// as suspended.
     pub(super) fn choose(&self, job: usize, of: &[bool], victims: &[usize]) -> Option<Vec<bool>> {
         if !self.rules.spares || self.rules.migrates {
             return lowest(of, self.procs(job));
@@ -162,7 +165,7 @@ impl World<'_> {
             NaiveRule::Xfactor { .. } | NaiveRule::Remaining => self.most_urgent_first(back),
         };
         let mut order: Vec<usize> = (0..of.len()).filter(|&pe| of[pe]).collect();
-        // The place in the order of the most urgent that comes back to it.
+        // The position in the order of the most urgent job that must be resumed there.
         let place = |pe: usize| back.iter().position(|&other| self.standing[other].pes[pe]);
         order.sort_by_key(|&pe| std::cmp::Reverse(place(pe).unwrap_or(usize::MAX)));
         let chosen = order.get(..usize::try_from(self.procs(job)).expect("small machines"))?;
@@ -174,7 +177,8 @@ impl World<'_> {
         self.goes_on(job, from, pes);
     }
 
-    /// Suspends these, so that the job can have those processors: at once, or once they were written out.
+    /// Suspends the victims so that the job gets those processors: at once, or after their
+    /// swap-out.
     pub(super) fn take_over(&mut self, job: usize, victims: &[usize], pes: Vec<bool>) {
         let mut latest = self.now;
         for &victim in victims {
@@ -197,7 +201,7 @@ impl World<'_> {
         }
     }
 
-    /// Whoever was written out by now leaves.
+    /// Frees the resources of jobs whose swap-out is complete.
     pub(super) fn vacate(&mut self) {
         let now = self.now;
         for job in &mut self.standing {
@@ -208,7 +212,7 @@ impl World<'_> {
         }
     }
 
-    /// Whoever has all that it claims goes on.
+    /// Resumes or starts each job whose claim is complete.
     pub(super) fn serve_claims(&mut self) {
         let mut claimants = self.those(State::Waiting);
         claimants.extend(self.those(State::Suspended));

@@ -1,30 +1,30 @@
-//! What became of a job.
+//! The outcome of a job.
 
 use miserly_core::Time;
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NaiveLife {
-    /// When it started.
+    /// The start.
     pub start: Option<Time>,
-    /// When it ended.
+    /// The end.
     pub end: Option<Time>,
-    /// When it was taken from its work.
+    /// The instants of its suspensions.
     pub suspended: Vec<Time>,
-    /// When it was let run on.
+    /// The instants of its resumptions.
     pub resumed: Vec<Time>,
-    /// Where it was when.
+    /// Its stays on processors.
     pub stays: Vec<NaiveStay>,
 }
 
-/// Some time on some processors.
+/// A stay on some processors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NaiveStay {
-    /// When it came.
+    /// The beginning.
     pub from: Time,
-    /// When it left; `None` while it is there.
+    /// The end, or `None` while it lasts.
     pub to: Option<Time>,
-    /// Which processors are its own.
+    /// Its own processors.
     pub pes: Vec<bool>,
 }
 

@@ -1,4 +1,5 @@
-//! Selective suspension and its relatives (Kettimuthu et al. 2002) on one host, with an event loop of their own.
+//! Selective suspension and its relatives (Kettimuthu et al. 2002) on one host, with a separate
+//! event loop.
 
 mod floor;
 
@@ -17,61 +18,63 @@ use crate::NaiveJob;
 pub use self::life::{NaiveLife, NaiveStay};
 use self::world::World;
 
-/// Who is suspended for whom, and what that costs.
+/// The rule of suspension and its cost.
 #[derive(Clone, Debug)]
 pub struct NaiveSuspension {
-    /// Who may suspend whom.
+    /// The condition under which a job may suspend another.
     pub rule: NaiveRule,
-    /// Where the memory of suspended jobs is written, if it is.
+    /// The disk for the memory of suspended jobs, if it is swapped out.
     pub disk: Option<NaiveDisk>,
-    /// A suspended job may run on anywhere.
+    /// Whether a suspended job may be resumed on any processors.
     pub migrates: bool,
-    /// A job that may be anywhere goes first to where nobody suspended has to come back to, then to where the least urgent have.
+    /// The preference of a job without a fixed place, if set. Processors that no suspended job
+    /// needs come first, then those of the least urgent.
     pub spares: bool,
 }
 
-/// Who may suspend whom.
+/// The condition under which a job may suspend another.
 #[derive(Clone, Debug)]
 pub enum NaiveRule {
-    /// Whoever has an xfactor that is larger by a factor, at the multiples of a period too.
+    /// Its xfactor is larger by a factor. This is also checked at the multiples of a period.
     Xfactor {
-        /// In millionths; nobody suspends anybody without.
+        /// The factor in millionths; `None` disables suspension.
         factor: Option<u64>,
-        /// Who cannot be suspended any more, if anybody.
+        /// The limit beyond which a job is not suspended, if any.
         limit: Option<NaiveLimit>,
-        /// None: at events only.
+        /// The period, or `None` for checks at events only.
         period: Option<Span>,
     },
-    /// Whoever has less left to run.
+    /// It has less time left to run.
     Remaining,
-    /// Whoever has just come, those that have run for so long.
+    /// It has just arrived, and the victims have run for a slice.
     Slices {
-        /// How long.
+        /// The slice.
         slice: Span,
     },
 }
 
-/// A job is not suspended any more if its xfactor is beyond so many times the mean slowdown of its category.
+/// The limit of suspension: the xfactor of a job, relative to the mean slowdown of its category.
 #[derive(Clone, Copy, Debug)]
 pub struct NaiveLimit {
-    /// How many times, in millionths.
+    /// The factor, in millionths.
     pub factor: u64,
-    /// In millionths, by length and then by width; learned from the jobs that end, if not given.
+    /// The means in millionths, by length and then by width. If not given, they are learned from
+    /// the jobs that end.
     pub means: Option<[u64; 16]>,
 }
 
 /// A disk.
 #[derive(Clone, Copy, Debug)]
 pub struct NaiveDisk {
-    /// kB a second.
+    /// The rate, in kB per second.
     pub rate: u64,
-    /// Whether reading back takes time too.
+    /// Whether swapping in takes time too.
     pub read: bool,
-    /// For the memory of jobs of whose memory nothing is known.
+    /// The seed for the memory of jobs with unknown memory.
     pub seed: u64,
 }
 
-/// What becomes of every job, in the order of the slice.
+/// Returns the outcome of every job, in the order of the slice.
 ///
 /// # Panics
 /// If a job never ends.

@@ -1,4 +1,4 @@
-//! Suspension by rank: xfactors, or what is left to run.
+//! Suspension by rank: the xfactor, or the remaining time.
 
 use miserly_core::Span;
 
@@ -6,7 +6,7 @@ use super::floor::{enough, meet, within};
 use super::world::{State, World};
 use super::{NaiveLimit, NaiveRule};
 
-/// (wait + estimate) / estimate, or less what is left: the more urgent, the larger.
+/// (wait + estimate) / estimate, or the negative remaining time. A larger rank is more urgent.
 #[derive(Clone, Copy)]
 struct Rank {
     over: i128,
@@ -18,7 +18,7 @@ impl World<'_> {
         while self.sees_to_somebody() {}
     }
 
-    /// The most urgent job for which something can be done: whether there was one.
+    /// Serves the most urgent job that can be served. Returns whether there was one.
     fn sees_to_somebody(&mut self) -> bool {
         for job in self.most_urgent_first(self.idle()) {
             if let Some(pes) = self.place(job, &self.available()) {
@@ -33,7 +33,7 @@ impl World<'_> {
         false
     }
 
-    /// By rank, those of one rank by their admission.
+    /// Sorts jobs by rank, then by admission.
     pub(super) fn most_urgent_first(&self, mut jobs: Vec<usize>) -> Vec<usize> {
         jobs.sort_by(|&one, &other| {
             let (one, other) = (self.rank(one), self.rank(other));
@@ -60,7 +60,7 @@ impl World<'_> {
         self.jobs[job].request.estimate.max(Span::from_ticks(1_000_000))
     }
 
-    /// Whether the first job may suspend the second, as far as their ranks go.
+    /// Returns whether the rank of the first job allows it to suspend the second.
     fn entitled(&self, job: usize, running: usize) -> bool {
         let (mine, its) = (self.rank(job), self.rank(running));
         match self.rules.rule {
@@ -72,7 +72,7 @@ impl World<'_> {
         }
     }
 
-    /// Whom a job suspends, and what it has then.
+    /// Returns the victims of a job, and its processors after their suspension.
     fn victims_of(&self, job: usize) -> Option<(Vec<usize>, Vec<bool>)> {
         let mut running = self.those(State::Running);
         running.retain(|&other| self.can_be_suspended(other));
@@ -82,7 +82,7 @@ impl World<'_> {
         }
     }
 
-    /// It works, and is not beyond its limit.
+    /// Returns whether the job works and is within its limit.
     fn can_be_suspended(&self, job: usize) -> bool {
         let standing = &self.standing[job];
         let limited = match self.rules.rule {
@@ -92,7 +92,7 @@ impl World<'_> {
         !standing.gone && standing.works_from <= self.now && !limited
     }
 
-    /// All that are on the processors of a job that comes back.
+    /// Returns all jobs on the processors of a job that must be resumed there.
     fn victims_on(&self, job: usize, own: Vec<bool>, running: Vec<usize>) -> Option<(Vec<usize>, Vec<bool>)> {
         let there = running.into_iter().filter(|&other| meet(&self.standing[other].pes, &own));
         let there: Vec<usize> = there.collect();
@@ -102,7 +102,8 @@ impl World<'_> {
         may.then_some((there, own))
     }
 
-    /// The least urgent, until there is room; without the most urgent of them that are not needed.
+    /// Returns the least urgent jobs until the job fits, without the most urgent of them that are
+    /// unnecessary.
     fn victims_anywhere(&self, job: usize, running: Vec<usize>) -> Option<(Vec<usize>, Vec<bool>)> {
         let wanted = self.procs(job);
         let comes_back = self.standing[job].state == State::Suspended;
@@ -110,7 +111,7 @@ impl World<'_> {
         let mut candidates = running;
         candidates
             .retain(|&other| self.entitled(job, other) && (!half_width || 2 * wanted >= self.procs(other)));
-        // Of one rank, the first that came is the first to go.
+        // Among equal ranks, the first to arrive is suspended first.
         candidates.sort_by(|&one, &other| {
             let (one, other) = (self.rank(one), self.rank(other));
             (one.over * other.under).cmp(&(other.over * one.under))
@@ -123,7 +124,7 @@ impl World<'_> {
 
 /// The limits.
 impl World<'_> {
-    /// By length, and then by width.
+    /// Returns the category, by length and then by width.
     pub(super) fn category(&self, job: usize) -> usize {
         let minutes = |count: i64| Span::from_ticks(count * 60_000_000);
         let estimate = self.estimate(job);
@@ -132,7 +133,8 @@ impl World<'_> {
         4 * length + width
     }
 
-    /// (wait + runtime) / runtime, in millionths; of ten seconds, if it ran for less.
+    /// Returns (wait + runtime) / runtime in millionths. A runtime below ten seconds counts as ten
+    /// seconds.
     pub(super) fn slowdown_at_end(&self, job: usize) -> u128 {
         let runtime = self.jobs[job].runtime.0;
         let wait = self.now - self.jobs[job].request.submit - runtime;
@@ -140,7 +142,8 @@ impl World<'_> {
         (u128::from(wait.ticks().unsigned_abs()) + bounded) * 1_000_000 / bounded
     }
 
-    /// Whether a job's xfactor is more than so many times the mean of its category, of whom somebody has ended.
+    /// Returns whether the xfactor of a job exceeds its limit: a multiple of the mean of its
+    /// category. A category without ends has no limit.
     fn beyond(&self, job: usize, limit: NaiveLimit) -> bool {
         let category = self.category(job);
         let ended =

@@ -1,16 +1,16 @@
-//! Immediate service: a slice at once for whoever comes, the rest by EASY.
+//! Immediate service: a slice at once for each new job, the rest by EASY.
 
 use miserly_core::{Span, Time};
 
 use super::floor::{count, enough, meet, union, without};
 use super::world::{State, World};
 
-/// What the first job of the queue waits for.
+/// The reservation of the first job of the queue.
 struct Reservation {
     at: Time,
-    /// What it leaves free then, if it can be anywhere.
+    /// The extra processors at that time, if the job has no fixed place.
     extra: u64,
-    /// Where it will be, if that is certain.
+    /// Its place, if that is fixed.
     on: Option<Vec<bool>>,
 }
 
@@ -25,7 +25,7 @@ impl World<'_> {
         }
     }
 
-    /// EASY, in the order of arrival.
+    /// Runs EASY, in the order of arrival.
     fn pass_queue(&mut self) {
         let mut reserved: Option<Reservation> = None;
         for job in self.idle() {
@@ -75,7 +75,7 @@ impl World<'_> {
         Reservation { at, extra: free_at(at).saturating_sub(self.procs(job)), on: None }
     }
 
-    /// Who has which processors until when, those with a claim included, who will have them next.
+    /// Returns the allocated processors and their ends. Claims count for their future holders.
     fn occupied(&self) -> Vec<(Time, Vec<bool>)> {
         let mut occupied = vec![];
         let mut claimed = self.nobody();
@@ -92,7 +92,7 @@ impl World<'_> {
         occupied
     }
 
-    /// A slice for a job that has just come, if there are enough that have had theirs.
+    /// Starts a slice for a new job, if enough running jobs have completed theirs.
     fn serve(&mut self, job: usize, slice: Span) {
         let mut candidates = self.those(State::Running);
         candidates.retain(|&other| {

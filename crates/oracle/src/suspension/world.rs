@@ -1,4 +1,4 @@
-//! The event loop, and how every job stands.
+//! The event loop, and the state of every job.
 
 use miserly_core::{EventOrder, Machine, Span, Time};
 
@@ -17,44 +17,45 @@ pub(super) enum State {
     Over,
 }
 
-/// How a job stands.
+/// The state of a job.
 pub(super) struct Standing {
     pub(super) state: State,
-    /// For how long it had worked by `works_from`.
+    /// Its working time by `works_from`.
     ran: Span,
-    /// Since when it works; it is read back until then.
+    /// The beginning of its present work. It is swapped in until then.
     pub(super) works_from: Time,
-    /// Where it is, or was.
+    /// Its present or last processors.
     pub(super) pes: Vec<bool>,
-    /// How many had started before it.
+    /// The number of jobs that started before it.
     rank: usize,
-    /// When it should be over, as far as anybody may know.
+    /// Its expected end, from the information of a policy.
     pub(super) expected: Time,
-    /// It has been told that the job is overdue.
+    /// Whether the job was reported as overdue.
     noticed: bool,
-    /// It ends now, as expected, so what it holds counts as free already.
+    /// Whether it ends now, as expected. Its resources then count as free.
     pub(super) gone: bool,
-    /// Until when it is being written out.
+    /// The end of its swap-out.
     pub(super) writes_until: Option<Time>,
-    /// It was written out, so it holds nothing and has to be read back.
+    /// Whether it was swapped out. It then holds no resources and must be swapped in.
     pub(super) out: bool,
-    /// Who it was suspended for, the last time.
+    /// The job for which it was last suspended.
     pub(super) suspended_for: Option<usize>,
-    /// What it will have, and when, once others have been written out.
+    /// Its claim: the future processors, and the instant at which the swap-outs for it are
+    /// complete.
     pub(super) claim: Option<(Time, Vec<bool>)>,
     pub(super) life: NaiveLife,
 }
 
-/// Jobs are known by their positions in `jobs`.
+/// The state of the run. Jobs are identified by their positions in `jobs`.
 pub(super) struct World<'a> {
     pub(super) machine: &'a Machine,
     pub(super) jobs: &'a [NaiveJob],
     pub(super) rules: &'a NaiveSuspension,
     pub(super) now: Time,
     pub(super) standing: Vec<Standing>,
-    /// The slowdowns of those that ended, each with its category.
+    /// The slowdowns of the ended jobs, each with its category.
     pub(super) slowdowns: Vec<(usize, u128)>,
-    /// Those that have just come, for immediate service.
+    /// The new jobs, for immediate service.
     pub(super) new: Vec<usize>,
     wake: Option<Time>,
 }
@@ -80,7 +81,7 @@ impl<'a> World<'a> {
         World { machine, jobs, rules, now: Time::ZERO, standing, slowdowns: vec![], new: vec![], wake: None }
     }
 
-    /// Plays to the end. Ends that a round creates for its own instant are simply the next round.
+    /// Runs to the end. Ends that a round causes at its own instant form the next round.
     pub(super) fn run(mut self, instants: EventOrder) -> Vec<NaiveLife> {
         while let Some(now) = self.next_instant() {
             self.now = now;
@@ -101,7 +102,7 @@ impl<'a> World<'a> {
         submits.chain(ends).chain(overdue).chain(self.wake).min()
     }
 
-    /// Everything, then one pass.
+    /// Handles all events, then runs one pass.
     fn batch(&mut self) {
         let (ended, submitted) = (self.ending(), self.coming());
         for job in ended {
@@ -115,11 +116,11 @@ impl<'a> World<'a> {
         self.pass();
     }
 
-    /// One thing at a time, each with its pass.
+    /// Handles one event at a time, each followed by a pass.
     fn sequential(&mut self) {
         let (ended, submitted) = (self.ending(), self.coming());
         let timer = self.wake == Some(self.now);
-        // What a pass of this round does with a job that ends in it, nobody sees.
+        // A pass of this round has no visible effect on a job that ends in the round.
         let lives: Vec<NaiveLife> = ended.iter().map(|&job| self.standing[job].life.clone()).collect();
         for &job in &ended {
             self.standing[job].gone = self.standing[job].expected == self.now;
@@ -140,7 +141,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Who ends now, in the order of the starts.
+    /// Returns the jobs that end now, in the order of the starts.
     fn ending(&self) -> Vec<usize> {
         let mut ending = self.those(State::Running);
         ending.retain(|&job| self.end_of(job) == self.now);
@@ -160,7 +161,7 @@ impl<'a> World<'a> {
         self.new.push(job);
     }
 
-    /// It is over, even if it was suspended at this very instant.
+    /// Ends a job, even if it was suspended at this instant.
     fn end(&mut self, job: usize, life: NaiveLife) {
         let now = self.now;
         self.slowdowns.push((self.category(job), self.slowdown_at_end(job)));
@@ -171,7 +172,7 @@ impl<'a> World<'a> {
         standing.life.end = Some(now);
     }
 
-    /// Whether there are jobs that are found overdue now.
+    /// Reports overdue jobs and returns whether there are any.
     fn notice(&mut self) -> bool {
         let mut overdue = self.those(State::Running);
         overdue.retain(|&job| self.will_be_overdue(job) && self.standing[job].expected == self.now);
@@ -191,7 +192,8 @@ impl<'a> World<'a> {
         self.wake = self.next_wake();
     }
 
-    /// The end of the next transfer; or the next multiple of the period, whether or not anything can come of it.
+    /// Returns the end of the next transfer or the next multiple of the period. The latter counts
+    /// even without an effect.
     fn next_wake(&self) -> Option<Time> {
         let written = self.standing.iter().filter_map(|job| job.writes_until);
         let read = self.those(State::Running).into_iter().map(|job| self.standing[job].works_from);
@@ -211,9 +213,9 @@ impl<'a> World<'a> {
     }
 }
 
-/// The facts.
+/// Queries of the state.
 impl World<'_> {
-    /// The jobs in this state, in the order of their admission.
+    /// Returns the jobs in this state, in the order of their admission.
     pub(super) fn those(&self, state: State) -> Vec<usize> {
         let mut those: Vec<usize> = (0..self.jobs.len()).collect();
         those.retain(|&job| self.standing[job].state == state);
@@ -221,7 +223,8 @@ impl World<'_> {
         those
     }
 
-    /// The jobs that wait or are suspended, but for those for which all is certain already, in the order of their admission.
+    /// Returns the waiting and suspended jobs, except those with a claim, in the order of their
+    /// admission.
     pub(super) fn idle(&self) -> Vec<usize> {
         let mut idle = self.those(State::Waiting);
         idle.extend(self.those(State::Suspended));
@@ -230,7 +233,7 @@ impl World<'_> {
         idle
     }
 
-    /// For how long a job has worked.
+    /// Returns the working time of a job.
     pub(super) fn ran(&self, job: usize) -> Span {
         let standing = &self.standing[job];
         let working = standing.state == State::Running;
@@ -238,17 +241,17 @@ impl World<'_> {
         if working { standing.ran + since } else { standing.ran }
     }
 
-    /// For how long it did not work since it came.
+    /// Returns the time since its submission in which it did not work.
     pub(super) fn waited(&self, job: usize) -> Span {
         self.now - self.jobs[job].request.submit - self.ran(job)
     }
 
-    /// How long it still has to run, as far as anybody may know; a tick at least.
+    /// Returns the remaining time, from the information of a policy. It is at least one tick.
     pub(super) fn left(&self, job: usize) -> Span {
         (self.jobs[job].request.planned() - self.ran(job)).max(Span::TICK)
     }
 
-    /// Its true end, if nobody suspends it.
+    /// Returns its actual end without further suspensions.
     fn end_of(&self, job: usize) -> Time {
         self.standing[job].works_from + (self.jobs[job].runtime.0 - self.standing[job].ran)
     }
@@ -257,7 +260,7 @@ impl World<'_> {
         !self.standing[job].noticed && self.standing[job].expected < self.end_of(job)
     }
 
-    /// It works from then on, on these processors.
+    /// Lets it work from then on, on these processors.
     pub(super) fn goes_on(&mut self, job: usize, from: Time, pes: Vec<bool>) {
         let (now, expected) = (self.now, from + self.left(job));
         let rank = self.standing.iter().filter(|other| other.life.start.is_some()).count();
@@ -271,7 +274,7 @@ impl World<'_> {
         (standing.out, standing.claim) = (false, None);
     }
 
-    /// It works no more.
+    /// Stops its work.
     pub(super) fn stops(&mut self, job: usize) {
         let (now, ran) = (self.now, self.ran(job));
         let standing = &mut self.standing[job];

@@ -41,11 +41,11 @@ fn only_fcfs_stops_at_the_head() {
 
 #[test]
 fn equal_shares() {
-    // 8; 7 and 1; 4, 1 and 3; 4 and 4; 8.
+    // The allocations: 8; 7 and 1; 4, 1 and 3; 4 and 4; 8.
     let three = jobs(&[(0, 8, 8, 8), (2, 4, 1, 4), (4, 3, 6, 3)]);
     let ends = [10_750_000, 6_000_000, 9_000_000].map(Time::from_ticks);
     assert_eq!(equipartition(8, &three, None), ends);
-    // 8; 4 and 4; at 3 job 1 is long: 7 and 1; at 4 job 2 is too: 4 and 4; 8.
+    // The allocations: 8; 4 and 4. At 3 job 1 is long: 7 and 1. At 4 job 2 is long too: 4 and 4; 8.
     let two = jobs(&[(0, 4, 8, 4), (1, 4, 8, 4)]);
     let ends = [6_250_000, 8_000_000].map(Time::from_ticks);
     assert_eq!(equipartition(8, &two, Span::from_secs(3)), ends);
@@ -53,7 +53,7 @@ fn equal_shares() {
 
 #[test]
 fn extra_nodes_are_consumed() {
-    // At 10 the head leaves 1 of 5 processors: C may have it, D may not have it too.
+    // At 10 the head leaves 1 of 5 processors: C may have it, but then D may not.
     let literals = [(0, 10, 3, 10), (0, 10, 4, 10), (0, 99, 1, 99), (0, 99, 1, 99)];
     check(EASY, EventOrder::Batched, 5, &literals, &[0, 10, 0, 20]);
     check(CONSERVATIVE, EventOrder::Batched, 5, &literals, &[0, 10, 0, 20]);
@@ -61,7 +61,7 @@ fn extra_nodes_are_consumed() {
 
 #[test]
 fn easy_does_not_promise_to_the_second_in_the_queue() {
-    // B waits for A; D delays C, which conservative does not allow.
+    // B waits for A. D delays C, which conservative backfilling does not allow.
     let literals = [(0, 10, 3, 10), (0, 10, 3, 10), (0, 10, 3, 10), (0, 25, 1, 25), (0, 25, 1, 25)];
     check(EASY, EventOrder::Batched, 4, &literals, &[0, 10, 20, 0, 25]);
     let wide = [(0, 10, 3, 10), (0, 10, 3, 10), (0, 10, 4, 10), (0, 25, 1, 25)];
@@ -100,10 +100,10 @@ fn a_sequence_reserves_before_it_compresses() {
 
 #[test]
 fn a_sequence_counts_a_job_that_ends_on_time_as_gone() {
-    // At 10 B and C are told before the end of A, and B starts at once.
+    // At 10 B and C are reported before the end of A, and B starts at once.
     let literals = [(0, 10, 2, 10), (10, 5, 1, 5), (10, 5, 2, 5)];
     check_all(2, &literals, &[0, 10, 15]);
-    // A ends early, so at the submission of B nobody may know.
+    // A ends early, so its end is unknown at the submission of B.
     let early = [(0, 10, 1, 20), (10, 9, 1, 9), (10, 5, 1, 5)];
     let shortest = NaivePolicy::Fcfs { order: NaiveOrder::SHORTEST };
     check(shortest, EventOrder::Sequential, 1, &early, &[0, 15, 10]);
@@ -130,13 +130,13 @@ fn an_early_end_pulls_everybody_forward() {
 fn an_overdue_job_is_waited_for() {
     check_all(2, &[(0, 20, 2, 10), (1, 5, 2, 5)], &[0, 20]);
     check_all(2, &[(0, 20, 1, 10), (1, 5, 2, 5), (15, 1, 1, 1)], &[0, 20, 25]);
-    // Both notices come at once.
+    // Both jobs become overdue at once.
     check_all(2, &[(0, 20, 1, 10), (0, 22, 1, 10), (1, 5, 2, 5), (23, 1, 1, 1)], &[0, 0, 22, 27]);
 }
 
 #[test]
 fn an_overdue_job_leaves_a_tick_to_backfill() {
-    // A plan made at 15 sees A gone one tick later: just enough for C.
+    // A plan made at 15 expects A to end one tick later: just enough for C.
     let literals = [(0, 20, 1, 10), (1, 5, 2, 5), (15, 0, 1, 0)];
     for instants in BOTH {
         check(EASY, instants, 2, &literals, &[0, 20, 15]);
@@ -146,7 +146,7 @@ fn an_overdue_job_leaves_a_tick_to_backfill() {
 
 #[test]
 fn a_conservative_job_reserved_behind_an_overdue_one_waits_its_turn() {
-    // C (one processor) would fit beside the overdue A at 10, but stays behind B until A ends at 30.
+    // C (one processor) would fit beside the overdue A at 10. It stays behind B until A ends at 30.
     let literals = [(0, 30, 1, 10), (1, 5, 2, 5), (2, 50, 1, 50)];
     for instants in BOTH {
         check(EASY, instants, 2, &literals, &[0, 30, 35]);
@@ -156,7 +156,7 @@ fn a_conservative_job_reserved_behind_an_overdue_one_waits_its_turn() {
 
 #[test]
 fn an_estimate_of_zero_is_planned_as_a_tick() {
-    // A is overdue after one tick; below, C fits in the tick that is planned for it.
+    // A is overdue after one tick. In the next case, C fits in the tick that is planned for A.
     let literals = [(0, 1, 1, 0), (0, 1, 1, 0)];
     check_all(1, &literals, &[0, 1]);
     let two = schedule(2, &jobs(&[(0, 7, 1, 7), (0, 0, 2, 0), (0, 0, 1, 0)]), EASY, EventOrder::Batched);
@@ -171,7 +171,7 @@ fn too_wide() {
 
 #[test]
 fn a_head_that_is_held_stays_the_head() {
-    // B has its shadow time when the shorter C comes.
+    // B has its shadow time when the shorter C arrives.
     let literals = [(0, 10, 2, 10), (1, 10, 2, 10), (2, 5, 2, 5)];
     let order = NaiveOrder::SHORTEST;
     for instants in BOTH {
@@ -209,7 +209,8 @@ fn without_guarantees_every_place_before_is_respected() {
 
 #[test]
 fn a_shorter_job_comes_first_as_far_as_the_guarantee_goes() {
-    // At 1 B is told 10, after 9 s: twice that is 19, so that at 10 C may go before it. It is told 30 itself.
+    // At 1 B gets a reservation for 10, after 9 s. Twice that gives the deadline 19, so C may
+    // precede it at 10. C gets 30.
     let literals = [(0, 10, 1, 10), (1, 20, 1, 20), (2, 5, 1, 5)];
     let order = NaiveOrder::SHORTEST;
     for instants in BOTH {
@@ -219,7 +220,7 @@ fn a_shorter_job_comes_first_as_far_as_the_guarantee_goes() {
     }
 }
 
-/// Two hosts, of 4 processors and of 2, with 10 and 20 of memory.
+/// Two hosts, with 4 and 2 processors and 10 and 20 of memory.
 fn two_hosts() -> Machine {
     let host = |name: &str, cpus, memory| {
         let capacity = Resources::cpus(cpus).with(Kind::Memory, memory);
@@ -228,7 +229,7 @@ fn two_hosts() -> Machine {
     Machine::new(vec![host("a", 4, 10), host("b", 2, 20)])
 }
 
-/// Each job asks for so much memory, starts then, and lies so.
+/// Checks the memory request, the start and the placement of each job.
 #[track_caller]
 fn check_on_hosts(
     machine: &Machine,
@@ -251,7 +252,7 @@ fn check_on_hosts(
 
 #[test]
 fn a_job_goes_to_the_fullest_host_that_has_room() {
-    // B needs more memory than b has left; C fits b best, but for its processors; D waits for a.
+    // B needs more memory than b has left. C fits b best except for its processors. D waits for a.
     let literals = [(0, 10, 1, 10), (1, 10, 1, 10), (2, 10, 2, 10), (3, 5, 2, 5)];
     let expected: [(i64, &[_]); 4] = [(0, &[(1, 1)]), (1, &[(0, 1)]), (2, &[(0, 2)]), (10, &[(1, 2)])];
     check_on_hosts(&two_hosts(), "fcfs", &literals, &[12, 9, 0, 0], &expected);
@@ -259,7 +260,8 @@ fn a_job_goes_to_the_fullest_host_that_has_room() {
 
 #[test]
 fn a_reservation_is_for_one_host() {
-    // B has a from 10 on: C would hold it up there, but not on b; D ends before it; E finds no room but behind it.
+    // B has a reservation on a from 10 on. C would delay it there, but not on b. D ends before it.
+    // E fits only behind it.
     let literals = [(0, 10, 3, 10), (1, 10, 4, 10), (2, 50, 1, 50), (3, 7, 1, 7), (4, 20, 2, 20)];
     let expected: [(i64, &[_]); 5] =
         [(0, &[(0, 3)]), (10, &[(0, 4)]), (2, &[(1, 1)]), (3, &[(0, 1)]), (20, &[(0, 2)])];
@@ -271,18 +273,19 @@ fn a_reservation_is_for_one_host() {
 
 #[test]
 fn a_job_over_several_hosts_takes_the_emptiest_first() {
-    // Two kB for each of five processors: all of a, one of b. B has the other one.
+    // Two kB for each of five processors: all of a, and one processor of b. B has the other one.
     let literals = [(0, 10, 5, 10), (1, 10, 1, 10)];
     let any = two_hosts().with_spread(Spread::Any);
     check_on_hosts(&any, "easy", &literals, &[10, 10], &[(0, &[(0, 4), (1, 1)]), (1, &[(1, 1)])]);
-    // It holds all of both; B waits for an idle host, and has the smaller one.
+    // The first job holds all of both hosts. B waits for an idle host and gets the smaller one.
     let whole = any.with_sharing(Sharing::Whole);
     check_on_hosts(&whole, "easy", &literals, &[10, 10], &[(0, &[(0, 4), (1, 2)]), (10, &[(1, 2)])]);
 }
 
 #[test]
 fn who_was_bypassed_comes_first() {
-    // B waits for the memory of A. C is wider, so it sorts behind B, and starts: that moves B before D, which is narrower.
+    // B waits for the memory of A. C is wider, so it sorts behind B, and starts. That moves B
+    // before D, which is narrower.
     let literals = [(0, 10, 1, 10), (1, 10, 2, 10), (2, 10, 3, 10), (3, 10, 1, 10)];
     let order = "easy(order='2 * bypassed - procs')";
     let expected: [(i64, &[_]); 4] = [(0, &[(1, 1)]), (10, &[(1, 2)]), (2, &[(0, 3)]), (20, &[(1, 1)])];

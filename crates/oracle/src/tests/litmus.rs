@@ -1,4 +1,7 @@
-//! Six workloads that tell a right EASY from a wrong one; conservative starts them alike. A seventh for the order of starts.
+//! Six workloads that distinguish a correct EASY from a wrong one. Conservative backfilling gives
+//! the same starts.
+//!
+//! A seventh tests the order of starts.
 
 use miserly_core::EventOrder;
 
@@ -45,7 +48,8 @@ fn l6_a_queued_jobs_runtime_is_not_known() {
     litmus(&[A, B, (102, 20, 4, 1000)], &[100, 200, 250]);
 }
 
-/// Jobs 6 and 15 start at 21 and end at 24. The start of 15 was decided at 17, that of 6 at 20: so 15 ends first.
+/// Jobs 6 and 15 start at 21 and end at 24. The start of 15 was decided at 17, that of 6 at 20, so
+/// 15 ends first.
 #[test]
 fn l7_starts_in_the_order_of_their_decisions() {
     let literals = [

@@ -1,4 +1,4 @@
-//! What holds on any workload.
+//! Invariants of any workload.
 
 use miserly_core::{EventOrder, Span, Time};
 use miserly_test_support::Draws;
@@ -23,7 +23,7 @@ impl Dice {
     }
 }
 
-/// Twelve jobs in a short time, so that instants coincide.
+/// Returns twelve jobs in a short time, so that instants coincide.
 fn workload(seed: u64, exact: bool) -> Vec<NaiveJob> {
     let mut dice = Dice(Draws::new(seed));
     let literals: Vec<_> = (0..12)
@@ -36,8 +36,8 @@ fn workload(seed: u64, exact: bool) -> Vec<NaiveJob> {
     jobs(&literals)
 }
 
-/// The same jobs with a tick for a second, so that the tick of an overdue job matters, and so that waking
-/// every few ticks while one is overdue does not take for ever.
+/// Returns the same jobs with a tick for a second, so that the tick of an overdue job matters.
+/// Wake-ups every few ticks then stay affordable.
 fn in_ticks(mut jobs: Vec<NaiveJob>) -> Vec<NaiveJob> {
     for job in &mut jobs {
         job.request.submit = Time::from_ticks(job.request.submit.secs());

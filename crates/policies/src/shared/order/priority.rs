@@ -91,9 +91,9 @@ impl Priority {
 
     fn aged_exactly(&self, now: Time, entry: &Entry, weight: Weight) -> Option<Fraction> {
         let value = self.formula.eval_exactly(&fractions(now, entry))?;
-        let value = if self.first == Direction::Largest { value } else { value.negate()? };
-        let delay = weight.exact()?.multiply(seconds(entry.request.submit - Time::ZERO))?;
-        value.subtract(delay)
+        let value = if self.first == Direction::Largest { value } else { value.checked_neg()? };
+        let delay = weight.exact()?.checked_mul(seconds(entry.request.submit - Time::ZERO))?;
+        value.checked_sub(delay)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Jobs in the rows of a matrix, where processors are sliced in time.
+//! Jobs in the slots of a matrix, where processors are sliced in time.
 
 use super::changes::PartialAllocation;
 use super::{Entry, Expected, Holds, Ledger, Matrix, Slicing, State};
@@ -6,11 +6,14 @@ use crate::violation::Rule;
 use crate::{Effect, JobId, PeSet, Persistent, Placement, PolicyState, Procs, SlotId, Span, Time};
 
 impl Ledger {
-    /// Slices the time of the processors of the first host from now on: a matrix of rows, in which every place names its processors. Jobs
-    /// that run stay where they are.
+    /// Slices the time of the processors of the first host from now on.
     ///
-    /// From then on [`free`](Ledger::free) tells of processors how many nobody uses as a mean over the rows that are used, as of the last
-    /// pass; all else is accounted as ever: what a job holds of it is counted once, however many rows there are.
+    /// The ledger then keeps a matrix of slots, in which every place names its processors. Running
+    /// jobs stay in place.
+    ///
+    /// From then on the processors in [`free`](Ledger::free) are the mean number of idle processors
+    /// over the used slots. The mean is updated at each pass. All other kinds are accounted as
+    /// before: the holdings of a job count once, regardless of the number of slots.
     pub fn slice_time(&mut self, slicing: Slicing) {
         if let Some(matrix) = &mut self.matrix {
             return matrix.slice(slicing);
@@ -21,19 +24,20 @@ impl Ledger {
         self.rebuild_slots();
     }
 
-    /// Slices time, if it is not sliced yet: how, the policy says when it comes.
+    /// Slices time, if it is not sliced yet. The policy sets the parameters later.
     pub(super) fn ensure_time_slicing(&mut self) {
         if self.matrix.is_none() {
             self.slice_time(Slicing::FREE);
         }
     }
 
-    /// The rows, if time is sliced.
+    /// Returns the matrix, if time is sliced.
     pub fn matrix(&self) -> Option<&Matrix> {
         self.matrix.as_ref()
     }
 
-    /// Makes the matrix again from where the jobs are. Says whether all of them could stay in all the rows in which they were.
+    /// Derives the matrix again from the placements. Returns whether all jobs could keep all their
+    /// slots.
     pub(super) fn rebuild_slots(&mut self) -> bool {
         let Some(old) = self.matrix.take() else { return true };
         let cpus = self.machine.hosts().first().map_or(Procs::ZERO, |host| host.capacity.cpus_count());
@@ -42,7 +46,7 @@ impl Ledger {
             new.take(slot, pes);
         }
         for (slot, row) in old.slots() {
-            // A row in which nobody is left is not remembered.
+            // The state of a slot without jobs is dropped.
             let _ = new.restore_state(slot, row.state().clone());
         }
         let mut all = true;
@@ -57,17 +61,17 @@ impl Ledger {
         all
     }
 
-    /// Whether the placement is in a row that exists.
+    /// Checks that the placement is in an existing slot.
     pub(super) fn check_slot(&self, placement: &Placement) -> Result<(), Rule> {
         self.check_row_of(placement, self.most_rows())
     }
 
-    /// How many rows there may be by now, if there are any.
+    /// Returns the maximum number of slots, which is 1 without a matrix.
     fn most_rows(&self) -> usize {
         self.matrix.as_ref().map_or(1, Matrix::most)
     }
 
-    /// Whether the placement is in a row that exists, if there may be so many.
+    /// Checks that the placement is in an existing slot, given the maximum number of slots.
     fn check_row_of(&self, placement: &Placement, most: usize) -> Result<(), Rule> {
         match (&self.matrix, placement.pes()) {
             (Some(matrix), Some(pes)) => {
@@ -83,7 +87,7 @@ impl Ledger {
         }
     }
 
-    /// Gives a job its own place in a row; tentative jobs give way.
+    /// Gives a job its own place in a slot and evicts alternate jobs there.
     pub(super) fn take_in_slot(&mut self, placement: &Placement) {
         let Some((matrix, pes)) = self.matrix.as_mut().zip(placement.pes()) else { return };
         let evicted = matrix.take(placement.slot, pes);
@@ -96,7 +100,7 @@ impl Ledger {
         self.evict(evicted, placement.slot);
     }
 
-    /// Notes that a job has ended that had its own place there.
+    /// Records the end of a job that had its own place in the slot.
     pub(super) fn note_vacated_slot(&mut self, slot: SlotId) {
         self.matrix.iter_mut().for_each(|matrix| matrix.vacated_mut().push(slot));
     }
@@ -108,7 +112,7 @@ impl Ledger {
         }
     }
 
-    /// Takes a job out of the rows besides its own.
+    /// Removes a job from its alternate slots.
     pub(super) fn leave_alternate_slots(&mut self, job: JobId) {
         let Some(matrix) = &mut self.matrix else { return };
         let Some(entry) = self.jobs.get_mut(job.index()).and_then(Option::as_mut) else { return };
@@ -116,7 +120,7 @@ impl Ledger {
         matrix.touch(job);
     }
 
-    /// Lets a running job run in these rows besides its own, and in no others.
+    /// Sets the alternate slots of a running job.
     pub(crate) fn set_alternate_slots(&mut self, job: JobId, rows: &[SlotId]) -> Result<(), Rule> {
         let entry = self.get(job).ok_or(Rule::UnknownJob)?;
         let Some((own, pes)) = running_place(entry) else { return Err(Rule::NotRunning) };
@@ -125,7 +129,7 @@ impl Ledger {
         }
         let (pes, old) = (pes.clone(), entry.alternate_slots.clone());
         let matrix = self.matrix.as_mut().ok_or(Rule::NoSuchRow)?;
-        // The other rows are as they were.
+        // The other slots stay unchanged.
         let entered: Vec<SlotId> = rows.iter().copied().filter(|row| !old.contains(row)).collect();
         for (done, row) in entered.iter().enumerate() {
             if let Err(rule) = matrix.add_alternate(job, *row, &pes) {
@@ -141,7 +145,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Moves running jobs to other places of their own, all at once. One whose processors are others goes on after `cost`.
+    /// Moves running jobs to other places of their own, all at once. A job whose processors change
+    /// continues after `cost`.
     pub(crate) fn remap(
         &mut self,
         moves: &[(JobId, Placement)],
@@ -152,13 +157,13 @@ impl Ledger {
         for (job, to) in moves {
             old.push((*job, self.may_move(*job, to).map_err(|rule| (*job, rule))?));
         }
-        // As many as before, not as are left while nobody of them is anywhere.
+        // The limit before the move, because all moved jobs leave their slots in between.
         let most = self.most_rows();
         self.leave_places(&old);
         for (done, (job, to)) in moves.iter().enumerate() {
             if let Err(rule) = self.check_row_of(to, most) {
                 self.leave_places(&moves[..done]);
-                // They were there a moment ago.
+                // The old places were free a moment ago.
                 for (_, from) in &old {
                     self.take_in_slot(from);
                 }
@@ -173,7 +178,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Where a job is that could be there instead, as far as that depends on itself.
+    /// Returns the placement of a job that may move to `to`, as far as that depends on the job.
     fn may_move(&self, job: JobId, to: &Placement) -> Result<Placement, Rule> {
         let entry = self.get(job).ok_or(Rule::UnknownJob)?;
         let State::Running { placement, released: false, .. } = &entry.state else {
@@ -183,7 +188,7 @@ impl Ledger {
         if to.total() == placement.total() { Ok(placement.clone()) } else { Err(Rule::WrongAmount) }
     }
 
-    /// Frees the places of these jobs, and all that is tentative of theirs.
+    /// Frees the places and the alternate slots of these jobs.
     fn leave_places(&mut self, places: &[(JobId, Placement)]) {
         for (job, from) in places {
             self.leave_alternate_slots(*job);
@@ -191,7 +196,7 @@ impl Ledger {
         }
     }
 
-    /// Notes that a job is there now, to go on after so long.
+    /// Records the new place of a job, which continues after `cost`.
     fn arrive(&mut self, job: JobId, at: &Placement, now: Time, cost: Span) {
         let entry = self.entry_mut(job);
         let State::Running { placement, .. } = &mut entry.state else { return };
@@ -205,7 +210,7 @@ impl Ledger {
         self.matrix.iter_mut().for_each(|matrix| matrix.touch(job));
     }
 
-    /// Keeps a value of a slot, as long as the slot is used.
+    /// Stores a value of a slot while the slot is used.
     pub(crate) fn set_slot_state<T: Persistent>(&mut self, slot: SlotId, value: &T) -> Result<(), Rule> {
         self.matrix.as_mut().ok_or(Rule::NoSuchRow)?.set_state(slot, value)
     }
@@ -218,8 +223,10 @@ impl Ledger {
         self.matrix.iter_mut().for_each(Matrix::count_unification);
     }
 
-    /// Brings the jobs' paces to what they are by now, after a pass has moved what it wanted: O(1) if nothing changed, O(jobs in the system)
-    /// if a row was opened or closed; else O(rows), and O(r) in the ranges of what is idle there.
+    /// Updates the paces of the jobs after a pass.
+    ///
+    /// O(1) if nothing changed. O(jobs in the system) if a slot was opened or closed. Otherwise
+    /// O(slots), and O(r) in the number of idle ranges.
     pub(crate) fn settle(&mut self, now: Time, effects: &mut Vec<Effect>) {
         let Some(matrix) = &mut self.matrix else { return };
         matrix.vacated_mut().clear();
@@ -231,7 +238,8 @@ impl Ledger {
             Some(jobs) => jobs,
         };
         let mut paced: Vec<JobId> = jobs.into_iter().filter(|job| self.set_pace(*job, now)).collect();
-        // Which handle a job has depends on when others were let go of; when it was admitted does not.
+        // The handle of a job depends on the reuse of earlier handles. Its admission number does
+        // not.
         paced.sort_unstable_by_key(|job| self.entry(*job).admitted);
         effects.extend(paced.into_iter().map(|job| Effect::PaceChanged { job }));
         let Ledger { matrix: Some(matrix), free, machine, .. } = self else { return };
@@ -242,7 +250,7 @@ impl Ledger {
         }
     }
 
-    /// Gives a running job the pace of its rows; says whether that is another one.
+    /// Gives a running job the pace of its slots. Returns whether the pace changed.
     fn set_pace(&mut self, job: JobId, now: Time) -> bool {
         let Some(matrix) = &self.matrix else { return false };
         let Some(entry) = self.jobs.get_mut(job.index()).and_then(Option::as_mut) else { return false };
@@ -256,10 +264,11 @@ impl Ledger {
         true
     }
 
-    /// That the matrix is what follows from where the jobs are, and that each has the pace of its rows. O(jobs x rows).
+    /// Asserts that the matrix follows from the placements, and that each job has the pace of its
+    /// slots. O(jobs x slots).
     ///
     /// # Panics
-    /// If it is not.
+    /// If an assertion fails.
     pub(super) fn check_slots(&self) {
         let Some(matrix) = &self.matrix else { return };
         let mut again = Ledger { touched: None, ..self.clone() };
@@ -284,7 +293,7 @@ impl Ledger {
     }
 }
 
-/// The row and the processors that a job holds.
+/// Returns the slot and the processors that a job holds.
 fn place(entry: &Entry) -> Option<(SlotId, &PeSet)> {
     match &entry.state {
         State::Running { placement, released: false, .. }
@@ -295,12 +304,12 @@ fn place(entry: &Entry) -> Option<(SlotId, &PeSet)> {
     }
 }
 
-/// The row and the processors of a job that runs, and whose end is not certain.
+/// Returns the slot and the processors of a job that runs and whose end is not certain.
 fn running_place(entry: &Entry) -> Option<(SlotId, &PeSet)> {
     place(entry).filter(|_| matches!(entry.state, State::Running { .. }))
 }
 
-/// Counts anew when a running job should end.
+/// Updates the expected end of a running job.
 fn expect_anew(entry: &mut Entry, now: Time) {
     let left = entry.left(now, entry.working());
     if let State::Running { expected: expected @ Expected::At(_), quantum, .. } = &mut entry.state {

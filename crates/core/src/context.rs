@@ -7,20 +7,22 @@ use crate::{
     StartReason, Time,
 };
 
-/// The checked handle of one pass: every decision is checked against the ledger and applied at once.
+/// The checked handle of one pass. Every decision is checked against the ledger and applied at
+/// once.
 ///
-/// A refused decision is a defect of the policy. It changes nothing, and the policy hands it on with `?`.
+/// A refused decision is a defect of the policy. It changes nothing, and the policy returns it with
+/// `?`.
 ///
 /// # Example
 /// A pass that starts each waiting job that fits, in the order of admission:
 /// ```
 /// use miserly_core::{Context, JobId, StartReason, Violation};
 ///
-/// fn pass(desk: &mut Context<'_>) -> Result<(), Violation> {
-///     let waiting: Vec<JobId> = desk.ledger().waiting().collect();
+/// fn pass(context: &mut Context<'_>) -> Result<(), Violation> {
+///     let waiting: Vec<JobId> = context.ledger().waiting().collect();
 ///     for job in waiting {
-///         if let Some(placement) = desk.ledger().fit_request(job) {
-///             desk.start(job, placement, StartReason::Reserved)?;
+///         if let Some(placement) = context.ledger().fit_request(job) {
+///             context.start(job, placement, StartReason::Reserved)?;
 ///         }
 ///     }
 ///     Ok(())
@@ -31,17 +33,17 @@ pub struct Context<'a> {
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) effects: &'a mut Vec<Effect>,
     pub(crate) wake: Option<Time>,
-    /// Promises of the policy that decides are not told: a policy around it may not keep them.
+    /// Promises of the current policy are not recorded: an outer policy may not keep them.
     pub(crate) silent: bool,
 }
 
 impl Context<'_> {
-    /// The instant of this pass.
+    /// Returns the instant of this pass.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Who holds what, this pass's own decisions included.
+    /// Returns the ledger, with the decisions of this pass applied.
     pub fn ledger(&self) -> &Ledger {
         self.ledger
     }
@@ -49,17 +51,17 @@ impl Context<'_> {
     /// Starts a waiting job now.
     ///
     /// # Errors
-    /// If the job does not wait, its promise has been missed, the placement is not what the job asked for,
-    /// or a host has less free than that.
+    /// If the job does not wait, its promise was missed, the placement differs from the request, or
+    /// a host has less free than the placement needs.
     pub fn start(&mut self, job: JobId, placement: Placement, reason: StartReason) -> Result<(), Violation> {
         self.begin(job, placement, PartialAllocation::Nothing, None, reason)
     }
 
-    /// Starts a waiting job now, with fewer processors than it asked for, if need be, and with all else. Speed follows
-    /// the processors.
+    /// Starts a waiting job now, with fewer processors than requested if necessary and all other
+    /// resources. Speed follows the processors.
     ///
     /// # Errors
-    /// As [`start`](Context::start); and if the placement has no processor.
+    /// As [`start`](Context::start), and if the placement has no processor.
     pub fn start_reduced(
         &mut self,
         job: JobId,
@@ -69,11 +71,13 @@ impl Context<'_> {
         self.begin(job, placement, PartialAllocation::Cpus, None, reason)
     }
 
-    /// Starts a waiting job for a quantum, with less than it asked for, if need be, but with a processor at least. The
-    /// policy has to take it off the machine when the quantum ends, if it has not ended by itself.
+    /// Starts a waiting job for a quantum.
+    ///
+    /// It may get less than requested, but at least one processor. If the job has not ended by
+    /// itself, the policy must take it off the machine when the quantum ends.
     ///
     /// # Errors
-    /// As [`start`](Context::start); and if `until` is not in the future.
+    /// As [`start`](Context::start), and if `until` is not in the future.
     pub fn start_for_quantum(
         &mut self,
         job: JobId,
@@ -97,8 +101,10 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Takes a running job off its processors, to run on at `until`; `by` is the admission number of the job that it
-    /// makes room for. It keeps all else that it holds.
+    /// Takes a running job off its processors, to be resumed at `until`.
+    ///
+    /// `by` is the admission number of the job that gets the processors. The suspended job keeps
+    /// all its other resources.
     ///
     /// # Errors
     /// If the job does not run.
@@ -106,11 +112,13 @@ impl Context<'_> {
         self.leave(job, until, by, None)
     }
 
-    /// Takes a running job off its processors by writing all that it holds out, which is done at `until`. Until then it keeps
-    /// everything, and does nothing; then it has to [`vacate`](Context::vacate). `by` is as in [`suspend`](Context::suspend).
+    /// Takes a running job off its processors by swapping it out, which completes at `until`.
+    ///
+    /// Until then it keeps all its resources and does no work. At that instant the policy must call
+    /// [`finish_swap_out`](Context::finish_swap_out). `by` is as in [`suspend`](Context::suspend).
     ///
     /// # Errors
-    /// If the job does not run, or is still being read back.
+    /// If the job does not run, or is still being swapped in.
     pub fn swap_out(&mut self, job: JobId, until: Time, by: u64) -> Result<(), Violation> {
         self.leave(job, Time::MAX, by, Some(until))
     }
@@ -122,36 +130,38 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Frees what a job still held while it was written out.
+    /// Frees the resources that a job held while it was swapped out.
     ///
     /// # Errors
-    /// If the job is not being written out, or that is not done yet.
+    /// If the job is not being swapped out, or the swap is not complete.
     pub fn finish_swap_out(&mut self, job: JobId) -> Result<(), Violation> {
         self.ledger.vacate(job, self.now).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::SwappedOut { job });
         Ok(())
     }
 
-    /// Lets a suspended job run on, on the hosts and processors where it was.
+    /// Resumes a suspended job on the hosts and processors of its placement.
     ///
     /// # Errors
-    /// If the job is not suspended, or what it needs is not free.
+    /// If the job is not suspended, or the resources that it needs are not free.
     pub fn resume(&mut self, job: JobId) -> Result<(), Violation> {
         self.resume_on(job, None, Span::ZERO)
     }
 
-    /// Lets a suspended job run on, on another placement if one is given. First it is read back for so long: it holds all that
-    /// it needs from now on, and works from then on.
+    /// Resumes a suspended job, on another placement if one is given.
+    ///
+    /// The job is first swapped in for the span `read`. It holds all its resources from now on and
+    /// works from the end of that span.
     ///
     /// # Errors
-    /// As [`resume`](Context::resume); and if the placement is not what the job asked for.
+    /// As [`resume`](Context::resume), and if the placement differs from the request.
     pub fn resume_on(&mut self, job: JobId, on: Option<Placement>, read: Span) -> Result<(), Violation> {
         self.ledger.resume(job, self.now, on, read).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Resumed { job });
         Ok(())
     }
 
-    /// Keeps a value of the policy itself, in place of the one of the same type.
+    /// Stores a value of the policy itself, in place of the value of the same type.
     pub fn set_policy_state<T: Persistent>(&mut self, value: &T) {
         self.ledger.set_policy_state(value);
     }
@@ -161,31 +171,37 @@ impl Context<'_> {
         self.ledger.count_unification();
     }
 
-    /// Gives a running job this number of processors of its host, at most as many as it asked for. Speed follows the
-    /// processors.
+    /// Gives a running job this number of processors of its host, at most the requested number.
+    /// Speed follows the processors.
     ///
     /// # Errors
-    /// If the job does not run on one host, or the host has too few processors free.
+    /// If the job does not run on one host, or the host has too few free processors.
     pub fn resize(&mut self, job: JobId, procs: Procs) -> Result<(), Violation> {
         self.ledger.resize(job, self.now, procs).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Resized { job, procs });
         Ok(())
     }
 
-    /// Lets a running job run in these rows besides its own, and in no others: tentatively, it gives way to whoever gets a place of
-    /// his own there. The rows ascend.
+    /// Sets the alternate slots of a running job: the slots in which it runs besides its own.
+    ///
+    /// A job in an alternate slot is evicted there when another job gets its own place. The slots
+    /// ascend.
     ///
     /// # Errors
-    /// If the job does not run, a row is its own or not used, or some of its processors are not idle there.
+    /// If the job does not run, a slot is its own or not used, or some of its processors are not
+    /// idle there.
     pub fn set_alternate_slots(&mut self, job: JobId, rows: &[SlotId]) -> Result<(), Violation> {
         self.ledger.set_alternate_slots(job, rows).map_err(|rule| self.refused(job, rule))
     }
 
-    /// Moves running jobs to other places of their own, all at once: each to a row, perhaps on other processors. Where its processors are
-    /// others it goes on after `cost`. Tentatively they are nowhere then.
+    /// Moves running jobs to other places of their own, all at once.
+    ///
+    /// Each moves to a slot, perhaps on other processors. A job whose processors change continues
+    /// after `cost`. The moved jobs lose their alternate slots.
     ///
     /// # Errors
-    /// If one of them does not run, or a place is not what its job holds, or not open when all of them have left theirs.
+    /// If one of them does not run, or a place differs from the holdings of its job. Also if a
+    /// place is not open when all of them have left theirs.
     pub fn remap(&mut self, moves: &[(JobId, Placement)], cost: Span) -> Result<(), Violation> {
         let remapped = self.ledger.remap(moves, self.now, cost);
         remapped.map_err(|(job, rule)| self.refused(job, rule))?;
@@ -193,7 +209,8 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Keeps a value of a slot, in place of the one of the same type. It is dropped when the slot is not used any more.
+    /// Stores a value of a slot, in place of the value of the same type. It is dropped when the
+    /// slot is no longer used.
     ///
     /// # Errors
     /// If the slot is not used.
@@ -201,7 +218,8 @@ impl Context<'_> {
         self.ledger.set_slot_state(slot, value).map_err(|rule| refused(self.now, None, rule))
     }
 
-    /// Takes a running job off the machine and puts it back into the queue. What it has done is lost, unless `keep_work`.
+    /// Takes a running job off the machine and returns it to the queue. Its work is lost, unless
+    /// `keep_work`.
     ///
     /// # Errors
     /// If the job does not run.
@@ -211,7 +229,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Sends a waiting job away for good; it is in the ledger no longer.
+    /// Refuses a waiting job for good and removes it from the ledger.
     ///
     /// # Errors
     /// If the job does not wait.
@@ -221,7 +239,8 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Keeps a value of a job, in place of the one of the same type. It is dropped when the job leaves the system.
+    /// Stores a value of a job, in place of the value of the same type. It is dropped when the job
+    /// leaves the system.
     ///
     /// # Errors
     /// If the job is not in the ledger.
@@ -229,7 +248,7 @@ impl Context<'_> {
         self.ledger.set_job_state(job, value).map_err(|rule| self.refused(job, rule))
     }
 
-    /// Keeps a value of a host, in place of the one of the same type.
+    /// Stores a value of a host, in place of the value of the same type.
     ///
     /// # Errors
     /// If there is no such host.
@@ -237,22 +256,24 @@ impl Context<'_> {
         self.ledger.set_host_state(host, value).map_err(|rule| refused(self.now, None, rule))
     }
 
-    /// The same desk for a policy within this one. What it promises is not told, unless `promises`.
+    /// Returns the context for an inner policy. Promises of the inner policy are dropped, unless
+    /// `promises`.
     pub fn for_inner_policy(&mut self, promises: bool) -> Context<'_> {
         let silent = self.silent || !promises;
         Context { now: self.now, ledger: self.ledger, effects: self.effects, wake: None, silent }
     }
 
-    /// The wake-up that the policy of this desk has asked for.
+    /// Returns the wake-up that the policy of this context requested.
     pub fn wake(&self) -> Option<Time> {
         self.wake
     }
 
-    /// Promises a waiting job that it will start at `latest` or before. A promise that is not earlier than
-    /// the last one changes nothing and is not told again.
+    /// Promises a waiting job that it will start at `latest` or before.
+    ///
+    /// A promise equal to the last one changes nothing and has no effect.
     ///
     /// # Errors
-    /// If `latest` is later than what was promised before.
+    /// If `latest` is later than the promise before.
     pub fn promise(&mut self, job: JobId, latest: Time) -> Result<(), Violation> {
         if self.silent {
             return Ok(());
@@ -263,11 +284,11 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Owns up to a promise that cannot be kept, for a cause outside the policy, and makes a new one. The ledger knows
-    /// the cause.
+    /// Records that a promise cannot be kept, for a cause outside the policy, and makes a new one.
+    /// The ledger holds the cause.
     ///
     /// # Errors
-    /// If nothing was promised, or there was no such cause.
+    /// If the job has no promise, or there was no such cause.
     pub fn break_promise(&mut self, job: JobId, latest: Time) -> Result<(), Violation> {
         if self.silent {
             return Ok(());
@@ -277,18 +298,18 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Says when the policy intends to start a job: for people who ask why it waits, and for the policy's own
-    /// memory. It binds nobody.
+    /// Records the intended start of a job, for display and for the memory of the policy. It is not
+    /// binding.
     ///
     /// # Errors
-    /// If the job does not wait.
+    /// If the job runs.
     pub fn plan(&mut self, job: JobId, start: Time) -> Result<(), Violation> {
         self.ledger.plan(job, start, None).map_err(|rule| self.refused(job, rule))?;
         self.effects.push(Effect::Planned { job, start });
         Ok(())
     }
 
-    /// Says when and where the policy intends to start a job.
+    /// Records the intended start of a job and its placement.
     ///
     /// # Errors
     /// If the job runs.
@@ -298,7 +319,8 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Asks for a pass at `at`, whatever happens before. It stands until the next pass; the earliest counts.
+    /// Requests a pass at `at`, whatever happens before. The request is valid until the next pass.
+    /// The earliest request counts.
     ///
     /// # Errors
     /// If `at` is not in the future.
@@ -316,7 +338,7 @@ impl Context<'_> {
     }
 }
 
-/// The driver, which knows the policy, puts its name in.
+/// Returns a violation without the name of the policy, which the driver adds.
 fn refused(now: Time, job: Option<JobNumber>, rule: Rule) -> Violation {
     Violation { policy: String::new(), job, now, rule }
 }

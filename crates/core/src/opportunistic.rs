@@ -1,25 +1,30 @@
-//! Opportunistic work: waiting jobs on what is idle, ahead of their windows (Miser §3.2).
+//! Opportunistic jobs: waiting jobs that run on idle resources ahead of their windows (Miser §3.2).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::{Driver, Effect, JobId, Procs, Resources, Round, Span, State, Time};
 
-/// What opportunistic work may use.
+/// The resources that opportunistic jobs may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpportunisticConfig {
-    /// How long before its promised start a job is parked, and what starts then is left free for it.
+    /// The preemption lead time. A job is parked, and resources are kept free, this long before a
+    /// promised start.
     pub lead: Span,
-    /// What the machine has in all, for batch and for interactive use. Memory counts only if it has any.
+    /// The capacity of the machine for batch and interactive work. Memory counts only if there is
+    /// any.
     pub machine: Resources,
 }
 
-/// The second layer over the queues of a system: jobs in it hold memory and no processors of any pool; they run on what
-/// everybody else leaves idle.
+/// The second layer over the queues of a system. Its jobs hold memory and no processors of any
+/// pool. They run on processors that are otherwise idle.
 ///
-/// Jobs that were promised a start get the idle processors in the order of these starts, each as many as it asks for or
-/// what is left, if its memory is free; none of them before its earliest start ([`Terms::begin`](crate::Terms)). A round costs O(log n) for each job whose promise changes, and for each job
-/// whose turn comes until no processor is left.
+/// Jobs with a promised start get the idle processors in the order of these starts. Each gets the
+/// requested number or the remainder, if its memory is free. No job runs before its earliest start
+/// ([`Constraints::begin`](crate::Constraints)).
+///
+/// A round costs O(log n) for each job whose promise changes. It costs O(log n) for each job
+/// visited until no processor is left.
 pub(crate) struct OpportunisticLayer {
     filler: OpportunisticConfig,
     /// Processors that interactive work uses now.
@@ -28,7 +33,7 @@ pub(crate) struct OpportunisticLayer {
     promised: BTreeSet<Turn>,
     /// The same, by job.
     turns: BTreeMap<JobId, Turn>,
-    /// The earliest starts of those that may run here from then on, and the jobs.
+    /// The earliest starts of jobs that may begin here later, and the jobs.
     begins: BTreeSet<(Time, JobId)>,
     /// Jobs whose requests were amended in this round.
     amended: Vec<JobId>,
@@ -37,7 +42,7 @@ pub(crate) struct OpportunisticLayer {
     wake: Option<Time>,
 }
 
-/// A job's place among those that want what is idle.
+/// The position of a job among those that may use idle resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     start: Time,
@@ -45,12 +50,12 @@ struct Turn {
     queue: usize,
     admitted: u64,
     job: JobId,
-    /// When it may run here at the earliest, if that is not at once.
+    /// The earliest start in this layer; `None` if it may start at once.
     begin: Option<Time>,
 }
 
 impl OpportunisticLayer {
-    /// The layer over these queues, as their ledgers have it.
+    /// Returns the layer over these queues, derived from their ledgers.
     pub(crate) fn over(filler: OpportunisticConfig, queues: &[Driver]) -> OpportunisticLayer {
         let mut layer = OpportunisticLayer {
             filler,
@@ -71,12 +76,12 @@ impl OpportunisticLayer {
         layer
     }
 
-    /// When a job has to be parked or may begin, if nothing happens before.
+    /// Returns the next instant at which a job is parked or may begin, if nothing happens before.
     pub(crate) fn wake(&self) -> Option<Time> {
         self.wake
     }
 
-    /// Takes its part of a round.
+    /// Reads the part of a round that concerns this layer.
     pub(crate) fn hear(&mut self, round: &mut Round) {
         self.interactive = round.interactive.take().unwrap_or(self.interactive);
         self.amended.extend(round.amended.iter().map(|amendment| amendment.job));
@@ -87,7 +92,7 @@ impl OpportunisticLayer {
         }
     }
 
-    /// Gives out what is idle after the queues have decided, of which `effects` tell.
+    /// Assigns idle resources after the queues have decided. `effects` lists their decisions.
     pub(crate) fn fill(&mut self, now: Time, queues: &mut [Driver], effects: &mut Vec<Effect>, told: usize) {
         let amended = std::mem::take(&mut self.amended);
         for job in effects[told..].iter().map(Effect::job).chain(amended) {
@@ -98,7 +103,7 @@ impl OpportunisticLayer {
             self.running.iter().filter(|job| !wanted.contains_key(job)).map(|job| (*job, Procs::ZERO));
         let mut shares: Vec<(JobId, Procs)> =
             parked.chain(wanted.iter().map(|(job, procs)| (*job, *procs))).collect();
-        // Nobody gets what another one has not left yet.
+        // Processors are released before other jobs get them.
         shares.sort_by_key(|(job, procs)| *procs > filling(queues, *job));
         for (job, procs) in shares {
             let changed =
@@ -109,7 +114,7 @@ impl OpportunisticLayer {
         self.wake = self.next_parking(now).into_iter().chain(self.next_begin(now)).min();
     }
 
-    /// Who runs on how many processors from now on.
+    /// Returns the number of processors for each job that runs from now on.
     fn share_out(&self, now: Time, queues: &[Driver]) -> BTreeMap<JobId, Procs> {
         let mut idle = self.idle(queues);
         let mut wanted = BTreeMap::new();
@@ -137,7 +142,7 @@ impl OpportunisticLayer {
         wanted
     }
 
-    /// What neither the queues nor interactive work use.
+    /// Returns the resources that neither the queues nor interactive work use.
     fn idle(&self, queues: &[Driver]) -> Resources {
         let held = queues.iter().fold(Resources::cpus(self.interactive), |sum, queue| {
             sum.plus(&queue.ledger().held().masked(&self.filler.machine))
@@ -145,7 +150,7 @@ impl OpportunisticLayer {
         self.filler.machine.less(&held)
     }
 
-    /// The next instant at which something has to be left free, if anybody runs here.
+    /// Returns the next instant at which resources must be kept free, if a job runs here.
     fn next_parking(&self, now: Time) -> Option<Time> {
         let lead = self.filler.lead;
         let later = self.promised.iter().map(|turn| turn.start).find(|start| *start > now + lead);
@@ -153,13 +158,14 @@ impl OpportunisticLayer {
         parking.map(|start| start + (Span::ZERO - lead))
     }
 
-    /// The next instant at which a job may begin to run here.
+    /// Returns the next instant at which a job may begin to run here.
     fn next_begin(&self, now: Time) -> Option<Time> {
         let later = (Bound::Excluded((now, JobId(u32::MAX))), Bound::Unbounded);
         self.begins.range(later).next().map(|(begin, _)| *begin)
     }
 
-    /// Puts a job where its promise says, if it waits with one.
+    /// Updates the position of a job after a change of its promise. Only waiting jobs with a
+    /// promise have one.
     fn follow(&mut self, queues: &[Driver], job: JobId) {
         self.forget(job);
         let found =
@@ -174,7 +180,7 @@ impl OpportunisticLayer {
         let turn = Turn { start: promise.best, submit, queue, admitted, job, begin };
         self.promised.insert(turn);
         self.turns.insert(job, turn);
-        // Who stays in its window, or is parked by then, has nothing to wake up for.
+        // A job that runs only in its window, or is parked by then, needs no wake-up.
         let worth = |begin: &Time| {
             !entry.request.constraints.in_window_only && *begin + self.filler.lead < turn.start
         };
@@ -189,7 +195,7 @@ impl OpportunisticLayer {
     }
 }
 
-/// On how many idle processors the job runs now.
+/// Returns the number of idle processors on which the job runs now.
 fn filling(queues: &[Driver], job: JobId) -> Procs {
     let entry = queues.iter().find_map(|queue| queue.ledger().get(job));
     entry.map_or(Procs::ZERO, |entry| entry.opportunistic.procs)
