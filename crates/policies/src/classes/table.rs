@@ -5,7 +5,7 @@ use miserly_classes::lsf::Size;
 /// A size class in the order of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// The jobs whose turn it is.
+    /// The size class.
     pub(super) size: Size,
     /// The number of its jobs that may execute on the host at a time.
     pub(super) most: u32,

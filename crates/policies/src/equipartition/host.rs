@@ -147,7 +147,7 @@ impl Host {
         need.without_cpus().plus(&self.unstarted).fits_in(&ledger.free_hosts().on(self.id))
     }
 
-    /// Free memory, to choose between hosts.
+    /// Returns the free memory, to choose between hosts.
     pub(super) fn free_memory(&self, ledger: &Ledger) -> u64 {
         let free = ledger.free_hosts().on(self.id).get(Kind::Memory);
         free.saturating_sub(self.unstarted.get(Kind::Memory))

@@ -47,7 +47,7 @@ impl Policy for Tossing {
     }
 }
 
-/// One of them, or none.
+/// Returns one of the jobs, or none.
 fn picked(toss: usize, jobs: impl Iterator<Item = JobId>) -> Option<JobId> {
     let jobs: Vec<JobId> = jobs.collect();
     jobs.get(toss % (jobs.len() + 2)).copied()
