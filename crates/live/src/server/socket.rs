@@ -66,7 +66,7 @@ pub struct Bound {
 
 /// Listens on `path`. Replaces the socket of a dead daemon, but not that of a live one.
 ///
-/// Creates a missing folder. Only its owner can enter it, unless `access` is [`Access::Everybody`].
+/// Creates a missing folder. Its mode is 0755 if every user has access, else 0700.
 ///
 /// # Errors
 /// [`BindError::InUse`] while a daemon listens there. The other errors if the path is unsuitable.
