@@ -1,11 +1,11 @@
-//! The story of a job for programs.
+//! The history of a job, for programs.
 
 use miserly_core::{BreachCause, JobNumber, Time};
 use serde::Serialize;
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What, processor_seconds};
 
-/// The story for programs. Times in seconds of the log.
+/// The history of a job. Times are in seconds of the log.
 #[derive(Serialize)]
 pub(super) struct Document {
     version: &'static str,
@@ -22,10 +22,10 @@ pub(super) struct Document {
     end: Option<f64>,
     killed_at_estimate: bool,
     refused: Option<&'static str>,
-    /// What it did ahead of its start, on what was idle, if anything.
+    /// The opportunistic work before its start, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     ahead: Option<AheadDoc>,
-    /// What happened to it besides its first start.
+    /// The changes besides its first start.
     changes: Vec<Change>,
     passed_by: Vec<PassedBy>,
 }
@@ -49,12 +49,12 @@ struct Reservation {
 #[derive(Default, Serialize)]
 struct Change {
     at: f64,
-    /// suspended, resumed, resized, moved, turns (it runs in so many slots of so many), requeued, ahead (of its start, on so many processors)
-    /// or started, again.
+    /// The kind: suspended, resumed, resized, moved, turns (another share of the slots), requeued,
+    /// ahead (opportunistic, on this number of processors) or started (again).
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     start_reason: Option<&'static str>,
-    /// How many it has now.
+    /// The number of processors from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     procs: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,8 @@ struct Change {
     lost_work: Option<f64>,
 }
 
-/// Its own slot, how many it runs in, its own among them, and how many are used.
+/// The own slot, the number of slots in which it runs, its own among them, and the number of used
+/// slots.
 #[derive(Serialize)]
 struct SlotsDoc {
     own: u32,
@@ -114,7 +115,7 @@ impl Document {
     }
 }
 
-/// All but the first start, which is told by itself.
+/// Returns all changes but the first start, which has fields of its own.
 fn changes(events: &[Event]) -> Vec<Change> {
     let start = events.iter().position(|event| matches!(event.what, What::Started(_)));
     let others = events.iter().enumerate().filter(|(at, _)| Some(*at) != start);

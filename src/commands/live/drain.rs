@@ -1,4 +1,4 @@
-//! `miserly drain`: nothing new is accepted, until it is.
+//! `miserly drain`: makes the daemon reject new jobs, until `--undo`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `miserly logs`: what a job wrote, and what it writes.
+//! `miserly logs`: the output of a job, also while it runs.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -36,7 +36,8 @@ pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Passes on what the job writes until it has ended: woken by the file's folder, and by the daemon's word that it is over.
+/// Copies the output of a job until the job has ended. Changes in the file's folder, and the
+/// daemon's reply at the end, wake it.
 fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
     let folder = output.path.parent().unwrap_or(Path::new("/")).to_owned();
     let watched = watch(&folder).with_context(|| format!("cannot watch {}", folder.display()))?;
@@ -47,7 +48,7 @@ fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
             break;
         }
     }
-    // All that it wrote is there by now, whatever had been read before its end.
+    // The output is complete now, even if the last read was before the end.
     output.pass_on()?;
     match waiting.join() {
         Ok(ended) => Ok(ended.map(drop)?),
@@ -55,7 +56,8 @@ fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
     }
 }
 
-/// An event for whatever becomes of a file in the folder, also of one that is not there yet.
+/// Returns a descriptor with the events of all files in the folder, including files that do not
+/// exist yet.
 fn watch(folder: &Path) -> io::Result<OwnedFd> {
     let watched = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
     inotify::add_watch(&watched, folder, WatchFlags::CREATE | WatchFlags::MODIFY | WatchFlags::MOVED_TO)?;
@@ -64,7 +66,8 @@ fn watch(folder: &Path) -> io::Result<OwnedFd> {
 
 type Waiting = thread::JoinHandle<Result<(), ClientError>>;
 
-/// A descriptor whose other end is closed when the job has ended, and the thread that waits for that.
+/// Starts a thread that waits for the end of the job. Returns it with a descriptor that is closed
+/// at the end.
 fn end_of(client: Client, job: i64) -> io::Result<(OwnedFd, Waiting)> {
     let (over, open) = pipe_with(PipeFlags::CLOEXEC)?;
     let waiting = thread::Builder::new().spawn(move || {
@@ -75,7 +78,8 @@ fn end_of(client: Client, job: i64) -> io::Result<(OwnedFd, Waiting)> {
     Ok((over, waiting))
 }
 
-/// Sleeps until a file of the folder has changed or the job is over; whether it is over.
+/// Waits until a file of the folder has changed or the job has ended. Returns whether the job has
+/// ended.
 fn changed_or_over(watched: &OwnedFd, over: &OwnedFd) -> io::Result<bool> {
     let mut both =
         [PollFd::new(watched, PollFlags::IN), PollFd::from_borrowed_fd(over.as_fd(), PollFlags::IN)];
@@ -87,12 +91,12 @@ fn changed_or_over(watched: &OwnedFd, over: &OwnedFd) -> io::Result<bool> {
     let is_over = !both[1].revents().is_empty();
     let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut events = inotify::Reader::new(watched, &mut buffer);
-    // Which file it was does not matter: whoever reads sees whether there is more.
+    // The file of the event does not matter: the next read finds any new content.
     while events.next().is_ok() {}
     Ok(is_over)
 }
 
-/// A file that grows, and how much of it was passed on.
+/// A growing file, and the length that was copied.
 struct Output {
     path: PathBuf,
     passed: u64,
@@ -103,8 +107,8 @@ impl Output {
         Output { path, passed: 0 }
     }
 
-    /// Passes on what there is beyond what was; whether there is such a file. One that was begun anew, by a job that runs
-    /// again, is passed on from its beginning.
+    /// Copies the new content to standard output. Returns whether the file exists. A shorter file
+    /// was truncated by another attempt of the job, and is copied from its beginning.
     fn pass_on(&mut self) -> anyhow::Result<bool> {
         let place = || format!("cannot read {}", self.path.display());
         let mut file = match File::open(&self.path) {

@@ -1,4 +1,4 @@
-//! What `miserly submit` hands in: what was said, and the surroundings of whoever said it.
+//! The submission of `miserly submit`: its options and its environment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,10 +14,11 @@ use rustix::fs::Mode;
 
 use crate::args::SubmitArgs;
 
-/// The largest script that is taken: it travels with the submission.
+/// The largest script, in bytes. It is part of the submission.
 const LARGEST: u64 = 2 << 20;
 
-/// What is asked for: what the command line says, else the script, else what is usual.
+/// Returns the submission. The options are those of the command line, else of the script, else the
+/// defaults.
 pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
     let Some((program, arguments)) = args.command.split_first() else { bail!("what is to be run?") };
     let said = args.options.options();
@@ -71,7 +72,7 @@ fn build(
     })
 }
 
-/// The text of a script; `None` for a program.
+/// Returns the text of a script; `None` for a program.
 fn script(program: &Path) -> anyhow::Result<Option<String>> {
     if program == Path::new("-") {
         return read(std::io::stdin().lock(), "standard input").map(Some);
@@ -110,13 +111,13 @@ fn read_directives(program: &OsString, script: &str) -> anyhow::Result<SubmitOpt
     Ok(options)
 }
 
-/// The folder of the job, as it is called from anywhere.
+/// Returns the absolute path of the job's folder.
 fn directory(said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("the folder that you are in is gone; say --directory")?;
     Ok(said.map_or_else(|| here.clone(), |said| here.join(said)))
 }
 
-/// The environment, but for what is no text: JSON could not hold it.
+/// Returns the environment, without values that are not UTF-8: JSON cannot hold them.
 fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -131,7 +132,7 @@ fn texts(words: &[OsString]) -> anyhow::Result<Vec<String>> {
     words.iter().map(text).collect()
 }
 
-/// The mask of this process, which can only be read by setting it.
+/// Returns the mask of this process. It can only be read by setting it.
 fn umask() -> u32 {
     let mask = rustix::process::umask(Mode::from_raw_mode(0o077));
     rustix::process::umask(mask);

@@ -1,4 +1,4 @@
-//! `miserly policies`: what there is to choose from.
+//! `miserly policies`: the policies and the orders.
 
 mod document;
 
@@ -48,7 +48,7 @@ fn order_page(preset: &Preset) -> String {
     format!("{name}\n  {title}\n\nformula  {}\nsource   {source}\n", rule(preset))
 }
 
-/// The formula, and which of its values comes first.
+/// Returns the formula, and the values that come first.
 fn rule(preset: &Preset) -> String {
     format!("{}, {} first", preset.formula, preset.first.as_str())
 }
@@ -87,7 +87,7 @@ fn page(policy: &'static PolicyDescriptor) -> anyhow::Result<String> {
     }
     for param in policy.params(&Registry::built_in())? {
         let values = param.domain.values();
-        // What can be listed in full is listed.
+        // A domain that can be listed in full is listed.
         let listed = matches!(param.domain, Domain::Order | Domain::Choice(_) | Domain::Flag);
         let takes = if listed { String::new() } else { format!("{}; ", param.domain) };
         text.push_str(&format!("\n{}  ({takes}default: {})\n  {}\n", param.name, param.default, param.doc));

@@ -6,7 +6,8 @@ use super::host::Host;
 use super::{MissedWork, Rules};
 
 impl Host {
-    /// Brings what its jobs are to catch up to this instant. Call it before shares or processors change. O(n).
+    /// Updates the missed work of the host's jobs to this instant. Call it before shares or
+    /// processors change. O(n).
     ///
     /// # Errors
     /// If a job of the host is not in the ledger.
@@ -21,10 +22,10 @@ impl Host {
     }
 }
 
-/// What a job that is assigned to a host is to catch up by now, if that has changed.
+/// Returns the remaining missed work of a job on a host, if it has changed.
 ///
-/// It catches up with the processors that it has beyond its equal share. In a quantum whose work will be lost it catches
-/// up nothing, and misses its equal share as if it waited.
+/// A job catches up with the processors that it has beyond its equal share. In a quantum whose work
+/// will be lost it catches up nothing, and misses its equal share as if it waited.
 fn counted(entry: &Entry, fair: Procs, now: Time, rules: &Rules) -> Option<MissedWork> {
     let MissedWork { work: missed, counted } = entry.policy_state.get();
     let (start, lost) = match entry.state {
@@ -43,7 +44,8 @@ fn counted(entry: &Entry, fair: Procs, now: Time, rules: &Rules) -> Option<Misse
     Some(MissedWork { work: owed, counted: Some(now) })
 }
 
-/// What a job in the queue is to catch up by now, if it would have had `share` processors all the time.
+/// Returns the missed work of a job in the queue, if it would have had `share` processors all the
+/// time.
 pub(super) fn missed(entry: &Entry, share: Procs, now: Time) -> MissedWork {
     let MissedWork { work: missed, counted } = entry.policy_state.get();
     let since = now - counted.unwrap_or(now);

@@ -28,31 +28,36 @@ use self::catch_up::missed;
 use self::host::{Assigned, Host};
 use self::state::AssignedHost;
 
-/// Spatial equipartitioning: the jobs of a host share its processors as equally as their requests allow (Chiang and
-/// Vernon §2.5).
+/// Spatial equipartitioning: the jobs of a host share its processors as equally as their requests
+/// allow (Chiang and Vernon §2.5).
 ///
-/// A job is placed once, where it has room for its memory: on the host with the fewest unallocated processors that are
-/// enough for it; else on the one with the most processors for each that its jobs ask for. A host has at most a job for
-/// each processor. Jobs wait in the order of their arrival; who fits nowhere is skipped. Hosts are shared, and a job
-/// lies on one of them.
+/// A job is placed once, on a host with sufficient memory. That is the host with the fewest
+/// unallocated processors that are enough. Otherwise it is the one with the most processors per
+/// requested processor. A host has at most one job for each processor. Jobs wait in the order of
+/// arrival, and jobs that fit on no host are skipped. Hosts are shared, and a job runs on one of
+/// them.
 ///
-/// Where the paper is silent:
+/// The paper leaves these cases open:
 /// - **Leftover processors** go to the jobs that were admitted first, one each.
-/// - **A job that asks for more processors than a host has** may lie there all the same: what it asks for is a maximum.
-/// - **A repartitioning** is a change of a running job's processors. A start beside the others is none.
-/// - **A job that arrives while a host waits for its minimum interval** takes what it asked for of the unallocated
-///   processors, or what there is of them. If there is none it keeps its place on the host, memory included, and starts on
-///   the first processor that is vacated, or at the repartitioning.
-/// - **The quantum** goes by the same placement with little memory. The job has its requested processors at once, as a job
-///   that catches up: both when it begins and when it ends the host is repartitioned without waiting. It is given to
-///   arriving jobs only, and to each that finds no place but for this.
-/// - **The work that a waiting job misses** is counted as its equal share of the host on which it would be placed if
-///   memory did not matter, as of each event. **It catches up** with what it has beyond its equal share of its host.
-/// - **Jobs that are to have all they asked for** (in a quantum, catching up, or long) divide the host equally where
-///   they ask for too much, so that each other job has one processor.
+/// - **A job that requests more processors than a host has** may be placed there: its request is a
+///   maximum.
+/// - **A repartitioning** is a change of a running job's processors. A start beside the others is
+///   none.
+/// - **A job that arrives while a host waits for its minimum interval** takes its request from the
+///   unallocated processors, or all that are available. If there is none it stays assigned to the
+///   host, memory included. It starts on the first released processor, or at the repartitioning.
+/// - **The quantum** uses the same placement with little memory. The job has its requested
+///   processors at once, like a job that catches up. The host is repartitioned without waiting,
+///   both when the quantum begins and when it ends. Only arriving jobs get it, and only if they
+///   have no placement otherwise.
+/// - **The work that a waiting job misses** is counted as its equal share of the host on which it
+///   would be placed if memory did not matter, as of each event. **It catches up** with its
+///   processors beyond its equal share of its host.
+/// - **Jobs with priority** (in a quantum, catching up, or long) get their full requests. They
+///   divide the host equally if they request too much, so that each other job has one processor.
 ///
-/// With n jobs on a host, h hosts and w jobs in the queue: O(n log n) for each host on which something happens, O(h) for
-/// each placement, and O(w (h + n log n)) in a pass, for what they miss.
+/// With n jobs on a host, h hosts and w jobs in the queue, each affected host costs O(n log n).
+/// Each placement costs O(h). The missed work costs O(w (h + n log n)) in a pass.
 ///
 /// # Source
 /// Chiang, Vernon: Production Job Scheduling for Parallel Shared Memory Systems, IPDPS 2001.
@@ -60,31 +65,33 @@ use self::state::AssignedHost;
 pub struct Equipartition {
     rules: Rules,
     hosts: Vec<Host>,
-    /// The jobs that no host has been found for, in the order of their admission.
+    /// The jobs without a host, in the order of their admission.
     queue: Vec<Queued>,
-    /// The wake-up that was asked for has come: the one time at which quanta are ended, so that a job which ends at
-    /// the same instant has been told of before.
+    /// Whether the requested wake-up has arrived.
+    ///
+    /// Quanta are ended only then, so that a job that ends at the same instant is already known to
+    /// have ended.
     timer: bool,
 }
 
-/// A job that no host has been found for.
+/// A job without a host.
 #[derive(Clone, Copy, Debug)]
 struct Queued {
     admitted: u64,
     job: JobId,
     /// The processors that it would have now.
     share: Procs,
-    /// It has come since the last pass.
+    /// Whether it arrived since the last pass.
     fresh: bool,
 }
 
 impl Equipartition {
-    /// Equipartitioning by these rules.
+    /// Returns equipartitioning by these rules.
     pub const fn new(rules: Rules) -> Equipartition {
         Equipartition { rules, hosts: Vec::new(), queue: Vec::new(), timer: false }
     }
 
-    /// Takes the jobs off the machine whose quantum is over.
+    /// Requeues the jobs whose quantum is over.
     fn end_quanta(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
         for host in self.hosts.iter_mut().filter(|host| host.needs_look(now)) {
@@ -102,7 +109,7 @@ impl Equipartition {
         Ok(())
     }
 
-    /// Notes what the waiting jobs have missed since the last pass.
+    /// Records the work that waiting jobs have missed since the last pass.
     fn count_missed(&self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
         for queued in self.queue.iter().filter(|queued| !queued.fresh) {
@@ -112,7 +119,7 @@ impl Equipartition {
         Ok(())
     }
 
-    /// Brings the hosts to this instant on which something has happened.
+    /// Updates the hosts that were affected by events to this instant.
     fn look(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let (now, first) = (context.now(), self.first());
         for host in self.hosts.iter_mut().filter(|host| host.needs_look(now)) {
@@ -126,7 +133,7 @@ impl Equipartition {
         Ok(())
     }
 
-    /// Finds hosts for the jobs in the queue, or at least a quantum for those that have just come.
+    /// Assigns hosts to the jobs in the queue, or at least a quantum to new arrivals.
     fn place(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         for queued in std::mem::take(&mut self.queue) {
             let quantum = queued.fresh && self.rules.quantum > Span::ZERO;
@@ -141,7 +148,7 @@ impl Equipartition {
         Ok(())
     }
 
-    /// Assigns a job to the best host, for a quantum or for good; says whether there was one.
+    /// Assigns a job to the best host, for a quantum or permanently. Returns whether there was one.
     fn assign(&mut self, context: &mut Context<'_>, job: JobId, lend: bool) -> Result<bool, Violation> {
         let (now, first) = (context.now(), self.first());
         let need = self.rules.need(context.ledger(), job, lend);
@@ -158,7 +165,7 @@ impl Equipartition {
         Ok(true)
     }
 
-    /// Carries out what was decided, host by host.
+    /// Carries out the decisions, host by host.
     fn settle(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let first = self.first();
         for host in self.hosts.iter_mut().filter(|host| host.touched) {
@@ -168,7 +175,7 @@ impl Equipartition {
         Ok(())
     }
 
-    /// Computes what each job in the queue would have now, if memory did not matter.
+    /// Computes the present share of each job in the queue, if memory did not matter.
     fn share_out(&mut self, now: Time, ledger: &Ledger) {
         for queued in &mut self.queue {
             let procs = ledger.request(queued.job).procs();
@@ -178,7 +185,7 @@ impl Equipartition {
         }
     }
 
-    /// The first job in the queue, by its admission number.
+    /// Returns the admission number of the first job in the queue.
     fn first(&self) -> Option<u64> {
         self.queue.first().map(|queued| queued.admitted)
     }
@@ -188,7 +195,7 @@ impl Equipartition {
     }
 }
 
-/// Whether it was lent its processors, and that is over.
+/// Returns whether the job's quantum is over.
 fn is_over(entry: &Entry, now: Time) -> bool {
     matches!(entry.state, State::Running { quantum: Some(until), released: false, .. } if until <= now)
 }

@@ -1,4 +1,4 @@
-//! Carrying out what the shares of a host say.
+//! The changes that bring the jobs of a host to their shares.
 
 use miserly_core::{Context, JobId, Ledger, Procs, StartReason, State, Violation};
 
@@ -7,7 +7,7 @@ use super::state::AssignedHost;
 use super::{Repartitioned, Rules};
 
 impl Host {
-    /// Divides the processors, if that may be done now; else whoever has none takes of what is unallocated.
+    /// Divides the processors, if that is due. Otherwise starts jobs on unallocated processors.
     ///
     /// `first` is the admission number of the first job in the queue.
     pub(super) fn settle(
@@ -25,7 +25,7 @@ impl Host {
         }
     }
 
-    /// Gives every job its share: those that have too much give first.
+    /// Gives every job its share. Jobs with too many processors are reduced first.
     fn repartition(
         &mut self,
         context: &mut Context<'_>,
@@ -53,7 +53,7 @@ impl Host {
         if moved { context.set_host_state(self.id, &Repartitioned(Some(context.now()))) } else { Ok(()) }
     }
 
-    /// Starts who has no processor yet on those that nobody has, in order of admission.
+    /// Starts jobs without a processor on unallocated ones, in order of admission.
     pub(super) fn start_on_unallocated(
         &mut self,
         context: &mut Context<'_>,
@@ -93,7 +93,7 @@ impl Host {
         context.start_reduced(assigned.job, placement, reason)
     }
 
-    /// Keeps the host for those that have no processor yet.
+    /// Stores the assigned host of jobs that have no processor yet.
     fn pledge(&self, context: &mut Context<'_>) -> Result<(), Violation> {
         for assigned in &self.jobs {
             let entry = context.ledger().entry(assigned.job);

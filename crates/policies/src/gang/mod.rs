@@ -1,4 +1,4 @@
-//! Gang time-slicing: jobs share processors by turns, all processors of a job at once (Feitelson 1996).
+//! Gang scheduling: jobs alternate on processors, all processors of a job at once (Feitelson 1996).
 
 mod packing;
 
@@ -27,33 +27,39 @@ use self::residents::{SlotJob, SlotJobs};
 use crate::backfill::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex, Waiting};
 
-/// What a gang scheduler does besides packing.
+/// The rules of a gang scheduler besides packing.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// How time is sliced, and in how many rows at most.
+    /// The time slices, and the largest number of slots.
     pub slicing: Slicing,
-    /// At a termination the row of the job is united with another one, if they have no processor in common.
+    /// Whether the slot of a terminated job is unified with another one without a common processor.
     pub unify: bool,
-    /// Jobs run in further rows too, where their processors are free; who goes first.
+    /// The order in which jobs enter alternate slots where their processors are free; `None` to
+    /// disable.
     pub alternative: Option<AlternativeOrder>,
-    /// Who fits in no row keeps those behind it in the queue waiting.
+    /// Whether a job that fits in no slot blocks the jobs behind it in the queue.
     pub strict: bool,
-    /// How long a job does not run that is moved to other processors.
+    /// The time for which a job pauses that is moved to other processors.
     pub migrate: Span,
-    /// The order of the queue of those that fit in no row.
+    /// The order of the queue of jobs that fit in no slot.
     pub order: Order,
 }
 
-/// Gang time-slicing over an Ousterhout matrix: each job has a place in one row, and the rows take turns.
+/// Gang scheduling over an Ousterhout matrix: each job is placed in one slot, and the slots
+/// alternate.
 ///
-/// A pass first unites rows, for each job that ended; then gives places to the waiting jobs, in the order of the queue; then lets jobs run
-/// in further rows, row by row and in the order of their arrival, or of the rows of their own. A job that the packing puts in no row that is
-/// used opens the lowest that is not, unless that would be one row too many: then it waits. It waits too if there is not enough free of what
-/// it asks for besides processors, which all jobs hold in whatever row they are.
+/// A pass has three steps. It unifies slots, for each job that ended. It then places the waiting
+/// jobs, in the order of the queue. Finally it lets jobs run in alternate slots, slot by slot, in
+/// the order of their arrival or of their own slots.
 ///
-/// With n jobs in the matrix and s rows: what the packing takes for each job that comes or goes; for running in further rows, O(s), and
-/// O(n) for each row that is not as it was, or for each row where the order is that of the rows; and O(n) for the jobs' new paces, in each
-/// pass in which any came or went.
+/// A job that the packing places in no used slot opens the lowest unused one. It waits if that
+/// would exceed the largest number of slots. It also waits if other requested resources are
+/// insufficient. All jobs hold those in any slot.
+///
+/// With n jobs in the matrix and s slots, the packing sets the cost of each job that arrives or
+/// leaves. Alternate slots cost O(s), and O(n) for each changed slot, or for each slot if the order
+/// is that of the slots. The jobs' new paces cost O(n) in each pass after an arrival or a
+/// departure.
 ///
 /// # Source
 /// Feitelson: Packing Schemes for Gang Scheduling, JSSPP 1996.
@@ -64,18 +70,18 @@ pub struct Gang {
     queue: QueueIndex,
     residents: SlotJobs,
     alternative: Alternative,
-    /// Whether any job came or went since the last pass.
+    /// Whether any job arrived or left since the last pass.
     moved: bool,
 }
 
 impl Gang {
-    /// Gang time-slicing with this packing.
+    /// Returns a gang scheduler with this packing.
     pub fn new(rules: Rules, packing: Box<dyn Packing>) -> Gang {
         let (queue, residents, alternative) = (QueueIndex::new(), SlotJobs::new(), Alternative::default());
         Gang { rules, packing, queue, residents, alternative, moved: false }
     }
 
-    /// Forgets the jobs whose ends are certain already, before they are told.
+    /// Removes the jobs that are certain to end at this instant, before their events arrive.
     fn drop_released(&mut self, ledger: &Ledger) {
         let Gang { packing, alternative, rules, residents, .. } = self;
         residents.retain(|resident| {
@@ -90,7 +96,7 @@ impl Gang {
         });
     }
 
-    /// Gives places to the waiting jobs.
+    /// Places the waiting jobs.
     fn serve_queue(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         sort_again(&mut self.queue, &self.rules.order, context);
         let mut passed = false;
@@ -105,7 +111,8 @@ impl Gang {
         Ok(())
     }
 
-    /// Gives a waiting job a place, if there is one; `passed`, if others in the queue before it wait on.
+    /// Places and starts a waiting job, if possible. `passed` if others before it in the queue
+    /// still wait.
     fn start(
         &mut self,
         context: &mut Context<'_>,
@@ -134,8 +141,10 @@ impl Gang {
         Ok(true)
     }
 
-    /// A place for a job that was admitted so and has this size, and what is to be noted of its row. The others make room for it, if the
-    /// packing moves jobs.
+    /// Returns the placement of a job with this admission number and size, and the state to store
+    /// in its slot.
+    ///
+    /// Moves other jobs if the packing does so.
     fn find(
         &mut self,
         context: &mut Context<'_>,
@@ -155,27 +164,32 @@ impl Gang {
         Ok(pes.map(|pes| (Place { slot, pes }, self.packing.filled(matrix))))
     }
 
-    /// Where one more job goes, and where the others; `None` if the packing does not move jobs, or there are not rows enough.
+    /// Returns the placement of one more job, and those of the others.
+    ///
+    /// Returns `None` if the packing does not move jobs, or if it needs too many slots.
     fn map_with(&self, ledger: &Ledger, admitted: u64, size: Procs) -> Option<(Place, Vec<Place>)> {
-        // Who waited goes before those that came later: else the next mapping would move him.
+        // The new job sorts before jobs that arrived later. Otherwise the next mapping would move
+        // it.
         let nth = self.residents.before(admitted);
         let mut sizes = self.sizes();
         sizes.insert(nth, size);
         let mut places = self.map_anew(ledger, &sizes)?;
         let place = places.remove(nth);
         let opens = places.iter().all(|other| other.slot != place.slot);
-        // Where others are in more rows than there should be, one who is beside them does no harm.
+        // If other jobs already exceed the limit of slots, a job in one of these slots adds none.
         let below = |place: &Place| place.slot.0 < self.rules.slicing.most_slots;
         let fits = !opens || places.iter().chain([&place]).all(below);
         fits.then_some((place, places))
     }
 
-    /// How many processors each job has, in the order of arrival.
+    /// Returns the number of processors of each job, in the order of arrival.
     fn sizes(&self) -> Vec<Procs> {
         self.residents.iter().map(|resident| resident.size).collect()
     }
 
-    /// Where jobs of these sizes go; `None` if the packing does not move jobs, or there are not rows enough.
+    /// Returns the placements of jobs with these sizes.
+    ///
+    /// Returns `None` if the packing does not move jobs, or if it needs too many slots.
     fn map_anew(&self, ledger: &Ledger, sizes: &[Procs]) -> Option<Vec<Place>> {
         let matrix = ledger.matrix()?;
         let places = self.packing.remap(matrix.all().count(), sizes)?;
@@ -183,7 +197,7 @@ impl Gang {
         fits.then_some(places)
     }
 
-    /// Moves the jobs there that are elsewhere.
+    /// Moves the jobs that are placed differently.
     fn migrate(&mut self, context: &mut Context<'_>, places: Vec<Place>) -> Result<(), Violation> {
         let mut moves: Vec<(JobId, Placement)> = vec![];
         for (resident, place) in self.residents.iter_mut().zip(places) {
@@ -199,7 +213,7 @@ impl Gang {
         context.remap(&moves, self.rules.migrate)
     }
 
-    /// Makes the rows fewer, now that jobs have ended.
+    /// Reduces the number of slots after jobs have ended.
     fn close_up(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let vacated = context.ledger().matrix().map(Matrix::vacated).unwrap_or_default().to_vec();
         if self.packing.moves_jobs() {
@@ -213,7 +227,8 @@ impl Gang {
         Ok(())
     }
 
-    /// Has the packing map all jobs anew. It unites rows if there are fewer then, and not because a row was left empty (§4.2, note 4).
+    /// Maps all jobs again. Counts a unification if fewer slots remain, unless only because a slot
+    /// became empty (§4.2, note 4).
     fn map_together(&mut self, context: &mut Context<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
         let Some(places) = self.map_anew(context.ledger(), &self.sizes()) else { return Ok(()) };
         let used = |context: &Context<'_>| context.ledger().matrix().map_or(0, Matrix::used);
@@ -228,13 +243,13 @@ impl Gang {
     }
 }
 
-/// Whether there is enough free of what a job asks for besides processors.
+/// Returns whether the requested resources other than processors are free.
 fn has_rest(ledger: &Ledger, job: JobId) -> bool {
     let demand = ledger.machine().demand(ledger.request(job));
     demand.without_cpus().fits_in(&ledger.free())
 }
 
-/// All that a job asks for, in that place.
+/// Returns the placement of all resources of a job in that slot.
 fn placement(ledger: &Ledger, job: JobId, place: &Place) -> Placement {
     let demand = ledger.machine().demand(ledger.request(job));
     Placement::on_pes(HostId(0), demand, place.pes.clone()).in_slot(place.slot)
@@ -300,7 +315,7 @@ impl Policy for Gang {
     }
 }
 
-/// The processors of a job that runs, where it has its own place.
+/// Returns the own slot of a running job, and its processors.
 fn own(ledger: &Ledger, job: JobId) -> Option<(SlotId, &PeSet)> {
     let placement = ledger.get(job)?.placement()?;
     Some((placement.slot, placement.pes()?))

@@ -1,4 +1,4 @@
-//! Immediate service: a short quantum for whoever comes, around any backfill policy.
+//! Immediate service: a short quantum for each arriving job, around any backfill policy.
 
 use std::collections::BTreeSet;
 
@@ -11,69 +11,74 @@ use super::victims::{Chance, chances};
 use crate::backfill::Backfilling;
 use crate::shared::Key;
 
-/// How a quantum is given.
+/// The rules of immediate service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// How long it is.
+    /// The length of the quantum.
     pub quantum: Span,
-    /// The most memory that a job has in it, kB.
+    /// The most memory of a job in its quantum, kB.
     pub memory: u64,
-    /// A job is preempted for it only if it has run so long without interruption; nobody is, if there is no such time.
+    /// The uninterrupted run time after which a job may be preempted. `None`: no job is preempted.
     pub preempt_after: Option<Span>,
-    /// It is given only if no promised start moves, and then what the policy within promises is promised.
+    /// Whether a quantum is given only if no promised start moves. Then the promises of the inner
+    /// policy are given.
     pub keep_promises: bool,
-    /// What a job has done in it stays done.
+    /// Whether the work done in a quantum is kept.
     pub keep_work: bool,
 }
 
-/// Gives every job a quantum on the processors that it asks for, around a policy that knows of none (Chiang and Vernon
-/// §2.4, and §4.3 for the variant `soon`).
+/// A quantum for every job on its requested processors, around a policy without quanta (Chiang and
+/// Vernon §2.4, and §4.3 for the variant `soon`).
 ///
 /// # Immediate
-/// A job that comes and cannot start gets its quantum at once, with no more memory than the quantum has. For that, jobs are
-/// preempted on the host where it leaves the fewest processors idle (`victims::chances`). They keep all but their processors, and have
-/// these back when the quantum is over: when its job has ended, or else at its end (with `keep_promises` then only, because promises
-/// count on what they left). No other quantum is given that would keep them from it; a job that was to end by then, and does not, can. If there is no such host, the job waits.
+/// A job that arrives and cannot start gets its quantum at once, with no more memory than the
+/// quantum has. For that, jobs are preempted on the host where the fewest processors stay idle
+/// (`victims::chances`). The victims keep all but their processors. They resume when the quantum's
+/// job has ended, or else at the quantum's end. With `keep_promises` they resume only at the
+/// quantum's end, because promises count on the processors until then. A quantum that would delay
+/// their resumption is not given. A running job that exceeds its expected end can delay it. If
+/// there is no suitable host, the job waits.
 ///
 /// # Soon
-/// Without preemption, a job gets its quantum as soon as a host has room for it. Those who wait for it are served in the
-/// order in which they came; who does not fit is passed.
+/// Without preemption, a job gets its quantum as soon as a host has sufficient free resources. The
+/// waiting jobs are served in order of arrival. Jobs that do not fit are skipped.
 ///
 /// # The quantum's end
-/// A job that has not ended then, or that uses more memory than it was given, is put back into the queue. What it has done
-/// is lost, or kept. It gets no second quantum.
+/// A job is requeued if it has not ended then, or if it uses more memory than the quantum has. Its
+/// work is lost, or kept. It gets no second quantum.
 ///
-/// # The policy within
-/// It hears of a quantum and of a victim as of changes of what jobs hold ([`Event::Changed`]); it plans with the quantum's
-/// processors taken, and with a victim's from the end of the quantum on. It cannot keep promises: they are not told. With
-/// `keep_promises` they are, and a quantum is given only where no promised start would have to move.
+/// # The inner policy
+/// Quanta and preemptions reach the inner policy as changes of the jobs' allocations
+/// ([`Event::Changed`]). It plans with the quantum's processors taken, and with a victim's from the
+/// end of the quantum on. Without `keep_promises` its promises are withheld, because they cannot be
+/// kept. With it they are given, and no quantum may move a promised start.
 ///
-/// A job that comes and cannot start costs O(jobs that run + hosts).
+/// A job that arrives and cannot start costs O(jobs that run + hosts).
 pub struct Immediate {
     name: &'static str,
     inner: Box<dyn Backfilling>,
     service: Service,
-    /// Jobs that are to have a quantum, in the order in which they came.
+    /// Jobs that wait for a quantum, in the order of arrival.
     expecting: BTreeSet<(Key, JobId)>,
-    /// The quanta that run, by their ends.
+    /// The running quanta, by their ends.
     quanta: BTreeSet<(Time, JobId)>,
-    /// The preempted jobs, in the order in which they are to have their processors back.
+    /// The preempted jobs, in the order of their planned resumption.
     preempted: BTreeSet<(Time, u64, JobId)>,
 }
 
 impl Immediate {
-    /// This service around that policy.
+    /// Returns this service around that policy.
     pub fn new(name: &'static str, inner: Box<dyn Backfilling>, service: Service) -> Immediate {
         let (expecting, quanta, preempted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         Immediate { name, inner, service, expecting, quanta, preempted }
     }
 
-    /// Takes jobs off the machine whose quantum is over.
+    /// Requeues the jobs whose quantum is over.
     fn end_quanta(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let over: Vec<_> =
             self.quanta.iter().copied().take_while(|(until, _)| *until <= context.now()).collect();
         for (until, job) in over {
-            // It ends at this instant by itself: that is still to be told.
+            // The job ends by itself at this instant. Its end event follows.
             if matches!(context.ledger().entry(job).state, State::Running { released: true, .. }) {
                 continue;
             }
@@ -84,7 +89,7 @@ impl Immediate {
         Ok(())
     }
 
-    /// Lets preempted jobs run on whose quantum is over, as far as their processors are free.
+    /// Resumes preempted jobs whose quantum is over, if their processors are free.
     fn resume(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
         let in_quantum: BTreeSet<u64> =
@@ -93,7 +98,7 @@ impl Immediate {
             let State::Suspended { by, ref placement, .. } = context.ledger().entry(job).state else {
                 continue;
             };
-            // What was promised counts on the processors until then.
+            // Promises count on the processors until then.
             let early = !self.service.keep_promises && !in_quantum.contains(&by);
             let over = until <= now || early;
             let free = context.ledger().free_hosts();
@@ -108,13 +113,13 @@ impl Immediate {
         Ok(())
     }
 
-    /// Gives quanta to those who expect one and still wait; whether anybody got one.
+    /// Gives quanta to the jobs that still wait for one. Returns whether any job got one.
     fn serve(&mut self, context: &mut Context<'_>) -> Result<bool, Violation> {
         let mut any = false;
         for (key, job) in self.expecting.clone() {
             let waits = context.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting);
             let served = waits && self.serve_one(context, job)?;
-            // Immediate service is now or not at all.
+            // Immediate service is given at once or never.
             if served || !waits || self.service.preempt_after.is_some() {
                 self.expecting.remove(&(key, job));
             }
@@ -130,7 +135,7 @@ impl Immediate {
     }
 
     fn serve_one(&mut self, context: &mut Context<'_>, job: JobId) -> Result<bool, Violation> {
-        // What a victim gives back is not free then.
+        // Processors that a victim releases may be lost, and are then not free.
         if context.ledger().missing() != Resources::NONE {
             return Ok(false);
         }
@@ -160,14 +165,14 @@ impl Immediate {
         Ok(true)
     }
 
-    /// What a job has in its quantum.
+    /// Returns the resources of a job in its quantum.
     fn need(&self, ledger: &Ledger, job: JobId) -> Resources {
         let demand = ledger.machine().demand(ledger.request(job));
         demand.with(Kind::Memory, demand.get(Kind::Memory).min(self.service.memory))
     }
 
-    /// Whether those who are preempted already have their processors back when they are to have them, and, if promises are
-    /// kept, every promised start can stay where it is.
+    /// Returns whether all victims can resume on time and, with `keep_promises`, all promised
+    /// starts stay.
     fn moves_nobody(
         &self,
         ledger: &Ledger,
@@ -259,7 +264,8 @@ impl Policy for Immediate {
         self.resume(context)?;
         let mut wake = self.pass_within(context)?;
         if self.serve(context)? {
-            // What the quanta leave is for whoever fits there; and nothing is left to be done at a later pass.
+            // Jobs may fit on the resources that the quanta leave. No work is left for a later
+            // pass.
             wake = self.pass_within(context)?;
         }
         self.wake(context, wake)
