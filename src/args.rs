@@ -1,6 +1,6 @@
 //! The command line.
 
-// What is said here is the help, where backticks would show and brackets are no links.
+// These comments are the help text: backticks would be printed, and brackets are not links.
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
 mod daemon;
@@ -473,18 +473,18 @@ pub(crate) struct GenerateArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// By what jobs are grouped.
+/// Returns the parser of a grouping of jobs.
 fn grouping() -> impl TypedValueParser<Value = Grouping> {
     PossibleValuesParser::new(Grouping::ALL.map(Grouping::as_str)).try_map(|word| word.parse::<Grouping>())
 }
 
-/// A parameter of a model: its name and its value.
+/// Parses a parameter of a model into its name and its value.
 fn parameter(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE, such as size_order=1.2")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// A machine size.
+/// Returns the parser of a machine size.
 fn procs() -> impl TypedValueParser<Value = Procs> {
     value_parser!(u32).range(1..=i64::from(Profile::MOST)).map(|procs| Procs::new(procs.into()))
 }
@@ -500,7 +500,7 @@ pub(crate) enum OverrunArg {
 }
 
 impl RunArgs {
-    /// What becomes of the submit times.
+    /// Returns the scaling of the submit times.
     pub(crate) fn arrivals(&self) -> ArrivalScaling {
         match self.scale_load {
             _ if self.offline => ArrivalScaling::Offline,
@@ -588,19 +588,19 @@ impl From<ProcsFieldArg> for ProcsField {
     }
 }
 
-/// The number of a job.
+/// Parses the number of a job.
 fn job_number(text: &str) -> Result<i64, &'static str> {
     text.parse().map_err(|_| "a job is asked for by its number, field 1 of its line")
 }
 
-/// The name of a page, which cannot be that of a log.
+/// Parses the name of a page, which must differ from that of a log.
 fn page_name(text: &str) -> Result<PathBuf, &'static str> {
     let path = PathBuf::from(text);
     let html = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html"));
     if html { Ok(path) } else { Err("the name must end in .html") }
 }
 
-/// Reads a window: two times with two points between them.
+/// Parses a window: two times separated by two dots.
 fn window(text: &str) -> Result<[i64; 2], String> {
     let (from, to) = text.split_once("..").ok_or("write it as FROM..TO, such as 2d..3d")?;
     let time = |text: &str| seconds(text).map_err(|problem| problem.to_string());
@@ -608,12 +608,12 @@ fn window(text: &str) -> Result<[i64; 2], String> {
     if from < to { Ok([from, to]) } else { Err("the window's end must be after its begin".into()) }
 }
 
-/// Reads a duration, as an unsigned number of seconds.
+/// Parses a duration as an unsigned number of seconds.
 fn unsigned_seconds(text: &str) -> Result<u64, UnitError> {
     seconds(text).map(i64::unsigned_abs)
 }
 
-/// Reads a duration in whole seconds.
+/// Parses a duration in whole seconds.
 fn seconds(text: &str) -> Result<i64, UnitError> {
     parse_seconds(text, Span::ZERO)
 }

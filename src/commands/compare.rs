@@ -14,7 +14,7 @@ use crate::page::forget;
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
-/// What is compared where nobody says what.
+/// The policies that are compared by default.
 const TELLING: [&str; 6] = [
     "fcfs",
     "easy",
@@ -24,7 +24,8 @@ const TELLING: [&str; 6] = [
     "conservative(order=shortest)",
 ];
 
-/// How far the estimates of the embedded workload are off: that is where backfilling tells.
+/// The estimate model of the embedded workload. Its error is large enough to show the effect of
+/// backfilling.
 const EMBEDDED_ESTIMATES: &str = "uniform:5";
 
 /// The runs of a comparison, as `--json` prints them.
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         .map(|(log, policy)| log.outcome(policy, false, &mut [&mut progress.watch()]))
         .collect();
     drop(progress);
-    // The first error in the order of the runs, whichever came first in time.
+    // The first error in the order of the runs, not in the order of time.
     let mut outcomes: Vec<RunDoc> = finished.into_iter().collect::<Result<_, _>>()?;
     let of_runs = logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy)));
     args.report
@@ -90,7 +91,8 @@ fn logs(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
     args.traces.iter().map(prepare).collect()
 }
 
-/// The workload that needs no download: what `miserly workload generate` prints without parameters.
+/// Returns the embedded workload, which needs no download: the output of `miserly workload
+/// generate` without parameters.
 fn embedded() -> anyhow::Result<Trace> {
     let log = Feitelson96::with_shape(Feitelson96::SHAPE).generate()?;
     Ok(log.into_trace("embedded (miserly workload generate)"))

@@ -1,4 +1,5 @@
-//! `miserly experiment`, `miserly reproduce` and `miserly report`: runs by the hundred, and what they come to.
+//! `miserly experiment`, `miserly reproduce` and `miserly report`: large sets of runs and their
+//! results.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -38,13 +39,13 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
     shown(&folder, &page(&folder)?, args.json)
 }
 
-/// `slowdown.toml` gives `slowdown-results`.
+/// Returns the folder of the results: `slowdown-results` for `slowdown.toml`.
 fn results_of(file: &Path) -> PathBuf {
     let stem = file.file_stem().map_or_else(|| "experiment".into(), |stem| stem.to_string_lossy());
     PathBuf::from(format!("{stem}-results"))
 }
 
-/// Where logs are looked for: the folder that was given, or the one of the environment.
+/// Returns the folders of the logs: the given folder, or that of the environment.
 fn logs(given: Option<&Path>) -> Vec<PathBuf> {
     given
         .map(Path::to_owned)
@@ -53,7 +54,7 @@ fn logs(given: Option<&Path>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Makes the runs of an experiment that are still to be made.
+/// Makes the missing runs of an experiment.
 fn conduct(experiment: Experiment, folders: &[PathBuf], folder: &Path, command: &str) -> anyhow::Result<()> {
     let name = experiment.name.clone();
     let session = Session::new(experiment, folders, folder, command)?;
@@ -68,7 +69,7 @@ fn conduct(experiment: Experiment, folders: &[PathBuf], folder: &Path, command: 
     Ok(())
 }
 
-/// Shows a page on standard output, and leaves it in the folder.
+/// Prints a page on standard output and writes it to the folder.
 fn shown(folder: &Path, page: &Page, json: bool) -> anyhow::Result<()> {
     write_page(folder, page)?;
     if json {
@@ -106,12 +107,12 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
         let parts: Vec<_> = paper.experiments.iter().map(|(part, _)| *part).collect();
         bail!("no such part; {name} has {}", parts.join(", "));
     }
-    // A part alone does not take the place of the whole.
+    // The results of one part do not replace those of the whole paper.
     let place = args.only.as_ref().map_or_else(|| folder.clone(), |part| folder.join(part));
     shown(&place, &whole(paper, pages), args.json)
 }
 
-/// The pages of a paper's experiments as one.
+/// Returns one page with the pages of all experiments of a paper.
 fn whole(paper: &Paper, pages: Vec<Page>) -> Page {
     let mut whole = Page { title: paper.title.to_owned(), ..Page::default() };
     for page in pages {
@@ -153,7 +154,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the jobs of all runs.
+/// A progress counter for the jobs of all runs.
 struct Watch<'a>(&'a Progress);
 
 impl Watcher for Watch<'_> {

@@ -1,4 +1,4 @@
-//! `miserly matrix`: who is in which slot at an instant of a run.
+//! `miserly matrix`: the jobs in each slot at an instant of a run.
 
 use anyhow::bail;
 use miserly_core::{Span, Time};

@@ -1,4 +1,4 @@
-//! `miserly completions` and `miserly man`: what a shell and a reader want.
+//! `miserly completions` and `miserly man`: shell completions and manual pages.
 
 use anyhow::bail;
 use clap::CommandFactory;

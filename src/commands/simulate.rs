@@ -52,7 +52,7 @@ impl Format {
     }
 }
 
-/// Runs the log and writes what became of its jobs.
+/// Runs the log and writes the outcome of its jobs.
 fn with_jobs(
     prepared: &RunSetup,
     args: &SimulateArgs,
@@ -80,7 +80,7 @@ fn with_jobs(
     Ok(outcome)
 }
 
-/// What a simulated log says of itself.
+/// Returns the header notes of a simulated log.
 fn notes(prepared: &RunSetup, args: &SimulateArgs) -> anyhow::Result<Vec<String>> {
     Ok(vec![
         format!("simulated by miserly {}, policy {}", env!("CARGO_PKG_VERSION"), args.policy),

@@ -1,4 +1,4 @@
-//! The arguments of the commands that talk to the daemon.
+//! The arguments of the commands that use the daemon.
 
 mod submit;
 
@@ -149,7 +149,7 @@ pub(crate) struct DrainArgs {
 }
 
 impl Command {
-    /// Whether it is one for the daemon, and its answer is to be JSON.
+    /// Returns whether the command is for the daemon and requests its answer as JSON.
     pub(crate) fn asks_daemon_for_json(&self) -> bool {
         match self {
             Command::Submit(args) => args.json,
@@ -167,7 +167,7 @@ impl Command {
     }
 }
 
-/// The number of a job.
+/// Returns the parser of the number of a job.
 fn job() -> clap::builder::RangedI64ValueParser<i64> {
     value_parser!(i64).range(1..)
 }

@@ -39,7 +39,7 @@ pub(crate) struct SubmitArgs {
     #[command(flatten)]
     pub(crate) daemon: DaemonArgs,
 
-    // Last, since what comes after it would stand under its heading.
+    // Last, because the arguments after it would appear under its heading.
     #[command(flatten)]
     pub(crate) options: OptionArgs,
 }
@@ -117,15 +117,15 @@ pub(crate) struct OptionArgs {
     pub(crate) export: Option<Export>,
 }
 
-/// The numbers of jobs. A type of its own: of a plain vector, clap would make an option that is repeated.
+/// The numbers of jobs. A separate type, because clap reads a plain vector as a repeated option.
 #[derive(Clone, Debug)]
 pub(crate) struct JobNumbers(Vec<i64>);
 
 impl OptionArgs {
-    /// What was said.
+    /// Returns the given options.
     pub(crate) fn options(&self) -> SubmitOptions {
         let per_cpu = self.memory_per_cpu.map(Memory::PerCpu);
-        // A flag that is not there leaves the script its say.
+        // A missing flag leaves the value to the script.
         let flag = |set: bool| set.then_some(true);
         SubmitOptions {
             name: self.name.clone(),

@@ -1,11 +1,11 @@
-//! The story of a job for programs.
+//! The JSON document of the history of a job.
 
 use miserly_core::{BreachCause, JobNumber, Time};
 use serde::Serialize;
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What, processor_seconds};
 
-/// The story for programs. Times in seconds of the log.
+/// The history of a job for programs. Times are in seconds of the log.
 #[derive(Serialize)]
 pub(super) struct Document {
     version: &'static str,
@@ -22,10 +22,10 @@ pub(super) struct Document {
     end: Option<f64>,
     killed_at_estimate: bool,
     refused: Option<&'static str>,
-    /// What it did ahead of its start, on what was idle, if anything.
+    /// Its opportunistic work ahead of its start, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     ahead: Option<AheadDoc>,
-    /// What happened to it besides its first start.
+    /// The changes besides its first start.
     changes: Vec<Change>,
     passed_by: Vec<PassedBy>,
 }
@@ -45,16 +45,16 @@ struct Reservation {
     kind: &'static str,
 }
 
-/// A change of a job that had started.
+/// A change of a job, other than its first start.
 #[derive(Default, Serialize)]
 struct Change {
     at: f64,
-    /// suspended, resumed, resized, moved, turns (it runs in so many slots of so many), requeued, ahead (of its start, on so many processors)
-    /// or started, again.
+    /// suspended, resumed, resized, moved, turns (a change of its slots), requeued, ahead
+    /// (opportunistic processors) or started (again).
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     start_reason: Option<&'static str>,
-    /// How many it has now.
+    /// The number of processors after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     procs: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ struct Change {
     lost_work: Option<f64>,
 }
 
-/// Its own slot, how many it runs in, its own among them, and how many are used.
+/// The own slot, the number of its slots including its own, and the number of used slots.
 #[derive(Serialize)]
 struct SlotsDoc {
     own: u32,
@@ -114,7 +114,7 @@ impl Document {
     }
 }
 
-/// All but the first start, which is told by itself.
+/// Returns all events except the first start, which has its own fields.
 fn changes(events: &[Event]) -> Vec<Change> {
     let start = events.iter().position(|event| matches!(event.what, What::Started(_)));
     let others = events.iter().enumerate().filter(|(at, _)| Some(*at) != start);

@@ -1,4 +1,4 @@
-//! `miserly explain`: the story of one job.
+//! `miserly explain`: the history of one job.
 
 mod document;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     print(&story.told(&args.policy.to_string()))
 }
 
-/// Why there is no such job in the run.
+/// Returns the reason for which the run has no such job.
 fn absent(prepared: &RunSetup, job: JobNumber) -> anyhow::Result<anyhow::Error> {
     let mut reader = prepared.trace.reader()?;
     loop {

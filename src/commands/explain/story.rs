@@ -1,23 +1,24 @@
-//! What happened to a job, and how it is told.
+//! The history of a job, and its text.
 
 use miserly_core::{BreachCause, Procs, Refusal, Request, SlotId, Span, StartReason, Time};
 use miserly_report::{count, figure};
 use miserly_sim::OpportunisticWork;
 use miserly_units::{duration, duration_rounded};
 
-/// How many of those who passed a job are named on a terminal, and how many changes of its processors or slots in a row.
+/// The number of overtaking jobs that a terminal lists by name, and of consecutive changes of
+/// processors or slots.
 const NAMED: usize = 10;
 
-/// What happened to a job.
+/// The history of a job.
 pub(super) struct Story {
     pub(super) request: Request,
     pub(super) free: Procs,
     pub(super) waiting: usize,
-    /// What happened to it between its submission and its end, in order.
+    /// The events between its submission and its end, in order.
     pub(super) events: Vec<Event>,
     pub(super) passed_by: Vec<Passer>,
     pub(super) end: Option<(Time, End)>,
-    /// What it did ahead of its start, if anything.
+    /// Its opportunistic work ahead of its start, if any.
     pub(super) ahead: Option<OpportunisticWork>,
 }
 
@@ -29,32 +30,32 @@ pub(super) struct Event {
 
 #[derive(Clone, Copy)]
 pub(super) enum What {
-    /// Its reserved start moved there.
+    /// Its reserved start moved to this instant.
     Moved(Time, MoveKind),
     Started(StartReason),
     Suspended,
     WrittenOut,
     Resumed,
-    /// To so many processors.
+    /// To this number of processors.
     Resized(Procs),
-    /// To another row of the matrix, or to other processors.
+    /// To another slot of the matrix, or to other processors.
     Remapped,
-    /// To this share of the turns.
+    /// To this share of the time slices.
     Turns(Turns),
-    /// On so many idle processors ahead of its start; 0: parked.
+    /// On this number of idle processors ahead of its start. 0 means parked.
     Ahead(Procs),
-    /// With the loss of so many processor-ticks.
+    /// With the loss of this number of processor-ticks.
     Requeued(u128),
 }
 
-/// How often it is a job's turn, where processors are sliced in time.
+/// The slots of a job, where processors are sliced in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turns {
-    /// The row in which it has its own place.
+    /// The slot of its own place.
     pub(super) slot: SlotId,
-    /// In how many rows it runs.
+    /// The number of its slots.
     pub(super) runs_in: usize,
-    /// How many rows are used.
+    /// The number of used slots.
     pub(super) used: usize,
 }
 
@@ -65,7 +66,7 @@ pub(super) enum MoveKind {
     BreachCause(BreachCause),
 }
 
-/// How a job leaves the system.
+/// The way in which a job leaves the system.
 #[derive(Clone, Copy)]
 pub(super) enum End {
     Done,
@@ -81,7 +82,7 @@ pub(super) struct Passer {
 }
 
 impl Story {
-    /// Its first start.
+    /// Returns its first start.
     pub(super) fn start(&self) -> Option<(Time, StartReason)> {
         self.events.iter().find_map(|event| match event.what {
             What::Started(reason) => Some((event.at, reason)),
@@ -107,7 +108,7 @@ impl Story {
         };
         line(request.submit, format!("submitted; {} processors were free, {queue}", count(self.free.get())));
         let mut started = false;
-        // How many instants one after the other only moved it.
+        // The number of consecutive instants that only moved it.
         let (mut moves, mut last_move) = (0, None);
         for (event, next) in self.events.iter().zip(self.events.iter().skip(1).map(Some).chain([None])) {
             let again = event.moves() && last_move == Some(event.at);
@@ -162,12 +163,12 @@ impl Story {
 }
 
 impl Event {
-    /// Whether it is but another number of processors, or another share of the turns.
+    /// Returns whether it only changes the processors or the time slices.
     fn moves(&self) -> bool {
         matches!(self.what, What::Resized(_) | What::Ahead(_) | What::Remapped | What::Turns(_))
     }
 
-    /// What such changes are of.
+    /// Returns the subject of such changes.
     fn what_moves(&self) -> &'static str {
         if matches!(self.what, What::Remapped | What::Turns(_)) {
             "slots or processors"
@@ -176,7 +177,8 @@ impl Event {
         }
     }
 
-    /// In words, of a job that was submitted then, and that has been started before or not.
+    /// Returns the text of the event for a job with this submit time. `started` is true after an
+    /// earlier start.
     fn told(&self, submit: Time, started: bool) -> String {
         match self.what {
             What::Moved(start, kind) => kind.told(start, start - self.at),
@@ -221,7 +223,7 @@ impl MoveKind {
     }
 }
 
-/// What made a promise impossible.
+/// Returns the text of a breach cause.
 const fn cause(why: BreachCause) -> &'static str {
     match why {
         BreachCause::Overdue => "a running job is overdue",
@@ -246,7 +248,7 @@ impl End {
     }
 }
 
-/// A line on what it did ahead of its start.
+/// Returns a line on its opportunistic work ahead of its start.
 fn told_ahead(ahead: &OpportunisticWork) -> String {
     let work = figure(Some(processor_seconds(ahead.work)));
     format!(

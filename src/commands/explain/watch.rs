@@ -1,28 +1,28 @@
-//! Follows one job through a run.
+//! An observer that follows one job through a run.
 
 use miserly_core::{Driver, Effect, JobId, JobNumber, Ledger, Procs, Request, System, Time};
 use miserly_sim::{Finished, Observer, SystemSnapshot};
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What};
 
-/// Follows one job through a run.
+/// An observer of one job.
 pub(super) struct Watch {
     job: JobNumber,
     /// Free processors and waiting jobs after the last instant.
     before: (Procs, usize),
     pub(super) story: Option<Story>,
-    /// Whether it is in the queue, or not here yet.
+    /// Whether it is in the queue or not submitted yet.
     waits: bool,
-    /// The jobs submitted after ours that have not started yet.
+    /// The jobs submitted after the observed job that have not started yet.
     behind: Vec<Request>,
-    /// What the ledgers call it, since it was started.
+    /// Its handle in the ledgers, after its start.
     handle: Option<JobId>,
-    /// How often it was its turn after the last instant.
+    /// Its slots after the last instant.
     turns: Option<Turns>,
 }
 
 impl Watch {
-    /// Of a job on an idle machine of `procs` processors.
+    /// Returns an observer of a job on an idle machine of `procs` processors.
     pub(super) fn of(job: JobNumber, procs: Procs) -> Watch {
         let before = (procs, 0);
         Watch { job, before, story: None, waits: true, behind: Vec::new(), handle: None, turns: None }
@@ -50,7 +50,7 @@ impl Observer for Watch {
                 });
             }
             None => {}
-            // It may yet come back into the queue.
+            // It may return to the queue.
             Some(_) => self.behind.push(request.clone()),
         }
     }
@@ -78,7 +78,7 @@ impl Observer for Watch {
             Effect::Resumed { .. } => What::Resumed,
             Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Moved { .. } => What::Remapped,
-            // In how many rows it runs, the ledger says.
+            // The ledger has the number of its slots.
             Effect::PaceChanged { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
             Effect::OpportunisticProcs { procs, .. } => What::Ahead(procs),
@@ -110,7 +110,8 @@ impl Observer for Watch {
     }
 
     fn finished(&mut self, job: &Finished) -> std::io::Result<()> {
-        // What ended in the instant of the submission was free for the job, though told after it.
+        // Processors that become free in the instant of the submission are free for the job,
+        // although their ends are reported later.
         if let Some(story) = &mut self.story
             && job.end == story.request.submit
             && job.start < job.end
@@ -127,7 +128,8 @@ impl Observer for Watch {
     }
 }
 
-/// How often it is the turn of the job that has this handle, if it is the one of this number and processors are sliced in time.
+/// Returns the slots of the job with this handle, if it has this number and processors are sliced
+/// in time.
 fn turns(ledger: &Ledger, handle: JobId, number: JobNumber) -> Option<Turns> {
     let entry = ledger.get(handle).filter(|entry| entry.request.number == number)?;
     let (slot, used) = (entry.placement()?.slot, ledger.matrix()?.used());
@@ -135,8 +137,10 @@ fn turns(ledger: &Ledger, handle: JobId, number: JobNumber) -> Option<Turns> {
 }
 
 impl Story {
-    /// Adds what happened. Under an overdue job a broken promise moves on with every event: the first and the last say
-    /// enough. An instant may have several rounds: how often it is the job's turn counts after the last.
+    /// Appends an event.
+    ///
+    /// Under an overdue job a broken promise moves with every event, so only the first and the last
+    /// move are kept. An instant may have several rounds. The slots count after the last one.
     fn note(&mut self, event: Event) {
         let broken = |event: &Event| matches!(event.what, What::Moved(_, MoveKind::BreachCause(_)));
         let turns = |event: &Event| matches!(event.what, What::Turns(_));

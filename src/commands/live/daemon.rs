@@ -17,7 +17,7 @@ use super::text::{numbers, table};
 use crate::args::ServeArgs;
 use crate::output::{print, print_json};
 
-/// Runs the daemon until it is told to end.
+/// Runs the daemon until it receives a request to end.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     if let Some(file) = &args.check {
         let args = ServeArgs { config: Some(file.clone()), ..args.clone() };
@@ -61,7 +61,7 @@ fn recover(configuration: &Configuration) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shows what a configuration comes to.
+/// Prints the result of a configuration.
 fn check(configuration: &Configuration, json: bool) -> anyhow::Result<()> {
     let summary = configuration.summary();
     if json { print_json(&summary) } else { print(&shown(&summary)) }
@@ -95,12 +95,12 @@ fn row(queue: &QueueSummary) -> Vec<String> {
     ]
 }
 
-/// What there is over the week: the least and the most, or the one amount.
+/// Returns the minimum and the maximum over the week, or the one amount if they are equal.
 fn between([least, most]: [u64; 2], shown: impl Fn(u64) -> String) -> String {
     if least == most { shown(most) } else { format!("{} to {}", shown(least), shown(most)) }
 }
 
-/// What the daemon is to be, by its file and the command line.
+/// Returns the configuration of the daemon, from its file and the command line.
 fn configuration(args: &ServeArgs) -> anyhow::Result<Configuration> {
     let machine = Machine::here().context("cannot tell what this machine has")?;
     let mut configuration = match &args.config {
@@ -110,7 +110,7 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Configuration> {
     if let Some(state) = &args.state {
         configuration.state = std::path::absolute(state)?;
     }
-    // As its clients look for it.
+    // The same lookup as that of its clients.
     let named = named_socket().filter(|_| args.config.is_none());
     if let Some(socket) = args.socket.clone().or(named) {
         configuration.socket = std::path::absolute(socket)?;
@@ -131,7 +131,7 @@ fn log() {
     tracing_subscriber::registry().with(lines.with_filter(levels)).init();
 }
 
-/// This program. The shims of jobs run on when it is replaced.
+/// Returns the path of this program. The shims of jobs continue when it is replaced.
 fn exe() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot tell where this program is")
 }

@@ -1,4 +1,4 @@
-//! `miserly drain`: nothing new is accepted, until it is.
+//! `miserly drain`: the daemon rejects new jobs until the command is undone.
 
 use std::process::ExitCode;
 

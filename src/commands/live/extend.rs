@@ -1,4 +1,4 @@
-//! `miserly extend`: a longer window, where nobody's promise breaks.
+//! `miserly extend`: a longer window, if it breaks no promise.
 
 use std::process::ExitCode;
 

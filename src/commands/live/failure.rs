@@ -1,11 +1,11 @@
-//! How a command says that it failed: to people in a line, to programs as JSON.
+//! Failure output of a command: one line for users, JSON for programs.
 
 use miserly_api::client::ClientError;
 use serde_json::{Value, json};
 
 use super::exit_code;
 
-/// Tells on standard error why nothing came of a command, or of one job of several that it was about.
+/// Writes to standard error the reason for the failure of a command, or of one of its jobs.
 pub(crate) fn tell_failure(json: bool, job: Option<i64>, error: &anyhow::Error) {
     match job {
         _ if json => eprintln!("{}", document(job, error)),
@@ -14,7 +14,7 @@ pub(crate) fn tell_failure(json: bool, job: Option<i64>, error: &anyhow::Error) 
     }
 }
 
-/// The API's problem; where no daemon said so, one of the same form.
+/// Returns the problem document of the API, or one of the same form if the daemon sent none.
 fn document(job: Option<i64>, error: &anyhow::Error) -> Value {
     let mut problem = if let Some(ClientError::Refused(problem)) = error.downcast_ref() {
         json!(problem)

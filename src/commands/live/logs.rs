@@ -1,4 +1,4 @@
-//! `miserly logs`: what a job wrote, and what it writes.
+//! `miserly logs`: the past and present output of a job.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -36,7 +36,8 @@ pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Passes on what the job writes until it has ended: woken by the file's folder, and by the daemon's word that it is over.
+/// Copies the output of the job until the job has ended. A change in the folder of the file or the
+/// end of the job wakes it.
 fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
     let folder = output.path.parent().unwrap_or(Path::new("/")).to_owned();
     let watched = watch(&folder).with_context(|| format!("cannot watch {}", folder.display()))?;
@@ -47,7 +48,7 @@ fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
             break;
         }
     }
-    // All that it wrote is there by now, whatever had been read before its end.
+    // The whole output exists now, whatever was read before the end of the job.
     output.pass_on()?;
     match waiting.join() {
         Ok(ended) => Ok(ended.map(drop)?),
@@ -55,7 +56,8 @@ fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
     }
 }
 
-/// An event for whatever becomes of a file in the folder, also of one that is not there yet.
+/// Returns a descriptor with an event for each change of a file in the folder. The file need not
+/// exist yet.
 fn watch(folder: &Path) -> io::Result<OwnedFd> {
     let watched = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
     inotify::add_watch(&watched, folder, WatchFlags::CREATE | WatchFlags::MODIFY | WatchFlags::MOVED_TO)?;
@@ -64,7 +66,8 @@ fn watch(folder: &Path) -> io::Result<OwnedFd> {
 
 type Waiting = thread::JoinHandle<Result<(), ClientError>>;
 
-/// A descriptor whose other end is closed when the job has ended, and the thread that waits for that.
+/// Returns a descriptor that is closed at the other end when the job has ended, and the waiting
+/// thread.
 fn end_of(client: Client, job: i64) -> io::Result<(OwnedFd, Waiting)> {
     let (over, open) = pipe_with(PipeFlags::CLOEXEC)?;
     let waiting = thread::Builder::new().spawn(move || {
@@ -75,7 +78,7 @@ fn end_of(client: Client, job: i64) -> io::Result<(OwnedFd, Waiting)> {
     Ok((over, waiting))
 }
 
-/// Sleeps until a file of the folder has changed or the job is over; whether it is over.
+/// Blocks until a file of the folder changes or the job is over. Returns whether it is over.
 fn changed_or_over(watched: &OwnedFd, over: &OwnedFd) -> io::Result<bool> {
     let mut both =
         [PollFd::new(watched, PollFlags::IN), PollFd::from_borrowed_fd(over.as_fd(), PollFlags::IN)];
@@ -87,12 +90,12 @@ fn changed_or_over(watched: &OwnedFd, over: &OwnedFd) -> io::Result<bool> {
     let is_over = !both[1].revents().is_empty();
     let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut events = inotify::Reader::new(watched, &mut buffer);
-    // Which file it was does not matter: whoever reads sees whether there is more.
+    // The file of the event is irrelevant: the reader checks for more output in any case.
     while events.next().is_ok() {}
     Ok(is_over)
 }
 
-/// A file that grows, and how much of it was passed on.
+/// A growing file, and the number of its bytes that were copied.
 struct Output {
     path: PathBuf,
     passed: u64,
@@ -103,8 +106,8 @@ impl Output {
         Output { path, passed: 0 }
     }
 
-    /// Passes on what there is beyond what was; whether there is such a file. One that was begun anew, by a job that runs
-    /// again, is passed on from its beginning.
+    /// Copies the new part of the file and returns whether the file exists. A file that a new run
+    /// of the job truncated is copied from its beginning.
     fn pass_on(&mut self) -> anyhow::Result<bool> {
         let place = || format!("cannot read {}", self.path.display());
         let mut file = match File::open(&self.path) {

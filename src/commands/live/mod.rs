@@ -1,4 +1,5 @@
-//! The daemon, and the commands that talk to the daemon. One file per command, but for those that hand on a number and no more.
+//! The daemon, and the commands that use it. One file per command, except for commands that only
+//! send a number.
 
 pub(crate) mod daemon;
 
@@ -57,10 +58,10 @@ pub(crate) use self::wait::run as wait;
 use crate::args::DaemonArgs;
 use crate::output::{print, print_json};
 
-/// The code of a command that could not be carried out, and of `wait` where nobody knows how a job ended.
+/// The exit code of a command that failed, and of `wait` if the end of a job is unknown.
 const UNKNOWN: u8 = 125;
 
-/// Whoever asks the daemon that is meant.
+/// Returns a client of the daemon that the arguments select.
 fn client(args: &DaemonArgs) -> anyhow::Result<Client> {
     talk(find(args.socket.as_deref())?)
 }
@@ -69,7 +70,10 @@ fn talk(socket: PathBuf) -> anyhow::Result<Client> {
     Client::new(socket).context("cannot talk to a daemon")
 }
 
-/// The folder of a daemon's state: the one given, else that of the daemon that `MISERLY_SOCKET` names, else that of this user's daemon.
+/// Returns the folder of a daemon's state.
+///
+/// The order is: the given folder, the folder of the daemon that `MISERLY_SOCKET` names, the folder
+/// of this user's daemon.
 fn state(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());
@@ -80,13 +84,13 @@ fn state(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(status.context(asked)?.state.into())
 }
 
-/// Prints an answer: the API's document, or what it says to people.
+/// Prints an answer: the document of the API, or its text.
 fn tell(json: bool, answer: &impl Serialize, shown: impl FnOnce() -> String) -> anyhow::Result<()> {
     if json { print_json(answer) } else { print(&shown()) }
 }
 
-/// The exit code of what the daemon did not do: 2 where the question made no sense, 1 otherwise; `None` for what it did not
-/// have its hand in.
+/// Returns the exit code of a request that the daemon did not carry out: 2 for an invalid request,
+/// 1 otherwise. Returns `None` for failures outside the daemon.
 pub(crate) fn exit_code(error: &anyhow::Error) -> Option<ExitCode> {
     match error.downcast_ref::<ClientError>() {
         Some(ClientError::Refused(problem)) if problem.code == ProblemCode::Malformed => {

@@ -1,4 +1,4 @@
-//! `miserly cancel`, `hold`, `release` and `requeue`: a word to the daemon about each of some jobs.
+//! `miserly cancel`, `hold`, `release` and `requeue`: one request to the daemon for each job.
 
 use std::process::ExitCode;
 
@@ -25,7 +25,8 @@ pub(crate) fn requeue(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     each(args, "in the queue again", Client::requeue)
 }
 
-/// Gives the order for each job; one that is refused keeps nobody from the next, but the command fails.
+/// Sends the request for each job. A rejected request does not prevent the next one, but the
+/// command fails.
 fn each(
     args: &JobsArgs,
     done: &str,

@@ -1,4 +1,5 @@
-//! What a job needs on the disk as it starts: its folder, its program, and the folders of its outputs.
+//! The paths that a job needs at its start: its folder, its program, and the folders of its
+//! outputs.
 
 use std::path::Path;
 
@@ -6,11 +7,11 @@ use anyhow::ensure;
 use miserly_api::model::Submission;
 use rustix::fs::{Access, access};
 
-/// Where programs are looked for that have no `PATH` in their environment, as execvp(3) does.
+/// The search path for programs without a `PATH` in their environment, as in execvp(3).
 const USUAL: &str = "/bin:/usr/bin";
 
-/// Refuses a job that could only fail. One that is held, or that comes after others, is not looked at: what it needs may be made by
-/// then.
+/// Rejects a job that could only fail. A held job, or one with dependencies, is not checked: its
+/// files may be created later.
 pub(super) fn check(job: &Submission) -> anyhow::Result<()> {
     if job.hold || !job.after.is_empty() {
         return Ok(());
@@ -21,7 +22,8 @@ pub(super) fn check(job: &Submission) -> anyhow::Result<()> {
     check_program(job)
 }
 
-/// The file is made as the job starts, its folder is not. A folder with a pattern in its name is known only then.
+/// Checks the folder of an output. The job start creates the file but not its folder. A folder with
+/// a pattern in its name is known only then.
 fn check_output(job: &Submission, option: &str, pattern: Option<&Path>) -> anyhow::Result<()> {
     let Some((pattern, folder)) = pattern.and_then(|pattern| Some((pattern, pattern.parent()?))) else {
         return Ok(());
@@ -32,7 +34,8 @@ fn check_output(job: &Submission, option: &str, pattern: Option<&Path>) -> anyho
     Ok(())
 }
 
-/// Looked for as the system does when it runs it: without a slash in the `PATH` of the job, all from the folder of the job.
+/// Checks the program with the lookup of the system: without a slash in the `PATH` of the job,
+/// relative to the folder of the job.
 fn check_program(job: &Submission) -> anyhow::Result<()> {
     let Some(program) = job.command.first().filter(|_| job.script.is_none()) else { return Ok(()) };
     let runs = |path: &Path| {

@@ -1,4 +1,4 @@
-//! `miserly pools`: what is free from now on, as bars.
+//! `miserly pools`: the free capacity from now on, as bars.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use super::text::{counted, local};
 use super::{client, tell};
 use crate::args::AskArgs;
 
-/// Letters of the longest bar.
+/// The number of letters of the longest bar.
 const LONGEST: u64 = 40;
 
 pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line for each instant at which something changes; the last one holds as far as is known.
+/// Returns a line for each instant with a change. The last line is valid for the known future.
 fn draw(pool: &Pool) -> String {
     let head = format!("{}: {}; # has a window on it, . is free\n", pool.queue, counted(pool.cpus, "cpu"));
     let width = pool.cpus.to_string().len();
@@ -35,11 +35,12 @@ fn draw(pool: &Pool) -> String {
     pool.slices.iter().map(line).fold(head, |text, line| text + &line)
 }
 
-/// What is taken, what is free, and blanks for what the pool does not have then. A processor is a letter where there is room.
+/// Returns the allocated part, the free part, and blanks for missing capacity. A processor is one
+/// letter if the width allows.
 fn bar(slice: &Slice, most: u64) -> String {
     let scale = most.clamp(1, LONGEST);
     let letters = |cpus: u64| {
-        // Rounded up, so that whatever is not nothing is seen.
+        // Rounded up, so that any nonzero amount is visible.
         let letters = (u128::from(cpus) * u128::from(scale)).div_ceil(u128::from(most.max(1)));
         usize::try_from(letters.min(u128::from(LONGEST))).unwrap_or_default()
     };
@@ -63,7 +64,7 @@ mod tests {
         assert_eq!(bar(&slice(0, 0), 0), "");
         assert_eq!(bar(&slice(400, 399), 400), format!("#{}", ".".repeat(39)));
         assert_eq!(bar(&slice(400, 0), 400), "#".repeat(40));
-        // What cannot be is drawn all the same.
+        // Impossible values are drawn too.
         assert_eq!(bar(&slice(4, 9), 4), "....");
         assert_eq!(bar(&slice(u64::MAX, 0), 4).len(), 40);
     }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the jobs until somebody interrupts: each time in place of the last, where there is a terminal.
+/// Shows the jobs repeatedly until an interrupt. On a terminal each output replaces the last one.
 fn watch(client: &Client, filter: &Filter, period: Duration) -> anyhow::Result<ExitCode> {
     let clear = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
     loop {
@@ -67,23 +67,23 @@ fn row(job: &JobView) -> Vec<String> {
     ]
 }
 
-/// Where a job stands that takes turns: in how many of how many slots.
+/// Returns the state of a job with time slices: the number of its slots and of all used slots.
 fn in_turns(job: &JobView) -> String {
     let slots = job.slots.iter().map(|slots| format!(" {}/{}", slots.runs_in.len(), slots.used));
     [state(&job.phase).to_owned()].into_iter().chain(slots).collect()
 }
 
-/// A job's number, with its place in its array.
+/// Returns the number of a job, with its index in its array.
 fn number(job: &JobView) -> String {
     job.index.map_or_else(|| job.number.to_string(), |index| format!("{}[{index}]", job.number))
 }
 
-/// From when until when: as it was where it was, else as promised (`by`), else as planned; of
-/// one whose processors others may come to share, as it is now (`about`).
+/// Returns the start and the end of a job: actual if known, otherwise promised (`by`), otherwise
+/// planned. The end is estimated (`about`) for a job that may come to share its processors.
 fn span(job: &JobView) -> (String, String) {
     let none = || "-".to_owned();
     match &job.phase {
-        // It may come to take turns with others.
+        // It may have to share its processors later.
         Phase::Running(holding) if job.slots.is_some() => {
             (local(holding.start), format!("about {}", local(holding.end)))
         }

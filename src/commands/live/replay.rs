@@ -1,4 +1,4 @@
-//! `miserly replay`: the journal of a daemon, played again by the simulator.
+//! `miserly replay`: the journal of a daemon, replayed by the simulator.
 
 #[cfg(test)]
 mod tests;
@@ -21,22 +21,22 @@ use serde::Serialize;
 use crate::args::ReplayArgs;
 use crate::output::{print, print_json};
 
-/// What the daemon was set up with.
+/// The setup of the daemon.
 #[derive(PartialEq)]
 struct Began {
     queues: Vec<QueueLine>,
     opportunistic: Option<OpportunisticLine>,
 }
 
-/// What the journal tells.
+/// The contents of the journal.
 struct Lived {
     first: Began,
-    /// Other set-ups that came later, each with the number of rounds before it.
+    /// Later setups, each with the number of rounds before it.
     changes: Vec<(usize, Began)>,
     rounds: Vec<RoundLine>,
 }
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Debug, Serialize)]
 struct Played {
     /// Rounds that the daemon played.
@@ -45,21 +45,21 @@ struct Played {
     starts: usize,
     /// Promises and their changes.
     promises: usize,
-    /// Everything that came of the rounds.
+    /// All effects of the rounds.
     effects: usize,
-    /// The first thing that came out otherwise.
+    /// The first difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<Difference>,
 }
 
-/// Something that came out otherwise.
+/// A difference between the daemon and the simulator.
 #[derive(Debug, Serialize)]
 struct Difference {
-    /// Which effect, from 0.
+    /// The index of the effect, from 0.
     nth: usize,
-    /// In the daemon: when, ticks, and what.
+    /// The effect in the daemon and its instant in ticks.
     daemon: Option<(i64, EffectLine)>,
-    /// In the simulator.
+    /// The same in the simulator.
     simulator: Option<(i64, EffectLine)>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     Ok(if played.difference.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The set-ups of the daemon, and the rounds that were played with them.
+/// Reads the setups of the daemon and the rounds that were played with them.
 fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
     let history = History::open(state)?;
     let (mut setups, mut rounds, mut bad): (Vec<(usize, Began)>, Vec<_>, _) = (vec![], vec![], None);
@@ -78,7 +78,7 @@ fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
         match serde_json::from_str(&line.body) {
             Ok(JournalLine::Began { queues, opportunistic, .. }) => {
                 let began = Began { queues, opportunistic };
-                // It is said again at each start of a daemon.
+                // Each start of a daemon records it again.
                 if setups.last().is_none_or(|(_, last)| *last != began) {
                     setups.push((rounds.len(), began));
                 }
@@ -121,7 +121,7 @@ fn compare(lived: &Lived) -> anyhow::Result<Played> {
     })
 }
 
-/// What comes of the rounds in the simulator, and when, ticks.
+/// Returns the effects of the rounds in the simulator and their instants in ticks.
 fn simulated(Lived { first, changes, rounds }: &Lived) -> anyhow::Result<Vec<(i64, EffectLine)>> {
     let mut problem = None;
     let setup = |nth: Option<usize>| nth.map_or(first, |nth| &changes[nth].1);
@@ -142,14 +142,14 @@ fn simulated(Lived { first, changes, rounds }: &Lived) -> anyhow::Result<Vec<(i6
     }
 }
 
-/// The queues after a change, with the jobs that are in them.
+/// Returns the queues after a change of the setup, with their jobs.
 fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<System> {
     let place = |name: &str| began.queues.iter().position(|queue| queue.name == name);
     system(began, |queue| {
         let place = place(&queue.name).and_then(|place| u32::try_from(place).ok());
         let found = before.queues().iter().find(|old| old.ledger().machine().hosts()[0].name == queue.name);
         let Some(ledger) = found.map(Driver::ledger) else { return Ok(Contents::default()) };
-        // What a pool lacks, it lacks as long as it is the same pool.
+        // A capacity loss remains as long as the pool is the same.
         let same = last.queues.iter().any(|old| old.name == queue.name && old.pool == queue.pool);
         let capacity = Some(ledger.machine().capacity()).filter(|_| same);
         let jobs = ledger.waiting().chain(ledger.running()).chain(ledger.suspended());
@@ -161,17 +161,17 @@ fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<Syste
     })
 }
 
-/// What is in a queue.
+/// The contents of a queue.
 #[derive(Default)]
 struct Contents {
     jobs: Vec<(JobId, Entry)>,
-    /// What its pool has, if not all.
+    /// The capacity of its pool, if it is reduced.
     capacity: Option<Resources>,
-    /// The state that its policy keeps besides that of jobs.
+    /// The state that its policy stores besides that of jobs.
     state: LedgerState,
 }
 
-/// The queues as they were, with this in each.
+/// Returns the queues with these contents.
 fn system(
     began: &Began,
     contents: impl Fn(&QueueLine) -> anyhow::Result<Contents>,
@@ -212,7 +212,7 @@ fn machine(queue: &QueueLine) -> anyhow::Result<Machine> {
     Ok(calendar.map_or_else(|| Machine::plain(1), |calendar| Machine::pool(queue.name.clone(), calendar)))
 }
 
-/// What came from outside in these rounds.
+/// Returns the external events of these rounds.
 fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> ReplayLog {
     let until = rounds.last().map_or(Time::ZERO, |round| Time::from_ticks(round.at));
     let mut past = ReplayLog { until, ..ReplayLog::default() };
@@ -240,7 +240,7 @@ fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> ReplayLog {
     past
 }
 
-/// What came from outside in a round, if anything did.
+/// Returns the external events of a round, if any.
 fn outside(
     round: &RoundLine,
     change: Option<usize>,

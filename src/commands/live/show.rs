@@ -1,4 +1,4 @@
-//! `miserly show`: all about a job: where it stands, what was promised, why it waits.
+//! `miserly show`: all data on a job: its state, its promise and the reason for its wait.
 
 use std::process::ExitCode;
 
@@ -74,7 +74,7 @@ fn shown(job: &JobView) -> String {
     text
 }
 
-/// A word for where a job stands.
+/// Returns the word for the state of a job.
 pub(super) fn state(phase: &Phase) -> &'static str {
     match phase {
         Phase::Held => "held",
@@ -93,7 +93,7 @@ pub(super) fn state(phase: &Phase) -> &'static str {
     }
 }
 
-/// A sentence for where a job stands.
+/// Returns a sentence on the state of a job.
 pub(super) fn summary(job: &JobView) -> String {
     match &job.phase {
         Phase::Held => "held; `miserly release` lets it go on".to_owned(),
@@ -131,12 +131,12 @@ pub(super) fn summary(job: &JobView) -> String {
     }
 }
 
-/// Whether it shares its processors with others, as the slots are now.
+/// Returns whether it shares its processors with other jobs, in the present slots.
 pub(super) fn takes_turns(job: &JobView) -> bool {
     job.slots.as_ref().is_some_and(|slots| slots.used > 1)
 }
 
-/// When it runs, with others on its processors.
+/// Returns the text on its time slices.
 fn turns(slots: &Slots) -> String {
     let share = format!("{:.1} % of the time", 100.0 * slots.fraction);
     match slots.used {
@@ -145,7 +145,7 @@ fn turns(slots: &Slots) -> String {
     }
 }
 
-/// A sentence for how a job ended; where it has not, the word for where it stands.
+/// Returns a sentence on the end of a job, or the word for its state before its end.
 pub(super) fn ended(phase: &Phase) -> String {
     match phase {
         Phase::Done { start, end, exit } => {
@@ -202,7 +202,7 @@ const fn lost_by(why: LostBy) -> &'static str {
     }
 }
 
-/// The promise as it is, and how it came to be.
+/// Adds the promise and its history.
 fn promised(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
     let now = &promise.now;
     line("promised", &format!("starts by {}, has its resources until {}", local(now.start), local(now.end)));

@@ -1,4 +1,4 @@
-//! `miserly status`: how the daemon is.
+//! `miserly status`: the state of the daemon.
 
 use std::process::ExitCode;
 

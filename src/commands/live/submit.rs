@@ -1,4 +1,4 @@
-//! `miserly submit`: a job, or an array of them, and what is promised.
+//! `miserly submit`: submits a job or an array and prints the promise.
 
 use std::process::ExitCode;
 
@@ -33,7 +33,8 @@ fn await_all(client: &Client, jobs: &[Accepted], json: bool) -> ExitCode {
     wait::await_all(client, &numbers, json, |_| Ok(()))
 }
 
-/// What became of a submission; of a long array only the first and the last are named.
+/// Returns the text on an accepted submission. Of a long array it lists only the first and the last
+/// job.
 fn accepted(jobs: &[Accepted]) -> String {
     match jobs {
         [one] => format!("job {}: {}\n", one.number, prospect(one)),

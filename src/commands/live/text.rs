@@ -1,21 +1,21 @@
-//! EventOrder, numbers and tables as people read them.
+//! Times, numbers and tables as text.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// An instant in local time, ISO-like, to the second.
+/// Returns an instant in local time, ISO-like, to the second.
 pub(super) fn local(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// A word and its number.
+/// Returns a number and its word.
 pub(super) fn counted(number: u64, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The numbers of processors, runs of them as FIRST-LAST.
+/// Returns the numbers of processors, with ranges as FIRST-LAST.
 pub(super) fn numbers(cpus: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &cpu in cpus {
@@ -30,12 +30,12 @@ pub(super) fn numbers(cpus: &[u32]) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
-/// The numbers of jobs, with commas between them.
+/// Returns the numbers of jobs, separated by commas.
 pub(super) fn jobs(jobs: &[i64]) -> String {
     jobs.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A table without lines; the columns named in `right` are numbers.
+/// Returns a table without lines. The columns named in `right` are numbers.
 pub(super) fn table(header: &[&str], right: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
@@ -52,7 +52,8 @@ pub(super) fn table(header: &[&str], right: &[&str], rows: impl IntoIterator<Ite
     table.to_string().lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
-/// What somebody else wrote, fit for a line of a terminal: nothing in it moves the cursor.
+/// Returns external text without control characters, so that it cannot move the cursor of a
+/// terminal.
 pub(super) fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }

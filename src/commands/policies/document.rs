@@ -7,7 +7,7 @@ use miserly_policies::shared::Priority;
 use miserly_policies::{Param, PolicyDescriptor, Registry, Spelling};
 use serde::Serialize;
 
-/// Every policy, every order that is a formula with a name, and what a formula may name.
+/// All policies, all orders with a name and a formula, and the variables of formulas.
 #[derive(Serialize)]
 pub(super) struct Listing {
     policies: Vec<PolicyDoc>,
@@ -21,7 +21,7 @@ pub(super) struct PolicyDoc {
     title: &'static str,
     paper: &'static str,
     promises: &'static str,
-    /// Whether each fact of the needs is so, by name.
+    /// The value of each need, by name.
     needs: BTreeMap<&'static str, bool>,
     spellings: Vec<SpellingDoc>,
     params: Vec<ParamDoc>,
@@ -39,7 +39,7 @@ pub(super) struct OrderDoc {
     name: &'static str,
     title: &'static str,
     formula: &'static str,
-    /// Which value comes first.
+    /// The value that comes first.
     first: &'static str,
     source: &'static str,
 }
@@ -48,10 +48,10 @@ pub(super) struct OrderDoc {
 struct ParamDoc {
     name: &'static str,
     doc: &'static str,
-    /// What a value has to be, in words.
+    /// The permitted values, as text.
     takes: String,
     default: String,
-    /// Every value that has a name.
+    /// All named values.
     values: Vec<ValueDoc>,
 }
 

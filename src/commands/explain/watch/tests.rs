@@ -1,4 +1,5 @@
-//! Stories of jobs that stop and come back, which few policies make: told of effects by hand.
+//! Histories of jobs that stop and resume. Few policies cause them, so the tests supply the
+//! effects.
 
 use miserly_core::{JobId, Refusal, Resources, SlotId, Span, StartReason};
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ fn started(reason: StartReason) -> Effect {
     Effect::Started { job: JOB, reason, planned: Span::TICK }
 }
 
-/// Job 1 comes at 10 s to an idle machine, and all this happens to it.
+/// Returns the observer after job 1 arrives at 10 s on an idle machine and these effects follow.
 fn watched(effects: &[(i64, Effect)]) -> Watch {
     let mut watch = Watch::of(1, Procs::new(8));
     watch.submitted(at(10), &request(1, 10));
@@ -30,7 +31,7 @@ fn watched(effects: &[(i64, Effect)]) -> Watch {
     watch
 }
 
-/// The lines of the story between its heading and those that passed the job.
+/// Returns the lines between the heading and the list of overtaking jobs.
 fn lines(watch: &Watch) -> Vec<String> {
     let text = watch.story.as_ref().unwrap().told("immediate");
     let lines = text.lines().skip(2).take_while(|line| !line.is_empty());
@@ -112,7 +113,8 @@ fn many_turns_are_told_in_a_line_and_an_instant_counts_once() {
         story.note(turns(secs, 1, 2));
     }
     let lines = lines(&watch);
-    // Of an instant with two rounds the last counts; ten instants are told, the first of them alone, and four are left.
+    // In an instant with two rounds the last round counts. Ten instants are listed, the first
+    // alone, and four are left.
     assert_eq!(
         lines[2..5],
         [
@@ -141,7 +143,7 @@ fn a_refusal_ends_the_story() {
     assert_eq!((&document["start"], &document["end"]), (&Value::Null, &json!(10.0)));
 }
 
-/// Only who starts while the job waits has passed it: before its quantum, and after it.
+/// A job overtakes another only while the other waits: before its quantum, and after it.
 #[test]
 fn a_job_is_passed_while_it_waits() {
     let mut watch = watched(&[]);

@@ -8,13 +8,14 @@ use miserly_core::Procs;
 use miserly_live::history::{FinishedJob, JobOutcome};
 use miserly_workload::swf::{Field, Record, SwfWriter};
 
-/// Microseconds of a second.
+/// Microseconds per second.
 const SECOND: i64 = 1_000_000;
 
-/// The jobs as a log. The format knows whole seconds only: instants are rounded down, and lengths of time up, so that a job
-/// which ran has run.
+/// Returns the jobs as a log.
 ///
-/// `procs` are the machine's processors; where they are not given, the most that jobs ever held at a time.
+/// The format has whole seconds only. Instants are rounded down and durations up, so a job with a
+/// nonzero run time keeps one. `procs` is the number of processors of the machine. Without it, the
+/// maximum number that jobs held at a time is used.
 pub(super) fn swf(jobs: &[FinishedJob], procs: Option<Procs>) -> io::Result<Vec<u8>> {
     let start = jobs.iter().map(|job| job.submitted.div_euclid(SECOND)).min().unwrap_or(0);
     let (queues, names) = (numbers(jobs, |job| &job.queue), numbers(jobs, |job| &job.name));
@@ -32,7 +33,7 @@ pub(super) fn swf(jobs: &[FinishedJob], procs: Option<Procs>) -> io::Result<Vec<
     for (name, number) in &names {
         writer.comment(&format!("; Executable: {number} {}", name.escape_debug()))?;
     }
-    // A clock that was set back may have turned the order of numbers round.
+    // A clock that was set back may have reversed the order of numbers.
     let mut ordered: Vec<&FinishedJob> = jobs.iter().collect();
     ordered.sort_by_key(|job| (job.submitted, job.number));
     for job in ordered {
@@ -62,12 +63,12 @@ fn record(job: &FinishedJob, start: i64, queue: i64, name: i64) -> Record {
     record
 }
 
-/// Microseconds in whole seconds, rounded up.
+/// Converts microseconds to whole seconds, rounded up.
 fn up(micros: i64) -> i64 {
     micros.max(0).saturating_add(SECOND - 1) / SECOND
 }
 
-/// 1 completed, 0 failed, 5 cancelled.
+/// Returns the status: 1 completed, 0 failed, 5 cancelled.
 fn status(outcome: JobOutcome) -> i64 {
     match outcome {
         JobOutcome::Done(Exit::Code(0)) => 1,
@@ -76,7 +77,7 @@ fn status(outcome: JobOutcome) -> i64 {
     }
 }
 
-/// Names in alphabetical order, numbered from 1.
+/// Returns the names in alphabetical order, numbered from 1.
 fn numbers<'a>(
     jobs: &'a [FinishedJob],
     name: impl Fn(&'a FinishedJob) -> &'a String,
@@ -86,10 +87,10 @@ fn numbers<'a>(
     names
 }
 
-/// The most processors that jobs held at a time.
+/// Returns the maximum number of processors that jobs held at a time.
 fn most_held(jobs: &[FinishedJob]) -> u64 {
     let ran = jobs.iter().filter_map(|job| Some((job.started?, job.ended, job.cpus)));
-    // At an instant, ends go before starts.
+    // At an instant, ends precede starts.
     let mut changes: Vec<(i64, bool, u64)> =
         ran.flat_map(|(start, end, cpus)| [(start, true, cpus), (end.max(start), false, cpus)]).collect();
     changes.sort_unstable();

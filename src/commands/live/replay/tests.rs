@@ -30,7 +30,8 @@ fn ended(second: i64, job: i64) -> RoundLine {
     }
 }
 
-/// What comes of these rounds, if before the `change.0`-th of them this policy was set up.
+/// Returns the effects of these rounds, with a change to another policy before the round with index
+/// `change.0`, if given.
 fn effects(policy: &str, rounds: &[RoundLine], change: Option<(usize, &str)>) -> Vec<(i64, EffectLine)> {
     let changes = change.map(|(before, policy)| (before, began(policy))).into_iter().collect();
     let mut lived = Lived { first: began(policy), changes, rounds: vec![] };
