@@ -1,6 +1,7 @@
 //! The command line.
 
-// These comments are the help text: backticks would be printed, and brackets are not links.
+// The rustdoc comments here are the help texts. Backticks would be shown, and brackets are no
+// links.
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
 mod daemon;
@@ -99,7 +100,7 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// How a log becomes a run; the same for every command that runs one.
+/// The options for running a log, shared by every command that runs one.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How the log is run")]
 pub(crate) struct RunArgs {
@@ -197,7 +198,7 @@ pub(crate) struct RunArgs {
     pub(crate) interactive: Option<String>,
 }
 
-/// The page of one or a few runs.
+/// The options of a page about one or a few runs.
 #[derive(Debug, Args)]
 pub(crate) struct ReportFileArgs {
     /// Also write a page with tables and charts: one HTML file that needs nothing else
@@ -478,7 +479,7 @@ fn grouping() -> impl TypedValueParser<Value = Grouping> {
     PossibleValuesParser::new(Grouping::ALL.map(Grouping::as_str)).try_map(|word| word.parse::<Grouping>())
 }
 
-/// Parses a parameter of a model into its name and its value.
+/// Parses a parameter of a model: its name and its value.
 fn parameter(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE, such as size_order=1.2")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
@@ -593,14 +594,14 @@ fn job_number(text: &str) -> Result<i64, &'static str> {
     text.parse().map_err(|_| "a job is asked for by its number, field 1 of its line")
 }
 
-/// Parses the name of a page, which must differ from that of a log.
+/// Parses the name of a page. Its ending is .html, so it cannot be a log.
 fn page_name(text: &str) -> Result<PathBuf, &'static str> {
     let path = PathBuf::from(text);
     let html = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html"));
     if html { Ok(path) } else { Err("the name must end in .html") }
 }
 
-/// Parses a window: two times separated by two dots.
+/// Parses a window: two times with two points between them.
 fn window(text: &str) -> Result<[i64; 2], String> {
     let (from, to) = text.split_once("..").ok_or("write it as FROM..TO, such as 2d..3d")?;
     let time = |text: &str| seconds(text).map_err(|problem| problem.to_string());
@@ -608,7 +609,7 @@ fn window(text: &str) -> Result<[i64; 2], String> {
     if from < to { Ok([from, to]) } else { Err("the window's end must be after its begin".into()) }
 }
 
-/// Parses a duration as an unsigned number of seconds.
+/// Parses a duration, as an unsigned number of seconds.
 fn unsigned_seconds(text: &str) -> Result<u64, UnitError> {
     seconds(text).map(i64::unsigned_abs)
 }

@@ -22,7 +22,7 @@ pub(crate) enum ImportCommand {
     Batsim(BatsimArgs),
 }
 
-/// Where a log goes, and what is said of it.
+/// The output options of an import.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WrittenArgs {
     /// Write the log to this file, and the report to standard output instead of standard error

@@ -14,7 +14,7 @@ use crate::page::forget;
 use crate::progress::Progress;
 use crate::run::{open, prepare};
 
-/// The policies that are compared by default.
+/// The default set of policies.
 const TELLING: [&str; 6] = [
     "fcfs",
     "easy",
@@ -24,8 +24,7 @@ const TELLING: [&str; 6] = [
     "conservative(order=shortest)",
 ];
 
-/// The estimate model of the embedded workload. Its error is large enough to show the effect of
-/// backfilling.
+/// The error of the estimates of the embedded workload. Backfilling depends on it.
 const EMBEDDED_ESTIMATES: &str = "uniform:5";
 
 /// The runs of a comparison, as `--json` prints them.
@@ -91,8 +90,8 @@ fn logs(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
     args.traces.iter().map(prepare).collect()
 }
 
-/// Returns the embedded workload, which needs no download: the output of `miserly workload
-/// generate` without parameters.
+/// Returns the workload that needs no download: the output of `miserly workload generate` without
+/// parameters.
 fn embedded() -> anyhow::Result<Trace> {
     let log = Feitelson96::with_shape(Feitelson96::SHAPE).generate()?;
     Ok(log.into_trace("embedded (miserly workload generate)"))

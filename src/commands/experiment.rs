@@ -1,4 +1,4 @@
-//! `miserly experiment`, `miserly reproduce` and `miserly report`: large sets of runs and their
+//! `miserly experiment`, `miserly reproduce` and `miserly report`: runs by the hundred, and their
 //! results.
 
 use std::env;
@@ -39,13 +39,13 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
     shown(&folder, &page(&folder)?, args.json)
 }
 
-/// Returns the folder of the results: `slowdown-results` for `slowdown.toml`.
+/// Returns the default folder of results: `slowdown-results` for `slowdown.toml`.
 fn results_of(file: &Path) -> PathBuf {
     let stem = file.file_stem().map_or_else(|| "experiment".into(), |stem| stem.to_string_lossy());
     PathBuf::from(format!("{stem}-results"))
 }
 
-/// Returns the folders of the logs: the given folder, or that of the environment.
+/// Returns the folders of logs: the given one, or the one of the environment.
 fn logs(given: Option<&Path>) -> Vec<PathBuf> {
     given
         .map(Path::to_owned)
@@ -54,7 +54,7 @@ fn logs(given: Option<&Path>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Makes the missing runs of an experiment.
+/// Runs the missing runs of an experiment.
 fn conduct(experiment: Experiment, folders: &[PathBuf], folder: &Path, command: &str) -> anyhow::Result<()> {
     let name = experiment.name.clone();
     let session = Session::new(experiment, folders, folder, command)?;
@@ -69,7 +69,7 @@ fn conduct(experiment: Experiment, folders: &[PathBuf], folder: &Path, command: 
     Ok(())
 }
 
-/// Prints a page on standard output and writes it to the folder.
+/// Prints a page, and stores it in the folder.
 fn shown(folder: &Path, page: &Page, json: bool) -> anyhow::Result<()> {
     write_page(folder, page)?;
     if json {
@@ -107,12 +107,12 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
         let parts: Vec<_> = paper.experiments.iter().map(|(part, _)| *part).collect();
         bail!("no such part; {name} has {}", parts.join(", "));
     }
-    // The results of one part do not replace those of the whole paper.
+    // A single part does not replace the whole.
     let place = args.only.as_ref().map_or_else(|| folder.clone(), |part| folder.join(part));
     shown(&place, &whole(paper, pages), args.json)
 }
 
-/// Returns one page with the pages of all experiments of a paper.
+/// Returns the pages of a paper's experiments as one.
 fn whole(paper: &Paper, pages: Vec<Page>) -> Page {
     let mut whole = Page { title: paper.title.to_owned(), ..Page::default() };
     for page in pages {
@@ -154,7 +154,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A progress counter for the jobs of all runs.
+/// A counter of the jobs of all runs.
 struct Watch<'a>(&'a Progress);
 
 impl Watcher for Watch<'_> {

@@ -1,4 +1,4 @@
-//! `miserly workload import`: job logs of other formats, converted to the Standard Workload Format.
+//! `miserly workload import`: other job logs, converted to the Standard Workload Format.
 
 use std::io::Write;
 use std::path::Path;
@@ -22,19 +22,19 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
 }
 
 fn import_slurm(args: &SlurmArgs) -> anyhow::Result<()> {
-    // Without an input, the parser ensures that the command is requested.
+    // Without an input, the parser requires `--command`.
     let Some(input) = &args.input else { return print(&command()) };
     args.written.refuse(input)?;
     write(&slurm(&open(input)?, &args.options())?, &args.written)
 }
 
 /// Writes the log to its file and the report to standard output. Without a file, the log goes to
-/// standard output.
+/// standard output and the report to standard error.
 fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()> {
     let report = if args.json { as_json(&import_json(&log.report))? } else { import_text(&log.report) };
     match &args.output {
         None => {
-            // Standard error may be closed if the report is not wanted.
+            // Standard error may be closed.
             let _ = std::io::stderr().write_all(report.as_bytes());
             log.write(std::io::stdout().lock()).context("cannot write to standard output")
         }

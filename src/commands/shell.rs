@@ -1,4 +1,4 @@
-//! `miserly completions` and `miserly man`: shell completions and manual pages.
+//! `miserly completions` and `miserly man`: files for shells and manual pages.
 
 use anyhow::bail;
 use clap::CommandFactory;

@@ -52,7 +52,7 @@ impl Format {
     }
 }
 
-/// Runs the log and writes the outcome of its jobs.
+/// Runs the log and writes the simulated jobs.
 fn with_jobs(
     prepared: &RunSetup,
     args: &SimulateArgs,
@@ -80,7 +80,7 @@ fn with_jobs(
     Ok(outcome)
 }
 
-/// Returns the header notes of a simulated log.
+/// Returns the notes in the header of a simulated log.
 fn notes(prepared: &RunSetup, args: &SimulateArgs) -> anyhow::Result<Vec<String>> {
     Ok(vec![
         format!("simulated by miserly {}, policy {}", env!("CARGO_PKG_VERSION"), args.policy),

@@ -1,4 +1,5 @@
-//! `miserly workload`: description and checks of logs, and logs from a model or another format.
+//! `miserly workload`: the content and the anomalies of a log, and logs from a model or another
+//! format.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,7 +44,7 @@ fn check_logs(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Returns the result for each log.
+/// Returns the result of `make` for each log.
 fn of_each<T>(
     paths: &[PathBuf],
     make: impl Fn(&Trace) -> Result<T, TraceError>,
@@ -51,7 +52,7 @@ fn of_each<T>(
     paths.iter().map(|path| make(&open(path)?)).collect()
 }
 
-/// Prints one document alone, and several as a list.
+/// Prints one document as it is, several as a list.
 fn print_documents<T>(made: &[T], document: impl Fn(&T) -> Value) -> anyhow::Result<()> {
     match made {
         [one] => print_json(&document(one)),
@@ -84,7 +85,7 @@ fn write_to_stdout(log: &GeneratedLog) -> anyhow::Result<()> {
 }
 
 impl GenerateArgs {
-    /// Returns the model with its parameters set.
+    /// Returns the model with its parameters.
     pub(crate) fn model(&self) -> anyhow::Result<Box<dyn Model>> {
         let asked = ModelOptions {
             jobs: self.jobs,

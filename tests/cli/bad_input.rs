@@ -198,7 +198,7 @@ fn policies_that_there_are_not() {
     refused("zzz", "no policy \"zzz\"; `miserly policies` lists them");
     refused(
         "easy(oder=widest)",
-        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill, hold, weight, draw, seed",
+        "policy easy has no parameter \"oder\", did you mean \"order\"; it has order, backfill, hold_head, weight, draw, seed",
     );
     refused(
         "fcfs(backfill=widest)",
@@ -320,7 +320,7 @@ fn models_that_make_no_log() {
         "workload generate --model lublin99",
         "no model \"lublin99\"; there are feitelson96, sud, sud-feitelson96, o2k",
     );
-    let of_month = "o2k makes the jobs of a month on a machine that is given; ask for another --month";
+    let of_month = "o2k has a fixed machine and the jobs of a month; choose another --month";
     for option in ["--jobs", "--procs", "--load"] {
         check(&format!("workload generate --model o2k {option} 1"), &format!("{option}: {of_month}"));
     }

@@ -478,7 +478,7 @@ fn an_experiment_draws_the_matrix_of_gang_and_of_nobody_else() {
     let run = lab.run("experiment run small.toml -o results");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let page = lab.read("results/report.html");
-    assert!(page.contains("id=\"chart-slots\"") && page.contains("class=\"said\""));
+    assert!(page.contains("id=\"chart-slots\"") && page.contains("class=\"description\""));
     lab.write("small.toml", matrix("easy"));
     let run = lab.run("experiment run small.toml -o other");
     assert_eq!(run.code, Some(2));

@@ -119,7 +119,7 @@ fn what_is_wrong_with_pools() {
     wrong(&lab, &format!("utc-offset = \"+01:00\"\n{host}"), "wrong.toml:1: utc-offset is for calendars");
     wrong(&lab, &format!("{host}count = 2\n[pool]\ncpus = 9\n"), "pools are of one host that jobs share");
     let queue = format!("{host}[[queue]]\nname = \"q\"\ncpus = 8\npolicy = \"easier\"\n");
-    wrong(&lab, &queue, "wrong.toml:7: no policy \"easier\"");
+    wrong(&lab, &queue, "wrong.toml:7: policy: no policy \"easier\", did you mean \"easy\"");
     for option in ["--no-early", "--parking-lead 5", "--interactive poisson:1:1:1"] {
         let told = stderr(&lab, &format!("simulate log.swf -p easy --procs 32 {option}"));
         assert!(told.contains("is for machines with pools"), "{told}");

@@ -63,7 +63,7 @@ mod free_hosts;
 
 mod ledger;
 
-mod desk;
+mod context;
 
 mod policy;
 
@@ -71,14 +71,14 @@ mod policy_state;
 
 mod driver;
 
-mod filler;
+mod opportunistic;
 
 mod system;
 
 mod draw;
 
 pub use calendar::Calendar;
-pub use desk::Context;
+pub use context::Context;
 pub use draw::draw;
 pub use driver::{Driver, EventOrder};
 
@@ -86,13 +86,13 @@ pub use event::{
     Amendment, BreachCause, Change, Effect, EndHow, Ended, Event, Fault, Refusal, Round, StartReason,
     Submission,
 };
-pub use filler::OpportunisticConfig;
 pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Request};
 pub use ledger::{
     Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, span_of_work, work,
 };
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
+pub use opportunistic::OpportunisticConfig;
 pub use pes::PeSet;
 pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;

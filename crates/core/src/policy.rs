@@ -59,5 +59,5 @@ pub trait Policy: Send {
     ///
     /// # Errors
     /// Returns the refusal of a decision. The run ends there.
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation>;
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation>;
 }

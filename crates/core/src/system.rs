@@ -1,6 +1,6 @@
 //! Several queues, each with a pool of its own.
 
-use crate::filler::OpportunisticLayer;
+use crate::opportunistic::OpportunisticLayer;
 use crate::{Driver, Effect, JobId, Ledger, OpportunisticConfig, Round, Time, Violation};
 
 /// The queues of a machine. Each has a policy and a pool, which is a ledger of its own (Miser §3.1,

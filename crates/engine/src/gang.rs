@@ -22,9 +22,9 @@ impl SentSchedules {
         let changed = current.iter().filter(|(queue, schedule)| self.sent.get(*queue) != Some(*schedule));
         let changed = changed.map(|(queue, schedule)| (queue.clone(), Some(schedule.clone())));
         let gone = self.sent.keys().filter(|queue| !current.contains_key(*queue));
-        let changes = changed.chain(gone.map(|queue| (queue.clone(), None))).collect();
+        let all = changed.chain(gone.map(|queue| (queue.clone(), None))).collect();
         self.sent = current;
-        changes
+        all
     }
 }
 

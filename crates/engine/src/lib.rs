@@ -3,7 +3,7 @@
 //! The engine applies the events of the machine to a [`System`](miserly_core::System). It commits the outcome to a
 //! [`Journal`]. Only then does it dispatch actions to a [`Launcher`] and reply to requesters.
 //!
-//! The engine has no clock, no process, no socket and no database. EventOrder come with the calls.
+//! The engine has no clock, no process, no socket and no database. Instants come with the calls.
 
 mod now;
 

@@ -132,7 +132,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let driver = |(queue, entries): (&Queue, Vec<(JobId, Entry)>)| {
             let message = format!("the jobs that run in queue {} hold more than it would have", queue.name);
             let kept = kept.get(&queue.name).cloned().unwrap_or_default().over(queue);
-            queue.driver(entries, kept).map_err(|_| problem(ProblemCode::Conflict, message))
+            queue.driver(entries, &kept).map_err(|_| problem(ProblemCode::Conflict, message))
         };
         let queues: Result<Vec<_>, Problem> = setup.queues.iter().zip(entries).map(driver).collect();
         Ok(setup.system_of(queues?))

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use miserly_api::model::KilledBy;
 use miserly_core::{Span, Time};
 
-use crate::{Action, Attempt, Ending, Engine, Journal, Launcher};
+use crate::{Action, Attempt, Ending, Engine, Journal, Launcher, Record};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Resends the full state to every living attempt, in place of its pending actions.
@@ -16,12 +16,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// [`send_planned_windows`](Engine::send_planned_windows).
     pub(crate) fn resend_state(&mut self, now: Time) {
         let launched = self.batch.launched();
-        let living: BTreeSet<Attempt> = self
-            .jobs
-            .records()
-            .filter_map(|record| record.attempt())
-            .filter(|of| !launched.contains(of))
-            .collect();
+        let living: BTreeSet<Attempt> =
+            self.jobs.records().filter_map(Record::attempt).filter(|of| !launched.contains(of)).collect();
         self.batch.drop_actions(&living);
         for attempt in living {
             for action in self.full_state(now, attempt.job) {

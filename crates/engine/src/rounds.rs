@@ -23,7 +23,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Plays everything that was due until now, and the ends of attempts, each at its instant.
     ///
-    /// EventOrder never decrease: an event that is older than the last round is played one tick after that round.
+    /// Instants never decrease: an event that is older than the last round is played one tick after that round.
     pub(crate) fn play_due(
         &mut self,
         now: Now,

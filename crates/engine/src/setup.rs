@@ -119,7 +119,7 @@ impl Queue {
     ///
     /// # Panics
     /// If the policy cannot run on the pool. The configuration checks that.
-    pub fn driver(&self, jobs: Vec<(JobId, Entry)>, kept: QueueState) -> Result<Driver, Rule> {
+    pub fn driver(&self, jobs: Vec<(JobId, Entry)>, kept: &QueueState) -> Result<Driver, Rule> {
         let mut ledger = Ledger::restored(self.machine(), jobs)?;
         if let Some(capacity) = kept.capacity {
             ledger = ledger.with_capacity(resources(capacity))?;
@@ -156,7 +156,7 @@ impl Setup {
     /// # Errors
     /// None: an empty ledger exceeds no pool.
     pub fn system(&self) -> Result<System, Rule> {
-        let empty = |queue: &Queue| queue.driver(vec![], QueueState::default());
+        let empty = |queue: &Queue| queue.driver(vec![], &QueueState::default());
         let queues: Result<_, _> = self.queues.iter().map(empty).collect();
         Ok(self.system_of(queues?))
     }

@@ -171,7 +171,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let driver = |(queue, entries): (&Queue, Vec<(JobId, Entry)>)| {
             let kept = kept.remove(&queue.name).unwrap_or_default().over(queue);
-            queue.driver(entries, kept).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
+            queue.driver(entries, &kept).map_err(|_| EngineError::Pool { queue: queue.name.clone() })
         };
         let queues: Result<_, EngineError> = self.setup.queues.iter().zip(entries).map(driver).collect();
         Ok(self.setup.system_of(queues?))

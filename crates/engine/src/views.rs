@@ -79,7 +79,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// WaitReason it does not run.
+    /// Returns the reasons why a job does not run.
     fn reasons(&self, now: Now, record: &Record) -> Vec<WaitReason> {
         let mut why = vec![];
         if record.state == (JobState::Held) {

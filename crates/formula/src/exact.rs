@@ -67,17 +67,17 @@ fn exact(op: Op) -> Option<Step> {
 
 fn apply(unary: Unary, x: Fraction) -> Option<Fraction> {
     match unary {
-        Unary::Negate => x.negate(),
+        Unary::Negate => x.checked_neg(),
         Unary::Not => Some(truth(x.sign() == 0)),
-        Unary::Abs => x.multiply(Fraction::new(if x.sign() < 0 { -1 } else { 1 }, 1)?),
+        Unary::Abs => x.checked_mul(Fraction::new(if x.sign() < 0 { -1 } else { 1 }, 1)?),
         Unary::Floor => Some(x.floor()),
-        Unary::Ceil => x.negate()?.floor().negate(),
+        Unary::Ceil => x.checked_neg()?.floor().checked_neg(),
         Unary::Sqrt | Unary::Ln | Unary::Log2 | Unary::Log10 | Unary::Exp => None,
     }
 }
 
 fn combine(binary: Binary, x: Fraction, y: Fraction) -> Option<Fraction> {
-    let sign = || Some(x.subtract(y)?.sign());
+    let sign = || Some(x.checked_sub(y)?.sign());
     Some(match binary {
         Binary::Or => truth(x.sign() != 0 || y.sign() != 0),
         Binary::And => truth(x.sign() != 0 && y.sign() != 0),
@@ -87,10 +87,10 @@ fn combine(binary: Binary, x: Fraction, y: Fraction) -> Option<Fraction> {
         Binary::GreaterEqual => truth(sign()? >= 0),
         Binary::Equal => truth(sign()? == 0),
         Binary::NotEqual => truth(sign()? != 0),
-        Binary::Add => x.add(y)?,
-        Binary::Subtract => x.subtract(y)?,
-        Binary::Multiply => x.multiply(y)?,
-        Binary::Divide => x.divide(y)?,
+        Binary::Add => x.checked_add(y)?,
+        Binary::Subtract => x.checked_sub(y)?,
+        Binary::Multiply => x.checked_mul(y)?,
+        Binary::Divide => x.checked_div(y)?,
         Binary::Power => power(x, y.integer().filter(|whole| whole.abs() <= MULTIPLIED_OUT)?)?,
         Binary::Min => {
             if sign()? > 0 {
@@ -111,8 +111,8 @@ fn combine(binary: Binary, x: Fraction, y: Fraction) -> Option<Fraction> {
 
 fn power(x: Fraction, exponent: i128) -> Option<Fraction> {
     let one = Fraction::from(1);
-    let product = (0..exponent.abs()).try_fold(one, |product, _| product.multiply(x))?;
-    if exponent < 0 { one.divide(product) } else { Some(product) }
+    let product = (0..exponent.abs()).try_fold(one, |product, _| product.checked_mul(x))?;
+    if exponent < 0 { one.checked_div(product) } else { Some(product) }
 }
 
 fn truth(holds: bool) -> Fraction {

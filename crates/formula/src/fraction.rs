@@ -7,10 +7,10 @@
 /// ```
 /// use miserly_formula::Fraction;
 ///
-/// let third = Fraction::from(1).divide(Fraction::from(3)).unwrap();
-/// let sum = third.add(third).unwrap().add(third).unwrap();
+/// let third = Fraction::from(1).checked_div(Fraction::from(3)).unwrap();
+/// let sum = third.checked_add(third).unwrap().checked_add(third).unwrap();
 /// assert_eq!(sum.nearest(), 1.0);
-/// assert!(third.divide(Fraction::from(0)).is_none());
+/// assert!(third.checked_div(Fraction::from(0)).is_none());
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Fraction {
@@ -47,7 +47,7 @@ impl Fraction {
     }
 
     /// Returns the sum.
-    pub fn add(self, other: Fraction) -> Option<Fraction> {
+    pub fn checked_add(self, other: Fraction) -> Option<Fraction> {
         self.with_reduced(other, |a, b| {
             if a.denominator == b.denominator {
                 return Fraction::new(a.numerator.checked_add(b.numerator)?, a.denominator);
@@ -59,12 +59,12 @@ impl Fraction {
     }
 
     /// Returns the difference.
-    pub fn subtract(self, other: Fraction) -> Option<Fraction> {
-        self.add(other.negate()?)
+    pub fn checked_sub(self, other: Fraction) -> Option<Fraction> {
+        self.checked_add(other.checked_neg()?)
     }
 
     /// Returns the product.
-    pub fn multiply(self, other: Fraction) -> Option<Fraction> {
+    pub fn checked_mul(self, other: Fraction) -> Option<Fraction> {
         self.with_reduced(other, |a, b| {
             let numerator = a.numerator.checked_mul(b.numerator)?;
             Fraction::new(numerator, a.denominator.checked_mul(b.denominator)?)
@@ -72,12 +72,12 @@ impl Fraction {
     }
 
     /// Returns the quotient.
-    pub fn divide(self, other: Fraction) -> Option<Fraction> {
-        self.multiply(Fraction::new(other.denominator, other.numerator)?)
+    pub fn checked_div(self, other: Fraction) -> Option<Fraction> {
+        self.checked_mul(Fraction::new(other.denominator, other.numerator)?)
     }
 
     /// Returns the number with the other sign.
-    pub fn negate(self) -> Option<Fraction> {
+    pub fn checked_neg(self) -> Option<Fraction> {
         Fraction::new(self.numerator.checked_neg()?, self.denominator)
     }
 
@@ -166,14 +166,14 @@ mod tests {
 
     #[test]
     fn the_nearest_float_does_not_depend_on_the_terms() {
-        let odd = |at: u128| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7) % (1 << 53) | 1;
+        let odd = |at: u128| ((at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7) % (1 << 53)) | 1;
         for at in 1..2000 {
-            let (n, d, factor) = (odd(at), odd(at + 7919), odd(at + 104_729) >> 30 | 1);
+            let (n, d, factor) = (odd(at), odd(at + 7919), (odd(at + 104_729) >> 30) | 1);
             let expected = n as f64 / d as f64;
             assert_eq!(long_division(n, d).to_bits(), expected.to_bits(), "{n}/{d}");
             let large = Fraction::new((n * factor).cast_signed(), (d * factor).cast_signed()).unwrap();
             assert_eq!(large.nearest().to_bits(), expected.to_bits(), "{n}/{d} by {factor}");
-            assert_eq!(large.negate().unwrap().nearest().to_bits(), (-expected).to_bits());
+            assert_eq!(large.checked_neg().unwrap().nearest().to_bits(), (-expected).to_bits());
         }
     }
 

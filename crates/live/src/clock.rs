@@ -1,9 +1,9 @@
-//! Two clocks: ticks, by which everything is decided, and wall time, which people read.
+//! Two clocks: ticks, on which every decision is based, and wall time, which is only displayed.
 //!
-//! Ticks count on whatever becomes of wall time: they follow the kernel's boot-time clock, which nobody can set and which runs
-//! while the machine sleeps, and go on over a restart of the machine by a stored offset. So a step of the wall clock moves no
-//! window; it moves what people read: a start that is two hours away is two hours away before and after, and is shown at the
-//! new time of day.
+//! Ticks are monotonic. They follow the kernel's boot-time clock, which cannot be set and which
+//! runs while the machine sleeps. A stored offset continues them across restarts of the machine.
+//! Setting the wall clock therefore moves no window. A start that is two hours away remains two
+//! hours away, and is shown at the new time of day.
 
 use jiff::Timestamp;
 use miserly_core::Time;
@@ -24,25 +24,25 @@ pub trait Clock: Send {
     }
 }
 
-/// Where wall time is read: [`Timestamp::now`], but for tests, whose wall may step.
+/// A source of wall time: [`Timestamp::now`], except in tests of clock changes.
 pub type Wall = fn() -> Timestamp;
 
 /// The machine's clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct BootClock {
-    /// Ticks at the moment when the machine was started.
+    /// The ticks at the boot of the machine.
     offset: i64,
     wall: Wall,
 }
 
 impl BootClock {
-    /// The clock of a new state: it begins now.
+    /// Returns the clock of a new state, which starts at 0 now.
     pub fn start(wall: Wall) -> BootClock {
         BootClock { offset: -boot_ticks(), wall }
     }
 
-    /// Goes on from a mark. Over a restart of the machine as much time has passed as wall time says, and none, if that went
-    /// back.
+    /// Continues from a mark. The elapsed time across a boot of the machine is that of the wall
+    /// clock, or none if the wall clock went back.
     pub fn resume(mark: &ClockMark, boot: &str, wall: Wall) -> BootClock {
         if mark.boot == boot {
             return BootClock { offset: mark.offset, wall };
@@ -51,17 +51,17 @@ impl BootClock {
         BootClock { offset: mark.ticks.saturating_add(away).saturating_sub(boot_ticks()), wall }
     }
 
-    /// What to store.
+    /// Returns the mark to store.
     pub fn mark(&self, boot: String) -> ClockMark {
         ClockMark { boot, offset: self.offset, ticks: self.now().ticks(), wall: self.wall().as_microsecond() }
     }
 
-    /// The same instant on the kernel's clock, microseconds.
+    /// Returns the same instant on the kernel's clock, microseconds.
     pub fn boot_time(&self, at: Time) -> i64 {
         at.ticks().saturating_sub(self.offset)
     }
 
-    /// An instant of the kernel's clock, microseconds, in ticks.
+    /// Returns an instant of the kernel's clock, given in microseconds, in ticks.
     pub fn ticks(&self, boot_time: i64) -> Time {
         Time::from_ticks(boot_time.saturating_add(self.offset))
     }
@@ -77,7 +77,7 @@ impl Clock for BootClock {
     }
 }
 
-/// Microseconds on the kernel's boot-time clock.
+/// Returns microseconds on the kernel's boot-time clock.
 fn boot_ticks() -> i64 {
     BootTime::now().0
 }
@@ -91,7 +91,7 @@ mod tests {
         let first = BootClock::start(Timestamp::now);
         let mark = first.mark("one".into());
         assert!(first.now() < Time::from_ticks(10_000_000));
-        // Whatever the wall says, as long as the machine is up.
+        // Wall time has no influence as long as the machine is up.
         let again = BootClock::resume(&mark, "one", || Timestamp::MIN);
         assert!(
             again.now() >= Time::from_ticks(mark.ticks)

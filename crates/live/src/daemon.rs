@@ -1,4 +1,5 @@
-//! The daemon: the engine under the real clock, with processes for hands and a socket for people.
+//! The daemon: the engine under the real clock, with a launcher of processes and a socket for
+//! clients.
 
 use std::fs;
 use std::io;
@@ -26,46 +27,47 @@ use crate::server::{self, BindError, Service};
 use crate::store::{BackupThread, Store, StoreError};
 use crate::timer::Timer;
 
-/// So many questions at most are answered in one turn, and written down together.
+/// The most requests in one round. They are committed together.
 const TURN_MOST: usize = 512;
 
-/// How often a daemon that begins looks whether there is room on the disk: nothing tells it.
+/// The interval at which a starting daemon checks for disk space, which the system does not report
+/// by itself.
 const ROOM_AGAIN: Duration = Duration::from_secs(1);
 
-/// A machine that slept for longer was away.
+/// The longest sleep of the machine that does not count as an absence.
 const SLEPT: Duration = Duration::from_secs(2);
 
-/// With what a daemon is run.
+/// The options of a daemon.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What it is to be.
+    /// The configuration.
     pub configuration: Configuration,
-    /// The file that says so, if there is one.
+    /// The configuration file, if there is one.
     pub file: Option<PathBuf>,
-    /// The program that is the shim when it is called `PROGRAM shim FOLDER`.
+    /// The program that acts as the shim when it is called as `PROGRAM shim FOLDER`.
     pub exe: PathBuf,
-    /// Where it reads wall time.
+    /// The source of wall time.
     pub wall: Wall,
 }
 
-/// WaitReason a daemon ended.
+/// The reason why a daemon ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// Its state.
+    /// The state failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Its engine.
+    /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// Its socket.
+    /// The socket failed.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// Anything else of the system.
+    /// Another system call failed.
     #[error("{what}: {error}")]
     System {
-        /// What was tried.
+        /// The failed operation.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
 }
@@ -74,7 +76,7 @@ fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
     move |error| DaemonError::System { what: what.into(), error }
 }
 
-/// What the daemon's socket is answered by: the engine, at the other end of a channel.
+/// The service behind the daemon's socket: the engine at the other end of a channel.
 #[derive(Clone, Debug)]
 struct EngineHandle(UnboundedSender<Input>);
 
@@ -103,12 +105,13 @@ impl Requester for ReplyChannel {
     }
 }
 
-/// Runs a daemon until it is told to end. `reread` reads the configuration again.
+/// Runs a daemon until a signal ends it. `reread` reads the configuration again.
 ///
 /// # Errors
-/// What keeps it from running. Jobs run on whatever becomes of it.
+/// The failure that stops the daemon. Jobs continue without it.
 pub fn run(options: Options, reread: impl Fn() -> Result<Configuration, String>) -> Result<(), DaemonError> {
-    // Nobody else's from the moment it is made. Jobs have the umask of whoever submitted them.
+    // Files belong to the daemon's user alone from their creation. Jobs have the umask of their
+    // submission.
     umask(Mode::RWXG | Mode::RWXO);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -123,7 +126,7 @@ async fn daemon(
     reread: impl Fn() -> Result<Configuration, String>,
 ) -> Result<(), DaemonError> {
     let (sender, mut inputs) = unbounded_channel();
-    // The state first: whoever has it is the daemon.
+    // The state comes first: its lock makes this process the daemon.
     let store = Store::open(&options.configuration.state)?;
     let (folder, plan) = (options.configuration.state.clone(), options.configuration.backups);
     let backups = BackupThread::start(folder, plan).map_err(system("cannot start a thread for backups"))?;
@@ -146,14 +149,14 @@ async fn daemon(
     )
     .await;
     drop(stop);
-    // Answers that are on their way arrive; whoever waits for a job's end has to ask again.
+    // Replies on their way still arrive. A client that waits for the end of a job has to ask again.
     drop(inputs);
     drop(engine);
     let _ = tokio::time::timeout(Duration::from_secs(2), serving).await;
     ended
 }
 
-/// The engine with its jobs as they are now.
+/// Returns the engine, with the present state of its jobs.
 fn engine(
     options: &Options,
     store: Store,
@@ -200,7 +203,7 @@ fn engine(
     Ok((engine, clock))
 }
 
-/// Turn after turn, each when something happens or comes due.
+/// Processes batches of inputs, each when an input arrives or a wake-up is due.
 async fn turns(
     engine: &mut Engine<Processes, Store>,
     clock: BootClock,
@@ -245,7 +248,7 @@ async fn turns(
     }
 }
 
-/// What a running daemon cannot change.
+/// The options that a running daemon cannot change.
 #[derive(PartialEq, Eq)]
 struct FixedOptions {
     state: PathBuf,
@@ -283,7 +286,7 @@ fn reload(
     Ok(())
 }
 
-/// The set-up in ticks: calendars are about wall time, as it is now.
+/// Returns the setup in ticks. Calendars follow the present wall time.
 fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
     let now = clock.read();
     let monday = monday(Span::from_ticks(now.wall.as_microsecond()) - (now.ticks - Time::ZERO));
@@ -309,8 +312,11 @@ fn setup_of(configuration: &Configuration, clock: BootClock) -> Setup {
     }
 }
 
-/// What jobs may use ahead of their windows: all processors, while nobody else wants them, and the memory for jobs. Nothing, where
-/// a job that has been in the idle class could not have processors of its own later.
+/// Returns the resources for opportunistic jobs: all processors of the machine, and the memory for
+/// jobs.
+///
+/// Returns `None` if they are disabled. Also returns `None` if a job that ran in the idle class
+/// could not have processors of its own later.
 fn opportunistic(configuration: &Configuration, cpus: usize) -> Option<OpportunisticConfig> {
     let memory = configuration.pool.most().get(Kind::Memory);
     let machine = Resources::cpus(cpus as u64).with(Kind::Memory, memory);
@@ -318,15 +324,15 @@ fn opportunistic(configuration: &Configuration, cpus: usize) -> Option<Opportuni
     may.then_some(OpportunisticConfig { lead: configuration.preempt_lead_time, machine })
 }
 
-/// What a signal says.
+/// The meaning of a signal.
 enum SignalEvent {
-    /// To end.
+    /// End the daemon.
     End(&'static str),
-    /// To read the configuration again.
+    /// Read the configuration again.
     Reread,
 }
 
-/// What the daemon is told by signals.
+/// The signals that the daemon handles.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -351,7 +357,7 @@ impl Signals {
     }
 }
 
-/// How far the clock that runs in sleep is ahead of the one that does not.
+/// The difference between the clock that runs during sleep and the clock that does not.
 struct Awake(Duration);
 
 impl Awake {
@@ -369,7 +375,8 @@ impl Awake {
     }
 }
 
-/// The processors that are online, by number; nothing where that cannot be read now: no machine has none.
+/// Returns the online processors, by number. Returns `None` if they cannot be read now, because no
+/// machine has none.
 fn online() -> Option<Vec<u32>> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
     let range = |part: &str| {

@@ -1,4 +1,4 @@
-//! What became of the jobs of a daemon, read from its state for other programs.
+//! The finished jobs of a daemon, read from its state for other programs.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -10,62 +10,63 @@ use serde::Deserialize;
 
 use crate::store::{History, StoreError};
 
-/// A job that has ended, as far as other programs care.
+/// A finished job, with the data that other programs use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedJob {
-    /// Its number.
+    /// The number of the job.
     pub number: i64,
     /// The number of the first job of its array, and its index there.
     pub array: Option<(i64, u32)>,
-    /// What people call it.
+    /// The name of the job.
     pub name: String,
-    /// Whose it is: the user's number.
+    /// The owner, by number.
     pub uid: u32,
-    /// Its queue.
+    /// The queue.
     pub queue: String,
-    /// How many processors it asked for.
+    /// The requested processors.
     pub cpus: u64,
-    /// How much memory it asked for, kilobytes.
+    /// The requested memory, kilobytes.
     pub memory: u64,
-    /// For how long it asked, microseconds.
+    /// The time limit, microseconds.
     pub time: i64,
-    /// When it was submitted, microseconds since 1970.
+    /// The submission, microseconds since 1970.
     pub submitted: i64,
-    /// When it started, microseconds since 1970; none if it never did, or nobody knows.
+    /// The start, microseconds since 1970; `None` if it never started, or the start is unknown.
     pub started: Option<i64>,
-    /// When it was over, microseconds since 1970.
+    /// The end, microseconds since 1970.
     pub ended: i64,
-    /// For how long of the time between these two it did not run, being suspended, microseconds; what it ran on fewer processors than it
-    /// asked for counts as the time that it would have taken on all of them.
+    /// The time between start and end in which it did not run, because it was suspended,
+    /// microseconds. A run on fewer processors than requested counts as the time that it would have
+    /// taken on all of them.
     pub suspended_time: i64,
-    /// How often it was started.
+    /// The number of starts.
     pub attempts: u32,
-    /// How it ended.
+    /// The outcome.
     pub outcome: JobOutcome,
 }
 
-/// How a job ended.
+/// The outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
-    /// By itself.
+    /// It exited by itself.
     Done(Exit),
-    /// It was ended.
+    /// It was killed.
     Killed(KilledBy),
     /// It could not be run.
     Failed,
-    /// Nobody knows how.
+    /// Its end is unknown.
     Lost,
 }
 
 impl FinishedJob {
-    /// For how long it ran, microseconds; none if it never started, or nobody knows.
+    /// Returns the run time, microseconds; `None` if it never started, or the start is unknown.
     pub fn runtime(&self) -> Option<i64> {
         self.started.map(|started| (self.ended - started - self.suspended_time).max(0))
     }
 }
 
 impl JobOutcome {
-    /// A word for it.
+    /// Returns the written form.
     pub const fn as_str(self) -> &'static str {
         match self {
             JobOutcome::Done(_) => "done",
@@ -78,25 +79,26 @@ impl JobOutcome {
     }
 }
 
-/// WaitReason there is no history.
+/// The reason why there is no history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// The state.
+    /// The state cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A job that this version does not understand.
+    /// A job is not readable by this version.
     #[error(
         "job {number} of the state is not one that this version knows how to read: {source}; use the version that wrote it"
     )]
     Unknown {
         /// The job.
         number: i64,
-        /// What it lacks.
+        /// The error of the parser.
         source: serde_json::Error,
     },
 }
 
-/// The processors that jobs could have, in all: the most of any configuration that the daemon had. Nothing, if the journal says nothing.
+/// Returns the most processors that jobs had in any configuration of the daemon, over all queues.
+/// Returns `None` if the journal contains no configuration.
 ///
 /// # Errors
 /// If there is no state in `folder`, or it cannot be read.
@@ -112,7 +114,7 @@ pub fn procs(folder: &Path) -> Result<Option<u64>, StoreError> {
     Ok(most)
 }
 
-/// The part of a job's record that matters here.
+/// The part of a job's record that the history uses.
 #[derive(Deserialize)]
 struct StoredJob {
     array: Option<(i64, u32)>,
@@ -141,7 +143,8 @@ enum StoredState {
     Unfinished,
 }
 
-/// The jobs of a state that have ended, by number; with or without a daemon, and nothing is changed.
+/// Returns the finished jobs of a state, by number. It works with or without a daemon and changes
+/// nothing.
 ///
 /// # Errors
 /// If there is no state in `folder`, it cannot be read, or a job is damaged or of a later version.

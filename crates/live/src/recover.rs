@@ -1,8 +1,10 @@
-//! Recovery of a damaged state: rows from the store and its backup, and the attempts that began or ended since.
+//! Recovery of a damaged state: rows from the store and its backup, and the attempts that began or
+//! ended since.
 //!
-//! A backup, or a database that lost its last commits, is older than the processes on the machine. The folders of
-//! attempts are not: each has a record from before its command may run, and keeps it until a backup contains its end.
-//! Here the records of jobs are brought up to date with them, so that a running job is adopted and no job runs twice.
+//! A backup, or a database that lost its last commits, is older than the processes on the machine.
+//! The folders of attempts are not. Each has a record from before its command may run, and keeps it
+//! until a backup contains its end. The records of jobs are brought up to date with them here. So a
+//! running job is adopted, and no job runs twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -46,22 +48,22 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
         let body = serde_json::to_string(&record).unwrap_or_default();
         batch.rows.extend((body != row.body).then_some(Row { body, ..row }));
     }
-    // The number of an attempt's folder must not be given again.
+    // The number of an attempt's folder must not be used again.
     let next = store.meta("next_number")?.and_then(|text| text.parse().ok()).unwrap_or(1);
     let next = attempts.keys().map(|job| job + 1).fold(since.next_number.max(next), i64::max);
     batch.meta.push(("next_number".to_owned(), next.to_string()));
     store.commit(&batch)
 }
 
-/// Queues a job as if it had just been submitted: its place in the ledger is outdated.
+/// Queues a job as if it had just been submitted, since its ledger entry is outdated.
 fn queue_anew(record: &mut Record, held: bool) {
     record.state = if held { JobState::Held } else { JobState::Deferred };
     (record.entry, record.run, record.started) = (None, None, None);
     record.promises.clear();
 }
 
-/// Makes an attempt that began after the record the present one of its job, as one that runs ahead of its window. The
-/// next daemon asks its shim, and finds it running, in its window, or ended.
+/// Makes an attempt that began after the record the present one of its job, as an opportunistic
+/// one. The next daemon asks its shim, and finds it running, in its window, or ended.
 fn adopt(record: &mut Record, last: &LastAttempt, clock: Option<&ClockMark>) {
     if record.run.as_ref().is_some_and(|run| run.nth == last.nth) {
         return;
@@ -101,7 +103,8 @@ impl LastAttempt {
         }
     }
 
-    /// Returns when it began, in ticks, if its record is still there and from this start of the machine.
+    /// Returns the start in ticks, if its record is still there and from the present boot of the
+    /// machine.
     fn started(&self, clock: Option<&ClockMark>) -> Option<i64> {
         let started: StartRecord =
             serde_json::from_slice(&fs::read(self.folder.join("started.json")).ok()?).ok()?;
@@ -110,7 +113,8 @@ impl LastAttempt {
     }
 }
 
-/// Returns the last attempt of each job, of those that run and those that ended since the oldest backup.
+/// Returns the last attempt of each job, among those that run and those that ended since the oldest
+/// backup.
 fn last_attempts(folder: &Path) -> Result<BTreeMap<i64, LastAttempt>, StoreError> {
     let mut last: BTreeMap<i64, LastAttempt> = BTreeMap::new();
     for home in std::iter::once(folder.join("attempts")).chain(ended_folders(folder)?) {
@@ -137,7 +141,7 @@ fn attempt(name: &str) -> Option<(i64, u32)> {
 
 /// Facts of the journal that are newer than the backup.
 struct Since {
-    /// Jobs that their users cancelled or held, or that the engine took out of the ledger.
+    /// Jobs that their users cancelled or held, or that the engine removed from the ledger.
     withdrawn: BTreeSet<i64>,
     /// The number after the highest one of a submitted job.
     next_number: i64,

@@ -1,4 +1,4 @@
-//! Waiting for an instant on the clock by which everything is decided.
+//! A timer on the clock of ticks.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,7 +20,8 @@ pub(crate) struct Timer {
 impl Timer {
     pub(crate) fn new() -> io::Result<Timer> {
         let fd = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
-        // SAFETY: the descriptor is owned by what is registered, and stays open until that is dropped.
+        // SAFETY: the registered `OwnedFd` owns the descriptor, which stays open until the value is
+        // dropped.
         #[allow(
             unsafe_code,
             reason = "tokio cannot see that a descriptor stays what it is; there is no other way to wait for one"
@@ -29,9 +30,9 @@ impl Timer {
         Ok(Timer { fd })
     }
 
-    /// Waits until then; for ever, for `None`.
+    /// Waits until an instant, or for ever if it is `None`.
     pub(crate) async fn wait(&mut self, clock: BootClock, until: Option<Time>) -> io::Result<()> {
-        // An instant of 0 would switch it off.
+        // An instant of 0 would disarm the timer.
         let micros = until.map_or(0, |at| clock.boot_time(at).max(1));
         let value = Timespec { tv_sec: micros / 1_000_000, tv_nsec: micros % 1_000_000 * 1000 };
         let spec = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };

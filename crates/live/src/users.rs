@@ -1,4 +1,4 @@
-//! Users and groups by number and name, as the machine's files know them.
+//! Users and groups by number and name, from the machine's files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +7,14 @@ use std::sync::{LazyLock, Mutex};
 /// The names that were looked up. A machine has few users, and they keep their names.
 static NAMES: LazyLock<Mutex<BTreeMap<u32, String>>> = LazyLock::new(Mutex::default);
 
-/// The user's name, or the number, where it has none.
+/// Returns the user's name, or the number if it has none.
 pub(crate) fn name(uid: u32) -> String {
     let look_up = || Known::read().name(uid).unwrap_or_else(|| uid.to_string());
     let Ok(mut names) = NAMES.lock() else { return look_up() };
     names.entry(uid).or_insert_with(look_up).clone()
 }
 
-/// The machine's files of users and groups, as they were when they were read. One that cannot be read names nobody.
+/// The content of the machine's files of users and groups. An unreadable file counts as empty.
 pub(crate) struct Known {
     passwd: String,
     group: String,
@@ -35,7 +35,8 @@ impl Known {
         self.users().find(|user| user.name == name)?.number
     }
 
-    /// The members of the group with that name and number: whoever it names, and whoever has it for a first group.
+    /// Returns the members of the group that `is_it` accepts by name and number: those in its list,
+    /// and those with it as their first group.
     pub(crate) fn members(&self, is_it: impl Fn(&str, &str) -> bool) -> Option<Vec<u32>> {
         let (number, named) = self.group.lines().find_map(|line| {
             let mut fields = line.split(':');

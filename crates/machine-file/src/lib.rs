@@ -6,7 +6,7 @@
 //! them. At every instant the queues together have at most the pool, and the pool at most the machine.
 //!
 //! ```
-//! use miserly_core::Time;
+//! use miserly_core::{Procs, Time};
 //! use miserly_machine_file::MachineSpec;
 //!
 //! let text = r#"
@@ -23,7 +23,7 @@
 //! "#;
 //! let machine = MachineSpec::parse("big.toml", text)?;
 //! let queue = &machine.pools.expect("the file has a pool").queues[0];
-//! assert_eq!(queue.week.calendar(Time::ZERO).at(Time::ZERO).cpus_count(), 8);
+//! assert_eq!(queue.week.calendar(Time::ZERO).at(Time::ZERO).cpus_count(), Procs::new(8));
 //! # Ok::<(), miserly_machine_file::MachineError>(())
 //! ```
 

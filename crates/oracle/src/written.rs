@@ -86,6 +86,13 @@ fn table_3(job: ExactFacts) -> Ratio {
     job.wait / 3600.into() + ratio(5, 1) * xfactor(job) + ratio(1, 5) * job.procs
 }
 
+/// Returns the ratio that a decimal number denotes.
+fn decimal(text: &str) -> Option<Ratio> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits: i128 = format!("{whole}{part}").parse().ok()?;
+    Some(Ratio::new(digits, 10i128.pow(u32::try_from(part.len()).ok()?)))
+}
+
 fn ratio(numerator: i128, denominator: i128) -> Ratio {
     Ratio::new(numerator, denominator)
 }
@@ -128,8 +135,7 @@ impl Given<'_> {
             return Some(NaiveOrder::ARRIVAL);
         }
         if let Some(value) = exact_value(word) {
-            // The weights of the tests have few binary digits.
-            let weight = Ratio::new((weight * 1024.0) as i128, 1024);
+            let weight = self.word("weight").map_or(Some(0.into()), decimal)?;
             return Some(NaiveOrder::Exact { value, weight });
         }
         Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws()? })

@@ -1,8 +1,9 @@
 //! The scheduling policies and their registry: pure, deterministic state machines.
 //!
-//! Modules by mechanism: [`backfill`], [`window`], [`preempt`], [`classes`], [`equipartition`], [`gang`]; over
-//! shared structures: [`shared`]. Each policy has a [`PolicyDescriptor`] with its parameters, its needs, its promises and its
-//! paper. A [`Registry`] is a list of descriptors, and every front end reads it.
+//! Modules by mechanism: [`backfill`], [`window`], [`preempt`], [`classes`], [`equipartition`],
+//! [`gang`]. They use shared structures: [`shared`]. Each policy has a [`PolicyDescriptor`] with
+//! its parameters, its needs, its promises and its paper. A [`Registry`] is a list of descriptors,
+//! and every front end reads it.
 //!
 //! ```
 //! use miserly_core::Machine;

@@ -1,45 +1,45 @@
-//! What is due when: at most one entry per job, first in first out among equals.
+//! A queue of future events: at most one entry per job, first in first out among equals.
 
 use miserly_core::{JobId, Time};
 
-/// An entry: when, its rank among those of the same instant, and whose.
+/// An entry: its time, its rank among those of the same instant, and its job.
 type Due = (Time, u64, JobId);
 
-/// Nobody's place in the heap.
+/// The heap position of a job without an entry.
 const ABSENT: u32 = u32::MAX;
 
-/// A binary heap of one entry per job that knows where each job's entry is.
+/// A binary heap of one entry per job that records the position of each job's entry.
 ///
-/// Push, pop, and cancel are O(log n). Entries of one instant come out by their ranks.
+/// Push, pop, and cancel are O(log n). Entries of one instant are returned by their ranks.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
     heap: Vec<Due>,
-    /// Where each job's entry is, by the job's handle.
+    /// The heap position of each job's entry, by job index.
     place: Vec<u32>,
 }
 
 impl EventQueue {
-    /// Nothing is due.
+    /// Returns an empty queue.
     pub const fn new() -> EventQueue {
         EventQueue { heap: Vec::new(), place: Vec::new() }
     }
 
-    /// When the next entry is due.
+    /// Returns the time of the next entry.
     pub fn next_time(&self) -> Option<Time> {
         self.heap.first().map(|&(at, ..)| at)
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Whether nothing is due.
+    /// Returns whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    /// Enters a job, or moves its entry if it has one.
+    /// Adds an entry for a job, or moves its entry if it has one.
     pub fn push(&mut self, job: JobId, at: Time, rank: u64) {
         self.cancel(job);
         if self.place.len() <= job.index() {
@@ -49,7 +49,7 @@ impl EventQueue {
         self.rise(self.heap.len() - 1);
     }
 
-    /// Takes out the entry that is due first.
+    /// Removes and returns the first entry.
     pub fn pop(&mut self) -> Option<(Time, u64, JobId)> {
         let first = *self.heap.first()?;
         self.place[first.2.index()] = ABSENT;
@@ -60,7 +60,7 @@ impl EventQueue {
         Some(first)
     }
 
-    /// Takes a job's entry out; whether it had one.
+    /// Removes a job's entry. Returns whether it had one.
     pub fn cancel(&mut self, job: JobId) -> bool {
         let Some(&place) = self.place.get(job.index()).filter(|&&place| place != ABSENT) else {
             return false;
@@ -75,7 +75,7 @@ impl EventQueue {
         true
     }
 
-    /// Moves the entry at `place` towards the front until its parent is due before it; notes where it is.
+    /// Moves the entry at `place` towards the front until its parent is due before it.
     fn rise(&mut self, mut place: usize) {
         while place > 0 && self.heap[place] < self.heap[(place - 1) / 2] {
             let parent = (place - 1) / 2;
@@ -86,7 +86,7 @@ impl EventQueue {
         self.note(place);
     }
 
-    /// Moves the entry at `place` towards the back until its children are due after it; notes where it is.
+    /// Moves the entry at `place` towards the back until its children are due after it.
     fn sink(&mut self, mut place: usize) {
         loop {
             let children = [2 * place + 1, 2 * place + 2];
@@ -101,7 +101,7 @@ impl EventQueue {
     }
 
     fn note(&mut self, place: usize) {
-        // As many entries as there are handles, which are u32.
+        // There are at most as many entries as job indexes, which are u32.
         self.place[self.heap[place].2.index()] = u32::try_from(place).unwrap_or(ABSENT);
     }
 }

@@ -1,4 +1,4 @@
-//! From the order of the ends to the order of the submissions.
+//! Reordering of finished jobs from the order of their ends to that of their submissions.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -7,7 +7,7 @@ use miserly_core::{JobNumber, Refusal, Request, Time};
 
 use crate::finished::{Finished, Observer};
 
-/// Something that takes the finished jobs one by one, such as a writer of a file format.
+/// A consumer of finished jobs one by one, such as a writer of a file format.
 pub trait Sink {
     /// Takes the next job.
     ///
@@ -16,21 +16,21 @@ pub trait Sink {
     fn job(&mut self, job: &Finished) -> io::Result<()>;
 }
 
-/// Hands the jobs to a sink in the order of their submission.
+/// An observer that passes the jobs to a sink in the order of their submission.
 ///
-/// Holds those that ended before one submitted ahead of them. Those that were refused are passed over.
+/// Jobs that ended before an earlier submitted one are buffered. Refused jobs are skipped.
 pub struct InOrder<S> {
     sink: S,
-    /// The jobs that are not yet handed on, by submission.
+    /// The jobs that are not yet passed on, by submission.
     pending: VecDeque<Pending>,
-    /// How many were handed on, or are not to be.
+    /// The number of jobs that were passed on or skipped.
     done: u64,
-    /// The rank of each job that is in the system, by its number; a number that is used twice has two.
+    /// The ranks of each job in the system, by its number. A number that is used twice has two.
     ranks: BTreeMap<JobNumber, VecDeque<(Time, u64)>>,
     submitted: u64,
 }
 
-/// What became of a job that is not yet handed on.
+/// The state of a job that is not yet passed on.
 enum Pending {
     InSystem,
     Ended(Box<Finished>),
@@ -38,17 +38,17 @@ enum Pending {
 }
 
 impl<S: Sink> InOrder<S> {
-    /// Hands jobs on to `sink`.
+    /// Returns an observer that passes jobs on to `sink`.
     pub const fn new(sink: S) -> InOrder<S> {
         InOrder { sink, pending: VecDeque::new(), done: 0, ranks: BTreeMap::new(), submitted: 0 }
     }
 
-    /// The sink, once the run is over.
+    /// Returns the sink, once the run is over.
     pub fn into_inner(self) -> S {
         self.sink
     }
 
-    /// The rank by submission of a job that leaves the system.
+    /// Returns the rank by submission of a job that leaves the system.
     fn rank(&mut self, request: &Request) -> Option<u64> {
         let number = request.number;
         let ranks = self.ranks.get_mut(&number)?;
@@ -60,7 +60,7 @@ impl<S: Sink> InOrder<S> {
         Some(rank)
     }
 
-    /// Notes what became of a job, and hands on all that nobody before them holds up any more.
+    /// Records the end of a job, and passes on all jobs that no longer wait for an earlier one.
     fn settle(&mut self, request: &Request, fate: Pending) -> io::Result<()> {
         let slot = self.rank(request).and_then(|rank| usize::try_from(rank - self.done).ok());
         if let Some(slot) = slot.and_then(|slot| self.pending.get_mut(slot)) {

@@ -1,4 +1,4 @@
-//! How often a job was taken from its work, for how long, and what that cost.
+//! The suspensions of a job: their number, duration and cost.
 
 use miserly_core::{Span, Time};
 
@@ -7,13 +7,13 @@ use miserly_core::{Span, Time};
 pub struct Interruptions {
     /// How often it was suspended.
     pub count: u32,
-    /// From when it was taken from its work to when it was let run on, in all.
+    /// The total time from suspension to resumption.
     pub suspended: Span,
-    /// For how long it held processors without working on them, while it was written out and read back.
+    /// The total time for which it held processors without work, during swap-out and swap-in.
     pub overhead: Span,
 }
 
-/// The interruptions of a job that is not over, and the one that it is in.
+/// The interruptions of a job in the system, and the present one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Interrupted {
     so_far: Interruptions,
@@ -21,7 +21,7 @@ pub(crate) struct Interrupted {
 }
 
 impl Interrupted {
-    /// It stops working.
+    /// Records the suspension of the job.
     pub(crate) fn stop(&mut self, now: Time) {
         self.so_far.count += 1;
         self.since = Some(now);
@@ -34,7 +34,7 @@ impl Interrupted {
         }
     }
 
-    /// It is let run on, and first is read back for so long.
+    /// Records the resumption of the job, with a swap-in of this duration first.
     pub(crate) fn go_on(&mut self, now: Time, reading: Span) {
         if let Some(since) = self.since.take() {
             self.so_far.suspended += now - since;
@@ -42,9 +42,9 @@ impl Interrupted {
         }
     }
 
-    /// It is over.
+    /// Returns the interruptions at the end of the job.
     pub(crate) fn over(mut self, now: Time) -> Interruptions {
-        // Suspended at the very instant of its end, too late.
+        // The job may have been suspended at the instant of its end, which has no effect.
         self.go_on(now, Span::ZERO);
         self.so_far
     }

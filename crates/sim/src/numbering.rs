@@ -1,22 +1,22 @@
-//! Which processors a job has, by number, for those who ask: the schedule does not depend on it.
+//! The numbers of the processors of each job, on request. The schedule does not depend on them.
 
 use miserly_core::{Driver, HostId, Machine, PeSet, Pes, Placement, Procs};
 
 /// The free processors of each host. A host's numbers follow those of the one before it.
 ///
-/// Of queues that share a host, each whose policy names processors has a block of its own, as it has in the daemon: the highest, the
-/// first such queue. Blocks come after the hosts.
+/// If queues share a host, each queue with a policy that names processors has its own block, as in
+/// the daemon. The first such queue has the highest block. Blocks come after the hosts.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbering {
     free: Vec<PeSet>,
     /// The first number of each host, or block.
     lows: Vec<u32>,
-    /// Where the hosts of each queue begin.
+    /// The index of the first host of each queue.
     queues: Vec<usize>,
 }
 
 impl Numbering {
-    /// All processors of an idle machine.
+    /// Returns all processors of an idle machine.
     pub(crate) fn of(machine: &Machine) -> Numbering {
         let mut low = 0;
         let mut lows = Vec::new();
@@ -31,7 +31,7 @@ impl Numbering {
         Numbering { free, lows, queues: vec![0] }
     }
 
-    /// All processors of an idle host on which pools lie.
+    /// Returns all processors of an idle host with pools.
     pub(crate) fn of_pools(procs: Procs, pools: &[Driver]) -> Numbering {
         let count = |number: Procs| u32::try_from(number).unwrap_or(u32::MAX);
         let mut shared = count(procs);
@@ -55,8 +55,9 @@ impl Numbering {
         self.queues.get(queue).copied().unwrap_or(0)
     }
 
-    /// Those that the placement names, or else the lowest that are free where a job of that queue lies; fewer, if the ledger knows better
-    /// (a job whose end is certain).
+    /// Takes the processors that the placement names, or else the lowest free ones on its hosts.
+    ///
+    /// Takes fewer if the ledger already counts processors as free (of a job with a certain end).
     pub(crate) fn take(&mut self, queue: usize, placement: &Placement) -> PeSet {
         let first = self.first(queue);
         let mut taken = PeSet::empty();
@@ -78,11 +79,11 @@ impl Numbering {
         taken
     }
 
-    /// Gives those back that a job of that queue had while it lay so.
+    /// Returns the processors of a job of that queue with that placement to the free ones.
     pub(crate) fn give(&mut self, queue: usize, placement: &Placement, pes: &PeSet) {
         let first = self.first(queue);
         let mut pes = pes.clone();
-        // The shares of a placement may come in any order; its numbers ascend with the hosts.
+        // The shares of a placement may have any order. Processor numbers ascend with the hosts.
         let mut hosts: Vec<_> =
             placement.shares().iter().map(|s| (s.host.index(), s.amount.cpus_count())).collect();
         hosts.sort_unstable();

@@ -1,30 +1,32 @@
-//! In how many rows jobs run, where processors are sliced in time.
+//! The numbers of slots in which jobs run, if time is sliced.
 
 use miserly_core::{Ledger, Matrix, Span, Time};
 
-/// A job's rows over its time on the machine (Feitelson 1996, Figure 11).
+/// A job's slots over its time on the machine (Feitelson 1996, Figure 11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slices {
-    /// From its start to its end.
+    /// The time from its start to its end.
     pub span: Span,
-    /// The rows in which it ran, summed over that time: rows x ticks.
+    /// The slots in which it ran, summed over that time: slots x ticks.
     pub ran_in: u128,
-    /// The rows that were used, likewise.
+    /// The slots in use, likewise.
     pub used: u128,
 }
 
 impl Slices {
-    /// In how many rows it ran, as a mean over its time on the machine; `None` if that is nothing.
+    /// Returns the mean number of slots in which it ran, or `None` if it was on the machine for no
+    /// time.
     pub fn slots(&self) -> Option<f64> {
         self.mean(self.ran_in)
     }
 
-    /// How many rows were used meanwhile, likewise.
+    /// Returns the mean number of slots in use meanwhile, likewise.
     pub fn rows(&self) -> Option<f64> {
         self.mean(self.used)
     }
 
-    /// The share of its time on the machine in which it ran, if it runs for so long on a machine of its own (§2, note 1).
+    /// Returns the share of its time on the machine in which it ran, given its runtime on a
+    /// dedicated machine (§2, note 1).
     pub fn run_fraction(&self, runtime: Span) -> Option<f64> {
         let ticks = u128::from(runtime.ticks().unsigned_abs());
         self.mean(ticks)
@@ -35,13 +37,13 @@ impl Slices {
     }
 }
 
-/// The rows that a queue uses, over time.
+/// The slots that a queue uses, over time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
     count: Count,
 }
 
-/// The rows in which a job runs, over time.
+/// The slots in which a job runs, over time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turns {
     from: Time,
@@ -66,7 +68,7 @@ impl Count {
         self.sum + u128::from((now - self.since).ticks().unsigned_abs()) * self.now as u128
     }
 
-    /// Says whether it was another number before.
+    /// Sets the number. Returns whether it was different before.
     fn set(&mut self, now: Time, number: usize) -> bool {
         let (sum, before) = (self.by(now), self.now);
         *self = Count { now: number, since: now, sum };
@@ -79,24 +81,24 @@ impl Rows {
         Rows { count: Count::from(Time::ZERO) }
     }
 
-    /// Notes how many there are now; says whether that is another number.
+    /// Records the present number of slots. Returns whether it has changed.
     pub(crate) fn see(&mut self, now: Time, ledger: &Ledger) -> bool {
         ledger.matrix().is_some_and(|matrix| self.count.set(now, Matrix::used(matrix)))
     }
 }
 
 impl Turns {
-    /// A job starts.
+    /// Returns the record of a job that starts now.
     pub(crate) fn start(now: Time, rows: &Rows) -> Turns {
         Turns { from: now, used_before: rows.count.by(now), count: Count::from(now) }
     }
 
-    /// Notes in how many rows it runs now.
+    /// Records the number of slots in which it runs now.
     pub(crate) fn see(&mut self, now: Time, turns: usize) {
         self.count.set(now, turns);
     }
 
-    /// All of it, by its end.
+    /// Returns the sums at its end.
     pub(crate) fn over(&self, end: Time, rows: &Rows) -> Slices {
         let used = rows.count.by(end) - self.used_before;
         Slices { span: end - self.from, ran_in: self.count.by(end), used }

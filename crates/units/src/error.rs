@@ -16,7 +16,7 @@ pub enum UnitError {
         text: String,
     },
     /// A unit of time that does not exist.
-    #[error("{text:?}: no unit of time {unit:?}{}; the units are us, ms, s, min, h, d and w", suggestion(.nearest))]
+    #[error("{text:?}: no unit of time {unit:?}{}; the units are us, ms, s, min, h, d and w", suggestion(*.nearest))]
     TimeUnit {
         /// The text.
         text: String,
@@ -82,7 +82,7 @@ pub enum UnitError {
         text: String,
     },
     /// A unit of memory that does not exist.
-    #[error("{text:?}: no unit of memory {unit:?}{}; the units are KiB, MiB, GiB and TiB", suggestion(.nearest))]
+    #[error("{text:?}: no unit of memory {unit:?}{}; the units are KiB, MiB, GiB and TiB", suggestion(*.nearest))]
     MemoryUnit {
         /// The text.
         text: String,
@@ -99,7 +99,7 @@ pub enum UnitError {
     },
 }
 
-fn suggestion(nearest: &Option<&'static str>) -> String {
+fn suggestion(nearest: Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |nearest| format!(", did you mean {nearest}?"))
 }
 

@@ -39,7 +39,7 @@ pub enum Interactive {
     File {
         /// File name.
         name: String,
-        /// EventOrder in ascending order with the processors from then on.
+        /// Instants in ascending order with the processors from then on.
         changes: Arc<[(Time, Procs)]>,
     },
 }

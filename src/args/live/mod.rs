@@ -1,4 +1,4 @@
-//! The arguments of the commands that use the daemon.
+//! The arguments of the commands that talk to the daemon.
 
 mod submit;
 
@@ -10,7 +10,7 @@ use miserly_api::submit::length_of_time;
 pub(crate) use self::submit::SubmitArgs;
 use super::Command;
 
-/// Which daemon is asked.
+/// The daemon of a command.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
     /// The daemon's socket, in place of MISERLY_SOCKET, $XDG_RUNTIME_DIR/miserly/socket and /run/miserly/socket
@@ -127,7 +127,7 @@ pub(crate) struct LogsArgs {
     pub(crate) daemon: DaemonArgs,
 }
 
-/// What is asked of the daemon itself.
+/// The options of a request about the daemon itself.
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {
     /// Print JSON
@@ -149,7 +149,7 @@ pub(crate) struct DrainArgs {
 }
 
 impl Command {
-    /// Returns whether the command is for the daemon and requests its answer as JSON.
+    /// Returns whether it is a request to the daemon with JSON output.
     pub(crate) fn asks_daemon_for_json(&self) -> bool {
         match self {
             Command::Submit(args) => args.json,
@@ -167,7 +167,7 @@ impl Command {
     }
 }
 
-/// Returns the parser of the number of a job.
+/// Returns the parser of a job number.
 fn job() -> clap::builder::RangedI64ValueParser<i64> {
     value_parser!(i64).range(1..)
 }

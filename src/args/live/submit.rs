@@ -39,12 +39,12 @@ pub(crate) struct SubmitArgs {
     #[command(flatten)]
     pub(crate) daemon: DaemonArgs,
 
-    // Last, because the arguments after it would appear under its heading.
+    // Last, because options after it would appear under its heading.
     #[command(flatten)]
     pub(crate) options: OptionArgs,
 }
 
-/// What can also be said in a script.
+/// The options that a script may also have.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Options that a script may have as #MISERLY lines")]
 pub(crate) struct OptionArgs {
@@ -117,7 +117,7 @@ pub(crate) struct OptionArgs {
     pub(crate) export: Option<Export>,
 }
 
-/// The numbers of jobs. A separate type, because clap reads a plain vector as a repeated option.
+/// The numbers of jobs. A newtype, because clap would make a repeated option of a plain vector.
 #[derive(Clone, Debug)]
 pub(crate) struct JobNumbers(Vec<i64>);
 
@@ -125,7 +125,7 @@ impl OptionArgs {
     /// Returns the given options.
     pub(crate) fn options(&self) -> SubmitOptions {
         let per_cpu = self.memory_per_cpu.map(Memory::PerCpu);
-        // A missing flag leaves the value to the script.
+        // A missing flag leaves the setting to the script.
         let flag = |set: bool| set.then_some(true);
         SubmitOptions {
             name: self.name.clone(),

@@ -1,11 +1,11 @@
-//! The JSON document of the history of a job.
+//! The history of a job, for programs.
 
 use miserly_core::{BreachCause, JobNumber, Time};
 use serde::Serialize;
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What, processor_seconds};
 
-/// The history of a job for programs. Times are in seconds of the log.
+/// The history of a job. Times are in seconds of the log.
 #[derive(Serialize)]
 pub(super) struct Document {
     version: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Document {
     end: Option<f64>,
     killed_at_estimate: bool,
     refused: Option<&'static str>,
-    /// Its opportunistic work ahead of its start, if any.
+    /// The opportunistic work before its start, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     ahead: Option<AheadDoc>,
     /// The changes besides its first start.
@@ -45,16 +45,16 @@ struct Reservation {
     kind: &'static str,
 }
 
-/// A change of a job, other than its first start.
+/// A change of a job that had started.
 #[derive(Default, Serialize)]
 struct Change {
     at: f64,
-    /// suspended, resumed, resized, moved, turns (a change of its slots), requeued, ahead
-    /// (opportunistic processors) or started (again).
+    /// The kind: suspended, resumed, resized, moved, turns (another share of the slots), requeued,
+    /// ahead (opportunistic, on this number of processors) or started (again).
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     start_reason: Option<&'static str>,
-    /// The number of processors after the change.
+    /// The number of processors from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     procs: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,8 @@ struct Change {
     lost_work: Option<f64>,
 }
 
-/// The own slot, the number of its slots including its own, and the number of used slots.
+/// The own slot, the number of slots in which it runs, its own among them, and the number of used
+/// slots.
 #[derive(Serialize)]
 struct SlotsDoc {
     own: u32,
@@ -114,7 +115,7 @@ impl Document {
     }
 }
 
-/// Returns all events except the first start, which has its own fields.
+/// Returns all changes but the first start, which has fields of its own.
 fn changes(events: &[Event]) -> Vec<Change> {
     let start = events.iter().position(|event| matches!(event.what, What::Started(_)));
     let others = events.iter().enumerate().filter(|(at, _)| Some(*at) != start);

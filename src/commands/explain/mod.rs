@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     print(&story.told(&args.policy.to_string()))
 }
 
-/// Returns the reason for which the run has no such job.
+/// Returns the reason why there is no such job in the run.
 fn absent(prepared: &RunSetup, job: JobNumber) -> anyhow::Result<anyhow::Error> {
     let mut reader = prepared.trace.reader()?;
     loop {

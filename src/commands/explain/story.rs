@@ -5,7 +5,7 @@ use miserly_report::{count, figure};
 use miserly_sim::OpportunisticWork;
 use miserly_units::{duration, duration_rounded};
 
-/// The number of overtaking jobs that a terminal lists by name, and of consecutive changes of
+/// The most jobs that are listed as started before this one. Also the most successive changes of
 /// processors or slots.
 const NAMED: usize = 10;
 
@@ -18,7 +18,7 @@ pub(super) struct Story {
     pub(super) events: Vec<Event>,
     pub(super) passed_by: Vec<Passer>,
     pub(super) end: Option<(Time, End)>,
-    /// Its opportunistic work ahead of its start, if any.
+    /// The opportunistic work before its start, if any.
     pub(super) ahead: Option<OpportunisticWork>,
 }
 
@@ -30,30 +30,30 @@ pub(super) struct Event {
 
 #[derive(Clone, Copy)]
 pub(super) enum What {
-    /// Its reserved start moved to this instant.
+    /// The reserved start moved to this instant.
     Moved(Time, MoveKind),
     Started(StartReason),
     Suspended,
     WrittenOut,
     Resumed,
-    /// To this number of processors.
+    /// Its processors changed to this number.
     Resized(Procs),
-    /// To another slot of the matrix, or to other processors.
+    /// It moved to another slot, or to other processors.
     Remapped,
-    /// To this share of the time slices.
+    /// Its share of the slots changed.
     Turns(Turns),
-    /// On this number of idle processors ahead of its start. 0 means parked.
+    /// It runs opportunistically on this number of processors; 0: parked.
     Ahead(Procs),
-    /// With the loss of this number of processor-ticks.
+    /// It lost this work, in processor-ticks.
     Requeued(u128),
 }
 
-/// The slots of a job, where processors are sliced in time.
+/// The slots of a time-sliced job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turns {
-    /// The slot of its own place.
+    /// The slot of its own placement.
     pub(super) slot: SlotId,
-    /// The number of its slots.
+    /// The number of slots in which it runs.
     pub(super) runs_in: usize,
     /// The number of used slots.
     pub(super) used: usize,
@@ -66,7 +66,7 @@ pub(super) enum MoveKind {
     BreachCause(BreachCause),
 }
 
-/// The way in which a job leaves the system.
+/// How a job leaves the system.
 #[derive(Clone, Copy)]
 pub(super) enum End {
     Done,
@@ -108,7 +108,7 @@ impl Story {
         };
         line(request.submit, format!("submitted; {} processors were free, {queue}", count(self.free.get())));
         let mut started = false;
-        // The number of consecutive instants that only moved it.
+        // The number of successive instants with nothing but changes of processors or slots.
         let (mut moves, mut last_move) = (0, None);
         for (event, next) in self.events.iter().zip(self.events.iter().skip(1).map(Some).chain([None])) {
             let again = event.moves() && last_move == Some(event.at);
@@ -163,12 +163,12 @@ impl Story {
 }
 
 impl Event {
-    /// Returns whether it only changes the processors or the time slices.
+    /// Returns whether it is only a change of the number of processors, or of the slots.
     fn moves(&self) -> bool {
         matches!(self.what, What::Resized(_) | What::Ahead(_) | What::Remapped | What::Turns(_))
     }
 
-    /// Returns the subject of such changes.
+    /// Returns a phrase for the resources that such changes concern.
     fn what_moves(&self) -> &'static str {
         if matches!(self.what, What::Remapped | What::Turns(_)) {
             "slots or processors"
@@ -177,8 +177,8 @@ impl Event {
         }
     }
 
-    /// Returns the text of the event for a job with this submit time. `started` is true after an
-    /// earlier start.
+    /// Returns the text of the event. `submit` is the submission of the job, and `started` whether
+    /// it has started before.
     fn told(&self, submit: Time, started: bool) -> String {
         match self.what {
             What::Moved(start, kind) => kind.told(start, start - self.at),
@@ -223,7 +223,7 @@ impl MoveKind {
     }
 }
 
-/// Returns the text of a breach cause.
+/// Returns the text for the cause of a broken promise.
 const fn cause(why: BreachCause) -> &'static str {
     match why {
         BreachCause::Overdue => "a running job is overdue",
@@ -248,7 +248,7 @@ impl End {
     }
 }
 
-/// Returns a line on its opportunistic work ahead of its start.
+/// Returns a line on the opportunistic work before its start.
 fn told_ahead(ahead: &OpportunisticWork) -> String {
     let work = figure(Some(processor_seconds(ahead.work)));
     format!(

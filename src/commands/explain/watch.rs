@@ -5,24 +5,24 @@ use miserly_sim::{Finished, Observer, SystemSnapshot};
 
 use super::story::{End, Event, MoveKind, Passer, Story, Turns, What};
 
-/// An observer of one job.
+/// An observer that follows one job through a run.
 pub(super) struct Watch {
     job: JobNumber,
     /// Free processors and waiting jobs after the last instant.
     before: (Procs, usize),
     pub(super) story: Option<Story>,
-    /// Whether it is in the queue or not submitted yet.
+    /// Whether it waits in the queue, or is not submitted yet.
     waits: bool,
-    /// The jobs submitted after the observed job that have not started yet.
+    /// The jobs submitted after ours that have not started yet.
     behind: Vec<Request>,
-    /// Its handle in the ledgers, after its start.
+    /// Its handle in the ledger, from its start on.
     handle: Option<JobId>,
     /// Its slots after the last instant.
     turns: Option<Turns>,
 }
 
 impl Watch {
-    /// Returns an observer of a job on an idle machine of `procs` processors.
+    /// Returns the observer of a job on an idle machine of `procs` processors.
     pub(super) fn of(job: JobNumber, procs: Procs) -> Watch {
         let before = (procs, 0);
         Watch { job, before, story: None, waits: true, behind: Vec::new(), handle: None, turns: None }
@@ -78,7 +78,7 @@ impl Observer for Watch {
             Effect::Resumed { .. } => What::Resumed,
             Effect::Resized { procs, .. } => What::Resized(procs),
             Effect::Moved { .. } => What::Remapped,
-            // The ledger has the number of its slots.
+            // The ledger has the number of slots in which it runs.
             Effect::PaceChanged { .. } => return,
             Effect::Requeued { lost, .. } => What::Requeued(lost),
             Effect::OpportunisticProcs { procs, .. } => What::Ahead(procs),
@@ -110,8 +110,8 @@ impl Observer for Watch {
     }
 
     fn finished(&mut self, job: &Finished) -> std::io::Result<()> {
-        // Processors that become free in the instant of the submission are free for the job,
-        // although their ends are reported later.
+        // A job that ended at the submission left its processors free, though the report of its end
+        // comes later.
         if let Some(story) = &mut self.story
             && job.end == story.request.submit
             && job.start < job.end
@@ -128,8 +128,7 @@ impl Observer for Watch {
     }
 }
 
-/// Returns the slots of the job with this handle, if it has this number and processors are sliced
-/// in time.
+/// Returns the slots of a time-sliced job with this handle and this number.
 fn turns(ledger: &Ledger, handle: JobId, number: JobNumber) -> Option<Turns> {
     let entry = ledger.get(handle).filter(|entry| entry.request.number == number)?;
     let (slot, used) = (entry.placement()?.slot, ledger.matrix()?.used());
@@ -137,10 +136,8 @@ fn turns(ledger: &Ledger, handle: JobId, number: JobNumber) -> Option<Turns> {
 }
 
 impl Story {
-    /// Appends an event.
-    ///
-    /// Under an overdue job a broken promise moves with every event, so only the first and the last
-    /// move are kept. An instant may have several rounds. The slots count after the last one.
+    /// Adds an event. Under an overdue job, a broken promise moves at every event: the first and
+    /// the last are kept. An instant may have several rounds: the slots after the last count.
     fn note(&mut self, event: Event) {
         let broken = |event: &Event| matches!(event.what, What::Moved(_, MoveKind::BreachCause(_)));
         let turns = |event: &Event| matches!(event.what, What::Turns(_));

@@ -17,7 +17,7 @@ use super::text::{numbers, table};
 use crate::args::ServeArgs;
 use crate::output::{print, print_json};
 
-/// Runs the daemon until it receives a request to end.
+/// Runs the daemon until a signal ends it.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     if let Some(file) = &args.check {
         let args = ServeArgs { config: Some(file.clone()), ..args.clone() };
@@ -61,7 +61,7 @@ fn recover(configuration: &Configuration) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints the result of a configuration.
+/// Prints the summary of a configuration.
 fn check(configuration: &Configuration, json: bool) -> anyhow::Result<()> {
     let summary = configuration.summary();
     if json { print_json(&summary) } else { print(&shown(&summary)) }
@@ -95,7 +95,7 @@ fn row(queue: &QueueSummary) -> Vec<String> {
     ]
 }
 
-/// Returns the minimum and the maximum over the week, or the one amount if they are equal.
+/// Returns the least and the most amount over the week, or the only one.
 fn between([least, most]: [u64; 2], shown: impl Fn(u64) -> String) -> String {
     if least == most { shown(most) } else { format!("{} to {}", shown(least), shown(most)) }
 }
@@ -110,7 +110,7 @@ fn configuration(args: &ServeArgs) -> anyhow::Result<Configuration> {
     if let Some(state) = &args.state {
         configuration.state = std::path::absolute(state)?;
     }
-    // The same lookup as that of its clients.
+    // Clients look for the socket in the same way.
     let named = named_socket().filter(|_| args.config.is_none());
     if let Some(socket) = args.socket.clone().or(named) {
         configuration.socket = std::path::absolute(socket)?;

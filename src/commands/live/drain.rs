@@ -1,4 +1,4 @@
-//! `miserly drain`: the daemon rejects new jobs until the command is undone.
+//! `miserly drain`: makes the daemon reject new jobs, until `--undo`.
 
 use std::process::ExitCode;
 

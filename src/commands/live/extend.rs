@@ -1,4 +1,4 @@
-//! `miserly extend`: a longer window, if it breaks no promise.
+//! `miserly extend`: a longer window, if no promise breaks.
 
 use std::process::ExitCode;
 

@@ -1,11 +1,11 @@
-//! Failure output of a command: one line for users, JSON for programs.
+//! Reports of failed commands: a line for users, JSON for programs.
 
 use miserly_api::client::ClientError;
 use serde_json::{Value, json};
 
 use super::exit_code;
 
-/// Writes to standard error the reason for the failure of a command, or of one of its jobs.
+/// Prints the failure of a command, or of one of its jobs, to standard error.
 pub(crate) fn tell_failure(json: bool, job: Option<i64>, error: &anyhow::Error) {
     match job {
         _ if json => eprintln!("{}", document(job, error)),
@@ -14,7 +14,7 @@ pub(crate) fn tell_failure(json: bool, job: Option<i64>, error: &anyhow::Error) 
     }
 }
 
-/// Returns the problem document of the API, or one of the same form if the daemon sent none.
+/// Returns the API's problem. Without a daemon, returns one of the same form.
 fn document(job: Option<i64>, error: &anyhow::Error) -> Value {
     let mut problem = if let Some(ClientError::Refused(problem)) = error.downcast_ref() {
         json!(problem)

@@ -1,4 +1,4 @@
-//! `miserly logs`: the past and present output of a job.
+//! `miserly logs`: the output of a job, also while it runs.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -36,8 +36,8 @@ pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Copies the output of the job until the job has ended. A change in the folder of the file or the
-/// end of the job wakes it.
+/// Copies the output of a job until the job has ended. Changes in the file's folder, and the
+/// daemon's reply at the end, wake it.
 fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
     let folder = output.path.parent().unwrap_or(Path::new("/")).to_owned();
     let watched = watch(&folder).with_context(|| format!("cannot watch {}", folder.display()))?;
@@ -48,7 +48,7 @@ fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
             break;
         }
     }
-    // The whole output exists now, whatever was read before the end of the job.
+    // The output is complete now, even if the last read was before the end.
     output.pass_on()?;
     match waiting.join() {
         Ok(ended) => Ok(ended.map(drop)?),
@@ -56,7 +56,7 @@ fn follow(client: Client, job: i64, output: &mut Output) -> anyhow::Result<()> {
     }
 }
 
-/// Returns a descriptor with an event for each change of a file in the folder. The file need not
+/// Returns a descriptor with the events of all files in the folder, including files that do not
 /// exist yet.
 fn watch(folder: &Path) -> io::Result<OwnedFd> {
     let watched = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
@@ -66,8 +66,8 @@ fn watch(folder: &Path) -> io::Result<OwnedFd> {
 
 type Waiting = thread::JoinHandle<Result<(), ClientError>>;
 
-/// Returns a descriptor that is closed at the other end when the job has ended, and the waiting
-/// thread.
+/// Starts a thread that waits for the end of the job. Returns it with a descriptor that is closed
+/// at the end.
 fn end_of(client: Client, job: i64) -> io::Result<(OwnedFd, Waiting)> {
     let (over, open) = pipe_with(PipeFlags::CLOEXEC)?;
     let waiting = thread::Builder::new().spawn(move || {
@@ -78,7 +78,8 @@ fn end_of(client: Client, job: i64) -> io::Result<(OwnedFd, Waiting)> {
     Ok((over, waiting))
 }
 
-/// Blocks until a file of the folder changes or the job is over. Returns whether it is over.
+/// Waits until a file of the folder has changed or the job has ended. Returns whether the job has
+/// ended.
 fn changed_or_over(watched: &OwnedFd, over: &OwnedFd) -> io::Result<bool> {
     let mut both =
         [PollFd::new(watched, PollFlags::IN), PollFd::from_borrowed_fd(over.as_fd(), PollFlags::IN)];
@@ -90,12 +91,12 @@ fn changed_or_over(watched: &OwnedFd, over: &OwnedFd) -> io::Result<bool> {
     let is_over = !both[1].revents().is_empty();
     let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut events = inotify::Reader::new(watched, &mut buffer);
-    // The file of the event is irrelevant: the reader checks for more output in any case.
+    // The file of the event does not matter: the next read finds any new content.
     while events.next().is_ok() {}
     Ok(is_over)
 }
 
-/// A growing file, and the number of its bytes that were copied.
+/// A growing file, and the length that was copied.
 struct Output {
     path: PathBuf,
     passed: u64,
@@ -106,8 +107,8 @@ impl Output {
         Output { path, passed: 0 }
     }
 
-    /// Copies the new part of the file and returns whether the file exists. A file that a new run
-    /// of the job truncated is copied from its beginning.
+    /// Copies the new content to standard output. Returns whether the file exists. A shorter file
+    /// was truncated by another attempt of the job, and is copied from its beginning.
     fn pass_on(&mut self) -> anyhow::Result<bool> {
         let place = || format!("cannot read {}", self.path.display());
         let mut file = match File::open(&self.path) {

@@ -1,5 +1,5 @@
-//! The daemon, and the commands that use it. One file per command, except for commands that only
-//! send a number.
+//! The daemon, and the commands that send requests to it. One file per command, except for those
+//! that only pass on a job number.
 
 pub(crate) mod daemon;
 
@@ -58,10 +58,11 @@ pub(crate) use self::wait::run as wait;
 use crate::args::DaemonArgs;
 use crate::output::{print, print_json};
 
-/// The exit code of a command that failed, and of `wait` if the end of a job is unknown.
+/// The exit code of a command that could not be carried out. Also that of `wait` if the outcome of
+/// a job is unknown.
 const UNKNOWN: u8 = 125;
 
-/// Returns a client of the daemon that the arguments select.
+/// Returns a client of the daemon in the arguments.
 fn client(args: &DaemonArgs) -> anyhow::Result<Client> {
     talk(find(args.socket.as_deref())?)
 }
@@ -70,9 +71,7 @@ fn talk(socket: PathBuf) -> anyhow::Result<Client> {
     Client::new(socket).context("cannot talk to a daemon")
 }
 
-/// Returns the folder of a daemon's state.
-///
-/// The order is: the given folder, the folder of the daemon that `MISERLY_SOCKET` names, the folder
+/// Returns the state folder: the given one, else that of the daemon in `MISERLY_SOCKET`, else that
 /// of this user's daemon.
 fn state(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
@@ -84,13 +83,13 @@ fn state(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(status.context(asked)?.state.into())
 }
 
-/// Prints an answer: the document of the API, or its text.
+/// Prints a reply: the API's document as JSON, or its text for users.
 fn tell(json: bool, answer: &impl Serialize, shown: impl FnOnce() -> String) -> anyhow::Result<()> {
     if json { print_json(answer) } else { print(&shown()) }
 }
 
-/// Returns the exit code of a request that the daemon did not carry out: 2 for an invalid request,
-/// 1 otherwise. Returns `None` for failures outside the daemon.
+/// Returns the exit code for an error of the daemon: 2 if the request is malformed, 1 otherwise.
+/// Returns `None` for other errors.
 pub(crate) fn exit_code(error: &anyhow::Error) -> Option<ExitCode> {
     match error.downcast_ref::<ClientError>() {
         Some(ClientError::Refused(problem)) if problem.code == ProblemCode::Malformed => {

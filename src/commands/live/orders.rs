@@ -1,4 +1,4 @@
-//! `miserly cancel`, `hold`, `release` and `requeue`: one request to the daemon for each job.
+//! `miserly cancel`, `hold`, `release` and `requeue`: one request for each of the jobs.
 
 use std::process::ExitCode;
 
@@ -25,8 +25,7 @@ pub(crate) fn requeue(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     each(args, "in the queue again", Client::requeue)
 }
 
-/// Sends the request for each job. A rejected request does not prevent the next one, but the
-/// command fails.
+/// Sends the request for each job. A refusal does not stop the others, but the command fails.
 fn each(
     args: &JobsArgs,
     done: &str,

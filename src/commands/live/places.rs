@@ -1,5 +1,5 @@
-//! The paths that a job needs at its start: its folder, its program, and the folders of its
-//! outputs.
+//! Checks of the files that a job needs at its start: its folder, its program, and the folders of
+//! its outputs.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use anyhow::ensure;
 use miserly_api::model::Submission;
 use rustix::fs::{Access, access};
 
-/// The search path for programs without a `PATH` in their environment, as in execvp(3).
+/// The search path of an environment without `PATH`, as in execvp(3).
 const USUAL: &str = "/bin:/usr/bin";
 
 /// Rejects a job that could only fail. A held job, or one with dependencies, is not checked: its
-/// files may be created later.
+/// files may be created by then.
 pub(super) fn check(job: &Submission) -> anyhow::Result<()> {
     if job.hold || !job.after.is_empty() {
         return Ok(());
@@ -22,8 +22,8 @@ pub(super) fn check(job: &Submission) -> anyhow::Result<()> {
     check_program(job)
 }
 
-/// Checks the folder of an output. The job start creates the file but not its folder. A folder with
-/// a pattern in its name is known only then.
+/// Checks the folder of an output file. The file is created at the start of the job, but its folder
+/// is not. A folder with a pattern in its name is unknown until then.
 fn check_output(job: &Submission, option: &str, pattern: Option<&Path>) -> anyhow::Result<()> {
     let Some((pattern, folder)) = pattern.and_then(|pattern| Some((pattern, pattern.parent()?))) else {
         return Ok(());
@@ -34,8 +34,8 @@ fn check_output(job: &Submission, option: &str, pattern: Option<&Path>) -> anyho
     Ok(())
 }
 
-/// Checks the program with the lookup of the system: without a slash in the `PATH` of the job,
-/// relative to the folder of the job.
+/// Checks the program, as the system looks for it. A name without a slash is looked up in the
+/// `PATH` of the job. All paths are relative to the folder of the job.
 fn check_program(job: &Submission) -> anyhow::Result<()> {
     let Some(program) = job.command.first().filter(|_| job.script.is_none()) else { return Ok(()) };
     let runs = |path: &Path| {

@@ -9,7 +9,7 @@ use super::text::{counted, local};
 use super::{client, tell};
 use crate::args::AskArgs;
 
-/// The number of letters of the longest bar.
+/// The characters of the longest bar.
 const LONGEST: u64 = 40;
 
 pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns a line for each instant with a change. The last line is valid for the known future.
+/// Returns a line for each change of the capacity. The last one holds as far as is known.
 fn draw(pool: &Pool) -> String {
     let head = format!("{}: {}; # has a window on it, . is free\n", pool.queue, counted(pool.cpus, "cpu"));
     let width = pool.cpus.to_string().len();
@@ -35,12 +35,12 @@ fn draw(pool: &Pool) -> String {
     pool.slices.iter().map(line).fold(head, |text, line| text + &line)
 }
 
-/// Returns the allocated part, the free part, and blanks for missing capacity. A processor is one
-/// letter if the width allows.
+/// Returns a bar: used processors, free ones, and blanks for processors that the pool does not have
+/// then. A processor is one character if the width suffices.
 fn bar(slice: &Slice, most: u64) -> String {
     let scale = most.clamp(1, LONGEST);
     let letters = |cpus: u64| {
-        // Rounded up, so that any nonzero amount is visible.
+        // Rounded up, so that any amount above 0 is visible.
         let letters = (u128::from(cpus) * u128::from(scale)).div_ceil(u128::from(most.max(1)));
         usize::try_from(letters.min(u128::from(LONGEST))).unwrap_or_default()
     };
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(bar(&slice(0, 0), 0), "");
         assert_eq!(bar(&slice(400, 399), 400), format!("#{}", ".".repeat(39)));
         assert_eq!(bar(&slice(400, 0), 400), "#".repeat(40));
-        // Impossible values are drawn too.
+        // Impossible values have a bar, too.
         assert_eq!(bar(&slice(4, 9), 4), "....");
         assert_eq!(bar(&slice(u64::MAX, 0), 4).len(), 40);
     }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &QueueArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the jobs repeatedly until an interrupt. On a terminal each output replaces the last one.
+/// Prints the jobs until it is interrupted. On a terminal, each list replaces the last one.
 fn watch(client: &Client, filter: &Filter, period: Duration) -> anyhow::Result<ExitCode> {
     let clear = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
     loop {
@@ -67,23 +67,24 @@ fn row(job: &JobView) -> Vec<String> {
     ]
 }
 
-/// Returns the state of a job with time slices: the number of its slots and of all used slots.
+/// Returns the state of a job. For a time-sliced one, adds its number of slots and the number of
+/// used slots.
 fn in_turns(job: &JobView) -> String {
     let slots = job.slots.iter().map(|slots| format!(" {}/{}", slots.runs_in.len(), slots.used));
     [state(&job.phase).to_owned()].into_iter().chain(slots).collect()
 }
 
-/// Returns the number of a job, with its index in its array.
+/// Returns a job's number, with its index in its array.
 fn number(job: &JobView) -> String {
     job.index.map_or_else(|| job.number.to_string(), |index| format!("{}[{index}]", job.number))
 }
 
-/// Returns the start and the end of a job: actual if known, otherwise promised (`by`), otherwise
-/// planned. The end is estimated (`about`) for a job that may come to share its processors.
+/// Returns the start and the end of a job. They are the actual times if known, else promised
+/// (`by`), else planned. The end of a time-sliced job is an estimate (`about`).
 fn span(job: &JobView) -> (String, String) {
     let none = || "-".to_owned();
     match &job.phase {
-        // It may have to share its processors later.
+        // It may come to share its processors with other slots.
         Phase::Running(holding) if job.slots.is_some() => {
             (local(holding.start), format!("about {}", local(holding.end)))
         }

@@ -1,4 +1,4 @@
-//! `miserly replay`: the journal of a daemon, replayed by the simulator.
+//! `miserly replay`: a replay of a daemon's journal in the simulator.
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ struct Began {
     opportunistic: Option<OpportunisticLine>,
 }
 
-/// The contents of the journal.
+/// The content of the journal.
 struct Lived {
     first: Began,
     /// Later setups, each with the number of rounds before it.
@@ -39,7 +39,7 @@ struct Lived {
 /// The result of a replay.
 #[derive(Debug, Serialize)]
 struct Played {
-    /// Rounds that the daemon played.
+    /// Rounds of the daemon.
     rounds: usize,
     /// Jobs that were started.
     starts: usize,
@@ -47,19 +47,19 @@ struct Played {
     promises: usize,
     /// All effects of the rounds.
     effects: usize,
-    /// The first difference.
+    /// The first effect that differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<Difference>,
 }
 
-/// A difference between the daemon and the simulator.
+/// An effect that differs.
 #[derive(Debug, Serialize)]
 struct Difference {
     /// The index of the effect, from 0.
     nth: usize,
-    /// The effect in the daemon and its instant in ticks.
+    /// The daemon's effect and its tick.
     daemon: Option<(i64, EffectLine)>,
-    /// The same in the simulator.
+    /// The simulator's effect and its tick.
     simulator: Option<(i64, EffectLine)>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     Ok(if played.difference.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Reads the setups of the daemon and the rounds that were played with them.
+/// Reads the setups of the daemon, and the rounds under them.
 fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
     let history = History::open(state)?;
     let (mut setups, mut rounds, mut bad): (Vec<(usize, Began)>, Vec<_>, _) = (vec![], vec![], None);
@@ -78,7 +78,7 @@ fn read(state: &std::path::Path) -> anyhow::Result<Lived> {
         match serde_json::from_str(&line.body) {
             Ok(JournalLine::Began { queues, opportunistic, .. }) => {
                 let began = Began { queues, opportunistic };
-                // Each start of a daemon records it again.
+                // Each start of a daemon writes it again.
                 if setups.last().is_none_or(|(_, last)| *last != began) {
                     setups.push((rounds.len(), began));
                 }
@@ -121,7 +121,7 @@ fn compare(lived: &Lived) -> anyhow::Result<Played> {
     })
 }
 
-/// Returns the effects of the rounds in the simulator and their instants in ticks.
+/// Returns the effects of the rounds in the simulator, with their ticks.
 fn simulated(Lived { first, changes, rounds }: &Lived) -> anyhow::Result<Vec<(i64, EffectLine)>> {
     let mut problem = None;
     let setup = |nth: Option<usize>| nth.map_or(first, |nth| &changes[nth].1);
@@ -149,7 +149,7 @@ fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<Syste
         let place = place(&queue.name).and_then(|place| u32::try_from(place).ok());
         let found = before.queues().iter().find(|old| old.ledger().machine().hosts()[0].name == queue.name);
         let Some(ledger) = found.map(Driver::ledger) else { return Ok(Contents::default()) };
-        // A capacity loss remains as long as the pool is the same.
+        // A capacity loss persists as long as the pool is the same.
         let same = last.queues.iter().any(|old| old.name == queue.name && old.pool == queue.pool);
         let capacity = Some(ledger.machine().capacity()).filter(|_| same);
         let jobs = ledger.waiting().chain(ledger.running()).chain(ledger.suspended());
@@ -161,17 +161,17 @@ fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<Syste
     })
 }
 
-/// The contents of a queue.
+/// The content of a queue.
 #[derive(Default)]
 struct Contents {
     jobs: Vec<(JobId, Entry)>,
-    /// The capacity of its pool, if it is reduced.
+    /// The present capacity of its pool, if it is not the full one.
     capacity: Option<Resources>,
-    /// The state that its policy stores besides that of jobs.
+    /// The state of its policy besides that of jobs.
     state: LedgerState,
 }
 
-/// Returns the queues with these contents.
+/// Returns the queues of a setup, with these contents.
 fn system(
     began: &Began,
     contents: impl Fn(&QueueLine) -> anyhow::Result<Contents>,
@@ -240,7 +240,7 @@ fn past(rounds: &[RoundLine], changes: &[(usize, Began)]) -> ReplayLog {
     past
 }
 
-/// Returns the external events of a round, if any.
+/// Returns the external events of a round, if there are any.
 fn outside(
     round: &RoundLine,
     change: Option<usize>,

@@ -1,4 +1,4 @@
-//! `miserly show`: all data on a job: its state, its promise and the reason for its wait.
+//! `miserly show`: a job's state, its promise, and the reasons why it waits.
 
 use std::process::ExitCode;
 
@@ -74,7 +74,7 @@ fn shown(job: &JobView) -> String {
     text
 }
 
-/// Returns the word for the state of a job.
+/// Returns a word for the state of a job.
 pub(super) fn state(phase: &Phase) -> &'static str {
     match phase {
         Phase::Held => "held",
@@ -93,7 +93,7 @@ pub(super) fn state(phase: &Phase) -> &'static str {
     }
 }
 
-/// Returns a sentence on the state of a job.
+/// Returns a sentence for the state of a job.
 pub(super) fn summary(job: &JobView) -> String {
     match &job.phase {
         Phase::Held => "held; `miserly release` lets it go on".to_owned(),
@@ -131,12 +131,12 @@ pub(super) fn summary(job: &JobView) -> String {
     }
 }
 
-/// Returns whether it shares its processors with other jobs, in the present slots.
+/// Returns whether a job shares its processors with other slots at present.
 pub(super) fn takes_turns(job: &JobView) -> bool {
     job.slots.as_ref().is_some_and(|slots| slots.used > 1)
 }
 
-/// Returns the text on its time slices.
+/// Returns the share of the time in which a time-sliced job runs.
 fn turns(slots: &Slots) -> String {
     let share = format!("{:.1} % of the time", 100.0 * slots.fraction);
     match slots.used {
@@ -145,7 +145,7 @@ fn turns(slots: &Slots) -> String {
     }
 }
 
-/// Returns a sentence on the end of a job, or the word for its state before its end.
+/// Returns a sentence for the outcome of a job, or the word for the state of an unfinished one.
 pub(super) fn ended(phase: &Phase) -> String {
     match phase {
         Phase::Done { start, end, exit } => {
@@ -202,7 +202,7 @@ const fn lost_by(why: LostBy) -> &'static str {
     }
 }
 
-/// Adds the promise and its history.
+/// Prints the promise and its history.
 fn promised(promise: &PromiseView, line: &mut impl FnMut(&str, &str)) {
     let now = &promise.now;
     line("promised", &format!("starts by {}, has its resources until {}", local(now.start), local(now.end)));

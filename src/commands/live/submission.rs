@@ -1,4 +1,4 @@
-//! The request of `miserly submit`: its options and the environment of the caller.
+//! The submission of `miserly submit`: its options and its environment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,10 +14,10 @@ use rustix::fs::Mode;
 
 use crate::args::SubmitArgs;
 
-/// The maximum size of a script in bytes: it is part of the request.
+/// The largest script, in bytes. It is part of the submission.
 const LARGEST: u64 = 2 << 20;
 
-/// Returns the submission: the options of the command line, then those of the script, then
+/// Returns the submission. The options are those of the command line, else of the script, else the
 /// defaults.
 pub(super) fn submission(args: &SubmitArgs) -> anyhow::Result<Submission> {
     let Some((program, arguments)) = args.command.split_first() else { bail!("what is to be run?") };
@@ -72,14 +72,14 @@ fn build(
     })
 }
 
-/// Returns the text of a script, or `None` for a program.
+/// Returns the text of a script; `None` for a program.
 fn script(program: &Path) -> anyhow::Result<Option<String>> {
     if program == Path::new("-") {
         return read(std::io::stdin().lock(), "standard input").map(Some);
     }
     let Ok(mut file) = File::open(program) else { return Ok(None) };
     let mut mark = Vec::new();
-    // A folder cannot be read, and is not a script.
+    // A folder cannot be read, and is no script.
     if file.by_ref().take(2).read_to_end(&mut mark).is_err() || mark != b"#!" {
         return Ok(None);
     }
@@ -111,13 +111,13 @@ fn read_directives(program: &OsString, script: &str) -> anyhow::Result<SubmitOpt
     Ok(options)
 }
 
-/// Returns the folder of the job as an absolute path.
+/// Returns the absolute path of the job's folder.
 fn directory(said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("the folder that you are in is gone; say --directory")?;
     Ok(said.map_or_else(|| here.clone(), |said| here.join(said)))
 }
 
-/// Returns the environment without values that are not text: JSON cannot represent them.
+/// Returns the environment, without values that are not UTF-8: JSON cannot hold them.
 fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -132,7 +132,7 @@ fn texts(words: &[OsString]) -> anyhow::Result<Vec<String>> {
     words.iter().map(text).collect()
 }
 
-/// Returns the mask of this process, which can only be read by setting it.
+/// Returns the mask of this process. It can only be read by setting it.
 fn umask() -> u32 {
     let mask = rustix::process::umask(Mode::from_raw_mode(0o077));
     rustix::process::umask(mask);

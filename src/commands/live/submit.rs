@@ -1,4 +1,4 @@
-//! `miserly submit`: submits a job or an array and prints the promise.
+//! `miserly submit`: a job or an array of jobs, and the promises to them.
 
 use std::process::ExitCode;
 
@@ -33,8 +33,7 @@ fn await_all(client: &Client, jobs: &[Accepted], json: bool) -> ExitCode {
     wait::await_all(client, &numbers, json, |_| Ok(()))
 }
 
-/// Returns the text on an accepted submission. Of a long array it lists only the first and the last
-/// job.
+/// Returns the text for accepted jobs. Of a long array, it names only the first and the last.
 fn accepted(jobs: &[Accepted]) -> String {
     match jobs {
         [one] => format!("job {}: {}\n", one.number, prospect(one)),

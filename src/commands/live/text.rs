@@ -1,4 +1,4 @@
-//! Times, numbers and tables as text.
+//! The text form of instants, numbers and tables.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -10,7 +10,7 @@ pub(super) fn local(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// Returns a number and its word.
+/// Returns a number and its word, in the plural if needed.
 pub(super) fn counted(number: u64, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
@@ -30,12 +30,12 @@ pub(super) fn numbers(cpus: &[u32]) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
-/// Returns the numbers of jobs, separated by commas.
+/// Returns the numbers of jobs, with commas between them.
 pub(super) fn jobs(jobs: &[i64]) -> String {
     jobs.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a table without lines. The columns named in `right` are numbers.
+/// Returns a table without lines. The columns in `right` are numbers.
 pub(super) fn table(header: &[&str], right: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
@@ -52,8 +52,8 @@ pub(super) fn table(header: &[&str], right: &[&str], rows: impl IntoIterator<Ite
     table.to_string().lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
-/// Returns external text without control characters, so that it cannot move the cursor of a
-/// terminal.
+/// Returns a text of another user without control characters, so that nothing in it moves the
+/// cursor of a terminal.
 pub(super) fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }

@@ -1,4 +1,4 @@
-//! `miserly wait`: waits until jobs have ended and exits with their code.
+//! `miserly wait`: waits for the end of jobs, and exits as they did.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use super::show::ended;
 use super::{UNKNOWN, client, tell, tell_failure};
 use crate::args::JobsArgs;
 
-/// The exit code of a job that reached its time limit, as in timeout(1).
+/// The exit code of a job that reached its time limit, as that of timeout(1).
 const OVERRUN: u8 = 124;
 
 pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
@@ -19,8 +19,8 @@ pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     }))
 }
 
-/// Waits for each job in turn and returns the first code that is not 0. A failure of the wait
-/// itself gives 125, because a job may give any code below.
+/// Waits for the jobs in order. Returns the first exit code that is not 0. A failure of the waiting
+/// itself is 125, since a job may use any lower code.
 pub(super) fn await_all(
     client: &Client,
     jobs: &[i64],
@@ -47,12 +47,12 @@ fn await_one(client: &Client, job: i64, tell: impl Fn(&JobView) -> anyhow::Resul
     Ok(code(&job.phase))
 }
 
-/// Returns the exit code for the end of a job, as in a shell.
+/// Returns the exit code for the end of a job, as a shell has it.
 fn code(phase: &Phase) -> u8 {
     match phase {
         Phase::Killed { by: KilledBy::Time, .. } => OVERRUN,
         Phase::Done { exit, .. } | Phase::Killed { exit: Some(exit @ Exit::Signal(_)), .. } => of_exit(*exit),
-        // The code of SIGKILL or SIGTERM, as if the job had run and had not exited by itself.
+        // SIGKILL or SIGTERM, unless the job exited by itself.
         Phase::Killed { by: KilledBy::Memory, .. } => of_exit(Exit::Signal(9)),
         Phase::Killed { by: KilledBy::User, .. } => of_exit(Exit::Signal(15)),
         Phase::Failed { why: Failure::Program, .. } => 127,

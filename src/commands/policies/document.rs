@@ -7,7 +7,7 @@ use miserly_policies::shared::Priority;
 use miserly_policies::{Param, PolicyDescriptor, Registry, Spelling};
 use serde::Serialize;
 
-/// All policies, all orders with a name and a formula, and the variables of formulas.
+/// The policies, the named orders, and the names that a formula may use.
 #[derive(Serialize)]
 pub(super) struct Listing {
     policies: Vec<PolicyDoc>,
@@ -21,7 +21,7 @@ pub(super) struct PolicyDoc {
     title: &'static str,
     paper: &'static str,
     promises: &'static str,
-    /// The value of each need, by name.
+    /// The facts of the needs, by name.
     needs: BTreeMap<&'static str, bool>,
     spellings: Vec<SpellingDoc>,
     params: Vec<ParamDoc>,
@@ -39,7 +39,7 @@ pub(super) struct OrderDoc {
     name: &'static str,
     title: &'static str,
     formula: &'static str,
-    /// The value that comes first.
+    /// The values that come first.
     first: &'static str,
     source: &'static str,
 }
@@ -48,10 +48,10 @@ pub(super) struct OrderDoc {
 struct ParamDoc {
     name: &'static str,
     doc: &'static str,
-    /// The permitted values, as text.
+    /// The domain of the values, in words.
     takes: String,
     default: String,
-    /// All named values.
+    /// Every value with a name.
     values: Vec<ValueDoc>,
 }
 

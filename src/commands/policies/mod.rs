@@ -1,4 +1,4 @@
-//! `miserly policies`: the available policies and orders.
+//! `miserly policies`: the policies and the orders.
 
 mod document;
 
@@ -48,12 +48,12 @@ fn order_page(preset: &Preset) -> String {
     format!("{name}\n  {title}\n\nformula  {}\nsource   {source}\n", rule(preset))
 }
 
-/// Returns the formula and the value that comes first.
+/// Returns the formula, and the values that come first.
 fn rule(preset: &Preset) -> String {
     format!("{}, {} first", preset.formula, preset.first.as_str())
 }
 
-/// Returns the written form of a spelling.
+/// Returns the written form that a spelling stands for.
 fn written(policy: &PolicyDescriptor, spelling: &Spelling) -> String {
     match spelling.means {
         "" => policy.name.to_owned(),
@@ -61,7 +61,7 @@ fn written(policy: &PolicyDescriptor, spelling: &Spelling) -> String {
     }
 }
 
-/// Returns two texts: the machines of a policy, and its needs of a launcher.
+/// Returns the machines of a policy, and the facts that a launcher has to know, in words.
 fn needs(needs: &Needs) -> [String; 2] {
     let varying = if needs.calendar { ", and pools that vary over time" } else { "" };
     let table = if needs.host_table { ", those of a table in the paper" } else { "" };
@@ -87,7 +87,7 @@ fn page(policy: &'static PolicyDescriptor) -> anyhow::Result<String> {
     }
     for param in policy.params(&Registry::built_in())? {
         let values = param.domain.values();
-        // Values that can be listed completely are listed.
+        // A domain that can be listed in full is listed.
         let listed = matches!(param.domain, Domain::Order | Domain::Choice(_) | Domain::Flag);
         let takes = if listed { String::new() } else { format!("{}; ", param.domain) };
         text.push_str(&format!("\n{}  ({takes}default: {})\n  {}\n", param.name, param.default, param.doc));

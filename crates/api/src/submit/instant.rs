@@ -1,16 +1,16 @@
-//! EventOrder, as people write them.
+//! The notation of instants.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use miserly_units::parse_duration;
 
-/// Reads an instant; `now` also says in which time zone.
+/// Parses an instant. `now` also gives the time zone.
 ///
-/// Forms: `2026-03-01T08:00`, with seconds or an offset if wanted, `2026-03-01`, `08:00` (the next one), `now+2h` or `+2h`,
-/// `midnight`, `noon`, `tomorrow` (its midnight).
+/// Forms: `2026-03-01T08:00`, with seconds or an offset if wanted, `2026-03-01`, `08:00` (the next
+/// one), `now+2h` or `+2h`, `midnight`, `noon`, `tomorrow` (its midnight).
 ///
 /// # Errors
-/// Anything else, and what is beyond the calendar.
+/// Any other text, and instants beyond the calendar.
 pub fn instant(text: &str, now: &Zoned) -> Result<Timestamp, String> {
     let found = match text {
         "now" => Some(now.timestamp()),
@@ -42,7 +42,7 @@ fn of_calendar(text: &str, now: &Zoned) -> Option<Timestamp> {
     next(clock?, now)
 }
 
-/// The next time that the clock shows `time`.
+/// Returns the next instant at which the clock shows `time`.
 fn next(time: Time, now: &Zoned) -> Option<Timestamp> {
     let on = |date: Date| date.to_datetime(time).to_zoned(now.time_zone().clone()).ok();
     let today = on(now.date())?;
@@ -72,7 +72,7 @@ mod tests {
         check("+1h30m", "2026-03-28T21:30:00");
         check("21:30", "2026-03-28T21:30:00");
         check("08:00:05", "2026-03-29T08:00:05");
-        // Not now, but the next time.
+        // An instant that is now does not count.
         check("20:00", "2026-03-29T20:00:00");
         check("noon", "2026-03-29T12:00:00");
         check("midnight", "2026-03-29T00:00:00");
@@ -82,7 +82,7 @@ mod tests {
         check("2026-04-01 08:00:01", "2026-04-01T08:00:01");
         check("2026-04-01T08:00:00Z", "2026-04-01T10:00:00");
         check("2026-04-01T08:00:00-05:00", "2026-04-01T15:00:00");
-        // The clocks go forward that night: two o'clock is three.
+        // The clocks are set forward that night: two o'clock is three.
         check("02:30", "2026-03-29T03:30:00");
         check("+6h", "2026-03-29T03:00:00");
     }

@@ -1,6 +1,6 @@
-//! The options that a directive may have.
+//! The options of directives.
 
-/// What an option is about.
+/// The setting that an option changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Name,
@@ -27,10 +27,10 @@ pub(super) enum Subject {
     Export,
 }
 
-/// An option: its long name, its letter, what it is about.
+/// An option: its long name, its letter, and its setting.
 pub(super) type Row = (&'static str, Option<char>, Subject);
 
-/// Those of `#MISERLY`, which are those of `miserly submit`.
+/// The options of `#MISERLY`, which are those of `miserly submit`.
 pub(super) const OWN: &[Row] = &[
     ("name", Some('n'), Subject::Name),
     ("cpus", Some('c'), Subject::Cpus),
@@ -51,7 +51,7 @@ pub(super) const OWN: &[Row] = &[
     ("export", None, Subject::Export),
 ];
 
-/// Those of `#SBATCH`, under Slurm's names.
+/// The options of `#SBATCH`, under Slurm's names.
 pub(super) const SLURM: &[Row] = &[
     ("job-name", Some('J'), Subject::Name),
     ("cpus-per-task", Some('c'), Subject::CpusPerTask),
@@ -74,13 +74,13 @@ pub(super) const SLURM: &[Row] = &[
     ("export", None, Subject::Export),
 ];
 
-/// The options of `#MISERLY`, long and short, in the order of the manual.
+/// Returns the options of `#MISERLY`, long and short, in the order of the manual.
 pub fn own_options() -> impl Iterator<Item = (&'static str, Option<char>)> {
     OWN.iter().map(|&(long, short, _)| (long, short))
 }
 
 impl Subject {
-    /// Whether the option says all by being there.
+    /// Returns whether the option takes no value.
     const fn is_flag(self) -> bool {
         matches!(
             self,
@@ -89,19 +89,19 @@ impl Subject {
     }
 }
 
-/// An option as it was written.
+/// An option as it is written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written<'a> {
-    /// One that there is, and its value; a flag's is empty.
+    /// A known option and its value; a flag's value is empty.
     Known(Subject, &'a str),
-    /// One that there is not.
+    /// An unknown option.
     Unknown(&'a str),
 }
 
-/// Takes the next option from the words of a line, of those in `rows`.
+/// Returns the next option in the words of a line, from the options in `rows`.
 ///
 /// # Errors
-/// A value that is missing, or one too many; a word that belongs to no option.
+/// A missing or superfluous value, or a word that belongs to no option.
 pub(super) fn next<'a>(
     words: &mut std::iter::Peekable<std::slice::Iter<'a, String>>,
     rows: &[Row],

@@ -1,4 +1,4 @@
-//! Durations, amounts of memory, arrays and lists of jobs, as job scripts and command lines have them.
+//! The notation of durations, memory, arrays and lists of jobs in job scripts and command lines.
 
 use miserly_core::Span;
 use miserly_units::{UnitError, parse_memory, parse_seconds, slurm};
@@ -33,10 +33,10 @@ pub fn memory(text: &str) -> Result<u64, UnitError> {
     parse_memory(text)
 }
 
-/// The indexes of an array: `0-15`, `0-15:4`, `7`.
+/// Parses the indexes of an array: `0-15`, `0-15:4`, `7`.
 ///
 /// # Errors
-/// Anything else, and a step of 0.
+/// Any other text, and a step of 0.
 pub fn array(text: &str) -> Result<Array, String> {
     let read = || {
         let (range, step) = text.split_once(':').unwrap_or((text, "1"));
@@ -47,17 +47,17 @@ pub fn array(text: &str) -> Result<Array, String> {
     read().ok_or_else(|| "write FIRST-LAST or FIRST-LAST:STEP, such as 0-15 or 0-15:4".to_owned())
 }
 
-/// The numbers of jobs, with commas between them.
+/// Parses job numbers with commas between them.
 ///
 /// # Errors
-/// What is no number above 0.
+/// A part that is no number above 0.
 pub fn job_numbers(text: &str) -> Result<Vec<i64>, String> {
     let number = |part: &str| digits::<i64>(part).filter(|number| *number > 0);
     let numbers: Option<Vec<i64>> = text.split(',').map(|part| number(part.trim())).collect();
     numbers.ok_or_else(|| "give the numbers of jobs, with commas between them, such as 12,13".to_owned())
 }
 
-/// A number of plain digits: no sign, no blanks.
+/// Parses a number of plain digits, without sign or blanks.
 fn digits<T: std::str::FromStr>(text: &str) -> Option<T> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if plain { text.parse().ok() } else { None }

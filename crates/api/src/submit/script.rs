@@ -36,11 +36,12 @@ impl fmt::Display for Remark {
 
 impl std::error::Error for Remark {}
 
-/// Reads the lines `#MISERLY` and `#SBATCH` of a script, up to its first command. `now` is what relative instants are from.
+/// Reads the lines `#MISERLY` and `#SBATCH` of a script, up to its first command. Relative instants
+/// count from `now`.
 ///
 /// # Errors
-/// The first line that cannot be meant so: a value that makes no sense, an option of `#MISERLY` that there is not. Options of
-/// `#SBATCH` that there are not are warnings: they say how Slurm's machine is to be used.
+/// The first invalid line: a meaningless value, or an unknown option of `#MISERLY`. Unknown options
+/// of `#SBATCH` are only warnings, since they concern Slurm's machine.
 pub fn directives(script: &str, now: &Zoned) -> Result<Directives, Remark> {
     let (mut own, mut slurm) = (OptionCollector::default(), OptionCollector::default());
     let mut warnings = Vec::new();
@@ -62,18 +63,18 @@ pub fn directives(script: &str, now: &Zoned) -> Result<Directives, Remark> {
     Ok(Directives { options, warnings })
 }
 
-/// The lines before the first command, with their numbers.
+/// Returns the lines before the first command, with their numbers.
 fn head(script: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = script.lines().zip(1..).map(|(text, line)| (line, text));
     lines.take_while(|(_, text)| text.trim().is_empty() || text.starts_with('#'))
 }
 
-/// What comes after the mark, if the line has it.
+/// Returns the text after the mark, if the line has it.
 fn directive<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     text.strip_prefix(mark).filter(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// Takes up the options of a line.
+/// Adds the options of a line.
 fn gather(
     options: &str,
     rows: &[Row],

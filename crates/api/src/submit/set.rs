@@ -37,7 +37,7 @@ impl OptionCollector {
             Subject::Nodes => return nodes(value),
             Subject::Memory => options.memory = Some(Memory::Job(amount(value, dialect).map_err(text)?)),
             Subject::MemoryPerCpu => {
-                options.memory = Some(Memory::PerCpu(amount(value, dialect).map_err(text)?))
+                options.memory = Some(Memory::PerCpu(amount(value, dialect).map_err(text)?));
             }
             Subject::Time => options.time = Some(time(value, dialect).map_err(text)?),
             Subject::Queue => options.queue = Some(value.to_owned()),

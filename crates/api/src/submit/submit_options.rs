@@ -100,10 +100,11 @@ impl Memory {
 }
 
 impl Export {
-    /// Without these hardly any program runs.
+    /// The variables that almost every program needs.
     pub const ALWAYS: [&str; 7] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TMPDIR", "USER"];
 
-    /// Reads `ALL`, `NONE`, or names and assignments with commas between them, as `ALL,DEBUG=1` or `PATH,SEED`.
+    /// Parses `ALL`, `NONE`, or names and assignments with commas between them, as `ALL,DEBUG=1` or
+    /// `PATH,SEED`.
     ///
     /// # Errors
     /// A name that no variable can have.
@@ -127,7 +128,7 @@ impl Export {
         Ok(export)
     }
 
-    /// The environment of a job, of its submitter's.
+    /// Returns the environment of a job, from that of its submitter.
     pub fn of(&self, submitters: BTreeMap<String, String>) -> BTreeMap<String, String> {
         let wanted = |name: &str| self.all || self.names.contains(name) || Export::ALWAYS.contains(&name);
         let kept = submitters.into_iter().filter(|(name, _)| wanted(name));

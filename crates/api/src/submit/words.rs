@@ -1,6 +1,7 @@
 //! The words of a directive, with quotes as in a shell.
 
-/// Splits a line at blanks. Quotes and backslashes keep blanks within a word; a word that begins with `#` is a comment's.
+/// Splits a line at blanks. Quotes and backslashes keep blanks within a word. A word that begins
+/// with `#` starts a comment.
 ///
 /// # Errors
 /// A quote that does not end.

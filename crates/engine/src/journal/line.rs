@@ -142,7 +142,7 @@ pub enum EffectLine {
     Refused { job: i64, why: RefusalLine },
 }
 
-/// WaitReason a job started when it did.
+/// The start reason of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the variants are the core's reasons")]
@@ -154,7 +154,7 @@ pub enum ReasonLine {
     Quantum,
 }
 
-/// WaitReason a job will never start.
+/// The reason why a job will never start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the variants are the core's refusals")]

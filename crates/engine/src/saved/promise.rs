@@ -11,7 +11,7 @@ pub(super) struct SavedPromise {
     broken: Option<SavedBreachCause>,
 }
 
-/// WaitReason a promise was broken.
+/// The cause of a broken promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SavedBreachCause {

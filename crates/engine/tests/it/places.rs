@@ -17,7 +17,7 @@ fn long_for_short() -> (Life, i64, i64) {
     (life, long, short)
 }
 
-/// WaitReason the next daemon does not begin.
+/// Returns the error with which the next daemon does not begin.
 fn refused(life: &mut Life, second: i64) -> String {
     life.opened(second).err().map(|error| error.to_string()).unwrap_or_default()
 }

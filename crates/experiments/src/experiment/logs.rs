@@ -121,6 +121,6 @@ mod tests {
         let error = open("name = 'may'\nmodel = 'o2k'\nmonth = '2000-05'").err().unwrap();
         assert!(error.starts_with("no month \"2000-05\" in the paper; "), "{error}");
         let error = open("name = 'sud'\nmodel = 'sud'\nmonth = '2000-01'").err().unwrap();
-        assert_eq!(error, "--month: sud is of no month; only o2k is");
+        assert_eq!(error, "--month: sud has no months; only o2k has");
     }
 }

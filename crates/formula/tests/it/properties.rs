@@ -62,7 +62,7 @@ proptest! {
         let exact = exact.map(Fraction::nearest);
         let value = formula.eval(&values.map(f64::from));
         if let Some(exact) = exact.filter(|exact| exact.abs() < 9e15) {
-            prop_assert_eq!(exact, value, "{}", formula);
+            prop_assert_eq!(ordered_key(exact), ordered_key(value), "{}", formula);
         }
     }
 

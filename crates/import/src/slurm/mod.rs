@@ -210,7 +210,7 @@ impl Accounting<'_> {
             "jobs are numbered by submission, users and groups by appearance"
         };
         let mut notes = vec![
-            format!("remarks_if of Slurm's accounting {name}: {written} jobs of {read} lines"),
+            format!("made of Slurm's accounting {name}: {written} jobs of {read} lines"),
             "queues are Slurm's partitions; partitions are Slurm's QOS".into(),
             "a job that was requeued is a job for each of its runs; the runtime is without suspension".into(),
             submission.into(),

@@ -269,7 +269,7 @@ proptest! {
         prop_assert_eq!(log.report.read, log.report.written + left_out);
         let mut text = Vec::new();
         log.write(&mut text).unwrap();
-        let found = check(&Trace::memory("remarks_if", text), Some(Procs::new(8)), ProcsField::Allocated).unwrap();
+        let found = check(&Trace::memory("made", text), Some(Procs::new(8)), ProcsField::Allocated).unwrap();
         prop_assert_eq!(found.read, log.report.written);
         let names: Vec<_> = found.findings.keys().map(|anomaly| anomaly.name()).collect();
         prop_assert!(!names.contains(&"malformed") && !names.contains(&"out_of_order"), "{:?}", names);

@@ -1,4 +1,4 @@
-//! From a configuration file to the configuration.
+//! The conversion of a configuration file to a configuration.
 
 use std::iter;
 use std::path::PathBuf;
@@ -16,10 +16,11 @@ use crate::server::Access;
 use crate::store::BackupPlan;
 
 impl Configuration {
-    /// What `text` says, the content of the file `path`, on this machine. No text is a file that says nothing.
+    /// Parses `text`, the content of the file `path`, for this machine. An empty text gives the
+    /// defaults.
     ///
     /// # Errors
-    /// The first thing that is wrong: the line, the field, and what to do.
+    /// The first problem: the line, the field, and the remedy.
     pub fn parse(path: &str, text: &str, machine: &Machine) -> Result<Configuration, ConfigError> {
         let checked = parse::<File>(text).and_then(|file| checked(&file, machine));
         checked.map_err(|problem| ConfigError::at(path, text, problem))
@@ -30,7 +31,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
     let Pools { pool, queues: parts } = pools(file, machine)?;
     let queues = queues(file, parts)?;
     let most = usize::try_from(pool.most().cpus_count().get()).unwrap_or(usize::MAX);
-    // The last ones: what runs beside the jobs begins at the first.
+    // The last processors: other work on the machine starts with the first ones.
     let cpus = machine.cpus[machine.cpus.len().saturating_sub(most)..].to_vec();
     let time_or = |written: &Written<Value>, field: &str, instead: i64| {
         let instead = Span::from_secs(instead).unwrap_or(Span::ZERO);
@@ -81,7 +82,8 @@ fn backups(file: &File) -> Result<BackupPlan, Problem> {
     })
 }
 
-/// A path from the root on: what it is from elsewhere would depend on where the daemon was started.
+/// Returns an absolute path. A relative one would depend on the directory in which the daemon was
+/// started.
 fn folder(written: Option<&Spanned<String>>, field: &str) -> Result<Option<PathBuf>, Problem> {
     let Some(written) = written else { return Ok(None) };
     let path = PathBuf::from(written.get_ref());
@@ -105,7 +107,7 @@ fn access(written: Option<&Spanned<String>>) -> Result<Access, Problem> {
     }
 }
 
-/// The queues over their parts of the pool; one, where none is written.
+/// Returns the queues over their parts of the pool. A file without queues gives one.
 fn queues(file: &File, parts: Vec<Part>) -> Result<Vec<Queue>, Problem> {
     let written = file.queues.iter().map(|queue| Some(queue.get_ref())).chain(iter::repeat(None));
     parts.into_iter().zip(written).map(|(part, written)| Queue::checked(part, written)).collect()

@@ -1,11 +1,11 @@
-//! What is wrong with a configuration, and where.
+//! Problems of a configuration, with their locations.
 
 use std::fmt::Display;
 
 pub(super) use miserly_machine_file::Problem;
 use toml::Spanned;
 
-/// WaitReason there is no configuration.
+/// The reason why there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -13,7 +13,7 @@ pub enum ConfigError {
     Unread {
         /// The file.
         path: String,
-        /// WaitReason not.
+        /// The cause.
         source: std::io::Error,
     },
     /// Something in the file is wrong.
@@ -23,21 +23,21 @@ pub enum ConfigError {
         path: String,
         /// The line; the first is 1.
         line: usize,
-        /// The field, what is wrong with it, and what to do.
+        /// The field, the problem, and the remedy.
         problem: String,
     },
-    /// Without a file: something of the machine or of the user.
+    /// There is no file. The problem lies in the machine or the user.
     #[error("{0}")]
     Here(String),
 }
 
-/// A problem with a field that is written there.
+/// Returns a problem with a field at its location in the file.
 pub(super) fn of_field<T>(written: &Spanned<T>, field: &str, problem: &dyn Display) -> Problem {
     Problem::new(written.span(), format!("{field}: {problem}"))
 }
 
 impl ConfigError {
-    /// The problem at its line; without a file there are no lines.
+    /// Returns the problem with its line. Without a file there are no lines.
     pub(super) fn at(path: &str, text: &str, problem: Problem) -> ConfigError {
         if path.is_empty() {
             return ConfigError::Here(problem.text);

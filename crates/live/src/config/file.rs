@@ -1,10 +1,10 @@
-//! What a configuration file says, as it is written.
+//! The content of a configuration file, as it is written.
 
 use miserly_machine_file::file::{PoolFile, QueueFile};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-/// A value, and where it stands.
+/// A value and its location.
 pub(super) type Written<T> = Option<Spanned<T>>;
 
 /// The file.

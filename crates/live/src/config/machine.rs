@@ -1,26 +1,27 @@
-//! What the machine lets us have.
+//! The resources that the machine offers.
 
 use std::fs;
 use std::path::Path;
 
 use miserly_launch::usable_cpus;
 
-/// What there is for us and our jobs: by affinity, by the limits of the control groups that we are in, by what is built in.
+/// The resources for the daemon and its jobs: those of the hardware, within the affinity and the
+/// limits of the control groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The processors that we may run on, by number.
+    /// The processors that this process may run on, by number.
     pub cpus: Vec<u32>,
-    /// How many of them we may use at a time, where a limit says that it is fewer.
+    /// The number of them that may be used at a time, if a limit makes it smaller.
     pub quota: Option<u64>,
     /// Memory, kilobytes.
     pub memory: u64,
 }
 
 impl Machine {
-    /// This machine, for this process.
+    /// Returns the resources of this machine for this process.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system does not report them.
     pub fn here() -> std::io::Result<Machine> {
         let cpus = usable_cpus()?;
         let total = mem_total(&fs::read_to_string("/proc/meminfo")?);
@@ -30,31 +31,32 @@ impl Machine {
         Ok(Machine { cpus, quota: limits.cpus, memory })
     }
 
-    /// How many processors may be used at a time.
+    /// Returns the number of processors that may be used at a time.
     pub fn count(&self) -> u64 {
         let all = self.cpus.len() as u64;
         self.quota.map_or(all, |quota| all.min(quota))
     }
 }
 
-/// `MemTotal`, kilobytes.
+/// Returns `MemTotal`, kilobytes.
 fn mem_total(meminfo: &str) -> Option<u64> {
     meminfo
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.trim().parse().ok())
 }
 
-/// What control groups allow at most.
+/// The limits of control groups.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Limits {
-    /// Whole processors; at least 1.
+    /// Whole processors, at least 1.
     cpus: Option<u64>,
     /// Kilobytes.
     memory: Option<u64>,
 }
 
 impl Limits {
-    /// The least of the group that `/proc/self/cgroup` names and of all above it, by the files of version 2 under `root`.
+    /// Returns the lowest limits of the group in `/proc/self/cgroup` and of all groups above it. It
+    /// reads the version 2 files under `root`.
     fn of(root: &Path, groups: &str) -> Limits {
         let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
         let folder = root.join(own);
@@ -69,7 +71,7 @@ impl Limits {
     }
 }
 
-/// `QUOTA PERIOD` in whole processors; `max` is none.
+/// Parses `QUOTA PERIOD` as whole processors, at least 1. `max` is no limit.
 fn cpu_max(text: &str) -> Option<u64> {
     let (quota, period) = text.trim().split_once(' ')?;
     let (quota, period) = (quota.parse::<u64>().ok()?, period.parse::<u64>().ok()?);

@@ -1,7 +1,9 @@
-//! How a daemon is set up: by a file, or by what the machine has where there is none.
+//! The configuration of a daemon: from a file, or from the resources of the machine.
 //!
-//! A [`Configuration`] is whole and checked: at every instant the queues have no more than the pool, and the pool no more than the
-//! machine; each policy is one that runs on its queue's pool, with decisions that a launcher of processes can carry out.
+//! A [`Configuration`] is complete and checked:
+//! - At every instant, the queues fit the pool and the pool fits the machine.
+//! - Each policy runs on the pool of its queue, and a launcher of processes can carry out its
+//!   decisions.
 
 mod checked;
 
@@ -34,50 +36,51 @@ pub use summary::{QueueSummary, Summary};
 
 use crate::store::BackupPlan;
 
-/// A daemon's configuration, checked.
+/// The checked configuration of a daemon.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
-    /// The folder of its state.
+    /// The state folder.
     pub state: PathBuf,
-    /// Its socket.
+    /// The socket.
     pub socket: PathBuf,
-    /// Who may talk to it.
+    /// The users that may connect.
     pub access: Access,
     /// The processors for jobs, by number: as many as the pool ever has.
     pub cpus: Vec<u32>,
-    /// What all queues have together at most, over time.
+    /// The resources of all queues together, over time.
     pub pool: Week,
     /// The queues, in order; at least one.
     pub queues: Vec<Queue>,
-    /// So long before the end of its window a job is told to end.
+    /// The time before the end of its window at which a job is asked to end.
     pub grace: Span,
-    /// So long after the end of its window a job's resources are still kept for it.
+    /// The time after the end of its window for which a job's resources are still reserved.
     pub cleanup_time: Span,
-    /// So long a stopped job stays stopped when there is no daemon.
+    /// The time after which a stopped job resumes if there is no daemon.
     pub orphan_resume_delay: Span,
-    /// So long before a start what runs on its processors ahead of time is stopped.
+    /// The time before a start at which opportunistic jobs on its processors are stopped.
     pub preempt_lead_time: Span,
-    /// Whether jobs run ahead of their start on what is idle.
+    /// Whether opportunistic jobs run on idle resources.
     pub opportunistic: bool,
-    /// So long jobs that have ended are remembered; none, for ever.
+    /// The time for which ended jobs are kept; `None` for ever.
     pub keep_history: Option<Span>,
     /// The interval and number of the backups of the state.
     pub backups: BackupPlan,
 }
 
 impl Configuration {
-    /// What a daemon does without a file: half the machine for jobs, one queue that promises every job a start.
+    /// Returns the configuration without a file: half of the machine for jobs, and one queue that
+    /// promises every job a start.
     ///
     /// # Errors
-    /// If the paths of state and socket cannot be known.
+    /// If the paths of state and socket cannot be determined.
     pub fn of_machine(machine: &Machine) -> Result<Configuration, ConfigError> {
         Configuration::parse("", "", machine)
     }
 
-    /// What the file of that name says, on this machine.
+    /// Reads a configuration file, for this machine.
     ///
     /// # Errors
-    /// The first thing that is wrong: the file, the line, the field, and what to do.
+    /// The first problem: the file, the line, the field, and the remedy.
     pub fn read(path: &str, machine: &Machine) -> Result<Configuration, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Unread { path: path.to_owned(), source })?;
@@ -85,7 +88,8 @@ impl Configuration {
     }
 }
 
-/// The folder of the state where nothing else is said: `/var/lib/miserly` for root, else in the user's own state folder.
+/// Returns the default state folder: `/var/lib/miserly` for root, else a folder in the user's own
+/// state folder.
 ///
 /// # Errors
 /// If there is no such folder, because neither `XDG_STATE_HOME` nor `HOME` is set.

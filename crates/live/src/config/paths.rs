@@ -1,11 +1,11 @@
-//! Where state and socket are.
+//! The default paths of state and socket.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use rustix::process::getuid;
 
-/// The folder of the state: the system's for root, else the user's own.
+/// Returns the state folder: the system's for root, else the user's own.
 pub(super) fn state() -> Result<PathBuf, String> {
     if getuid().is_root() {
         return Ok("/var/lib/miserly".into());
@@ -17,7 +17,8 @@ pub(super) fn state() -> Result<PathBuf, String> {
     })
 }
 
-/// The socket: in the runtime folder, or in a folder of ours under /tmp, which whoever makes the socket has to check for its owner.
+/// Returns the socket: in the runtime folder, else in a folder of this user under /tmp. The creator
+/// of the socket has to check the owner of that folder.
 pub(super) fn socket() -> PathBuf {
     if getuid().is_root() {
         return "/run/miserly/socket".into();
@@ -26,7 +27,7 @@ pub(super) fn socket() -> PathBuf {
     folder("XDG_RUNTIME_DIR").map_or_else(own, |runtime| runtime.join("miserly")).join("socket")
 }
 
-/// The folder that a variable names; one that is not from the root on is none, as the standard has it.
+/// Returns the folder in a variable. A relative path is ignored, as the XDG standard requires.
 fn folder(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }

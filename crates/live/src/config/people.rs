@@ -1,4 +1,4 @@
-//! Account may use a queue, by number.
+//! The accounts that may use a queue, by number.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use toml::Spanned;
 use super::error::{Problem, of_field};
 use crate::users::Known;
 
-/// The numbers of these users and of all members of these groups, as the machine's files know them now.
+/// Returns the numbers of these users and of all members of these groups. The machine's files as
+/// they are now define them.
 pub(super) fn all(users: &[Spanned<Account>], groups: &[Spanned<Account>]) -> Result<Vec<u32>, Problem> {
     if users.is_empty() && groups.is_empty() {
         return Ok(Vec::new());
@@ -24,7 +25,8 @@ pub(super) fn all(users: &[Spanned<Account>], groups: &[Spanned<Account>]) -> Re
     Ok(all.into_iter().collect())
 }
 
-/// A user's number. One that is written as a number need not be in the file: other services may know it.
+/// Returns a user's number. A user given by number may be missing in the file, since other services
+/// may define it.
 fn number(known: &Known, user: &Account) -> Option<u32> {
     match user {
         Account::Number(number) => Some(*number),

@@ -10,11 +10,14 @@ use super::checked::time;
 use super::error::{Problem, of_field};
 use super::people;
 
-/// The policy of a queue for which none is written.
+/// The policy of a queue without a written one.
 const POLICY: &str = "miser";
 
+/// A need, and the reason why it is not met.
+type UnmetNeed = (fn(&Needs) -> bool, &'static str);
+
 /// Needs of policies that processes on one machine cannot meet, and the reasons.
-const UNMET: [(fn(&Needs) -> bool, &str); 4] = [
+const UNMET: [UnmetNeed; 4] = [
     (|needs| needs.resizing, "it resizes running jobs, which no process can follow"),
     (|needs| needs.host_table, "it places jobs on the hosts of one certain machine"),
     (|needs| needs.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
@@ -26,27 +29,28 @@ pub fn unmet_need(needs: &Needs) -> Option<&'static str> {
     UNMET.iter().find(|(needed, _)| needed(needs)).map(|(_, why)| *why)
 }
 
-/// A queue, checked.
+/// The checked configuration of a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its policy.
+    /// The policy.
     pub policy: PolicySpec,
-    /// What its pool has, over time.
+    /// The resources of its pool, over time.
     pub pool: Week,
-    /// For how long a job runs that does not say; none, where it has to.
+    /// The time limit of a job without one; `None` if a job has to give it.
     pub default_time: Option<Span>,
-    /// For how long a job may run at most.
+    /// The longest time limit of a job.
     pub most_time: Option<Span>,
-    /// How much memory a job has that does not say, kilobytes.
+    /// The memory of a job without a memory request, kilobytes.
     pub default_memory: u64,
-    /// Who may use it, by number; everybody, where nobody is named.
+    /// The users that may use it, by number; all if empty.
     pub users: Vec<u32>,
 }
 
 impl Queue {
-    /// A queue over its part of the pool; nothing is written of the only queue of a file that names none.
+    /// Returns a queue over its part of the pool. `written` is `None` for the default queue of a
+    /// file without queues.
     pub(super) fn checked(part: Part, written: Option<&QueueFile>) -> Result<Queue, Problem> {
         let nothing = QueueFile::named(&part.name);
         let written = written.unwrap_or(&nothing);
@@ -63,7 +67,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// That what it gives a job that does not ask can be had.
+    /// Checks that its defaults for jobs fit its limits.
     fn fits(&self, written: &QueueFile) -> Result<(), Problem> {
         if let (Some(default), Some(most), Some(written)) =
             (self.default_time, self.most_time, &written.default_time)
@@ -82,7 +86,7 @@ impl Queue {
     }
 }
 
-/// The memory of a job that does not ask for any, kilobytes.
+/// Returns the memory of a job without a memory request, kilobytes.
 fn default_memory(written: &QueueFile, pool: &Week) -> Result<u64, Problem> {
     match &written.default_memory {
         Some(memory) => {
@@ -92,12 +96,12 @@ fn default_memory(written: &QueueFile, pool: &Week) -> Result<u64, Problem> {
     }
 }
 
-/// The memory of a job that does not ask for any: its share, if it asks for one processor.
+/// Returns the share of memory for one processor, kilobytes.
 fn share(pool: &Resources) -> u64 {
     pool.get(Kind::Memory) / pool.cpus_count().get().max(1)
 }
 
-/// The policy, if it runs on such a pool, and if a launcher can do what it decides.
+/// Returns the policy, if it runs on this pool and a launcher can carry out its decisions.
 fn policy(queue: &QueueFile, pool: &Week) -> Result<PolicySpec, Problem> {
     let (span, text) = queue
         .policy

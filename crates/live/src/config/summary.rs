@@ -1,4 +1,4 @@
-//! A configuration as it is shown to whoever wrote it.
+//! A summary of a configuration, for users.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::{Configuration, Queue};
 use crate::server::Access;
 
-/// What a configuration comes to. Memory in bytes, lengths of time in seconds.
+/// The summary of a configuration. Memory in bytes, durations in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// The folder of the state.
+    /// The state folder.
     pub state: PathBuf,
     /// The socket.
     pub socket: PathBuf,
-    /// Who may talk to the daemon.
+    /// The users that may connect.
     pub access: Access,
     /// The processors for jobs, by number.
     pub cpus: Vec<u32>,
@@ -23,31 +23,31 @@ pub struct Summary {
     pub queues: Vec<QueueSummary>,
 }
 
-/// A queue, as it is shown.
+/// The summary of a queue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueueSummary {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its policy, in its written form.
+    /// The policy, in its written form.
     pub policy: String,
-    /// To whom that promises a start.
+    /// The jobs to which the policy promises a start.
     pub promises: &'static str,
-    /// The fewest and the most processors that its pool ever has.
+    /// The fewest and the most processors of its pool over time.
     pub cpus: [u64; 2],
-    /// The least and the most memory.
+    /// The least and the most memory of its pool over time.
     pub memory: [u64; 2],
-    /// For how long a job runs that does not say.
+    /// The time limit of a job without one.
     pub default_time: Option<f64>,
-    /// For how long a job may run.
+    /// The longest time limit of a job.
     pub max_time: Option<f64>,
-    /// How much memory a job has that does not say.
+    /// The memory of a job without a memory request.
     pub default_memory: u64,
-    /// Who may use it, by number; everybody, where nobody is named.
+    /// The users that may use it, by number; all if empty.
     pub users: Vec<u32>,
 }
 
 impl Configuration {
-    /// What it comes to.
+    /// Returns the summary.
     pub fn summary(&self) -> Summary {
         Summary {
             state: self.state.clone(),

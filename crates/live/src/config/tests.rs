@@ -10,7 +10,7 @@ fn parse(text: &str) -> Result<Configuration, ConfigError> {
     Configuration::parse("daemon.toml", text, &machine())
 }
 
-/// The text is refused with this.
+/// Checks that the text is rejected with this message.
 #[track_caller]
 fn refused(text: &str, expect: &str) {
     let told = parse(text).err().map_or_else(|| "nothing".to_owned(), |error| error.to_string());
@@ -20,7 +20,7 @@ fn refused(text: &str, expect: &str) {
 #[test]
 fn backups_are_taken_as_often_as_written() {
     let configuration = parse("backup-interval = '15min'\nbackup-keep = 8").unwrap();
-    let plan = BackupPlan { interval: std::time::Duration::from_secs(900), keep: 8 };
+    let plan = BackupPlan { interval: std::time::Duration::from_mins(15), keep: 8 };
     assert_eq!(configuration.backups, plan);
 }
 
@@ -43,7 +43,7 @@ fn the_example_is_one() {
     let configuration = parse(text).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<&str> = configuration.queues.iter().map(|queue| queue.name.as_str()).collect();
     assert_eq!(names, ["batch", "short"]);
-    // What it shows as the default is the default.
+    // The defaults in the example are the real defaults.
     let commented: String = text
         .lines()
         .map(|line| line.strip_prefix("# default: ").unwrap_or(""))

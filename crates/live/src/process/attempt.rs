@@ -1,4 +1,4 @@
-//! The thread that sees to one attempt.
+//! The supervising thread of one attempt.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,34 +18,36 @@ use super::message::{SlotTurn, Waker, WorkerHandle, WorkerMessage};
 use super::{Home, folder, order, outcome};
 use crate::clock::Clock;
 
-/// A shim that dies as it begins is tried again as long as its job has been started less often than this.
+/// The limit of attempts. A launch is retried after the death of its shim only while the job has
+/// fewer attempts.
 const TRIES: u32 = 3;
 
-/// The first pause before something is tried again; each is twice as long as the one before.
+/// The first pause before a retry. Each pause is twice as long as the one before.
 const FIRST: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// How a thread begins.
+/// The first task of a thread.
 pub(super) enum Begin {
-    /// By launching it.
+    /// Launch the attempt.
     Launch(Box<Launch>),
-    /// By finding out what has become of it, which was not possible yet.
+    /// Find out the state of the attempt, which could not be read before.
     Find,
-    /// With a shim that was found alive.
+    /// Supervise a shim that was found alive.
     Alive(Box<Shim>),
-    /// With a shim whose job nobody knows and which was told to end it: nothing is reported, and its folder goes.
+    /// Supervise the shim of an unknown job, which has been ordered to end it. Nothing is reported,
+    /// and its folder is removed.
     Unknown(Box<Shim>),
-    /// With nothing: it is over, and that was reported.
+    /// Only wait: the attempt is over, and its end was reported.
     Over,
 }
 
-/// WaitReason a shim did not do what it was told.
+/// The reason why a shim did not carry out a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Untold {
-    /// It cannot, or does not answer.
+    /// The shim cannot carry it out, or does not answer.
     Refused,
-    /// It has gone, or the connection to it is broken.
+    /// The shim is gone, or the connection to it is broken.
     Cut,
 }
 
@@ -55,12 +57,12 @@ pub(super) struct Worker {
     orders: mpsc::Receiver<WorkerMessage>,
     waker: Waker,
     reports: UnboundedSender<Input>,
-    /// What it was told while it could not do it yet.
+    /// Messages that arrived while they could not be carried out.
     put_off: Vec<WorkerMessage>,
 }
 
 impl Worker {
-    /// Begins a thread; returns how to tell it what to do.
+    /// Starts a thread and returns its handle.
     pub(super) fn employ(
         home: Home,
         attempt: Attempt,
@@ -77,7 +79,7 @@ impl Worker {
 
     fn run(mut self, begin: Begin) {
         let shim = match begin {
-            // What is in the folder is another's, and so it stays: nothing there is adopted, or removed.
+            // The folder belongs to another attempt: nothing in it is adopted or removed.
             Begin::Launch(_) if self.folder().exists() => return self.report(self.taken()),
             Begin::Launch(launch) => self.launch(&launch),
             Begin::Unknown(shim) => {
@@ -105,8 +107,11 @@ impl Worker {
         self.failed(message)
     }
 
-    /// Launches it, again and again where the machine lacks something for now; until its window has lost more than the grace,
-    /// or it is told what only a job can do that runs. The engine sees then what is to become of it.
+    /// Launches the attempt, and retries while the machine temporarily lacks a resource.
+    ///
+    /// Retries end when the window has lost more than the grace. They also end at a message that
+    /// requires a running job. The attempt then counts as never run, and the engine decides how to
+    /// go on.
     fn launch(&mut self, wanted: &Launch) -> Option<Shim> {
         let order = order::order(&self.home, self.attempt, wanted);
         let latest = wanted.end.map(|_| self.home.clock.now() + wanted.grace);
@@ -117,7 +122,7 @@ impl Worker {
                 Err(error) => error,
             };
             tracing::warn!("job {} cannot be launched: {error}", self.attempt.job);
-            // Whatever went wrong: what is certain is what is found.
+            // Whatever the error is, only the files show the true state.
             match self.found() {
                 Ok(FoundAttempt::NeverRan) if passes(&error) => {}
                 Ok(FoundAttempt::NeverRan) => {
@@ -143,10 +148,10 @@ impl Worker {
         }
     }
 
-    /// What has become of it, once that can be told.
+    /// Returns the state of the attempt, once it can be determined.
     ///
     /// # Errors
-    /// If a record of it is damaged, so that it can never be told.
+    /// If a record of the attempt is damaged, so that its state can never be determined.
     fn found(&mut self) -> Result<FoundAttempt, FindError> {
         let mut pause = FIRST;
         loop {
@@ -160,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// Its shim, if it is alive; else it is over, and that is reported.
+    /// Returns the shim if it is alive. Otherwise reports the end of the attempt.
     fn find_or_report(&mut self) -> Option<Shim> {
         match self.found() {
             Ok(FoundAttempt::Alive(shim)) => Some(shim),
@@ -179,24 +184,26 @@ impl Worker {
         AttemptOutcome::Failed { at: self.home.clock.now(), why: Failure::System, message }
     }
 
-    /// Waits, longer each time, and keeps what it is told meanwhile.
+    /// Waits, longer each time, and keeps the messages that arrive meanwhile.
     fn rest(&mut self, pause: &mut Duration) {
         thread::sleep(*pause);
         *pause = (*pause * 2).min(LONGEST);
         self.put_off.extend(self.orders.try_iter());
     }
 
-    /// A launch that failed for good, or by the death of its shim, which does not go on for ever.
+    /// Returns the outcome of a launch that failed for good, or by the death of its shim.
     fn given_up(&self, error: &LaunchError) -> AttemptOutcome {
         if self.may_try_again(error) { AttemptOutcome::NeverRan } else { self.failed(error.to_string()) }
     }
 
-    /// Whether it may have been an accident: the shim was killed before it began. That does not go on for ever.
+    /// Returns whether a launch may be retried: its shim was killed before it began. The number of
+    /// attempts is limited.
     fn may_try_again(&self, error: &LaunchError) -> bool {
         matches!(error, LaunchError::Died { .. }) && self.attempt.nth < TRIES
     }
 
-    /// Does what it is told until the shim is gone. What was to become of its turn and did not is tried again, later each time.
+    /// Carries out messages until the shim is gone. A context switch that failed is retried, later
+    /// each time.
     fn tend(&mut self, mut shim: Shim) -> AttemptOutcome {
         let mut pause = FIRST;
         loop {
@@ -218,24 +225,24 @@ impl Worker {
         }
     }
 
-    /// What became of an attempt whose shim left no end.
+    /// Returns the outcome of an attempt without a record of its end.
     fn settle(&mut self, shim: Shim) -> AttemptOutcome {
         drop(shim);
         let found = self.found();
         self.outcome(found)
     }
 
-    /// Another connection to it. If it cannot be reached it is as it was.
+    /// Reconnects to the shim. If that fails, the old connection stays.
     fn meet_again(&self, shim: &mut Shim) {
         if let Ok(FoundAttempt::Alive(again)) = super::found(&self.home, self.attempt) {
             *shim = again;
         }
     }
 
-    /// Tells the shim all of it, and of the turns the last.
+    /// Sends all messages to the shim. Of the context switches, only the last is sent.
     ///
     /// # Errors
-    /// If that turn came to nothing, and is put off.
+    /// If that context switch failed. It is put off.
     fn tell_all(&mut self, shim: &mut Shim, words: Vec<WorkerMessage>) -> Result<(), Untold> {
         let (last, mut came) =
             (words.iter().rposition(|word| matches!(word, WorkerMessage::SetTurn(_))), Ok(()));
@@ -243,7 +250,7 @@ impl Worker {
             match word {
                 WorkerMessage::Do(action) => {
                     if let Some(told) = order::told(self.home.clock, action) {
-                        // What cannot be done is in the log, and its shim sees to the end all the same.
+                        // A failure is logged. The shim still supervises the job to its end.
                         let _ = self.tell(shim, &told);
                     }
                 }
@@ -264,7 +271,7 @@ impl Worker {
         let job = self.attempt.job;
         match shim.request(told) {
             Ok(ShimReply::Done(_)) => Ok(()),
-            // It runs its grace out, whoever's turn it is.
+            // The job runs until its grace ends, even if its slot does not.
             Ok(ShimReply::Refused(ShimRefusal::Ending))
                 if matches!(told, ShimCommand::Stop | ShimCommand::Resume) =>
             {
@@ -272,7 +279,7 @@ impl Worker {
             }
             Ok(reply) => {
                 tracing::warn!("job {job}: {told:?} came to {reply:?}");
-                // Those that have not stopped stop when they can.
+                // Processes that have not stopped yet stop when they can.
                 if matches!(reply, ShimReply::NotStopped { .. }) { Ok(()) } else { Err(Untold::Refused) }
             }
             Err(CommandError::Gone) => Err(Untold::Cut),
@@ -284,11 +291,12 @@ impl Worker {
     }
 
     fn report(&self, outcome: AttemptOutcome) {
-        // Nobody listens only when the daemon ends, and then the next one finds it.
+        // The receiver is gone only when the daemon ends. The next daemon finds the end.
         let _ = self.reports.send(Input::AttemptEnded(self.attempt, outcome));
     }
 
-    /// Its folder goes when its end is on disk; it stays when the daemon ends before.
+    /// Waits until the end of the attempt is on disk, then removes its folder. If the daemon ends
+    /// first, the folder stays.
     fn wait_to_forget(&self) {
         while let Ok(word) = self.orders.recv() {
             if matches!(word, WorkerMessage::Do(Action::Forget)) {
@@ -298,7 +306,8 @@ impl Worker {
     }
 }
 
-/// Whether a launch failed for something that may be there later: room, memory, files or processes.
+/// Returns whether a launch failed for lack of disk space, memory, files or processes, which may be
+/// available later.
 fn passes(error: &LaunchError) -> bool {
     match error {
         LaunchError::Record(_) | LaunchError::Spawn { .. } | LaunchError::Unclear { .. } => true,
@@ -307,7 +316,8 @@ fn passes(error: &LaunchError) -> bool {
     }
 }
 
-/// Waits until the shim has gone, or there is something to do, at the latest after that time; whether it has gone.
+/// Waits until the shim is gone, a message arrives, or `within` has passed. Returns whether the
+/// shim is gone.
 fn gone(shim: &Shim, waker: &Waker, within: Option<Duration>) -> bool {
     let within = within.and_then(|within| Timespec::try_from(within).ok());
     let mut fds = [

@@ -47,7 +47,7 @@ mod tests {
         Submission { command: vec!["true".into()], directory: "/".into(), cpus: 1, ..Submission::default() }
     }
 
-    /// A submission is rejected because of this field.
+    /// Checks that a submission is rejected because of this field.
     #[track_caller]
     fn rejected(submission: &Submission, name: &str, expect: &str) {
         let problem = check(submission, name).unwrap_err();

@@ -1,10 +1,10 @@
-//! How many files the daemon may have open: some for each job that runs and each client.
+//! The limit of open files of the daemon, which needs some for each running job and each client.
 
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What the limit was before it was raised.
+/// The limit before it was raised.
 static BEFORE: OnceLock<Option<u64>> = OnceLock::new();
 
 /// Raises the daemon's own limit as far as it may.
@@ -18,7 +18,7 @@ pub(super) fn raise() {
     });
 }
 
-/// The limit that jobs have: some programs cannot cope with more.
+/// Returns the limit for jobs, since some programs fail with a higher one.
 pub(super) fn before() -> Option<u64> {
     BEFORE.get().copied().flatten()
 }

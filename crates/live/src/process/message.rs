@@ -69,7 +69,8 @@ impl Waker {
     }
 
     fn wake(&self) {
-        // The counter is full only if the thread has not read it for very long, and it is readable then.
+        // The counter is full only if the thread has not read it for very long. The descriptor is
+        // readable then.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 }

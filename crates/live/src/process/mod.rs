@@ -1,7 +1,8 @@
-//! The `process` launcher: the engine's hands where there are no rights but the user's own.
+//! The `process` launcher: it runs jobs with the rights of the user, and needs no others.
 //!
-//! Each attempt has a thread here that sees to it, which does what it is told in order and waits for the attempt's end in the
-//! kernel; nothing asks again and again. All of them can vanish at any time: the shims do not need them.
+//! Each attempt has a supervising thread here. It carries out messages in order and waits for the
+//! end of the attempt in the kernel. Nothing is polled. The shims do not need these threads, so all
+//! of them can vanish at any time.
 
 mod attempt;
 
@@ -37,31 +38,32 @@ use self::message::{WorkerHandle, WorkerMessage};
 use self::slots::{RotationUpdate, Rotator};
 use crate::clock::BootClock;
 
-/// Starts, stops and ends the processes of jobs, each attempt in a folder of its own.
+/// The launcher of processes. Each attempt has a folder of its own.
 pub struct Processes {
     home: Home,
     reports: UnboundedSender<Input>,
     workers: BTreeMap<Attempt, WorkerHandle>,
-    /// The attempts that this began stopped, for their turns to come.
+    /// The attempts that were launched stopped, until the turn of their slot.
     fresh: BTreeSet<Attempt>,
-    /// Of each queue whose jobs take turns.
+    /// The rotator of each queue with a slot schedule.
     rotators: BTreeMap<String, Rotator>,
 }
 
-/// What every attempt's thread knows.
+/// The settings that all threads of attempts share.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
     /// The folder of the attempts.
     folder: PathBuf,
-    /// The program that is the shim when it is called so.
+    /// The program that acts as the shim when it is called as such.
     exe: PathBuf,
     clock: BootClock,
-    /// What jobs are told of the daemon's socket.
+    /// The path of the daemon's socket, for the environment of jobs.
     socket: PathBuf,
 }
 
 impl Processes {
-    /// Hands that keep the attempts in `folder`, run `exe` as their shims, and report to `reports`.
+    /// Returns a launcher that keeps the attempts in `folder`, runs `exe` as their shims, and
+    /// reports to `reports`.
     pub fn new(
         folder: PathBuf,
         exe: PathBuf,
@@ -75,8 +77,8 @@ impl Processes {
         Processes { home, reports, workers, fresh, rotators }
     }
 
-    /// Takes up the attempts that a daemon before this one left, and says which of them are over and which are in a window. It may
-    /// take some seconds, where processes are slow to die.
+    /// Takes over the attempts of an earlier daemon. Returns those that have ended and those that
+    /// are in a window. It may take some seconds if processes are slow to die.
     pub fn take_up(&mut self, attempts: &[Attempt]) -> Absence {
         let (mut ended, mut begun) = (vec![], vec![]);
         for attempt in attempts {
@@ -115,7 +117,7 @@ impl Processes {
                 let at = crate::clock::Clock::now(&self.home.clock);
                 let message = format!("no thread for it: {error}");
                 let outcome = AttemptOutcome::Failed { at, why: Failure::System, message };
-                // Nobody listens only when the daemon ends.
+                // The receiver is gone only when the daemon ends.
                 let _ = self.reports.send(Input::AttemptEnded(attempt, outcome));
             }
         }
@@ -130,7 +132,7 @@ impl engine::Launcher for Processes {
     fn act(&mut self, attempt: Attempt, action: Action) {
         let last = matches!(action, Action::Forget);
         if last && !self.workers.contains_key(&attempt) {
-            // A daemon before this one did not come to it.
+            // An earlier daemon did not get to it.
             return retire::retire(&folder(&self.home.folder, attempt));
         }
         if let Action::Launch(launch) = action {
@@ -149,7 +151,7 @@ impl engine::Launcher for Processes {
 
     fn rotate_slots(&mut self, queue: &str, schedule: Option<&SlotSchedule>) {
         let Some(schedule) = schedule else {
-            // Its thread ends.
+            // The thread ends with its sender.
             self.rotators.remove(queue);
             return;
         };
@@ -172,7 +174,7 @@ impl engine::Launcher for Processes {
     }
 }
 
-/// What cannot be enforced by processes alone, here.
+/// Returns the limits that processes alone cannot enforce on this machine.
 pub fn unenforced() -> Vec<Unenforced> {
     let told = |what: &miserly_launch::Unenforced| Unenforced {
         what: what.as_str().to_owned(),
@@ -181,15 +183,15 @@ pub fn unenforced() -> Vec<Unenforced> {
     Abilities::probe().map(|able| able.unenforced.iter().map(told).collect()).unwrap_or_default()
 }
 
-/// Whether a job that ran on what is idle can have processors of its own later.
+/// Returns whether a job that ran on idle processors can later get processors of its own.
 pub fn leaves_idle() -> bool {
     Abilities::probe().is_ok_and(|able| able.leaves_idle)
 }
 
-/// The processors that this process may use, by number.
+/// Returns the processors that this process may use, by number.
 ///
 /// # Errors
-/// If nobody says.
+/// If the system does not report them.
 pub fn cpus() -> std::io::Result<Vec<u32>> {
     usable_cpus()
 }
@@ -203,7 +205,7 @@ fn remove(folder: &Path) {
     }
 }
 
-/// The folder of an attempt.
+/// Returns the folder of an attempt.
 fn folder(home: &Path, attempt: Attempt) -> PathBuf {
     home.join(format!("{}.{}", attempt.job, attempt.nth))
 }
@@ -212,18 +214,19 @@ fn found(home: &Home, attempt: Attempt) -> Result<FoundAttempt, FindError> {
     find(&folder(&home.folder, attempt))
 }
 
-/// Whether it can never be told what has become of an attempt.
+/// Returns whether the outcome of an attempt can never be determined.
 fn is_final(error: &FindError) -> bool {
     matches!(error, FindError::Record(RecordError::Damaged { .. }))
 }
 
-/// The window that an attempt is in, as its shim has it. A shim that does not answer has nothing to say.
+/// Returns the window of an attempt, as its shim has it. Returns `None` if the shim does not
+/// answer, or the attempt is in no window.
 fn in_window(clock: BootClock, attempt: Attempt, shim: &mut Shim) -> Option<BegunWindow> {
     let Ok(ShimReply::Done(state)) = shim.request(&ShimCommand::Status) else { return None };
     Some(BegunWindow { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
 }
 
-/// What became of an attempt that is not alive.
+/// Returns the outcome of an attempt that is not alive.
 fn outcome(home: &Home, found: FoundAttempt) -> AttemptOutcome {
     match found {
         FoundAttempt::Ended(end) => order::ended(home.clock, &end),

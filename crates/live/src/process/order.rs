@@ -1,4 +1,4 @@
-//! Between the engine's words and the shim's.
+//! Conversions between the types of the engine and those of the shim.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use miserly_launch::{
 use super::Home;
 use crate::clock::BootClock;
 
-/// What the shim of a job is ordered.
+/// Returns the specification of an attempt for its shim.
 pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSpec {
     let submission = &launch.submission;
     let cpus = launch.cpus.clone();
@@ -49,12 +49,14 @@ pub(super) fn order(home: &Home, attempt: Attempt, launch: &Launch) -> AttemptSp
     }
 }
 
-/// The first attempt begins the file anew, as a shell would; one that runs again goes on behind what is there.
+/// Returns an output file. The first attempt truncates the file, as a shell would. Later attempts
+/// append to it.
 fn file(path: PathBuf, attempt: Attempt) -> OutputFile {
     OutputFile { path, append: attempt.nth > 1 }
 }
 
-/// The submitter's environment, and what a job may want to know of itself; by the names that scripts know from Slurm, too.
+/// Returns the environment of a job: that of its submission, and variables that describe the job.
+/// Some have the names that scripts know from Slurm, too.
 fn environment(home: &Home, attempt: Attempt, launch: &Launch) -> Vec<(OsString, OsString)> {
     let mut environment = launch.submission.environment.clone();
     let mut set = |names: &[&str], value: String| {
@@ -75,7 +77,7 @@ fn environment(home: &Home, attempt: Attempt, launch: &Launch) -> Vec<(OsString,
     environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-/// What the shim is told, for what the engine wants.
+/// Returns the shim's command for an action of the engine, if there is one.
 pub(super) fn told(clock: BootClock, action: Action) -> Option<ShimCommand> {
     Some(match action {
         Action::Stop => ShimCommand::Stop,
@@ -93,7 +95,7 @@ pub(super) fn told(clock: BootClock, action: Action) -> Option<ShimCommand> {
     })
 }
 
-/// How an attempt ended, in the engine's words.
+/// Returns the outcome of an attempt, in the engine's terms.
 pub(super) fn ended(clock: BootClock, end: &AttemptEnd) -> AttemptOutcome {
     let at = clock.ticks(end.at.0);
     let by = end.cause.as_ref().map(|cause| match cause {

@@ -11,9 +11,11 @@ use crate::store::ENDED;
 /// The records that prove how an attempt ended, or that it began. The first one present is kept.
 const PROOFS: [&str; 2] = ["end.json", "started.json"];
 
-/// Moves the record of an attempt, whose end is on disk, out of the way, and removes all else of its folder.
+/// Moves the record of an attempt to [`ENDED`] once its end is on disk. Removes the rest of its
+/// folder.
 ///
-/// A recovery from a backup that is older than the end finds the record there. So the job does not run twice.
+/// A recovery from a backup that is older than the end finds the record there. So the job does not
+/// run twice.
 pub(super) fn retire(folder: &Path) {
     let proof = PROOFS.into_iter().find(|proof| folder.join(proof).exists());
     let Some(proof) = proof else { return remove(folder) };

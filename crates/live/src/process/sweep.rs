@@ -1,4 +1,5 @@
-//! Folders of attempts that nobody knows: a crash lost the word to remove them, or damage lost their jobs.
+//! Removal of the folders of unknown attempts. Their removal was lost in a crash, or damage lost
+//! their jobs.
 
 use miserly_core::Span;
 use miserly_engine::Attempt;
@@ -8,9 +9,11 @@ use super::attempt::Begin;
 use super::{Processes, folder, found, order, retire};
 
 impl Processes {
-    /// Sees to the attempts that have a folder and are none of these. Nobody knows of a window for them, so those that run are
-    /// ended, with so much grace, and their folders go. Returns the highest number of a job that has a folder, 0 where there is
-    /// none: the name of a folder that is there must not be given again.
+    /// Settles the attempts that have a folder and are not in `known`.
+    ///
+    /// Unknown attempts have no window. Those that run are ended, with this grace, and their
+    /// folders are removed. Returns the highest job number that has a folder, or 0 if there is
+    /// none. The name of an existing folder must not be used again.
     ///
     /// # Errors
     /// If the folders cannot be listed.
@@ -40,7 +43,7 @@ impl Processes {
     }
 }
 
-/// Tells a shim to end its job.
+/// Orders a shim to end its job.
 fn end(attempt: Attempt, mut shim: Shim, grace: Span) -> Box<Shim> {
     let kill = ShimCommand::Kill { grace: order::duration(grace), cause: EndCause::User };
     if let Err(error) = shim.request(&kill) {
@@ -49,7 +52,7 @@ fn end(attempt: Attempt, mut shim: Shim, grace: Span) -> Box<Shim> {
     Box::new(shim)
 }
 
-/// The attempt that has a folder of this name.
+/// Returns the attempt that has a folder of this name.
 fn attempt_of(name: &str) -> Option<Attempt> {
     let (job, nth) = name.split_once('.')?;
     Some(Attempt { job: job.parse().ok()?, nth: nth.parse().ok()? })

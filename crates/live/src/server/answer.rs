@@ -1,4 +1,4 @@
-//! Answers as HTTP has them.
+//! Responses in HTTP.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_engine::DaemonReply;
 
-/// A problem and the status that it is told with.
+/// A problem and the HTTP status of its response.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -18,7 +18,7 @@ impl Refusal {
         Refusal { status, problem: Problem { code, message: message.into(), field: None, job: None } }
     }
 
-    /// A request that cannot be read.
+    /// Returns the refusal of an unreadable request.
     pub(super) fn malformed(message: impl Into<String>) -> Refusal {
         Refusal::new(StatusCode::BAD_REQUEST, ProblemCode::Malformed, message)
     }

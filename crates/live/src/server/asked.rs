@@ -1,4 +1,4 @@
-//! What is read from a request, and what is said of a request that cannot be read.
+//! Extraction of requests, and the problems of requests that cannot be read.
 
 use std::time::Duration;
 
@@ -15,29 +15,29 @@ use serde::de::DeserializeOwned;
 use super::answer::{Body, Refusal};
 use super::service::Service;
 
-/// What a connection knows, which each of its requests carries.
+/// The properties of a connection. Each of its requests carries them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Connection {
     pub(super) caller: Caller,
     /// The most bytes of a body.
     pub(super) body: usize,
-    /// For how long a body may come in.
+    /// The time limit for receiving a body.
     pub(super) patience: Duration,
 }
 
-/// A body of JSON. No body at all is an empty object.
+/// A JSON body. A missing body counts as an empty object.
 pub(super) struct Asked<T>(pub(super) T);
 
-/// Who asks, and who answers.
+/// The caller of a request, and the service that replies.
 pub(super) struct Ask<S> {
     service: S,
     caller: Caller,
 }
 
-/// A job's number, in the path.
+/// The number of a job, in the path.
 pub(super) struct Number(pub(super) i64);
 
-/// Which jobs, in the query.
+/// The filter of jobs, in the query.
 pub(super) struct Which(pub(super) Filter);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Asked<T> {
@@ -51,7 +51,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Asked<T> {
     }
 }
 
-/// The bytes of a body, if they are not too many and come soon enough.
+/// Returns the bytes of a body within the limits of size and time.
 async fn read(request: Request) -> Result<Bytes, Refusal> {
     let Connection { body, patience, .. } = *connection(request.extensions())?;
     let whole = Limited::new(request.into_body(), body).collect();

@@ -1,6 +1,8 @@
-//! Routes and the OpenAPI document, made of the same calls: nothing is served that is not documented.
+//! Routes and the OpenAPI document, built by the same calls. An undocumented route cannot be
+//! served.
 //!
-//! `SchemaReferences` is where utoipa keeps what a route refers to, for its own crate for axum as for us.
+//! `SchemaReferences` is the trait in which utoipa keeps the schemas of a route. Its own crate for
+//! axum uses it, too.
 
 use axum::Router;
 use axum::handler::Handler;
@@ -10,7 +12,7 @@ use utoipa::Path;
 use utoipa::openapi::path::{HttpMethod, Paths};
 use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder};
 
-/// A router, and the document of what it serves.
+/// A router and the document of its routes.
 pub(super) struct Documented<S> {
     router: Router<S>,
     paths: Paths,
@@ -22,7 +24,7 @@ impl<S: Clone + Send + Sync + 'static> Documented<S> {
         Documented { router: Router::new(), paths: Paths::new(), components: ComponentsBuilder::new() }
     }
 
-    /// Serves what `P` documents by `handler`.
+    /// Adds `handler` for the operation that `P` documents.
     pub(super) fn with<P: Path + SchemaReferences, T: 'static>(
         mut self,
         handler: impl Handler<T, S>,
@@ -37,7 +39,7 @@ impl<S: Clone + Send + Sync + 'static> Documented<S> {
         self
     }
 
-    /// The router, and the document.
+    /// Returns the router and the document.
     pub(super) fn build(self) -> (Router<S>, OpenApi) {
         let info = InfoBuilder::new()
             .title("Miserly")

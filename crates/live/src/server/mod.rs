@@ -1,7 +1,7 @@
 //! The API: HTTP and JSON on a unix socket.
 //!
-//! [`bind`] makes the socket and [`serve()`] answers on it with whatever [`Service`] it is given. Who
-//! asks is who the kernel says is at the other end, so there is nothing to log in with. Whatever goes wrong is told as a
+//! [`bind`] creates the socket, and [`serve()`] replies on it with a [`Service`]. The kernel
+//! identifies the caller at the other end, so there is no login. Every failure is reported as a
 //! [`Problem`](miserly_api::model::Problem). The document of all routes is at `/v1/openapi.json`.
 
 mod service;

@@ -1,4 +1,4 @@
-//! The routes: each a question.
+//! The routes: each is one request to the service.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::service::Service;
 
 type Answer = Result<Body, Refusal>;
 
-/// Everything that is served.
+/// Returns the router of all routes.
 pub(super) fn router<S: Service>(service: S) -> Router {
     let (router, document) = Documented::new()
         .with::<__path_submit, _>(submit::<S>)
@@ -57,7 +57,8 @@ async fn not_that_way(method: Method, uri: Uri) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, ProblemCode::Malformed, message)
 }
 
-/// Accepts a job, or an array of them: on disk, and promised, when this answers.
+/// Accepts a job or an array of jobs. The response is sent when the jobs and their promises are on
+/// disk.
 #[utoipa::path(
     post,
     path = "/v1/jobs",
@@ -71,7 +72,7 @@ async fn submit<S: Service>(ask: Ask<S>, Asked(submission): Asked<Submission>) -
     ask.about(DaemonRequest::Submit(submission)).await
 }
 
-/// What a submission would be promised now. Nobody is bound by it.
+/// Returns the promises that a submission would get now. They are not binding.
 #[utoipa::path(
     post,
     path = "/v1/quote",
@@ -85,7 +86,7 @@ async fn quote<S: Service>(ask: Ask<S>, Asked(submission): Asked<Submission>) ->
     ask.about(DaemonRequest::Quote(submission)).await
 }
 
-/// Jobs, by number.
+/// Returns jobs, by number.
 #[utoipa::path(
     get,
     path = "/v1/jobs",
@@ -99,7 +100,7 @@ async fn jobs<S: Service>(ask: Ask<S>, Which(filter): Which) -> Answer {
     ask.about(DaemonRequest::Jobs(filter)).await
 }
 
-/// One job.
+/// Returns one job.
 #[utoipa::path(
     get,
     path = "/v1/jobs/{n}",
@@ -113,7 +114,7 @@ async fn job<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
     ask.about(DaemonRequest::Job(job)).await
 }
 
-/// One job, once it has ended: the answer takes as long as the job does.
+/// Returns one job once it has ended. The response takes as long as the job.
 #[utoipa::path(
     get,
     path = "/v1/jobs/{n}/wait",
@@ -127,7 +128,7 @@ async fn wait<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
     ask.about(DaemonRequest::Wait(job)).await
 }
 
-/// Ends a job, or takes it back.
+/// Cancels a job, or all jobs of an array.
 #[utoipa::path(
     post,
     path = "/v1/jobs/{n}/cancel",
@@ -146,7 +147,7 @@ async fn cancel<S: Service>(
     ask.about(DaemonRequest::Cancel { job, array }).await
 }
 
-/// Keeps a waiting job from running; it gives up its window.
+/// Holds a waiting job. It loses its window.
 #[utoipa::path(
     post,
     path = "/v1/jobs/{n}/hold",
@@ -160,7 +161,7 @@ async fn hold<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
     ask.about(DaemonRequest::Hold(job)).await
 }
 
-/// Lets a held job run again; it gets a new window.
+/// Releases a held job. It gets a new window.
 #[utoipa::path(
     post,
     path = "/v1/jobs/{n}/release",
@@ -174,7 +175,7 @@ async fn release<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
     ask.about(DaemonRequest::Release(job)).await
 }
 
-/// Ends a running job and runs it again.
+/// Ends a running job and queues it again.
 #[utoipa::path(
     post,
     path = "/v1/jobs/{n}/requeue",
@@ -188,7 +189,7 @@ async fn requeue<S: Service>(ask: Ask<S>, Number(job): Number) -> Answer {
     ask.about(DaemonRequest::Requeue(job)).await
 }
 
-/// Makes a job's window longer, unless that would break a promise.
+/// Extends a job's window, unless that would break a promise.
 #[utoipa::path(
     post,
     path = "/v1/jobs/{n}/extend",
@@ -207,7 +208,7 @@ async fn extend<S: Service>(
     ask.about(DaemonRequest::Extend { job, by }).await
 }
 
-/// The pools from now on.
+/// Returns the free capacity of the pools from now on.
 #[utoipa::path(
     get,
     path = "/v1/pools",
@@ -220,7 +221,7 @@ async fn pools<S: Service>(ask: Ask<S>) -> Answer {
     ask.about(DaemonRequest::Pools).await
 }
 
-/// How the daemon is.
+/// Returns the state of the daemon.
 #[utoipa::path(
     get,
     path = "/v1/status",
@@ -233,7 +234,7 @@ async fn status<S: Service>(ask: Ask<S>) -> Answer {
     ask.about(DaemonRequest::Status).await
 }
 
-/// Lets the daemon accept no new jobs, or go on.
+/// Makes the daemon reject new jobs, or accept them again.
 #[utoipa::path(
     post,
     path = "/v1/drain",
@@ -247,7 +248,7 @@ async fn drain<S: Service>(ask: Ask<S>, Asked(DrainRequest { on }): Asked<DrainR
     ask.about(DaemonRequest::Drain(on)).await
 }
 
-/// This document.
+/// Returns this document.
 #[utoipa::path(
     get,
     path = "/v1/openapi.json",

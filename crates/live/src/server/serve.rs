@@ -1,4 +1,4 @@
-//! Connections: who is there, how many at once, and how long each may take.
+//! Connections: their users, their number, and their time limits.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -25,18 +25,19 @@ use super::service::Service;
 use super::slow::WriteTimeout;
 use super::socket::Bound;
 
-/// What one client, or all of them, may use.
+/// The limits of one client, and of all clients together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once.
+    /// The most connections at once.
     pub connections: usize,
-    /// Connections of one user at once, where that is not the daemon's own.
+    /// The most connections of one user at once. The daemon's own user is exempt.
     pub connections_of_user: usize,
-    /// The bytes of a body.
+    /// The most bytes of a body.
     pub body: usize,
-    /// For how long a request's head may come in, a body, and an answer be taken; an idle connection is closed as late.
+    /// The time limit for receiving a head, for receiving a body, and for sending a response. It
+    /// also limits an idle connection.
     pub patience: Duration,
-    /// How long the requests that are being answered have when the daemon goes away.
+    /// The time that open requests have to finish when the daemon shuts down.
     pub farewell: Duration,
 }
 
@@ -52,10 +53,10 @@ impl Default for Limits {
     }
 }
 
-/// Answers on a socket by `service` until `shutdown` is over.
+/// Replies on a socket by `service` until `shutdown` completes.
 ///
 /// # Errors
-/// If the socket cannot be listened on; what goes wrong with one client ends its connection alone.
+/// If the socket cannot be listened on. A failure of one client ends only its connection.
 pub async fn serve<S: Service>(
     socket: Bound,
     service: S,
@@ -64,7 +65,7 @@ pub async fn serve<S: Service>(
     serve_within(Limits::default(), socket, service, shutdown).await
 }
 
-/// As [`serve`], within other limits.
+/// Serves as [`serve`] does, within other limits.
 ///
 /// # Errors
 /// As [`serve`].
@@ -86,7 +87,7 @@ pub async fn serve_within<S: Service>(
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => clients.admit(stream, &mut tasks),
                 Err(error) => {
-                    // Out of descriptors, mostly: some connection has to end first.
+                    // Usually no descriptor is left: some connection has to end first.
                     tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
@@ -94,7 +95,8 @@ pub async fn serve_within<S: Service>(
         }
     }
     drop(listener);
-    // The file goes first, so that whoever comes now is told that there is no daemon, rather than left without an answer.
+    // The file is removed first. A client that connects later then gets an error at once, and does
+    // not wait in vain.
     drop(socket);
     let _ = going.send(true);
     let all = async { while tasks.join_next().await.is_some() {} };
@@ -102,11 +104,12 @@ pub async fn serve_within<S: Service>(
     Ok(())
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Clients {
     limits: Limits,
     router: Router,
-    /// How many connections each user has. A lock of a few instructions, by the tasks of the connections.
+    /// The number of connections of each user. The tasks of the connections lock it for a few
+    /// instructions.
     present: Arc<Mutex<BTreeMap<u32, usize>>>,
     gone: watch::Receiver<bool>,
 }
@@ -140,7 +143,7 @@ impl Clients {
     }
 }
 
-/// A place among the connections, free again when this is dropped.
+/// A slot among the connections. Dropping it frees the slot.
 struct Seat {
     uid: u32,
     present: Arc<Mutex<BTreeMap<u32, usize>>>,
@@ -158,7 +161,7 @@ impl Drop for Seat {
     }
 }
 
-/// Answers the requests of one connection until either side has enough.
+/// Answers the requests of one connection until one side closes it.
 async fn converse(
     stream: UnixStream,
     connection: Connection,
@@ -177,7 +180,7 @@ async fn converse(
         .serve_connection(io, answering);
     tokio::pin!(talk);
     tokio::select! {
-        // A client that went away, or is too slow, is no event of the daemon's.
+        // A client that disconnects, or is too slow, is no error of the daemon.
         _ = talk.as_mut() => return,
         _ = gone.changed() => {}
     }
@@ -185,7 +188,7 @@ async fn converse(
     let _ = talk.await;
 }
 
-/// Tells a client that there are too many, without waiting for what it asks.
+/// Rejects a client because there are too many connections, without reading its request.
 fn turn_away(stream: &UnixStream) {
     let problem = Problem {
         code: ProblemCode::Unavailable,

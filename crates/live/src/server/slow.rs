@@ -1,4 +1,4 @@
-//! A connection that is given up when whoever is at the other end reads nothing.
+//! A stream that fails when the client stops reading.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream on which a write that makes no headway for a while fails.
+/// A stream on which a write without progress fails after a time limit.
 pub(super) struct WriteTimeout<T> {
     inner: T,
     patience: Duration,
@@ -20,7 +20,7 @@ impl<T> WriteTimeout<T> {
         WriteTimeout { inner, patience, waiting: None }
     }
 
-    /// What a write came to, or the end of the patience.
+    /// Returns the result of a write, or an error at the end of the time limit.
     fn judge<R>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
         if result.is_ready() {
             self.waiting = None;

@@ -1,4 +1,5 @@
-//! The socket: a file that nobody can reach before it has its mode, and that no two daemons share.
+//! The socket: a file that cannot be reached before it has its mode, and that two daemons cannot
+//! share.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -11,63 +12,64 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
 use serde::Serialize;
 
-/// Who may connect.
+/// The users that may connect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
-    /// The user whose daemon it is, and root.
+    /// The daemon's own user, and root.
     #[default]
     Own,
     /// Every user of the machine.
     Everybody,
 }
 
-/// How often a socket is tried that somebody has, and how long it is waited in between.
+/// The number of tries at a socket in use, and the pause between them.
 const TRIES: u32 = 50;
 const BETWEEN: Duration = Duration::from_millis(10);
 
-/// WaitReason there is no socket.
+/// The reason why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Somebody answers there.
+    /// A daemon listens on the socket.
     #[error("{0}: a daemon runs on this socket; stop it first, or give this one another socket")]
     InUse(PathBuf),
-    /// Something else is there.
+    /// The file is not a socket.
     #[error("{0}: there is something that is no socket; remove it, or give another socket")]
     NoSocket(PathBuf),
-    /// Others could put a socket of theirs in its place.
+    /// Other users could replace the socket.
     #[error("{}: the folder is user {uid}'s, or others may write to it; give a socket in a folder of your own", .folder.display())]
     Folder {
         /// The socket's folder.
         folder: PathBuf,
-        /// Whose it is.
+        /// The owner of the folder.
         uid: u32,
     },
-    /// The system refuses.
+    /// A system call failed.
     #[error("cannot make the socket {path}: {error}")]
     Io {
         /// The socket, or its folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
 }
 
-/// A socket that is listened on, until this is dropped.
+/// A listening socket. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct Bound {
     pub(super) listener: UnixListener,
     path: PathBuf,
-    /// Held as long as the socket is; the file stays, since a lock on one that is removed excludes nobody.
+    /// Held as long as the socket. The lock file stays: a lock on a removed file excludes no other
+    /// process.
     _lock: File,
 }
 
-/// Listens on `path`. The socket that a dead daemon left is replaced, a living one's is not.
+/// Listens on `path`. Replaces the socket of a dead daemon, but not that of a live one.
 ///
-/// The folder is made where it is not there, for its owner alone unless [`Access::Everybody`] has to pass.
+/// Creates a missing folder. Its mode is 0755 if every user has access, else 0700.
 ///
 /// # Errors
-/// [`BindError::InUse`] while a daemon answers there; the others where the place will not do.
+/// [`BindError::InUse`] while a daemon listens there. The other errors if the path is unsuitable.
 pub fn bind(path: &Path, access: Access) -> Result<Bound, BindError> {
     let refused = |error| BindError::Io { path: path.to_owned(), error };
     make_folder(path, access)?;
@@ -91,7 +93,8 @@ fn make_folder(path: &Path, access: Access) -> Result<(), BindError> {
     }
     let found = fs::metadata(folder).map_err(refused)?;
     let trusted = found.uid() == geteuid().as_raw() || found.uid() == 0;
-    // With the sticky bit, as in /tmp, others may write to the folder and yet not replace what is in it.
+    // With the sticky bit, as in /tmp, other users may write to the folder but not replace its
+    // files.
     let open = found.mode() & 0o022 != 0 && found.mode() & 0o1000 == 0;
     if !trusted || open {
         return Err(BindError::Folder { folder: folder.to_owned(), uid: found.uid() });
@@ -99,8 +102,8 @@ fn make_folder(path: &Path, access: Access) -> Result<(), BindError> {
     Ok(())
 }
 
-/// The right to make the socket, where nobody answers on it. A daemon that was killed while it was about to run another program
-/// leaves both to that for a moment.
+/// Returns the lock of an unused socket. The child of a killed daemon holds socket and lock for a
+/// moment, between fork and exec. So this retries.
 fn take(path: &Path) -> Result<File, BindError> {
     let mut tries = 0;
     loop {
@@ -112,7 +115,7 @@ fn take(path: &Path) -> Result<File, BindError> {
     }
 }
 
-/// The right to make the socket, which goes with the process that has it.
+/// Returns the lock of the socket. The kernel releases it when the process ends.
 fn lock(path: &Path) -> Result<File, BindError> {
     let name = beside(path, ".lock");
     let refused = |error| BindError::Io { path: name.clone(), error };
@@ -125,7 +128,8 @@ fn lock(path: &Path) -> Result<File, BindError> {
     }
 }
 
-/// A socket without its lock may still be somebody's: one that answers is left alone.
+/// Rejects a path that is not a socket, or on which a daemon still listens. Such a socket may lack
+/// its lock.
 fn refuse_if_taken(path: &Path) -> Result<(), BindError> {
     use std::os::unix::fs::FileTypeExt;
     match fs::symlink_metadata(path) {
@@ -142,7 +146,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 impl Bound {
-    /// Where it is.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -150,7 +154,7 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        // The lock is still held, so that this is no other daemon's.
+        // The lock is still held, so this is not the socket of another daemon.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -31,7 +31,7 @@ pub struct Recovery {
     pub backup: Option<UsedBackup>,
     /// Newer backups that are damaged.
     pub damaged_backups: Vec<PathBuf>,
-    /// Live jobs whose rows are as of the backup, though other rows are newer.
+    /// Live jobs with rows from the backup, though other rows are newer.
     pub outdated: Vec<i64>,
     /// Everything that is lost, or may be outdated.
     pub lost: Vec<Damage>,

@@ -12,7 +12,7 @@ pub struct Row {
     pub number: i64,
     /// Whether the job has ended.
     pub ended: bool,
-    /// The user who submitted it.
+    /// The submitter, by number.
     pub uid: u32,
     /// Its queue.
     pub queue: String,

@@ -10,7 +10,7 @@ use super::backup::{BACKUPS, Backups};
 use super::{backup, files};
 
 /// The longest wait for the first backup.
-const FIRST: Duration = Duration::from_secs(60);
+const FIRST: Duration = Duration::from_mins(1);
 
 /// The interval of the backups and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

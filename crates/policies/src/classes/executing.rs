@@ -1,33 +1,33 @@
-//! Who executes where, counted, and the limits on that.
+//! The counts of executing jobs, and the limits on them.
 
 use std::collections::BTreeMap;
 
 use miserly_classes::lsf::{Class, Length, Size};
 use miserly_core::{HostId, Placement};
 
-/// How many jobs may execute at a time on all hosts together; `None`: any number.
+/// The numbers of jobs that may execute at a time on all hosts together. `None`: any number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Of each user. A job whose user is not known is under no such limit.
+    /// The limit for each user. A job of an unknown user has no such limit.
     pub user: Option<u32>,
-    /// Of length `mt`.
+    /// The limit for length `mt`.
     pub medium: Option<u32>,
-    /// Of length `lt`.
+    /// The limit for length `lt`.
     pub long: Option<u32>,
 }
 
-/// The jobs that execute, as far as a limit may count them. A job counts until its end has been told.
+/// The counts of executing jobs, by limit. A job counts until its end event.
 #[derive(Debug)]
 pub(super) struct Executing {
     limits: Limits,
     by_host: Vec<[u32; Size::ALL.len()]>,
     by_length: [u32; Length::ALL.len()],
-    /// Users who have none are not in it.
+    /// Contains only users with executing jobs.
     by_user: BTreeMap<u32, u32>,
 }
 
 impl Executing {
-    /// Nobody, under these limits.
+    /// Returns zero counts under these limits.
     pub(super) fn nobody(limits: Limits, hosts: usize) -> Executing {
         let none = [0; Size::ALL.len()];
         Executing {
@@ -38,12 +38,12 @@ impl Executing {
         }
     }
 
-    /// The same limits, and nobody who executes.
+    /// Resets all counts.
     pub(super) fn clear(&mut self) {
         *self = Executing::nobody(self.limits, self.by_host.len());
     }
 
-    /// Counts a job in.
+    /// Counts a job that starts.
     pub(super) fn started(&mut self, on: &Placement, class: Class, user: Option<u32>) {
         for share in on.shares() {
             self.by_host[share.host.index()][class.size as usize] += 1;
@@ -54,7 +54,7 @@ impl Executing {
         }
     }
 
-    /// Counts out a job that was counted in.
+    /// Removes a counted job.
     pub(super) fn ended(&mut self, on: &Placement, class: Class, user: Option<u32>) {
         for share in on.shares() {
             self.by_host[share.host.index()][class.size as usize] -= 1;
@@ -70,12 +70,12 @@ impl Executing {
         }
     }
 
-    /// How many jobs of a size execute on a host.
+    /// Returns the number of jobs of a size on a host.
     pub(super) fn on(&self, host: HostId, size: Size) -> u32 {
         self.by_host[host.index()][size as usize]
     }
 
-    /// Whether another job of this length may execute.
+    /// Returns whether another job of this length may execute.
     pub(super) fn admits_length(&self, length: Length) -> bool {
         let limit = match length {
             Length::VeryShort | Length::Short => None,
@@ -85,7 +85,7 @@ impl Executing {
         limit.is_none_or(|most| self.by_length[length as usize] < most)
     }
 
-    /// Whether another job of this user may execute.
+    /// Returns whether another job of this user may execute.
     pub(super) fn admits_user(&self, user: Option<u32>) -> bool {
         let (Some(most), Some(user)) = (self.limits.user, user) else { return true };
         self.by_user.get(&user).is_none_or(|count| *count < most)

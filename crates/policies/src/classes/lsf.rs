@@ -1,4 +1,4 @@
-//! NCSA-LSF*: twelve static job classes, and hosts that each have their own order and limits for them.
+//! NCSA-LSF*: twelve static job classes, and hosts with individual orders and limits for them.
 
 use miserly_classes::lsf::Size;
 use miserly_core::{
@@ -10,73 +10,77 @@ use super::executing::{Executing, Limits};
 use super::queues::{Queues, Waiting, class};
 use super::table::{Turn, Turns, turns};
 
-/// The scheduler of the NCSA Origin 2000 as it was tuned there (Chiang and Vernon §2.1).
+/// The tuned scheduler of the NCSA Origin 2000 (Chiang and Vernon §2.1).
 ///
-/// A job is of the class of what it asks for ([`miserly_classes::lsf`], Table 1). It runs on one host. A host that Table 2
-/// names runs the sizes that the table says, in that order, and so many of them at a time; any other host runs `lj`
-/// before `mj` before `sj`, without limits. In each size `vst` comes first, then `st`, `mt` and `lt` together, in
-/// order of arrival.
+/// The request determines the class of a job ([`miserly_classes::lsf`], Table 1). A job runs on one
+/// host. A host in Table 2 runs the sizes listed there, in that order and within those limits. Any
+/// other host runs `lj` before `mj` before `sj`, without limits. In each size `vst` comes first,
+/// then `st`, `mt` and `lt` together, in order of arrival.
 ///
-/// # Who waits for a host
-/// A job waits for a host that could hold it if it were idle, that runs its size, and that has not reached its limit
-/// of that size; unless a limit of the whole machine bars the job (`mt`, `lt`, its user's), or another host is kept
-/// for it. Only who waits for a host is in anybody's way there: a size of which nobody waits blocks nobody.
+/// # Waiting for a host
+/// A job waits for a host that could hold it if idle, that runs its size, and that is below its
+/// limit of that size. There are two exceptions: a limit of the whole machine bars the job (`mt`,
+/// `lt`, its user's), or another host is kept for it. Only jobs that wait for a host block others
+/// there. A size without such jobs blocks no other.
 ///
-/// # Who starts
-/// The job whose *turn* it is on a host: of the first size of which somebody waits, the first job that fits. It may
-/// pass jobs of its size that are too big for what is free; a job of a lower size may not pass them, until the
-/// limit of theirs is reached.
+/// # The next job
+/// Each host starts jobs of its first size with a waiting job: the first of them that fits. That
+/// job may overtake jobs of its size that are too big for the free resources. A job of a lower size
+/// may not overtake them, until the limit of their size is reached.
 ///
 /// # Special reservations
-/// When a job ends on a host, the first of those who wait for that host, in its order, and have waited for the time
-/// of their class or longer is looked at: one job for each that ended. It starts there if there is room, whoever
-/// else waits; if not, the host is kept for it. A job waits for the host that is kept for it and for no other. A
-/// host is kept for one job at a time, and runs nothing new until that job starts: as soon as there is room, and
-/// all limits admit it.
+/// When a job ends on a host, the first waiting job in the host's order that has waited for the
+/// time of its class is examined. Exactly one job is examined for each end. It starts there if it
+/// fits, before all other jobs. Otherwise the host is kept for it. A job waits for the host that is
+/// kept for it and for no other. A host is kept for one job at a time, and starts no other job
+/// until then. The job starts as soon as it fits and all limits admit it.
 ///
 /// # A pass
-/// 1. Jobs beyond the classes are refused, and those of a size that no host runs which could hold them.
-/// 2. In the order of the hosts, the jobs for which one is kept start if they can.
-/// 3. For each job that ended, in the order in which that was told: special reservations, as above. A job for which
-///    the host was kept and that has just started was the one for this end.
-/// 4. The first host, in the order of the machine (which for the Origin 2000 is that of Table 2), on which it is
-///    somebody's turn: that job starts. If it is its turn on several hosts, then on the one that has the fewest
-///    processors free, or on the first of these. This is repeated until it is nobody's turn.
+/// 1. Jobs beyond the classes are refused, and those whose size no sufficient host runs.
+/// 2. In the order of the hosts, the jobs with a kept host start if they can.
+/// 3. For each ended job, in the order of the events, a special reservation is made as above. A job
+///   that has just started on its kept host is the one for this end.
+/// 4. The first host, in the order of the machine, with a next job starts it. For the Origin 2000
+///   that is the order of Table 2. If the job is next on several hosts, it starts on the one with
+///   the fewest free processors, then on the first. This is repeated until no host has a next job.
 ///
-/// # What the paper leaves open
-/// Table 1 has "≥ 12 hrs" where the text says "longer than": here it is at least. Whether who is barred by a limit of
-/// the whole machine still blocks lower sizes: here it does not, since it can start nowhere. That a job with a
-/// special reservation is under all limits too. How many jobs are looked at when one ends: here one.
+/// # Open questions of the paper
+/// - Table 1 has "≥ 12 hrs" where the text has "longer than". Here it is at least.
+/// - A job barred by a limit of the whole machine might block lower sizes. Here it does not, since
+///   it can start on no host.
+/// - A job with a special reservation might be exempt from limits. Here all limits apply to it.
+/// - The number of jobs examined at each end is open. Here it is one.
 ///
-/// A pass is O(hosts) times the waiting jobs of a size for each start. It promises nothing. All that it cannot derive
-/// is the host that is kept for a job, and that is in the ledger (`KeptHost`).
+/// A pass is O(hosts) times the waiting jobs of a size for each start. The policy promises nothing.
+/// The only state that it cannot derive is the host kept for a job, which is in the ledger
+/// (`KeptHost`).
 #[derive(Debug)]
 pub struct Lsf {
-    /// What each host runs.
+    /// The size classes of each host.
     turns: Vec<Turns>,
     reserve: bool,
-    /// The waiting jobs, but for those for which a host is kept.
+    /// The waiting jobs without a kept host.
     queues: Queues,
-    /// The hosts that are kept, each with its waiting job.
+    /// The kept hosts, each with its waiting job.
     kept: Vec<(HostId, JobId)>,
     executing: Executing,
-    /// Jobs that came since the last pass and will never run.
+    /// Jobs that arrived since the last pass and can never run.
     beyond: Vec<JobId>,
     /// The hosts of the jobs that ended since the last pass.
     ended: Vec<HostId>,
 }
 
-/// A job whose turn it is on a host.
+/// The next job of a host.
 #[derive(Clone, Copy, Debug)]
 struct Next {
     host: HostId,
     job: Waiting,
-    /// It passes a job that is too big.
+    /// Whether it overtakes a job that is too big.
     passes: bool,
 }
 
 impl Lsf {
-    /// LSF on this machine, with special reservations or without.
+    /// Returns LSF on this machine, with special reservations or without.
     pub fn new(machine: &Machine, limits: Limits, reserve: bool) -> Lsf {
         Lsf {
             turns: machine.hosts().iter().map(|host| turns(&host.name)).collect(),
@@ -101,7 +105,7 @@ impl Lsf {
         }
     }
 
-    /// Whether some host that runs jobs of its size could hold it.
+    /// Returns whether a host that runs jobs of its size could hold the job.
     fn could_run(&self, machine: &Machine, job: &Waiting) -> bool {
         let mut hosts = machine.hosts().iter().zip(&self.turns);
         hosts.any(|(host, turns)| {
@@ -118,27 +122,27 @@ impl Lsf {
         }
     }
 
-    /// The sizes whose limits on the host are not reached, the one that comes first first.
+    /// Returns the sizes below their limits on the host, in its order.
     fn open(&self, host: HostId) -> impl Iterator<Item = &'static Turn> {
         self.turns[host.index()].iter().filter(move |turn| self.executing.on(host, turn.size) < turn.most)
     }
 
-    /// The jobs of an open size that wait for the host, in its order.
+    /// Returns the jobs of an open size that wait for the host, in its order.
     fn waiting(&self, ledger: &Ledger, host: HostId, size: Size) -> impl Iterator<Item = &Waiting> {
         let capacity = ledger.machine().host(host).capacity;
         let queued = self.queues.of(size, |length| self.executing.admits_length(length));
         queued.filter(move |job| self.executing.admits_user(job.user) && job.demand.fits_in(&capacity))
     }
 
-    /// Starts the jobs for which a host is kept, where there is room now and no limit bars them.
-    fn start_kept(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    /// Starts the jobs with a kept host that fit there now and that no limit bars.
+    fn start_kept(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut kept = self.kept.clone();
         kept.sort_unstable();
         for (host, job) in kept {
-            let ledger = desk.ledger();
+            let ledger = context.ledger();
             let Some(job) = Waiting::of(job, ledger.entry(job), ledger.machine()) else { continue };
             if self.admits(host, &job) && fits(ledger, host, &job) {
-                self.start(desk, host, &job, StartReason::Reserved)?;
+                self.start(context, host, &job, StartReason::Reserved)?;
                 if let Some(at) = self.ended.iter().position(|ended| *ended == host) {
                     self.ended.remove(at);
                 }
@@ -147,36 +151,37 @@ impl Lsf {
         Ok(())
     }
 
-    /// Whether no limit bars the job on the host.
+    /// Returns whether no limit bars the job on the host.
     fn admits(&self, host: HostId, job: &Waiting) -> bool {
         self.open(host).any(|turn| turn.size == job.class.size)
             && self.executing.admits_length(job.class.length)
             && self.executing.admits_user(job.user)
     }
 
-    /// A job has ended on this host: starts the first that has waited for too long, or keeps the host for it.
-    fn reserve(&mut self, desk: &mut Context<'_>, host: HostId) -> Result<(), Violation> {
-        let ledger = desk.ledger();
+    /// Handles the end of a job on this host: starts the first overdue waiting job, or keeps the
+    /// host for it.
+    fn reserve(&mut self, context: &mut Context<'_>, host: HostId) -> Result<(), Violation> {
+        let ledger = context.ledger();
         if !self.reserve || self.is_kept(host) {
             return Ok(());
         }
-        let Some(job) = self.impatient(desk.now(), ledger, host) else { return Ok(()) };
+        let Some(job) = self.impatient(context.now(), ledger, host) else { return Ok(()) };
         if fits(ledger, host, &job) {
-            return self.start(desk, host, &job, StartReason::Reserved);
+            return self.start(context, host, &job, StartReason::Reserved);
         }
         self.queues.remove(&job);
         self.kept.push((host, job.job));
-        desk.set_job_state(job.job, &KeptHost(Some(host)))
+        context.set_job_state(job.job, &KeptHost(Some(host)))
     }
 
-    /// The first in the host's order of those who have waited for the time of their class.
+    /// Returns the first job in the host's order that has waited for the time of its class.
     fn impatient(&self, now: Time, ledger: &Ledger, host: HostId) -> Option<Waiting> {
         let mut waiting = self.open(host).flat_map(|turn| self.waiting(ledger, host, turn.size));
         let waited = |job: &Waiting| now - ledger.request(job.job).submit;
         waiting.find(|job| waited(job) >= job.class.reserve_wait()).copied()
     }
 
-    /// The next start by turn, if there is one.
+    /// Returns the next start in the order of the hosts, if there is one.
     fn next(&self, ledger: &Ledger) -> Option<Next> {
         let hosts = (0..).map(HostId).take(self.turns.len());
         let mut turns = hosts.filter_map(|host| self.turn(ledger, host));
@@ -187,45 +192,46 @@ impl Lsf {
             .min_by_key(|next| (ledger.free_hosts().on(next.host).cpus_count(), next.host))
     }
 
-    /// Whose turn it is on the host.
+    /// Returns the next job of the host.
     fn turn(&self, ledger: &Ledger, host: HostId) -> Option<Next> {
         if ledger.free_hosts().on(host).cpus_count().is_zero() || self.is_kept(host) {
             return None;
         }
-        // The first size of which somebody waits: if all are too big for what is free, they are in the way of the rest.
+        // The first size with a waiting job: if all of its jobs are too big, they block the other
+        // sizes.
         let mut sizes = self.open(host).map(|turn| self.waiting(ledger, host, turn.size).peekable());
         let waiting = sizes.find_map(|mut jobs| jobs.peek().is_some().then_some(jobs))?;
         let (before, job) = waiting.enumerate().find(|(_, job)| fits(ledger, host, job))?;
         Some(Next { host, job: *job, passes: before > 0 })
     }
 
-    /// Starts whose turn it is, until it is nobody's.
-    fn start_by_turn(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        while let Some(Next { host, job, passes }) = self.next(desk.ledger()) {
-            let has_just_come = desk.ledger().request(job.job).submit == desk.now();
+    /// Starts the next jobs of the hosts until there are none.
+    fn start_by_turn(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        while let Some(Next { host, job, passes }) = self.next(context.ledger()) {
+            let has_just_come = context.ledger().request(job.job).submit == context.now();
             let reason = match (passes, has_just_come) {
                 (true, _) => StartReason::Backfilled,
                 (false, true) => StartReason::Immediate,
                 (false, false) => StartReason::Reserved,
             };
-            self.start(desk, host, &job, reason)?;
+            self.start(context, host, &job, reason)?;
         }
         Ok(())
     }
 
     fn start(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         host: HostId,
         job: &Waiting,
         reason: StartReason,
     ) -> Result<(), Violation> {
-        let placement = Placement::on(host, held(desk.ledger().machine(), host, &job.demand));
+        let placement = Placement::on(host, held(context.ledger().machine(), host, &job.demand));
         self.queues.remove(job);
         self.executing.started(&placement, job.class, job.user);
-        desk.start(job.job, placement, reason)?;
+        context.start(job.job, placement, reason)?;
         self.kept.retain(|(_, kept)| *kept != job.job);
-        desk.set_job_state(job.job, &KeptHost(None))
+        context.set_job_state(job.job, &KeptHost(None))
     }
 
     /// Returns whether the host is kept for a waiting job.
@@ -263,29 +269,30 @@ impl Policy for Lsf {
         match event {
             Event::Submitted(job) => self.enqueue(job, ledger),
             Event::Ended(ended) => self.leave(ended, ledger),
-            // It plans nothing, so it does not matter how long a job stays; and no other policy is around it.
+            // The policy makes no plans, so overdue jobs have no effect. No other policy contains
+            // it.
             Event::Overdue(_) | Event::Timer | Event::Changed(_) | Event::Rebuilt => {}
         }
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         for job in self.beyond.drain(..) {
-            desk.refuse(job, Refusal::BeyondClasses)?;
+            context.refuse(job, Refusal::BeyondClasses)?;
         }
-        self.start_kept(desk)?;
+        self.start_kept(context)?;
         for host in std::mem::take(&mut self.ended) {
-            self.reserve(desk, host)?;
+            self.reserve(context, host)?;
         }
-        self.start_by_turn(desk)
+        self.start_by_turn(context)
     }
 }
 
-/// Whether there is room for the job on the host now.
+/// Returns whether the job fits on the host now.
 fn fits(ledger: &Ledger, host: HostId, job: &Waiting) -> bool {
     held(ledger.machine(), host, &job.demand).fits_in(&ledger.free_hosts().on(host))
 }
 
-/// What a job would hold of a host that could hold it: all, where hosts are not shared.
+/// Returns the resources that a job would hold on a host: all of it, if hosts are not shared.
 fn held(machine: &Machine, host: HostId, demand: &Resources) -> Resources {
     match machine.sharing() {
         Sharing::Shared => *demand,

@@ -1,4 +1,4 @@
-//! Static job classes on hosts with rules of their own (Chiang and Vernon 2001, section 2.1).
+//! Static job classes on hosts with individual rules (Chiang and Vernon 2001, section 2.1).
 
 mod table;
 

@@ -1,4 +1,4 @@
-//! Who waits: a queue for each class, first come, first served.
+//! The wait queues: one for each class, first come, first served.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Values;
@@ -9,7 +9,7 @@ use miserly_core::{Entry, JobId, Kind, Machine, Request, Resources};
 
 use crate::shared::Key;
 
-/// A waiting job, with what decides where it may run.
+/// A waiting job, with the facts that determine its hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) job: JobId,
@@ -23,13 +23,13 @@ pub(super) struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct Queues([BTreeMap<Key, Waiting>; Class::COUNT]);
 
-/// The class of what a job asks for; `None` beyond the largest.
+/// Returns the class of a request, or `None` beyond the largest.
 pub(super) fn class(request: &Request) -> Option<Class> {
     Class::of(request.procs(), request.demand.get(Kind::Memory), request.estimate)
 }
 
 impl Waiting {
-    /// The job as it waits for this machine; `None` if it is of no class.
+    /// Returns the waiting job for this machine, or `None` if it has no class.
     pub(super) fn of(job: JobId, entry: &Entry, machine: &Machine) -> Option<Waiting> {
         let request = &entry.request;
         Some(Waiting {
@@ -51,8 +51,10 @@ impl Queues {
         self.0[job.class.index()].remove(&job.arrival);
     }
 
-    /// The waiting jobs of a size, in the order in which every host takes them: the `vst` ones, and then those of all
-    /// other lengths together, each in order of arrival. Lengths that are not `open` are left out.
+    /// Returns the waiting jobs of a size, in the order in which every host takes them.
+    ///
+    /// The `vst` jobs come first, then those of all other lengths together, each in order of
+    /// arrival. Lengths that are not `open` are left out.
     pub(super) fn of(&self, size: Size, open: impl Fn(Length) -> bool) -> impl Iterator<Item = &Waiting> {
         let queue = |length| {
             let queue = &self.0[Class { size, length }.index()];

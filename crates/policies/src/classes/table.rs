@@ -1,17 +1,17 @@
-//! Table 2: what each host of the Origin 2000 runs, what comes first there, and how much of it at a time.
+//! Table 2: the size classes of each host of the Origin 2000, with their order and limits.
 
 use miserly_classes::lsf::Size;
 
-/// A size class in its place among those that a host runs.
+/// A size class in the order of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// The jobs whose turn it is.
+    /// The size class.
     pub(super) size: Size,
-    /// How many of them may execute on the host at a time.
+    /// The number of its jobs that may execute on the host at a time.
     pub(super) most: u32,
 }
 
-/// The size classes that a host runs, the one that comes first first. In each, `vst` comes before `st`, `mt` and `lt`.
+/// The size classes of a host in its order. In each, `vst` comes before `st`, `mt` and `lt`.
 pub(super) type Turns = &'static [Turn];
 
 const USUAL: Turns = &[at_most(3, Size::Large), at_most(4, Size::Medium), any(Size::Small)];
@@ -27,10 +27,10 @@ const HOSTS: [(&str, Turns); 8] = [
     ("modi2", &[any(Size::Medium)]),
 ];
 
-/// A host that the table does not have: the order that six of its eight hosts have, and no limits.
+/// The order of hosts not in the table: that of six of its eight hosts, without limits.
 const OTHER: Turns = &[any(Size::Large), any(Size::Medium), any(Size::Small)];
 
-/// What the host of that name runs.
+/// Returns the size classes of the host of that name.
 pub(super) fn turns(host: &str) -> Turns {
     HOSTS.iter().find(|(name, _)| *name == host).map_or(OTHER, |(_, turns)| turns)
 }

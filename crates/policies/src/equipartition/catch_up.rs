@@ -6,25 +6,26 @@ use super::host::Host;
 use super::{MissedWork, Rules};
 
 impl Host {
-    /// Brings what its jobs are to catch up to this instant. Call it before shares or processors change. O(n).
+    /// Updates the missed work of the host's jobs to this instant. Call it before shares or
+    /// processors change. O(n).
     ///
     /// # Errors
     /// If a job of the host is not in the ledger.
-    pub(super) fn count(&self, desk: &mut Context<'_>, rules: &Rules) -> Result<(), Violation> {
+    pub(super) fn count(&self, context: &mut Context<'_>, rules: &Rules) -> Result<(), Violation> {
         for assigned in &self.jobs {
-            let entry = desk.ledger().entry(assigned.job);
-            if let Some(missed) = counted(entry, assigned.fair, desk.now(), rules) {
-                desk.set_job_state(assigned.job, &missed)?;
+            let entry = context.ledger().entry(assigned.job);
+            if let Some(missed) = counted(entry, assigned.fair, context.now(), rules) {
+                context.set_job_state(assigned.job, &missed)?;
             }
         }
         Ok(())
     }
 }
 
-/// What a job that is assigned to a host is to catch up by now, if that has changed.
+/// Returns the remaining missed work of a job on a host, if it has changed.
 ///
-/// It catches up with the processors that it has beyond its equal share. In a quantum whose work will be lost it catches
-/// up nothing, and misses its equal share as if it waited.
+/// A job catches up with the processors that it has beyond its equal share. In a quantum whose work
+/// will be lost it catches up nothing, and misses its equal share as if it waited.
 fn counted(entry: &Entry, fair: Procs, now: Time, rules: &Rules) -> Option<MissedWork> {
     let MissedWork { work: missed, counted } = entry.policy_state.get();
     let (start, lost) = match entry.state {
@@ -43,7 +44,8 @@ fn counted(entry: &Entry, fair: Procs, now: Time, rules: &Rules) -> Option<Misse
     Some(MissedWork { work: owed, counted: Some(now) })
 }
 
-/// What a job in the queue is to catch up by now, if it would have had `share` processors all the time.
+/// Returns the missed work of a job in the queue, if it would have had `share` processors all the
+/// time.
 pub(super) fn missed(entry: &Entry, share: Procs, now: Time) -> MissedWork {
     let MissedWork { work: missed, counted } = entry.policy_state.get();
     let since = now - counted.unwrap_or(now);

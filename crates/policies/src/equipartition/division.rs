@@ -1,11 +1,12 @@
-//! How the processors of a host are divided among its jobs.
+//! The division of a host's processors among its jobs.
 
 use miserly_core::Procs;
 
-/// The share of each job, if they are as equal as allowed by what each asked for (Chiang and Vernon §2.5).
+/// Returns the share of each job, as equal as the requests allow (Chiang and Vernon §2.5).
 ///
-/// Nobody gets more than it asked for, and nobody who wants more has over one processor less than anybody else. What
-/// cannot be divided goes to the first of those who want more, one each. O(n log n).
+/// No job gets more than its request. A job with less than its request has at most one processor
+/// less than any other job. The indivisible rest goes to the first jobs that want more, one
+/// processor each. O(n log n).
 pub(super) fn equally(procs: Procs, asked: &[Procs]) -> Vec<Procs> {
     let level = level(procs, asked);
     let mut shares: Vec<Procs> = asked.iter().map(|&asked| asked.min(level)).collect();
@@ -19,7 +20,7 @@ pub(super) fn equally(procs: Procs, asked: &[Procs]) -> Vec<Procs> {
     shares
 }
 
-/// The highest level up to which every job that wants so much can be filled.
+/// Returns the highest level up to which the requests of all jobs can be filled.
 fn level(procs: Procs, asked: &[Procs]) -> Procs {
     let mut rising = asked.to_vec();
     rising.sort_unstable();
@@ -33,17 +34,17 @@ fn level(procs: Procs, asked: &[Procs]) -> Procs {
     rising.last().copied().unwrap_or(Procs::ZERO)
 }
 
-/// What a job asked for, and whether it is to have all of it before others share what is left.
+/// The request of a job, and whether it has priority over the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Want {
     pub(super) asked: Procs,
     pub(super) all: bool,
 }
 
-/// The share of each job where some are to have all that they asked for, as long as each other one has a processor.
+/// Returns the share of each job if some have priority, while each other job has a processor.
 ///
-/// Both kinds divide what there is for them equally. There must be a processor for each job; as many are used as
-/// all of them together asked for, if there are so many. O(n log n).
+/// Jobs with and without priority divide their processors equally. There must be a processor for
+/// each job. All processors up to the total request are used. O(n log n).
 pub(super) fn divide(procs: Procs, wants: &[Want]) -> Vec<Procs> {
     let of = |all: bool| wants.iter().filter(move |want| want.all == all).map(|want| want.asked);
     let (first, rest): (Vec<Procs>, Vec<Procs>) = (of(true).collect(), of(false).collect());
@@ -86,7 +87,7 @@ mod tests {
         // There is one processor for each other job.
         assert_eq!(shares(8, &[(8, false), (8, true), (8, false)]), [1, 6, 1]);
         assert_eq!(shares(8, &[(2, true), (8, false), (8, false)]), [2, 3, 3]);
-        // What those have not got who are to have all is divided equally too.
+        // Processors that the jobs with priority have not taken are divided equally too.
         assert_eq!(shares(8, &[(8, true), (5, true), (8, false)]), [4, 3, 1]);
         assert_eq!(shares(8, &[(8, true)]), [8]);
     }

@@ -7,28 +7,30 @@ use miserly_core::{
 use super::division::{Want, divide, equally};
 use super::{MissedWork, Repartitioned, Rules};
 
-/// A host, the jobs that are assigned to it, and how they should share it.
+/// A host, the jobs that are assigned to it, and their shares.
 ///
-/// All of it is derived from the ledger; but for what a pass has just decided, and carries out before it ends.
+/// All of it is derived from the ledger, except the decisions of the present pass, which are
+/// carried out before it ends.
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) id: HostId,
     pub(super) procs: Procs,
-    /// In the order of their admission. Those that have no processor yet are pledged to the host in the ledger.
+    /// In the order of their admission. In the ledger, jobs without a processor are assigned to the
+    /// host.
     pub(super) jobs: Vec<Assigned>,
-    /// What they all asked for together, processors.
+    /// The total request of the jobs, processors.
     pub(super) asked: Procs,
-    /// What those that catch up have beyond their equal shares.
+    /// The processors that jobs catching up have beyond their equal shares.
     pub(super) extra: Procs,
-    /// What those take, besides processors, that have not started yet.
+    /// The resources other than processors that jobs not yet started will take.
     pub(super) unstarted: Resources,
-    /// Something has happened here since the last pass.
+    /// Whether an event affected the host since the last pass.
     pub(super) touched: bool,
-    /// A quantum begins or ends, which does not wait for the minimum interval.
+    /// Whether a quantum begins or ends, which does not wait for the minimum interval.
     pub(super) at_once: bool,
-    /// When it has to be looked at again, though no event tells of it.
+    /// The time of the next examination without an event.
     next_look: Time,
-    /// The same, but only where a wake-up is needed for it.
+    /// The time of the next examination that needs a wake-up.
     pub(super) wake: Time,
 }
 
@@ -38,11 +40,11 @@ pub(super) struct Assigned {
     pub(super) admitted: u64,
     pub(super) job: JobId,
     pub(super) asked: Procs,
-    /// To be started for a quantum only, with little memory.
+    /// Whether it starts for a quantum only, with little memory.
     pub(super) lend: bool,
     /// Its equal share.
     pub(super) fair: Procs,
-    /// Its share, with those in mind that are to have all they asked for.
+    /// Its share, given the jobs with priority.
     pub(super) target: Procs,
 }
 
@@ -69,7 +71,7 @@ impl Host {
         }
     }
 
-    /// Takes a job in, at its place by admission; `unheld` is what it needs and does not hold yet.
+    /// Adds a job in the order of admission. `unheld` is its need that it does not hold yet.
     pub(super) fn join(&mut self, assigned: Assigned, unheld: Resources) {
         let place = self.jobs.partition_point(|other| other.admitted < assigned.admitted);
         self.jobs.insert(place, assigned);
@@ -81,18 +83,20 @@ impl Host {
         self.touched = true;
     }
 
-    /// Whether its jobs may be given other processors now. What happens at one instant is one repartitioning.
+    /// Returns whether the host may be repartitioned now. All changes of one instant are one
+    /// repartitioning.
     pub(super) fn is_due(&self, now: Time, ledger: &Ledger, rules: &Rules) -> bool {
         let Repartitioned(mark) = ledger.host_state(self.id);
         self.at_once || mark.is_none_or(|mark| mark == now || mark + rules.min_interval <= now)
     }
 
-    /// Whether something is to be done here, or may be.
+    /// Returns whether the host has to be examined.
     pub(super) fn needs_look(&self, now: Time) -> bool {
         self.touched || self.next_look <= now
     }
 
-    /// Computes the shares of its jobs anew, without those whose end at this instant is certain. O(n log n).
+    /// Computes the shares of its jobs, without those that are certain to end at this instant. O(n
+    /// log n).
     pub(super) fn survey(&mut self, now: Time, ledger: &Ledger, rules: &Rules) {
         self.jobs.retain(|assigned| !is_released(ledger.entry(assigned.job)));
         let asked: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.asked).collect();
@@ -111,7 +115,7 @@ impl Host {
         self.extra = self.jobs.iter().filter(catches_up).map(extra).sum();
     }
 
-    /// The equal share of one more job.
+    /// Returns the equal share of one more job.
     pub(super) fn share_of_another(&self, admitted: u64, asked: Procs) -> Procs {
         let place = self.jobs.partition_point(|other| other.admitted < admitted);
         let mut all: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.asked).collect();
@@ -119,7 +123,7 @@ impl Host {
         equally(self.procs, &all)[place]
     }
 
-    /// Notes when it has to be looked at again if nothing happens before.
+    /// Computes the next examination without events.
     pub(super) fn look_ahead(&mut self, now: Time, ledger: &Ledger, rules: &Rules) {
         self.touched = false;
         (self.wake, self.next_look) = (Time::MAX, Time::MAX);
@@ -137,24 +141,26 @@ impl Host {
         self.next_look = self.next_look.min(self.wake);
     }
 
-    /// What is free here of all but processors, beyond what its jobs will take.
+    /// Returns whether the free resources other than processors suffice, beyond those that its jobs
+    /// will take.
     pub(super) fn has_room(&self, ledger: &Ledger, need: &Resources) -> bool {
         need.without_cpus().plus(&self.unstarted).fits_in(&ledger.free_hosts().on(self.id))
     }
 
-    /// Free memory, to choose between hosts.
+    /// Returns the free memory, to choose between hosts.
     pub(super) fn free_memory(&self, ledger: &Ledger) -> u64 {
         let free = ledger.free_hosts().on(self.id).get(Kind::Memory);
         free.saturating_sub(self.unstarted.get(Kind::Memory))
     }
 
-    /// A placement of so many processors here, and of all else that is needed.
+    /// Returns a placement of `procs` processors on this host, and of all other needed resources.
     pub(super) fn placement(&self, need: Resources, procs: Procs) -> Placement {
         Placement::on(self.id, need.with_cpus(procs))
     }
 }
 
-/// Whether it gets extra processors for what it missed; one in a quantum gets them for that.
+/// Returns whether a job gets extra processors for its missed work. In a quantum it gets them for
+/// the quantum.
 fn catches_up(entry: &Entry) -> bool {
     entry.policy_state.get::<MissedWork>().work > 0
         && !matches!(entry.state, State::Running { quantum: Some(_), .. })
@@ -164,7 +170,7 @@ fn is_released(entry: &Entry) -> bool {
     matches!(entry.state, State::Running { released: true, .. })
 }
 
-/// When a job will be entitled to another number of processors, by time alone.
+/// Returns the time at which a job's entitlement to processors changes without an event.
 fn turning_point(now: Time, entry: &Entry, fair: Procs, rules: &Rules) -> Time {
     let State::Running { start, quantum, .. } = entry.state else { return Time::MAX };
     let long = Some(start + rules.long_job_after).filter(|long| *long > now);
@@ -174,7 +180,7 @@ fn turning_point(now: Time, entry: &Entry, fair: Procs, rules: &Rules) -> Time {
     [long, quantum, caught_up].into_iter().flatten().min().unwrap_or(Time::MAX)
 }
 
-/// When a job may be gone before anybody tells.
+/// Returns the expected end of a job, which may precede its end event.
 fn expected_end(entry: &Entry) -> Time {
     match entry.state {
         State::Running { expected: Expected::At(end), .. } => end,

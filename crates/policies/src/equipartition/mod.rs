@@ -28,31 +28,36 @@ use self::catch_up::missed;
 use self::host::{Assigned, Host};
 use self::state::AssignedHost;
 
-/// Spatial equipartitioning: the jobs of a host share its processors as equally as their requests allow (Chiang and
-/// Vernon §2.5).
+/// Spatial equipartitioning: the jobs of a host share its processors as equally as their requests
+/// allow (Chiang and Vernon §2.5).
 ///
-/// A job is placed once, where it has room for its memory: on the host with the fewest unallocated processors that are
-/// enough for it; else on the one with the most processors for each that its jobs ask for. A host has at most a job for
-/// each processor. Jobs wait in the order of their arrival; who fits nowhere is skipped. Hosts are shared, and a job
-/// lies on one of them.
+/// A job is placed once, on a host with sufficient memory. That is the host with the fewest
+/// unallocated processors that are enough. Otherwise it is the one with the most processors per
+/// requested processor. A host has at most one job for each processor. Jobs wait in the order of
+/// arrival, and jobs that fit on no host are skipped. Hosts are shared, and a job runs on one of
+/// them.
 ///
-/// Where the paper is silent:
+/// The paper leaves these cases open:
 /// - **Leftover processors** go to the jobs that were admitted first, one each.
-/// - **A job that asks for more processors than a host has** may lie there all the same: what it asks for is a maximum.
-/// - **A repartitioning** is a change of a running job's processors. A start beside the others is none.
-/// - **A job that arrives while a host waits for its minimum interval** takes what it asked for of the unallocated
-///   processors, or what there is of them. If there is none it keeps its place on the host, memory included, and starts on
-///   the first processor that is vacated, or at the repartitioning.
-/// - **The quantum** goes by the same placement with little memory. The job has its requested processors at once, as a job
-///   that catches up: both when it begins and when it ends the host is repartitioned without waiting. It is given to
-///   arriving jobs only, and to each that finds no place but for this.
-/// - **The work that a waiting job misses** is counted as its equal share of the host on which it would be placed if
-///   memory did not matter, as of each event. **It catches up** with what it has beyond its equal share of its host.
-/// - **Jobs that are to have all they asked for** (in a quantum, catching up, or long) divide the host equally where
-///   they ask for too much, so that each other job has one processor.
+/// - **A job that requests more processors than a host has** may be placed there: its request is a
+///   maximum.
+/// - **A repartitioning** is a change of a running job's processors. A start beside the others is
+///   none.
+/// - **A job that arrives while a host waits for its minimum interval** takes its request from the
+///   unallocated processors, or all that are available. If there is none it stays assigned to the
+///   host, memory included. It starts on the first released processor, or at the repartitioning.
+/// - **The quantum** uses the same placement with little memory. The job has its requested
+///   processors at once, like a job that catches up. The host is repartitioned without waiting,
+///   both when the quantum begins and when it ends. Only arriving jobs get it, and only if they
+///   have no placement otherwise.
+/// - **The work that a waiting job misses** is counted as its equal share of the host on which it
+///   would be placed if memory did not matter, as of each event. **It catches up** with its
+///   processors beyond its equal share of its host.
+/// - **Jobs with priority** (in a quantum, catching up, or long) get their full requests. They
+///   divide the host equally if they request too much, so that each other job has one processor.
 ///
-/// With n jobs on a host, h hosts and w jobs in the queue: O(n log n) for each host on which something happens, O(h) for
-/// each placement, and O(w (h + n log n)) in a pass, for what they miss.
+/// With n jobs on a host, h hosts and w jobs in the queue, each affected host costs O(n log n).
+/// Each placement costs O(h). The missed work costs O(w (h + n log n)) in a pass.
 ///
 /// # Source
 /// Chiang, Vernon: Production Job Scheduling for Parallel Shared Memory Systems, IPDPS 2001.
@@ -60,38 +65,40 @@ use self::state::AssignedHost;
 pub struct Equipartition {
     rules: Rules,
     hosts: Vec<Host>,
-    /// The jobs that no host has been found for, in the order of their admission.
+    /// The jobs without a host, in the order of their admission.
     queue: Vec<Queued>,
-    /// The wake-up that was asked for has come: the one time at which quanta are ended, so that a job which ends at
-    /// the same instant has been told of before.
+    /// Whether the requested wake-up has arrived.
+    ///
+    /// Quanta are ended only then, so that a job that ends at the same instant is already known to
+    /// have ended.
     timer: bool,
 }
 
-/// A job that no host has been found for.
+/// A job without a host.
 #[derive(Clone, Copy, Debug)]
 struct Queued {
     admitted: u64,
     job: JobId,
     /// The processors that it would have now.
     share: Procs,
-    /// It has come since the last pass.
+    /// Whether it arrived since the last pass.
     fresh: bool,
 }
 
 impl Equipartition {
-    /// Equipartitioning by these rules.
+    /// Returns equipartitioning by these rules.
     pub const fn new(rules: Rules) -> Equipartition {
         Equipartition { rules, hosts: Vec::new(), queue: Vec::new(), timer: false }
     }
 
-    /// Takes the jobs off the machine whose quantum is over.
-    fn end_quanta(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    /// Requeues the jobs whose quantum is over.
+    fn end_quanta(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         for host in self.hosts.iter_mut().filter(|host| host.needs_look(now)) {
-            host.count(desk, &self.rules)?;
+            host.count(context, &self.rules)?;
             for Assigned { job, admitted, .. } in host.jobs.clone() {
-                if is_over(desk.ledger().entry(job), now) {
-                    desk.requeue(job, self.rules.keep_work)?;
+                if is_over(context.ledger().entry(job), now) {
+                    context.requeue(job, self.rules.keep_work)?;
                     host.leave(job);
                     host.at_once = true;
                     let place = self.queue.partition_point(|other| other.admitted < admitted);
@@ -102,73 +109,73 @@ impl Equipartition {
         Ok(())
     }
 
-    /// Notes what the waiting jobs have missed since the last pass.
-    fn count_missed(&self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    /// Records the work that waiting jobs have missed since the last pass.
+    fn count_missed(&self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         for queued in self.queue.iter().filter(|queued| !queued.fresh) {
-            let missed = missed(desk.ledger().entry(queued.job), queued.share, now);
-            desk.set_job_state(queued.job, &missed)?;
+            let missed = missed(context.ledger().entry(queued.job), queued.share, now);
+            context.set_job_state(queued.job, &missed)?;
         }
         Ok(())
     }
 
-    /// Brings the hosts to this instant on which something has happened.
-    fn look(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let (now, first) = (desk.now(), self.first());
+    /// Updates the hosts that were affected by events to this instant.
+    fn look(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let (now, first) = (context.now(), self.first());
         for host in self.hosts.iter_mut().filter(|host| host.needs_look(now)) {
             host.touched = true;
-            host.count(desk, &self.rules)?;
-            host.survey(now, desk.ledger(), &self.rules);
-            if !host.is_due(now, desk.ledger(), &self.rules) {
-                host.start_on_unallocated(desk, &self.rules, first)?;
+            host.count(context, &self.rules)?;
+            host.survey(now, context.ledger(), &self.rules);
+            if !host.is_due(now, context.ledger(), &self.rules) {
+                host.start_on_unallocated(context, &self.rules, first)?;
             }
         }
         Ok(())
     }
 
-    /// Finds hosts for the jobs in the queue, or at least a quantum for those that have just come.
-    fn place(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    /// Assigns hosts to the jobs in the queue, or at least a quantum to new arrivals.
+    fn place(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         for queued in std::mem::take(&mut self.queue) {
             let quantum = queued.fresh && self.rules.quantum > Span::ZERO;
-            let assigned =
-                self.assign(desk, queued.job, false)? || (quantum && self.assign(desk, queued.job, true)?);
+            let assigned = self.assign(context, queued.job, false)?
+                || (quantum && self.assign(context, queued.job, true)?);
             if !assigned {
                 self.queue.push(Queued { fresh: false, ..queued });
-                let missed = missed(desk.ledger().entry(queued.job), Procs::ZERO, desk.now());
-                desk.set_job_state(queued.job, &missed)?;
+                let missed = missed(context.ledger().entry(queued.job), Procs::ZERO, context.now());
+                context.set_job_state(queued.job, &missed)?;
             }
         }
         Ok(())
     }
 
-    /// Assigns a job to the best host, for a quantum or for good; says whether there was one.
-    fn assign(&mut self, desk: &mut Context<'_>, job: JobId, lend: bool) -> Result<bool, Violation> {
-        let (now, first) = (desk.now(), self.first());
-        let need = self.rules.need(desk.ledger(), job, lend);
-        let best = placement::best(&self.hosts, now, desk.ledger(), &self.rules, &need);
+    /// Assigns a job to the best host, for a quantum or permanently. Returns whether there was one.
+    fn assign(&mut self, context: &mut Context<'_>, job: JobId, lend: bool) -> Result<bool, Violation> {
+        let (now, first) = (context.now(), self.first());
+        let need = self.rules.need(context.ledger(), job, lend);
+        let best = placement::best(&self.hosts, now, context.ledger(), &self.rules, &need);
         let Some(host) = best.and_then(|at| self.hosts.get_mut(at)) else { return Ok(false) };
-        host.count(desk, &self.rules)?;
-        host.join(Assigned::of(job, desk.ledger().entry(job), lend), need);
+        host.count(context, &self.rules)?;
+        host.join(Assigned::of(job, context.ledger().entry(job), lend), need);
         host.touched = true;
         host.at_once |= lend;
-        host.survey(now, desk.ledger(), &self.rules);
-        if !host.is_due(now, desk.ledger(), &self.rules) {
-            host.start_on_unallocated(desk, &self.rules, first)?;
+        host.survey(now, context.ledger(), &self.rules);
+        if !host.is_due(now, context.ledger(), &self.rules) {
+            host.start_on_unallocated(context, &self.rules, first)?;
         }
         Ok(true)
     }
 
-    /// Carries out what was decided, host by host.
-    fn settle(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    /// Carries out the decisions, host by host.
+    fn settle(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let first = self.first();
         for host in self.hosts.iter_mut().filter(|host| host.touched) {
-            host.settle(desk, &self.rules, first)?;
-            host.look_ahead(desk.now(), desk.ledger(), &self.rules);
+            host.settle(context, &self.rules, first)?;
+            host.look_ahead(context.now(), context.ledger(), &self.rules);
         }
         Ok(())
     }
 
-    /// Computes what each job in the queue would have now, if memory did not matter.
+    /// Computes the present share of each job in the queue, if memory did not matter.
     fn share_out(&mut self, now: Time, ledger: &Ledger) {
         for queued in &mut self.queue {
             let procs = ledger.request(queued.job).procs();
@@ -178,7 +185,7 @@ impl Equipartition {
         }
     }
 
-    /// The first job in the queue, by its admission number.
+    /// Returns the admission number of the first job in the queue.
     fn first(&self) -> Option<u64> {
         self.queue.first().map(|queued| queued.admitted)
     }
@@ -188,7 +195,7 @@ impl Equipartition {
     }
 }
 
-/// Whether it was lent its processors, and that is over.
+/// Returns whether the job's quantum is over.
 fn is_over(entry: &Entry, now: Time) -> bool {
     matches!(entry.state, State::Running { quantum: Some(until), released: false, .. } if until <= now)
 }
@@ -251,16 +258,16 @@ impl Policy for Equipartition {
         }
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        self.count_missed(desk)?;
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        self.count_missed(context)?;
         if std::mem::take(&mut self.timer) {
-            self.end_quanta(desk)?;
+            self.end_quanta(context)?;
         }
-        self.look(desk)?;
-        self.place(desk)?;
-        self.settle(desk)?;
-        self.share_out(desk.now(), desk.ledger());
-        let wake = self.hosts.iter().map(|host| host.wake).filter(|wake| *wake > desk.now()).min();
-        wake.filter(|wake| *wake < Time::MAX).map_or(Ok(()), |wake| desk.wake_at(wake))
+        self.look(context)?;
+        self.place(context)?;
+        self.settle(context)?;
+        self.share_out(context.now(), context.ledger());
+        let wake = self.hosts.iter().map(|host| host.wake).filter(|wake| *wake > context.now()).min();
+        wake.filter(|wake| *wake < Time::MAX).map_or(Ok(()), |wake| context.wake_at(wake))
     }
 }

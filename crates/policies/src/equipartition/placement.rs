@@ -1,4 +1,4 @@
-//! On which host a job goes.
+//! The choice of a host for a job.
 
 use std::cmp::Reverse;
 
@@ -7,12 +7,12 @@ use miserly_core::{Ledger, Procs, Resources, Time};
 use super::Rules;
 use super::host::Host;
 
-/// The host for a job that needs so much, by its position; `None` if none has room.
+/// Returns the index of the best host for this need, or `None` if no host is suitable.
 ///
-/// Among the hosts with enough unallocated processors the one with the fewest, then with the least free memory, then
-/// the first; else the one with the most processors for each that its jobs ask for, with the new one, then the first.
-/// Processors given to jobs that catch up do not count there. A host has at most a job for each processor.
-/// O(hosts).
+/// Hosts with enough unallocated processors are preferred: the one with the fewest, then with the
+/// least free memory, then the first. Otherwise the result is the one with the most processors per
+/// requested processor, with the new job, then the first. Processors given to jobs that catch up do
+/// not count there. A host has at most one job for each processor. O(hosts).
 pub(super) fn best(
     hosts: &[Host],
     now: Time,
@@ -26,7 +26,7 @@ pub(super) fn best(
         .map(|(at, host)| (unallocated(host, now, ledger, rules), host.free_memory(ledger), at))
         .filter(|(free, ..)| *free >= procs)
         .min();
-    // A ratio is compared by cross-multiplication; of equal ones the first counts.
+    // Ratios are compared by cross-multiplication. Of equal ones the first counts.
     let widest = || {
         open().max_by(|(a, one), (b, other)| {
             let product = |host: &Host, by: &Host| u128::from(host_size(host)) * asked(by, procs);
@@ -36,22 +36,22 @@ pub(super) fn best(
     enough.map(|(.., at)| at).or_else(|| widest().map(|(at, _)| at))
 }
 
-/// The processors of a host, but for those given to jobs that catch up.
+/// Returns the processors of a host without those given to jobs that catch up.
 fn host_size(host: &Host) -> Procs {
     host.procs.saturating_sub(host.extra)
 }
 
-/// Whether there is a processor for one more job.
+/// Returns whether there is a processor for one more job.
 fn has_place(host: &Host) -> bool {
     Procs::new(host.jobs.len() as u64) < host_size(host)
 }
 
-/// The processors that the jobs of a host ask for, with the new one.
+/// Returns the processors that the jobs of a host request, with the new one.
 fn asked(host: &Host, procs: Procs) -> u128 {
     u128::from(host.asked) + u128::from(procs)
 }
 
-/// The processors of a host that nobody has; as they would be after the repartitioning, where one is due.
+/// Returns the unallocated processors of a host, after the repartitioning if one is due.
 fn unallocated(host: &Host, now: Time, ledger: &Ledger, rules: &Rules) -> Procs {
     if host.is_due(now, ledger, rules) {
         host.procs.saturating_sub(host.asked)

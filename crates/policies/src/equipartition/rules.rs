@@ -1,26 +1,26 @@
-//! What may be set of equipartitioning, and what follows for a job.
+//! The settings of equipartitioning, and their consequences for a job.
 
 use miserly_core::{Entry, JobId, Kind, Ledger, Resources, Span, State, Time};
 
 use super::MissedWork;
 
-/// What may be set of [`Equipartition`](super::Equipartition).
+/// The settings of [`Equipartition`](super::Equipartition).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Between two repartitionings of a host lies at least so much time.
+    /// The minimum time between two repartitionings of a host.
     pub min_interval: Span,
-    /// A job that has run so long is given the processors that it asked for; [`Span::MAX`] for never.
+    /// The run time after which a job gets its requested processors; [`Span::MAX`] for never.
     pub long_job_after: Span,
-    /// How long a job runs at once that has to wait for memory; zero for not at all.
+    /// The quantum of a job that has to wait for memory; zero for none.
     pub quantum: Span,
-    /// The memory that it has then, kB; less, if it asked for less.
+    /// The memory of a job in its quantum, kB, or its request if that is less.
     pub quantum_memory: u64,
-    /// Whether it keeps what it did in a quantum that was too short for it.
+    /// Whether a job keeps the work of a quantum that was too short for it.
     pub keep_work: bool,
 }
 
 impl Rules {
-    /// Whether a job is to have all the processors that it asked for.
+    /// Returns whether a job has priority and gets its requested processors.
     pub(super) fn gives_all(&self, entry: &Entry, now: Time) -> bool {
         let by_time = match entry.state {
             State::Running { start, quantum, .. } => quantum.is_some() || now - start >= self.long_job_after,
@@ -29,7 +29,7 @@ impl Rules {
         by_time || entry.policy_state.get::<MissedWork>().work > 0
     }
 
-    /// What a job takes of a host, for a quantum only or for good.
+    /// Returns the resources that a job takes of a host, for a quantum or permanently.
     pub(super) fn need(&self, ledger: &Ledger, job: JobId, lend: bool) -> Resources {
         let need = ledger.machine().demand(ledger.request(job));
         let little = need.get(Kind::Memory).min(self.quantum_memory);

@@ -2,7 +2,7 @@
 
 use miserly_core::{HostId, Persistent, Time, join_words, split_words};
 
-/// The work that a job is to catch up (Chiang and Vernon §2.5).
+/// The missed work that a job has to catch up (Chiang and Vernon §2.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissedWork {
     /// Processor-ticks.

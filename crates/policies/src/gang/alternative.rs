@@ -1,100 +1,105 @@
-//! Alternative scheduling (§2): jobs run in further rows, where their processors are free.
+//! Alternative scheduling (§2): jobs run in alternate slots, where their processors are free.
 
 use miserly_core::{Context, JobId, Ledger, Matrix, PeSet, Procs, Slot, SlotId, Violation};
 
 use super::residents::{Shadow, SlotJob, SlotJobs};
 
-/// Who goes first where several jobs could run in a row besides their own. The paper does not say.
+/// The order of jobs that could run in the same alternate slot. The paper does not specify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlternativeOrder {
-    /// Who came first.
+    /// The order of arrival.
     Arrival,
-    /// Whose own row is lowest, and of one row who came first: as one goes through the matrix.
+    /// The order of the jobs' own slots, then of arrival: the order of a walk through the matrix.
     Row,
 }
 
-/// Who runs in each row besides the jobs that have their own places there: row by row.
+/// The alternates of each slot.
 ///
-/// In the order of arrival, a row is looked at anew only if what is open there changed, or a job left that ran there: who was turned away
-/// is turned away again. In other rows only those are tried that have come since.
+/// In the order of arrival, a slot is examined again only if its open processors changed or one of
+/// its alternates left. Jobs that were rejected before are rejected again. In other slots only
+/// later arrivals are examined.
 #[derive(Debug, Default)]
 pub(super) struct Alternative {
     rows: Vec<Option<Alternates>>,
-    /// All that arrived before this one were tried.
+    /// All jobs admitted before this number were examined.
     tried: u64,
-    /// The jobs that left since the last pass, by their admission.
+    /// The admission numbers of the jobs that left since the last pass.
     gone: Vec<u64>,
 }
 
-/// The jobs that run in a row besides its own.
+/// The jobs that run in a slot besides its own jobs.
 #[derive(Debug)]
 struct Alternates {
-    /// Of the row, when they had all come; 0 before.
+    /// The version of the slot after all alternates entered; 0 before.
     version: u64,
-    /// What was open to them.
+    /// The processors that were open to the alternates.
     open: PeSet,
-    /// In the order in which they were asked: where these are remembered, by admission.
+    /// In the order of examination, which is that of admission wherever the alternates are
+    /// remembered.
     jobs: Vec<(u64, JobId)>,
-    /// What they left idle, how many these are, and their shadow.
+    /// The processors that they left idle, their number, and their shadow.
     idle: PeSet,
     count: Procs,
     shadow: Shadow,
 }
 
-/// A job and a row that it enters or leaves.
+/// A job and a slot that it enters or leaves.
 type Step = (JobId, SlotId);
 
 impl Alternative {
-    /// Everything is to be looked at anew.
+    /// Discards all remembered alternates.
     pub(super) fn forget(&mut self) {
         *self = Alternative::default();
     }
 
-    /// A job has a place now.
+    /// Records a job that was placed.
     pub(super) fn came(&mut self, admitted: u64) {
-        // It may go before those that were tried already.
+        // The job may sort before others that were examined already.
         if admitted < self.tried {
             self.forget();
         }
     }
 
-    /// A job is gone.
+    /// Records a job that left.
     pub(super) fn left(&mut self, admitted: u64) {
         self.gone.push(admitted);
     }
 
-    /// Lets the jobs run in all rows in which they may. O(rows + jobs), and O(jobs) for each row that is looked at anew: by rows, that is each
+    /// Lets the jobs run in all alternate slots that can take them.
+    ///
+    /// O(slots + jobs), and O(jobs) for each slot that is examined again. By slots, that is each
     /// one.
     pub(super) fn run(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         residents: &SlotJobs,
         order: AlternativeOrder,
     ) -> Result<(), Violation> {
         let mut all: Vec<&SlotJob> = residents.iter().collect();
         if order == AlternativeOrder::Row {
-            // Whoever comes, or is in another row than he was, may go before all others; and what is remembered is looked up by admission.
+            // A new or moved job may sort before all others, and remembered jobs are found by
+            // admission.
             self.forget();
             all.sort_by_key(|resident| (resident.slot, resident.admitted));
         }
-        let (mut leave, mut enter) = self.steps(desk.ledger(), &all);
-        // Who leaves a row makes room for whoever comes.
+        let (mut leave, mut enter) = self.steps(context.ledger(), &all);
+        // Jobs that leave a slot free processors for those that enter.
         each_job(&mut leave, |job, left| {
-            let has = &desk.ledger().entry(job).alternate_slots;
+            let has = &context.ledger().entry(job).alternate_slots;
             let stays: Vec<SlotId> = has.iter().copied().filter(|row| !left.contains(&(job, *row))).collect();
-            desk.set_alternate_slots(job, &stays)
+            context.set_alternate_slots(job, &stays)
         })?;
         each_job(&mut enter, |job, entered| {
-            let has = desk.ledger().entry(job).alternate_slots.iter().copied();
+            let has = context.ledger().entry(job).alternate_slots.iter().copied();
             let mut rows: Vec<SlotId> = has.chain(entered.iter().map(|(_, row)| *row)).collect();
             rows.sort_unstable();
-            desk.set_alternate_slots(job, &rows)
+            context.set_alternate_slots(job, &rows)
         })?;
-        self.note_versions(desk.ledger());
+        self.note_versions(context.ledger());
         Ok(())
     }
 
-    /// Notes how the rows are now, with their guests.
+    /// Records the versions of the slots, with their alternates.
     fn note_versions(&mut self, ledger: &Ledger) {
         for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::slots) {
             if let Some(Some(guests)) = self.rows.get_mut(slot.0 as usize) {
@@ -103,13 +108,13 @@ impl Alternative {
         }
     }
 
-    /// Who has to leave which row, and who to enter which.
+    /// Returns the jobs that leave slots, and those that enter slots.
     fn steps(&mut self, ledger: &Ledger, all: &[&SlotJob]) -> (Vec<Step>, Vec<Step>) {
         let (mut leave, mut enter) = (vec![], vec![]);
         let new = &all[all.partition_point(|resident| resident.admitted < self.tried)..];
         let mut rows = std::mem::take(&mut self.rows).into_iter();
         for (slot, row) in ledger.matrix().into_iter().flat_map(Matrix::slots) {
-            // Rows that nobody uses are not remembered.
+            // Unused slots are not remembered.
             while self.rows.len() < slot.0 as usize {
                 rows.next();
                 self.rows.push(None);
@@ -133,14 +138,14 @@ impl Alternative {
         (leave, enter)
     }
 
-    /// Whether these are still the guests of a row, but for those that have come since.
+    /// Returns whether these are still the alternates of a slot, apart from later arrivals.
     fn is_of(&self, guests: &Alternates, row: &Slot) -> bool {
         let left = |gone: &u64| guests.jobs.binary_search_by_key(gone, |(admitted, _)| *admitted).is_ok();
         guests.version == row.version() || (guests.open == *row.open() && !self.gone.iter().any(left))
     }
 }
 
-/// Does something for each job, with its steps.
+/// Calls `act` for each job with its steps.
 fn each_job(
     steps: &mut [Step],
     mut act: impl FnMut(JobId, &[Step]) -> Result<(), Violation>,
@@ -155,7 +160,7 @@ impl Alternates {
         Alternates { version: 0, open: idle.clone(), jobs: vec![], shadow: Shadow::of(&idle), idle, count }
     }
 
-    /// And those of further jobs for which there is room.
+    /// Adds the jobs of `residents` that fit on the idle processors.
     fn and_of(mut self, slot: SlotId, residents: &[&SlotJob]) -> Alternates {
         for resident in residents {
             if self.count.is_zero() {

@@ -1,4 +1,4 @@
-//! Gang time-slicing: jobs share processors by turns, all processors of a job at once (Feitelson 1996).
+//! Gang scheduling: jobs alternate on processors, all processors of a job at once (Feitelson 1996).
 
 mod packing;
 
@@ -27,33 +27,39 @@ use self::residents::{SlotJob, SlotJobs};
 use crate::backfill::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex, Waiting};
 
-/// What a gang scheduler does besides packing.
+/// The rules of a gang scheduler besides packing.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// How time is sliced, and in how many rows at most.
+    /// The time slices, and the largest number of slots.
     pub slicing: Slicing,
-    /// At a termination the row of the job is united with another one, if they have no processor in common.
+    /// Whether the slot of a terminated job is unified with another one without a common processor.
     pub unify: bool,
-    /// Jobs run in further rows too, where their processors are free; who goes first.
+    /// The order in which jobs enter alternate slots where their processors are free; `None` to
+    /// disable.
     pub alternative: Option<AlternativeOrder>,
-    /// Who fits in no row keeps those behind it in the queue waiting.
+    /// Whether a job that fits in no slot blocks the jobs behind it in the queue.
     pub strict: bool,
-    /// How long a job does not run that is moved to other processors.
+    /// The time for which a job pauses that is moved to other processors.
     pub migrate: Span,
-    /// The order of the queue of those that fit in no row.
+    /// The order of the queue of jobs that fit in no slot.
     pub order: Order,
 }
 
-/// Gang time-slicing over an Ousterhout matrix: each job has a place in one row, and the rows take turns.
+/// Gang scheduling over an Ousterhout matrix: each job is placed in one slot, and the slots
+/// alternate.
 ///
-/// A pass first unites rows, for each job that ended; then gives places to the waiting jobs, in the order of the queue; then lets jobs run
-/// in further rows, row by row and in the order of their arrival, or of the rows of their own. A job that the packing puts in no row that is
-/// used opens the lowest that is not, unless that would be one row too many: then it waits. It waits too if there is not enough free of what
-/// it asks for besides processors, which all jobs hold in whatever row they are.
+/// A pass has three steps. It unifies slots, for each job that ended. It then places the waiting
+/// jobs, in the order of the queue. Finally it lets jobs run in alternate slots, slot by slot, in
+/// the order of their arrival or of their own slots.
 ///
-/// With n jobs in the matrix and s rows: what the packing takes for each job that comes or goes; for running in further rows, O(s), and
-/// O(n) for each row that is not as it was, or for each row where the order is that of the rows; and O(n) for the jobs' new paces, in each
-/// pass in which any came or went.
+/// A job that the packing places in no used slot opens the lowest unused one. It waits if that
+/// would exceed the largest number of slots. It also waits if other requested resources are
+/// insufficient. All jobs hold those in any slot.
+///
+/// With n jobs in the matrix and s slots, the packing sets the cost of each job that arrives or
+/// leaves. Alternate slots cost O(s), and O(n) for each changed slot, or for each slot if the order
+/// is that of the slots. The jobs' new paces cost O(n) in each pass after an arrival or a
+/// departure.
 ///
 /// # Source
 /// Feitelson: Packing Schemes for Gang Scheduling, JSSPP 1996.
@@ -64,18 +70,18 @@ pub struct Gang {
     queue: QueueIndex,
     residents: SlotJobs,
     alternative: Alternative,
-    /// Whether any job came or went since the last pass.
+    /// Whether any job arrived or left since the last pass.
     moved: bool,
 }
 
 impl Gang {
-    /// Gang time-slicing with this packing.
+    /// Returns a gang scheduler with this packing.
     pub fn new(rules: Rules, packing: Box<dyn Packing>) -> Gang {
         let (queue, residents, alternative) = (QueueIndex::new(), SlotJobs::new(), Alternative::default());
         Gang { rules, packing, queue, residents, alternative, moved: false }
     }
 
-    /// Forgets the jobs whose ends are certain already, before they are told.
+    /// Removes the jobs that are certain to end at this instant, before their events arrive.
     fn drop_released(&mut self, ledger: &Ledger) {
         let Gang { packing, alternative, rules, residents, .. } = self;
         residents.retain(|resident| {
@@ -90,12 +96,12 @@ impl Gang {
         });
     }
 
-    /// Gives places to the waiting jobs.
-    fn serve_queue(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        sort_again(&mut self.queue, &self.rules.order, desk);
+    /// Places the waiting jobs.
+    fn serve_queue(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        sort_again(&mut self.queue, &self.rules.order, context);
         let mut passed = false;
         for waiting in self.queue.iter().copied().collect::<Vec<_>>() {
-            if !self.start(desk, &waiting, passed)? {
+            if !self.start(context, &waiting, passed)? {
                 if self.rules.strict {
                     break;
                 }
@@ -105,23 +111,29 @@ impl Gang {
         Ok(())
     }
 
-    /// Gives a waiting job a place, if there is one; `passed`, if others in the queue before it wait on.
-    fn start(&mut self, desk: &mut Context<'_>, waiting: &Waiting, passed: bool) -> Result<bool, Violation> {
-        if !has_rest(desk.ledger(), waiting.job) {
+    /// Places and starts a waiting job, if possible. `passed` if others before it in the queue
+    /// still wait.
+    fn start(
+        &mut self,
+        context: &mut Context<'_>,
+        waiting: &Waiting,
+        passed: bool,
+    ) -> Result<bool, Violation> {
+        if !has_rest(context.ledger(), waiting.job) {
             return Ok(false);
         }
-        let admitted = desk.ledger().entry(waiting.job).admitted;
-        let Some((place, mark)) = self.find(desk, admitted, Procs::new(waiting.procs.into()))? else {
+        let admitted = context.ledger().entry(waiting.job).admitted;
+        let Some((place, mark)) = self.find(context, admitted, Procs::new(waiting.procs.into()))? else {
             return Ok(false);
         };
-        let reason = if passed { StartReason::Backfilled } else { in_turn(desk, waiting.job) };
-        start_on(desk, waiting.job, placement(desk.ledger(), waiting.job, &place), reason)?;
+        let reason = if passed { StartReason::Backfilled } else { in_turn(context, waiting.job) };
+        start_on(context, waiting.job, placement(context.ledger(), waiting.job, &place), reason)?;
         if let Some(mark) = mark {
-            desk.set_slot_state(place.slot, &mark)?;
+            context.set_slot_state(place.slot, &mark)?;
         }
         self.queue.remove(&waiting.key);
         self.packing.came(&place.pes);
-        let resident = SlotJob::of(desk.ledger(), waiting.job, place);
+        let resident = SlotJob::of(context.ledger(), waiting.job, place);
         if self.rules.alternative.is_some() {
             self.alternative.came(resident.admitted);
         }
@@ -129,20 +141,22 @@ impl Gang {
         Ok(true)
     }
 
-    /// A place for a job that was admitted so and has this size, and what is to be noted of its row. The others make room for it, if the
-    /// packing moves jobs.
+    /// Returns the placement of a job with this admission number and size, and the state to store
+    /// in its slot.
+    ///
+    /// Moves other jobs if the packing does so.
     fn find(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         admitted: u64,
         size: Procs,
     ) -> Result<Option<(Place, Option<FilledFromRight>)>, Violation> {
-        let Some(matrix) = desk.ledger().matrix() else { return Ok(None) };
+        let Some(matrix) = context.ledger().matrix() else { return Ok(None) };
         if let Some(place) = self.packing.place(matrix, size) {
             return Ok(Some((place, None)));
         }
-        if let Some((place, others)) = self.map_with(desk.ledger(), admitted, size) {
-            self.migrate(desk, others)?;
+        if let Some((place, others)) = self.map_with(context.ledger(), admitted, size) {
+            self.migrate(context, others)?;
             return Ok(Some((place, None)));
         }
         let Some(slot) = matrix.unused().filter(|_| !self.packing.moves_jobs()) else { return Ok(None) };
@@ -150,27 +164,32 @@ impl Gang {
         Ok(pes.map(|pes| (Place { slot, pes }, self.packing.filled(matrix))))
     }
 
-    /// Where one more job goes, and where the others; `None` if the packing does not move jobs, or there are not rows enough.
+    /// Returns the placement of one more job, and those of the others.
+    ///
+    /// Returns `None` if the packing does not move jobs, or if it needs too many slots.
     fn map_with(&self, ledger: &Ledger, admitted: u64, size: Procs) -> Option<(Place, Vec<Place>)> {
-        // Who waited goes before those that came later: else the next mapping would move him.
+        // The new job sorts before jobs that arrived later. Otherwise the next mapping would move
+        // it.
         let nth = self.residents.before(admitted);
         let mut sizes = self.sizes();
         sizes.insert(nth, size);
         let mut places = self.map_anew(ledger, &sizes)?;
         let place = places.remove(nth);
         let opens = places.iter().all(|other| other.slot != place.slot);
-        // Where others are in more rows than there should be, one who is beside them does no harm.
+        // If other jobs already exceed the limit of slots, a job in one of these slots adds none.
         let below = |place: &Place| place.slot.0 < self.rules.slicing.most_slots;
         let fits = !opens || places.iter().chain([&place]).all(below);
         fits.then_some((place, places))
     }
 
-    /// How many processors each job has, in the order of arrival.
+    /// Returns the number of processors of each job, in the order of arrival.
     fn sizes(&self) -> Vec<Procs> {
         self.residents.iter().map(|resident| resident.size).collect()
     }
 
-    /// Where jobs of these sizes go; `None` if the packing does not move jobs, or there are not rows enough.
+    /// Returns the placements of jobs with these sizes.
+    ///
+    /// Returns `None` if the packing does not move jobs, or if it needs too many slots.
     fn map_anew(&self, ledger: &Ledger, sizes: &[Procs]) -> Option<Vec<Place>> {
         let matrix = ledger.matrix()?;
         let places = self.packing.remap(matrix.all().count(), sizes)?;
@@ -178,12 +197,12 @@ impl Gang {
         fits.then_some(places)
     }
 
-    /// Moves the jobs there that are elsewhere.
-    fn migrate(&mut self, desk: &mut Context<'_>, places: Vec<Place>) -> Result<(), Violation> {
+    /// Moves the jobs that are placed differently.
+    fn migrate(&mut self, context: &mut Context<'_>, places: Vec<Place>) -> Result<(), Violation> {
         let mut moves: Vec<(JobId, Placement)> = vec![];
         for (resident, place) in self.residents.iter_mut().zip(places) {
             if (resident.slot, &resident.pes) != (place.slot, &place.pes) {
-                moves.push((resident.job, placement(desk.ledger(), resident.job, &place)));
+                moves.push((resident.job, placement(context.ledger(), resident.job, &place)));
                 resident.move_to(place);
             }
         }
@@ -191,45 +210,46 @@ impl Gang {
             return Ok(());
         }
         self.alternative.forget();
-        desk.remap(&moves, self.rules.migrate)
+        context.remap(&moves, self.rules.migrate)
     }
 
-    /// Makes the rows fewer, now that jobs have ended.
-    fn close_up(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let vacated = desk.ledger().matrix().map(Matrix::vacated).unwrap_or_default().to_vec();
+    /// Reduces the number of slots after jobs have ended.
+    fn close_up(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let vacated = context.ledger().matrix().map(Matrix::vacated).unwrap_or_default().to_vec();
         if self.packing.moves_jobs() {
-            return self.map_together(desk, &vacated);
+            return self.map_together(context, &vacated);
         }
         for slot in vacated {
-            if self.rules.unify && unification::unite(desk, &mut self.residents, slot)? {
-                desk.count_unification();
+            if self.rules.unify && unification::unite(context, &mut self.residents, slot)? {
+                context.count_unification();
             }
         }
         Ok(())
     }
 
-    /// Has the packing map all jobs anew. It unites rows if there are fewer then, and not because a row was left empty (§4.2, note 4).
-    fn map_together(&mut self, desk: &mut Context<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
-        let Some(places) = self.map_anew(desk.ledger(), &self.sizes()) else { return Ok(()) };
-        let used = |desk: &Context<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
-        let matrix = desk.ledger().matrix();
+    /// Maps all jobs again. Counts a unification if fewer slots remain, unless only because a slot
+    /// became empty (§4.2, note 4).
+    fn map_together(&mut self, context: &mut Context<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
+        let Some(places) = self.map_anew(context.ledger(), &self.sizes()) else { return Ok(()) };
+        let used = |context: &Context<'_>| context.ledger().matrix().map_or(0, Matrix::used);
+        let matrix = context.ledger().matrix();
         let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.slot(*slot).is_some()));
-        let before = used(desk);
-        self.migrate(desk, places)?;
-        if left && used(desk) < before {
-            desk.count_unification();
+        let before = used(context);
+        self.migrate(context, places)?;
+        if left && used(context) < before {
+            context.count_unification();
         }
         Ok(())
     }
 }
 
-/// Whether there is enough free of what a job asks for besides processors.
+/// Returns whether the requested resources other than processors are free.
 fn has_rest(ledger: &Ledger, job: JobId) -> bool {
     let demand = ledger.machine().demand(ledger.request(job));
     demand.without_cpus().fits_in(&ledger.free())
 }
 
-/// All that a job asks for, in that place.
+/// Returns the placement of all resources of a job in that slot.
 fn placement(ledger: &Ledger, job: JobId, place: &Place) -> Placement {
     let demand = ledger.machine().demand(ledger.request(job));
     Placement::on_pes(HostId(0), demand, place.pes.clone()).in_slot(place.slot)
@@ -281,21 +301,21 @@ impl Policy for Gang {
         self.moved = true;
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         if !std::mem::take(&mut self.moved) {
             return Ok(());
         }
-        self.drop_released(desk.ledger());
-        self.close_up(desk)?;
-        self.serve_queue(desk)?;
+        self.drop_released(context.ledger());
+        self.close_up(context)?;
+        self.serve_queue(context)?;
         if let Some(order) = self.rules.alternative {
-            self.alternative.run(desk, &self.residents, order)?;
+            self.alternative.run(context, &self.residents, order)?;
         }
         Ok(())
     }
 }
 
-/// The processors of a job that runs, where it has its own place.
+/// Returns the own slot of a running job, and its processors.
 fn own(ledger: &Ledger, job: JobId) -> Option<(SlotId, &PeSet)> {
     let placement = ledger.get(job)?.placement()?;
     Some((placement.slot, placement.pes()?))

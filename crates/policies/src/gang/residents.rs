@@ -1,22 +1,23 @@
-//! The jobs that have places in the matrix, in the order of their arrival.
+//! The jobs of the matrix, in the order of their arrival.
 
 use miserly_core::{JobId, Ledger, PeSet, Procs, SlotId, State};
 
 use super::packing::Place;
 
-/// A job with its place.
+/// A job with its slot and processors.
 #[derive(Clone, Debug)]
 pub(super) struct SlotJob {
     pub(super) admitted: u64,
     pub(super) job: JobId,
     pub(super) slot: SlotId,
     pub(super) pes: PeSet,
-    /// How many these are, and their shadow.
+    /// The number of the processors.
     pub(super) size: Procs,
     pub(super) shadow: Shadow,
 }
 
-/// Where processors are, by their numbers modulo 128: of a set that is in another one, the shadow is in that one's.
+/// A set of processors by their numbers modulo 128. The shadow of a subset is a subset of the
+/// shadow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shadow(u128);
 
@@ -34,7 +35,7 @@ impl Shadow {
     }
 }
 
-/// They all, in the order of their admission.
+/// All jobs of the matrix, in the order of their admission.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotJobs(Vec<SlotJob>);
 
@@ -71,7 +72,7 @@ impl SlotJobs {
         self.0.iter_mut()
     }
 
-    /// How many were admitted before.
+    /// Returns the number of jobs admitted before.
     pub(super) fn before(&self, admitted: u64) -> usize {
         self.0.partition_point(|other| other.admitted < admitted)
     }
@@ -90,7 +91,7 @@ impl SlotJobs {
     }
 }
 
-/// Whether a job runs, and its end is not certain for this instant.
+/// Returns whether a job runs and is not certain to end at this instant.
 pub(super) fn runs(ledger: &Ledger, job: JobId) -> bool {
     let state = ledger.get(job).map(|entry| &entry.state);
     matches!(state, Some(State::Running { released: false, .. }))

@@ -1,32 +1,34 @@
-//! Slot unification (§2): two rows that have no processor in common become one.
+//! Slot unification (§2): two slots without a common processor become one.
 
 use miserly_core::{Context, JobId, Ledger, Placement, Slot, SlotId, Span, Violation};
 
 use super::residents::SlotJobs;
 
-/// Unites a row that a job has left with the lowest one of which it uses no processor, under the lower of their numbers. Says
-/// whether there is such a row.
+/// Unifies a slot that a job has left with the lowest slot that shares no processor with it.
+///
+/// The unified slot has the lower of their numbers. Returns whether there is such a slot.
 pub(super) fn unite(
-    desk: &mut Context<'_>,
+    context: &mut Context<'_>,
     residents: &mut SlotJobs,
     slot: SlotId,
 ) -> Result<bool, Violation> {
-    let Some(other) = disjoint(desk.ledger(), slot) else { return Ok(false) };
+    let Some(other) = disjoint(context.ledger(), slot) else { return Ok(false) };
     let (kept, gone) = (slot.min(other), slot.max(other));
     let mut moves: Vec<(JobId, Placement)> = vec![];
     for resident in residents.iter_mut().filter(|resident| resident.slot == gone) {
-        let placement = desk.ledger().entry(resident.job).placement().cloned();
+        let placement = context.ledger().entry(resident.job).placement().cloned();
         moves.extend(placement.map(|placement| (resident.job, placement.in_slot(kept))));
         resident.slot = kept;
     }
-    // Their processors stay the same, so it costs nothing.
-    desk.remap(&moves, Span::ZERO)?;
+    // Their processors stay the same, so the move costs no time.
+    context.remap(&moves, Span::ZERO)?;
     Ok(true)
 }
 
-/// The lowest row whose jobs have no processor in common with this one's, if it is used.
+/// Returns the lowest used slot whose jobs share no processor with those of this slot.
 ///
-/// A row with jobs on lost processors is none: where these really run, who knows.
+/// A slot with jobs on lost processors does not qualify: the processors that these jobs really use
+/// are unknown.
 fn disjoint(ledger: &Ledger, slot: SlotId) -> Option<SlotId> {
     let matrix = ledger.matrix()?;
     let whole = |row: &Slot| row.lost_count().is_zero();

@@ -1,4 +1,4 @@
-//! Immediate service: a short quantum for whoever comes, around any backfill policy.
+//! Immediate service: a short quantum for each arriving job, around any backfill policy.
 
 use std::collections::BTreeSet;
 
@@ -11,108 +11,115 @@ use super::victims::{Chance, chances};
 use crate::backfill::Backfilling;
 use crate::shared::Key;
 
-/// How a quantum is given.
+/// The rules of immediate service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// How long it is.
+    /// The length of the quantum.
     pub quantum: Span,
-    /// The most memory that a job has in it, kB.
+    /// The most memory of a job in its quantum, kB.
     pub memory: u64,
-    /// A job is preempted for it only if it has run so long without interruption; nobody is, if there is no such time.
+    /// The uninterrupted run time after which a job may be preempted. `None`: no job is preempted.
     pub preempt_after: Option<Span>,
-    /// It is given only if no promised start moves, and then what the policy within promises is promised.
+    /// Whether a quantum is given only if no promised start moves. Then the promises of the inner
+    /// policy are given.
     pub keep_promises: bool,
-    /// What a job has done in it stays done.
+    /// Whether the work done in a quantum is kept.
     pub keep_work: bool,
 }
 
-/// Gives every job a quantum on the processors that it asks for, around a policy that knows of none (Chiang and Vernon
-/// §2.4, and §4.3 for the variant `soon`).
+/// A quantum for every job on its requested processors, around a policy without quanta (Chiang and
+/// Vernon §2.4, and §4.3 for the variant `soon`).
 ///
 /// # Immediate
-/// A job that comes and cannot start gets its quantum at once, with no more memory than the quantum has. For that, jobs are
-/// preempted on the host where it leaves the fewest processors idle (`victims::chances`). They keep all but their processors, and have
-/// these back when the quantum is over: when its job has ended, or else at its end (with `keep_promises` then only, because promises
-/// count on what they left). No other quantum is given that would keep them from it; a job that was to end by then, and does not, can. If there is no such host, the job waits.
+/// A job that arrives and cannot start gets its quantum at once, with no more memory than the
+/// quantum has. For that, jobs are preempted on the host where the fewest processors stay idle
+/// (`victims::chances`). The victims keep all but their processors. They resume when the quantum's
+/// job has ended, or else at the quantum's end. With `keep_promises` they resume only at the
+/// quantum's end, because promises count on the processors until then. A quantum that would delay
+/// their resumption is not given. A running job that exceeds its expected end can delay it. If
+/// there is no suitable host, the job waits.
 ///
 /// # Soon
-/// Without preemption, a job gets its quantum as soon as a host has room for it. Those who wait for it are served in the
-/// order in which they came; who does not fit is passed.
+/// Without preemption, a job gets its quantum as soon as a host has sufficient free resources. The
+/// waiting jobs are served in order of arrival. Jobs that do not fit are skipped.
 ///
 /// # The quantum's end
-/// A job that has not ended then, or that uses more memory than it was given, is put back into the queue. What it has done
-/// is lost, or kept. It gets no second quantum.
+/// A job is requeued if it has not ended then, or if it uses more memory than the quantum has. Its
+/// work is lost, or kept. It gets no second quantum.
 ///
-/// # The policy within
-/// It hears of a quantum and of a victim as of changes of what jobs hold ([`Event::Changed`]); it plans with the quantum's
-/// processors taken, and with a victim's from the end of the quantum on. It cannot keep promises: they are not told. With
-/// `keep_promises` they are, and a quantum is given only where no promised start would have to move.
+/// # The inner policy
+/// Quanta and preemptions reach the inner policy as changes of the jobs' allocations
+/// ([`Event::Changed`]). It plans with the quantum's processors taken, and with a victim's from the
+/// end of the quantum on. Without `keep_promises` its promises are withheld, because they cannot be
+/// kept. With it they are given, and no quantum may move a promised start.
 ///
-/// A job that comes and cannot start costs O(jobs that run + hosts).
+/// A job that arrives and cannot start costs O(jobs that run + hosts).
 pub struct Immediate {
     name: &'static str,
     inner: Box<dyn Backfilling>,
     service: Service,
-    /// Jobs that are to have a quantum, in the order in which they came.
+    /// Jobs that wait for a quantum, in the order of arrival.
     expecting: BTreeSet<(Key, JobId)>,
-    /// The quanta that run, by their ends.
+    /// The running quanta, by their ends.
     quanta: BTreeSet<(Time, JobId)>,
-    /// The preempted jobs, in the order in which they are to have their processors back.
+    /// The preempted jobs, in the order of their planned resumption.
     preempted: BTreeSet<(Time, u64, JobId)>,
 }
 
 impl Immediate {
-    /// This service around that policy.
+    /// Returns this service around that policy.
     pub fn new(name: &'static str, inner: Box<dyn Backfilling>, service: Service) -> Immediate {
         let (expecting, quanta, preempted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         Immediate { name, inner, service, expecting, quanta, preempted }
     }
 
-    /// Takes jobs off the machine whose quantum is over.
-    fn end_quanta(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    /// Requeues the jobs whose quantum is over.
+    fn end_quanta(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let over: Vec<_> =
-            self.quanta.iter().copied().take_while(|(until, _)| *until <= desk.now()).collect();
+            self.quanta.iter().copied().take_while(|(until, _)| *until <= context.now()).collect();
         for (until, job) in over {
-            // It ends at this instant by itself: that is still to be told.
-            if matches!(desk.ledger().entry(job).state, State::Running { released: true, .. }) {
+            // The job ends by itself at this instant. Its end event follows.
+            if matches!(context.ledger().entry(job).state, State::Running { released: true, .. }) {
                 continue;
             }
             self.quanta.remove(&(until, job));
-            desk.requeue(job, self.service.keep_work)?;
-            self.inner.event(desk.now(), Event::Changed(job), desk.ledger());
+            context.requeue(job, self.service.keep_work)?;
+            self.inner.event(context.now(), Event::Changed(job), context.ledger());
         }
         Ok(())
     }
 
-    /// Lets preempted jobs run on whose quantum is over, as far as their processors are free.
-    fn resume(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    /// Resumes preempted jobs whose quantum is over, if their processors are free.
+    fn resume(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         let in_quantum: BTreeSet<u64> =
-            self.quanta.iter().map(|(_, job)| desk.ledger().entry(*job).admitted).collect();
+            self.quanta.iter().map(|(_, job)| context.ledger().entry(*job).admitted).collect();
         for (until, admitted, job) in self.preempted.clone() {
-            let State::Suspended { by, ref placement, .. } = desk.ledger().entry(job).state else { continue };
-            // What was promised counts on the processors until then.
+            let State::Suspended { by, ref placement, .. } = context.ledger().entry(job).state else {
+                continue;
+            };
+            // Promises count on the processors until then.
             let early = !self.service.keep_promises && !in_quantum.contains(&by);
             let over = until <= now || early;
-            let free = desk.ledger().free_hosts();
+            let free = context.ledger().free_hosts();
             let fits =
                 placement.shares().iter().all(|s| s.amount.cpus_count() <= free.on(s.host).cpus_count());
             if over && fits {
-                desk.resume(job)?;
+                context.resume(job)?;
                 self.preempted.remove(&(until, admitted, job));
-                self.inner.event(now, Event::Changed(job), desk.ledger());
+                self.inner.event(now, Event::Changed(job), context.ledger());
             }
         }
         Ok(())
     }
 
-    /// Gives quanta to those who expect one and still wait; whether anybody got one.
-    fn serve(&mut self, desk: &mut Context<'_>) -> Result<bool, Violation> {
+    /// Gives quanta to the jobs that still wait for one. Returns whether any job got one.
+    fn serve(&mut self, context: &mut Context<'_>) -> Result<bool, Violation> {
         let mut any = false;
         for (key, job) in self.expecting.clone() {
-            let waits = desk.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting);
-            let served = waits && self.serve_one(desk, job)?;
-            // Immediate service is now or not at all.
+            let waits = context.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting);
+            let served = waits && self.serve_one(context, job)?;
+            // Immediate service is given at once or never.
             if served || !waits || self.service.preempt_after.is_some() {
                 self.expecting.remove(&(key, job));
             }
@@ -121,51 +128,51 @@ impl Immediate {
         Ok(any)
     }
 
-    fn pass_within(&mut self, desk: &mut Context<'_>) -> Result<Option<Time>, Violation> {
-        let mut within = desk.for_inner_policy(self.service.keep_promises);
+    fn pass_within(&mut self, context: &mut Context<'_>) -> Result<Option<Time>, Violation> {
+        let mut within = context.for_inner_policy(self.service.keep_promises);
         self.inner.pass(&mut within)?;
         Ok(within.wake())
     }
 
-    fn serve_one(&mut self, desk: &mut Context<'_>, job: JobId) -> Result<bool, Violation> {
-        // What a victim gives back is not free then.
-        if desk.ledger().missing() != Resources::NONE {
+    fn serve_one(&mut self, context: &mut Context<'_>, job: JobId) -> Result<bool, Violation> {
+        // Processors that a victim releases may be lost, and are then not free.
+        if context.ledger().missing() != Resources::NONE {
             return Ok(false);
         }
-        let (now, until) = (desk.now(), desk.now() + self.service.quantum);
-        let need = self.need(desk.ledger(), job);
+        let (now, until) = (context.now(), context.now() + self.service.quantum);
+        let need = self.need(context.ledger(), job);
         let Service { preempt_after, .. } = self.service;
         let after = preempt_after.unwrap_or(Span::MAX);
         let chances = match preempt_after {
-            Some(_) => chances(desk.ledger(), now, &need, after, true),
-            None if need.cpus_count() > desk.ledger().free_hosts().most_cpus() => vec![],
-            None => chances(desk.ledger(), now, &need, after, false),
+            Some(_) => chances(context.ledger(), now, &need, after, true),
+            None if need.cpus_count() > context.ledger().free_hosts().most_cpus() => vec![],
+            None => chances(context.ledger(), now, &need, after, false),
         };
-        let ledger = desk.ledger();
+        let ledger = context.ledger();
         let chance =
             chances.into_iter().find(|chance| self.moves_nobody(ledger, now, until, job, &need, chance));
         let Some(chance) = chance else { return Ok(false) };
-        let by = desk.ledger().entry(job).admitted;
+        let by = context.ledger().entry(job).admitted;
         for victim in chance.victims {
-            desk.suspend(victim, until, by)?;
-            self.preempted.insert((until, desk.ledger().entry(victim).admitted, victim));
-            self.inner.event(now, Event::Changed(victim), desk.ledger());
+            context.suspend(victim, until, by)?;
+            self.preempted.insert((until, context.ledger().entry(victim).admitted, victim));
+            self.inner.event(now, Event::Changed(victim), context.ledger());
         }
-        desk.start_for_quantum(job, Placement::on(chance.host, need), until)?;
-        desk.set_job_state(job, &Served(true))?;
+        context.start_for_quantum(job, Placement::on(chance.host, need), until)?;
+        context.set_job_state(job, &Served(true))?;
         self.quanta.insert((until, job));
-        self.inner.event(now, Event::Changed(job), desk.ledger());
+        self.inner.event(now, Event::Changed(job), context.ledger());
         Ok(true)
     }
 
-    /// What a job has in its quantum.
+    /// Returns the resources of a job in its quantum.
     fn need(&self, ledger: &Ledger, job: JobId) -> Resources {
         let demand = ledger.machine().demand(ledger.request(job));
         demand.with(Kind::Memory, demand.get(Kind::Memory).min(self.service.memory))
     }
 
-    /// Whether those who are preempted already have their processors back when they are to have them, and, if promises are
-    /// kept, every promised start can stay where it is.
+    /// Returns whether all victims can resume on time and, with `keep_promises`, all promised
+    /// starts stay.
     fn moves_nobody(
         &self,
         ledger: &Ledger,
@@ -191,11 +198,13 @@ impl Immediate {
         trial.is_possible()
     }
 
-    fn wake(&self, desk: &mut Context<'_>, within: Option<Time>) -> Result<(), Violation> {
+    fn wake(&self, context: &mut Context<'_>, within: Option<Time>) -> Result<(), Violation> {
         let ends = self.quanta.iter().map(|(until, _)| *until);
-        let next =
-            ends.chain(self.preempted.iter().map(|(until, ..)| *until)).filter(|at| *at > desk.now()).min();
-        next.into_iter().chain(within).try_for_each(|at| desk.wake_at(at))
+        let next = ends
+            .chain(self.preempted.iter().map(|(until, ..)| *until))
+            .filter(|at| *at > context.now())
+            .min();
+        next.into_iter().chain(within).try_for_each(|at| context.wake_at(at))
     }
 }
 
@@ -250,15 +259,16 @@ impl Policy for Immediate {
         self.inner.event(now, event, ledger);
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        self.end_quanta(desk)?;
-        self.resume(desk)?;
-        let mut wake = self.pass_within(desk)?;
-        if self.serve(desk)? {
-            // What the quanta leave is for whoever fits there; and nothing is left to be done at a later pass.
-            wake = self.pass_within(desk)?;
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        self.end_quanta(context)?;
+        self.resume(context)?;
+        let mut wake = self.pass_within(context)?;
+        if self.serve(context)? {
+            // Jobs may fit on the resources that the quanta leave. No work is left for a later
+            // pass.
+            wake = self.pass_within(context)?;
         }
-        self.wake(desk, wake)
+        self.wake(context, wake)
     }
 }
 

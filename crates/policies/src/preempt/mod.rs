@@ -1,4 +1,4 @@
-//! Policies that take jobs off their processors before they end.
+//! Policies that suspend or requeue jobs before they end.
 
 mod immediate;
 

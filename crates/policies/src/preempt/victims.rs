@@ -1,10 +1,10 @@
-//! Whom to preempt, and where, so that an arriving job can have its quantum.
+//! The choice of victims and hosts for the quantum of an arriving job.
 
 use std::cmp::Ordering;
 
 use miserly_core::{HostId, JobId, Ledger, Procs, Resources, Span, State, Time};
 
-/// A host where a job could have its quantum, and what that takes.
+/// A host where a job could have its quantum, and the victims that it requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chance {
     pub(super) host: HostId,
@@ -20,25 +20,28 @@ struct Victim {
     job: JobId,
     host: HostId,
     procs: Procs,
-    /// Its time in the system and the time that it has run, in ticks: their ratio is its current slowdown.
+    /// The time in the system and the run time, in ticks. Their ratio is the current slowdown.
     in_system: u128,
     run: u128,
     admitted: u64,
 }
 
 impl Victim {
-    /// The smaller slowdown first; ties in the order of admission.
+    /// Compares by slowdown, smallest first; ties in the order of admission.
     fn compare(&self, other: &Victim) -> Ordering {
         let (mine, theirs) = (self.in_system * other.run, other.in_system * self.run);
         mine.cmp(&theirs).then(self.admitted.cmp(&other.admitted))
     }
 }
 
-/// The hosts where a job that needs so much could have a quantum at `now`: the one with the fewest idle processors afterwards
-/// first, then in the order of the machine (Chiang and Vernon §2.4).
+/// Returns the hosts where a job with this need could have a quantum at `now` (Chiang and Vernon
+/// §2.4).
 ///
-/// Only hosts with enough free memory count, and only jobs that have run without interruption for `after`, of which those with
-/// the smallest slowdown go until there are processors enough. O(jobs that run, and hosts).
+/// The host with the fewest idle processors afterwards comes first, then the order of the machine
+/// decides.
+///
+/// Only hosts with enough free memory count. Only jobs that have run without interruption for
+/// `after` are victims, those with the smallest slowdown first. O(jobs that run + hosts).
 pub(super) fn chances(
     ledger: &Ledger,
     now: Time,
@@ -71,7 +74,7 @@ fn chance(host: HostId, free: Procs, procs: Procs, victims: &[Victim]) -> Option
     Some(chance)
 }
 
-/// The jobs that have run long enough, each on one host.
+/// Returns the jobs that have run long enough, each on one host.
 fn eligible(ledger: &Ledger, now: Time, after: Span) -> Vec<Victim> {
     let victim = |job: JobId| {
         let entry = ledger.entry(job);

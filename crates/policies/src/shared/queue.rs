@@ -1,47 +1,49 @@
-//! The waiting jobs in one order, with the first one that fits found without touching those that do not.
+//! The waiting jobs in one order, with a search that skips jobs that do not fit.
 
 use miserly_core::{JobId, Span};
 
 use super::order::Key;
 use super::staircase::Admits;
 
-/// How many jobs a chunk holds before it is cut in two.
+/// The number of jobs at which a chunk is split.
 const CHUNK: usize = 64;
 
-/// A waiting job, as the index sees it.
+/// A waiting job, as the index stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Its place in the order.
+    /// Its position in the order.
     pub key: Key,
     /// The job.
     pub job: JobId,
-    /// How many processors it needs.
+    /// The number of processors that it needs.
     pub procs: u32,
-    /// How long it is planned to hold them.
+    /// The time for which it is planned to hold them.
     pub span: Span,
 }
 
-/// A sorted run of jobs, and less than which none of them needs: exact when measured, loose after removals.
+/// A sorted run of jobs, with the least width and span in it.
+///
+/// The minima are exact when measured, and lower bounds after removals.
 #[derive(Clone, Debug)]
 struct Chunk {
     jobs: Vec<Waiting>,
-    /// How many jobs went since that was measured.
+    /// The number of removals since the last measurement.
     gone: usize,
     least_procs: u32,
     least_span: Span,
 }
 
-/// Where a walk through the queue has arrived: a hint that saves the search for the last key.
+/// The position reached by a walk through the queue: a hint that saves the search for the last key.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Position {
     chunk: usize,
     index: usize,
 }
 
-/// The waiting jobs, sorted, in chunks that know the least width and span in them.
+/// The waiting jobs, sorted, in chunks that record the least width and span in them.
 ///
-/// With n jobs and chunks of c: insertion and removal are O(c + n / c), the search for a job that fits
-/// passes over a chunk in O(1) where none can.
+/// With n jobs and chunks of c, insertion and removal are O(c + n / c). The search for a job that
+/// fits skips a chunk in O(1) if no job in it fits.
 #[derive(Clone, Debug, Default)]
 pub struct QueueIndex {
     chunks: Vec<Chunk>,
@@ -49,28 +51,28 @@ pub struct QueueIndex {
 }
 
 impl QueueIndex {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub const fn new() -> QueueIndex {
         QueueIndex { chunks: Vec::new(), len: 0 }
     }
 
-    /// How many jobs wait.
+    /// Returns the number of waiting jobs.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nobody waits.
+    /// Returns whether no job waits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Forgets every job.
+    /// Removes every job.
     pub fn clear(&mut self) {
         self.chunks.clear();
         self.len = 0;
     }
 
-    /// Sorts the jobs again, by new keys; where those keep the order, nothing moves.
+    /// Sorts the jobs by new keys. If the keys keep the order, no job moves.
     pub fn rekey(&mut self, mut key: impl FnMut(&Waiting) -> Key) {
         for job in self.chunks.iter_mut().flat_map(|chunk| &mut chunk.jobs) {
             job.key = key(job);
@@ -82,27 +84,27 @@ impl QueueIndex {
 
     fn sort(&mut self) {
         let mut jobs: Vec<Waiting> = self.iter().copied().collect();
-        // Keys that change with time leave long runs as they were; this sort uses them.
+        // Keys that change with time leave long sorted runs, which this sort uses.
         jobs.sort_by_key(|job| job.key);
         self.chunks = jobs.chunks(CHUNK / 2).map(|jobs| Chunk::of(jobs.to_vec())).collect();
     }
 
-    /// The head of the queue.
+    /// Returns the head of the queue.
     pub fn first(&self) -> Option<&Waiting> {
         self.chunks.first().and_then(|chunk| chunk.jobs.first())
     }
 
-    /// The jobs in order.
+    /// Returns the jobs in order.
     pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
         self.chunks.iter().flat_map(|chunk| &chunk.jobs)
     }
 
-    /// Visits, in order, each job that is no wider than `limit`, which `visit` gets to raise.
+    /// Visits, in order, each job that is no wider than `limit`. `visit` may raise the limit.
     ///
-    /// Chunks of wider jobs are passed over in O(1).
+    /// Chunks of wider jobs are skipped in O(1).
     ///
     /// # Errors
-    /// The first that `visit` returns; no further job is visited.
+    /// The first error that `visit` returns. No further job is visited.
     pub fn visit_narrow<E>(
         &self,
         limit: &mut u32,
@@ -121,7 +123,7 @@ impl QueueIndex {
         Ok(())
     }
 
-    /// Puts a job in its place. Its key must not be in the queue.
+    /// Inserts a job. Its key must not be in the queue.
     pub fn insert(&mut self, waiting: Waiting) {
         self.len += 1;
         if self.chunks.is_empty() {
@@ -137,7 +139,7 @@ impl QueueIndex {
         }
     }
 
-    /// Takes a job out; whether it was there.
+    /// Removes a job. Returns whether it was in the queue.
     pub fn remove(&mut self, key: &Key) -> bool {
         if self.chunks.is_empty() {
             return false;
@@ -151,7 +153,8 @@ impl QueueIndex {
         true
     }
 
-    /// The first job behind `after` (from the head, if `None`) that fits under the staircase.
+    /// Returns the first job after `after` (from the head, if `None`) that fits under the
+    /// staircase.
     pub fn next_admitted(&self, after: Option<&Key>, stairs: &impl Admits) -> Option<Waiting> {
         let (from, skip) = match after {
             None => (0, 0),
@@ -174,8 +177,9 @@ impl QueueIndex {
         None
     }
 
-    /// Returns the first job behind `after`; the head, if `None`. `position` is that of the last answer: if the
-    /// job there is `after`, this is O(1).
+    /// Returns the first job after `after`, or the head for `None`.
+    ///
+    /// `position` is that of the last result. If the job there is `after`, this is O(1).
     pub fn successor(&self, after: Option<&Key>, position: &mut Position) -> Option<Waiting> {
         let Some(after) = after else {
             *position = Position::default();
@@ -195,14 +199,14 @@ impl QueueIndex {
         self.chunks.get(position.chunk)?.jobs.get(position.index).copied()
     }
 
-    /// The chunk in which the key is or belongs. The queue must not be empty of chunks.
+    /// Returns the chunk that contains the key or would contain it. The queue must have a chunk.
     fn chunk_of(&self, key: &Key) -> usize {
         let after =
             self.chunks.partition_point(|chunk| chunk.jobs.first().is_some_and(|job| job.key <= *key));
         after.saturating_sub(1)
     }
 
-    /// Drops a chunk that became empty, or joins it with its neighbour where both are sparse.
+    /// Removes a chunk that became empty, or joins it with the next one if both are sparse.
     fn tidy(&mut self, at: usize) {
         if self.chunks[at].jobs.is_empty() {
             self.chunks.remove(at);
@@ -242,7 +246,7 @@ impl Chunk {
         let Ok(at) = self.jobs.binary_search_by(|job| job.key.cmp(key)) else { return false };
         self.jobs.remove(at);
         self.gone += 1;
-        // Once in as many removals as it costs: nothing on the average.
+        // Runs once per number of removals that equals its cost, so the amortized cost is O(1).
         if 4 * self.gone > self.jobs.len() {
             self.measure();
         }

@@ -1,11 +1,13 @@
-//! What fits now beside reservations: for each width, the longest span free from now on.
+//! The free capacity beside reservations: for each width, the longest span free from now on.
 
 use miserly_core::Span;
 
-/// What a job that starts now must fit under.
+/// A limit on the width and the span of jobs that start now.
 pub trait Admits {
-    /// Whether a job of this width and span fits. Of several jobs, asked with the least width and the least
-    /// span among them, `false` means that none fits.
+    /// Returns whether a job of this width and span fits.
+    ///
+    /// For the least width and the least span of several jobs, `false` means that none of them
+    /// fits.
     fn admits(&self, procs: u32, span: Span) -> bool;
 }
 
@@ -15,8 +17,10 @@ impl<T: Admits> Admits for &T {
     }
 }
 
-/// A staircase of two steps, as one reservation makes it: all that is free now, until the shadow time; the
-/// extra nodes, for ever. A job fits under it if one step is both wide and long enough.
+/// A staircase of two steps, as one reservation makes it.
+///
+/// All free processors are available until the shadow time, and the extra nodes for ever. A job
+/// fits if one step is both wide and long enough.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Staircase {
     free: u32,
@@ -25,7 +29,7 @@ pub struct Staircase {
 }
 
 impl Staircase {
-    /// `free` processors for `until_shadow`, and `extra` of them for ever.
+    /// Returns a staircase of `free` processors for `until_shadow`, and `extra` of them for ever.
     pub fn of_shadow(free: u32, until_shadow: Span, extra: u32) -> Staircase {
         Staircase { free, until_shadow, extra }
     }
@@ -42,7 +46,7 @@ impl Admits for Staircase {
 /// [`Profile::outlook`]: super::Profile::outlook
 #[derive(Clone, Debug, Default)]
 pub struct ProfileStaircase {
-    /// So many processors for so long: fewer and fewer, longer and longer.
+    /// Processors with the span for which they are free: widths decrease, spans increase.
     pub(super) steps: Vec<(u32, Span)>,
 }
 

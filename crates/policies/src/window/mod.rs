@@ -1,7 +1,9 @@
-//! Windows of Miser: for every job a promised start and end, in a pool whose capacity varies by a calendar.
+//! The windows of Miser: a promised start and end for every job, in a pool whose capacity follows a
+//! calendar.
 //!
-//! The windows are kept reservations: the earliest place (first fit), moved earlier when something has ended.
-//! No window lies further ahead than the horizon when it is made, or outside the constraints of its job.
+//! The windows are kept reservations at the earliest start (first fit). They move earlier after a
+//! job has ended. At its creation, no window ends beyond the horizon or outside the constraints of
+//! its job.
 
 mod policy;
 

@@ -312,7 +312,7 @@ fn further(settings: &SettingsDoc, drawn: bool) -> String {
     if let Some(filling) = &settings.filling {
         match (filling.early, filling.parking_lead) {
             ("on", Some(lead)) => {
-                text.push_str(&format!(", opportunistic, preempt lead {}", secs_text(lead)))
+                text.push_str(&format!(", opportunistic, preempt lead {}", secs_text(lead)));
             }
             ("off", _) => text.push_str(", not opportunistic"),
             _ => {}

@@ -1,4 +1,4 @@
-//! Which job is in which slot when, where processors are shared by turns.
+//! The jobs of each slot over time, for gang scheduling.
 
 mod watch;
 
@@ -6,31 +6,32 @@ pub use watch::{MatrixRecord, MatrixWatch, MostSlots, PlaceHeld};
 
 use miserly_core::{Driver, JobId, JobNumber, Ledger, Matrix, PeSet, SlotId, Time};
 
-/// A job's place in a slot of the matrix.
+/// The position of a job in a slot of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotPlace {
-    /// Which job it is: its place in the order of submission to its queue, from 0.
+    /// Its position in the order of submission to its queue, from 0.
     pub admission: u64,
     /// Its number in the log.
     pub number: JobNumber,
-    /// When it was submitted.
+    /// The time of its submission.
     pub submit: Time,
-    /// Who submitted it.
+    /// The user of the job.
     pub user: Option<u32>,
     /// The slot.
     pub slot: SlotId,
     /// Its processors there.
     pub pes: PeSet,
-    /// Whether the place is its own; else it runs there too as long as nobody else needs them (alternative scheduling).
+    /// Whether the slot is its own. Otherwise it is an alternate slot, where it runs while its
+    /// processors are free.
     pub own: bool,
 }
 
-/// The first queue that slices time.
+/// Returns the first queue that slices time.
 fn sliced(queues: &[Driver]) -> Option<(&Ledger, &Matrix)> {
     queues.iter().map(Driver::ledger).find_map(|ledger| Some((ledger, ledger.matrix()?)))
 }
 
-/// A place as the ledger has it.
+/// The position of a job in a slot, by reference to the ledger.
 struct Seen<'a> {
     ledger: &'a Ledger,
     job: JobId,
@@ -55,7 +56,7 @@ impl Seen<'_> {
     }
 }
 
-/// Shows every place of every job that runs.
+/// Calls `show` for every slot of every running job.
 fn each_place(ledger: &Ledger, mut show: impl FnMut(&Seen<'_>)) {
     for job in ledger.running() {
         let entry = ledger.entry(job);

@@ -1,4 +1,4 @@
-//! The matrix over time: who was where from when to when, and when there were the most slots.
+//! The matrix over time: a record of the jobs in slots, and the instant with the most slots.
 
 use std::collections::BTreeMap;
 
@@ -7,37 +7,39 @@ use miserly_core::{Ledger, Matrix, Procs, SlotId, System, Time};
 use super::{SlotPlace, each_place, sliced};
 use crate::Observer;
 
-/// A place, and from when to when a job had it.
+/// The position of a job in a slot, and the time for which it had it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceHeld {
     /// The place.
     pub place: SlotPlace,
-    /// When the job came there.
+    /// The time at which the job entered.
     pub from: Time,
-    /// When it left, or where the record ends.
+    /// The time at which it left, or the end of the record.
     pub to: Time,
 }
 
-/// What was recorded of a matrix.
+/// The record of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixRecord {
     /// The processors of the machine.
     pub procs: Procs,
     /// Where the record begins. Places that jobs had already then have their true begins.
     pub from: Time,
-    /// Where it ends: at the end of what was asked for, or before it, where there were too many places.
+    /// The end of the record: the requested end, or an earlier one if there were too many
+    /// positions.
     pub to: Time,
-    /// Whether there were too many.
+    /// Whether the record was cut because there were too many positions.
     pub cut: bool,
-    /// The places, by their begins, then by slot and admission.
+    /// The positions, by their beginnings, then by slot and admission.
     pub places: Vec<PlaceHeld>,
 }
 
-/// Records the places of jobs in the matrix over a window of time, of the first queue whose policy has one.
+/// An observer that records the jobs in the matrix during a time window.
 ///
-/// Memory follows the places that there are at a time, and those that fall into the window, of which it keeps a given number: the record
-/// ends at the first instant after its begin that would bring more. A round costs O(p log p) for p places in the matrix until the
-/// record ends, and nothing from then on.
+/// It observes the first queue with a matrix. Memory is proportional to the present positions, and
+/// to a limited number of those within the window. The record ends at the first instant after its
+/// beginning that would exceed the limit. A round costs O(p log p) for p positions in the matrix
+/// until the record ends, and nothing from then on.
 #[derive(Debug)]
 pub struct MatrixWatch {
     from: Time,
@@ -51,7 +53,7 @@ pub struct MatrixWatch {
     over: bool,
 }
 
-/// A place that a job has.
+/// The present position of a job.
 #[derive(Debug)]
 struct Held {
     place: SlotPlace,
@@ -61,7 +63,9 @@ struct Held {
 }
 
 impl MatrixWatch {
-    /// Watches from `from` to before `to`, and keeps `most` places; more, if so many jobs are in the matrix at `from`.
+    /// Returns an observer from `from` to before `to` with at most `most` positions.
+    ///
+    /// More are kept if the matrix has more at `from`.
     pub fn new(from: Time, to: Time, most: usize) -> MatrixWatch {
         MatrixWatch {
             from,
@@ -76,12 +80,12 @@ impl MatrixWatch {
         }
     }
 
-    /// Whether the record has ended, so that nothing that follows matters to it.
+    /// Returns whether the record has ended, so that later rounds do not change it.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
-    /// What was recorded; `None` if no policy slices time.
+    /// Returns the record, or `None` if no policy slices time.
     pub fn record(mut self) -> Option<MatrixRecord> {
         self.stop(self.to);
         self.left.sort_by_key(|held| (held.from, held.place.slot, held.place.admission));
@@ -89,7 +93,7 @@ impl MatrixWatch {
         (!procs.is_zero()).then_some(MatrixRecord { procs, from, to, cut, places })
     }
 
-    /// Ends the record; what jobs have now, they have until then.
+    /// Ends the record. Present positions last until `end`.
     fn stop(&mut self, end: Time) {
         if self.over {
             return;
@@ -100,14 +104,14 @@ impl MatrixWatch {
         }
     }
 
-    /// Notes that a place was left, if anybody could have seen it.
+    /// Records the end of a position, if it overlaps the window for some time.
     fn leave(&mut self, held: Held, to: Time) {
         if held.since < to && to > self.from {
             self.left.push(PlaceHeld { place: held.place, from: held.since, to });
         }
     }
 
-    /// Notes the places that are there now: those that were there before go on.
+    /// Records the present positions. Unchanged ones continue.
     fn look(&mut self, now: Time, ledger: &Ledger) {
         self.round += 1;
         let round = self.round;
@@ -145,14 +149,16 @@ impl Observer for MatrixWatch {
     }
 }
 
-/// Finds the first instant at which the most slots are used, and among such the one at which jobs have the most places of their own.
+/// An observer that finds the first instant with the most used slots.
+///
+/// Among several, it is the one at which jobs hold the most processors in their own slots.
 #[derive(Debug, Default)]
 pub struct MostSlots {
     most: Option<((usize, u64), Time)>,
 }
 
 impl MostSlots {
-    /// When that was; `None` if no policy slices time.
+    /// Returns that instant, or `None` if no policy slices time.
     pub fn at(&self) -> Option<Time> {
         self.most.map(|(_, at)| at)
     }
@@ -171,7 +177,7 @@ impl Observer for MostSlots {
     }
 }
 
-/// How many processors are taken, summed over the slots. O(slots).
+/// Returns the number of allocated processors, summed over the slots. O(slots).
 fn taken(matrix: &Matrix) -> u64 {
     let all = matrix.all().count();
     // Jobs keep processors that the machine has lost.

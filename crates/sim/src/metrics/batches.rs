@@ -1,35 +1,38 @@
-//! Batch means: how sure a mean is that was measured over jobs which influence each other.
+//! Batch means: the precision of a mean over jobs that influence each other.
 //!
-//! Neighbours in the order of submission meet the same queue, so their waits are anything but independent. The means
-//! of long batches of them nearly are, and Student's t applies to those. Where the batches are short, or neighbours
-//! among them alike, an interval would be too narrow, and none is told.
+//! Neighbours in the order of submission meet the same queue, so their waits are strongly
+//! correlated. The means of long batches are nearly independent, and Student's t applies to them.
+//! If batches are short, or neighbouring batches correlated, an interval would be too narrow, and
+//! none is given.
 
 use super::measures::{Amounts, MEASURES};
 use super::student;
 
-/// There are at most so many batches; with as many jobs, more than half of it.
+/// The maximum number of batches. With as many jobs, there are more than half as many batches.
 pub const BATCHES_MOST: usize = 64;
 
-/// With fewer batches nothing is said.
+/// The least number of batches for which an interval is given.
 pub const BATCHES_LEAST: usize = 10;
 
-/// With fewer jobs in a batch no interval is told: one long job may fill several of them.
+/// The least number of jobs in a batch for which an interval is given. One long job may fill
+/// several smaller batches.
 pub const BATCH_JOBS_LEAST: u64 = 64;
 
-/// How far apart neighbouring batches may look related by chance: two standard errors of a correlation.
+/// The correlation of neighbouring batches that may be due to chance: two standard errors of a
+/// correlation.
 const CHANCE: f64 = 2.0;
 
-/// The sums of each measure over batches of jobs by their place in the order of submission.
+/// The sums of each measure over batches of jobs, by their position in the order of submission.
 ///
-/// A batch holds 2^k jobs; k grows as jobs come, neighbours being merged. Or it holds as many as was asked for, however many batches
-/// there are then; places may be those of any other order too.
+/// A batch holds 2^k jobs. As jobs arrive, k grows and neighbours are merged. Alternatively the
+/// size is fixed, for any number of batches. Positions may also be those of another order.
 #[derive(Clone, Debug)]
 pub struct Batches {
     /// Jobs in a batch.
     size: u64,
-    /// Whether it stays so.
+    /// Whether the size is fixed.
     fixed: bool,
-    /// How many places there are, those of jobs that were refused among them.
+    /// The number of positions, including those of refused jobs.
     places: u64,
     sums: Vec<Batch>,
     units: [f64; MEASURES],
@@ -42,38 +45,41 @@ struct Batch {
     counts: [u64; MEASURES],
 }
 
-/// A mean with what the batches tell of it.
+/// A mean with its precision, from the batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
     /// The mean of the batch means.
     pub mean: Option<f64>,
-    /// Half the width of its 95 % confidence interval; `None` where it could not be trusted: with fewer than
-    /// [`BATCHES_LEAST`] batches, fewer than [`BATCH_JOBS_LEAST`] jobs in each, or neighbours alike beyond chance.
+    /// Half the width of its 95 % confidence interval, or `None` if that would be unreliable.
+    ///
+    /// That is the case with fewer than [`BATCHES_LEAST`] batches, with fewer than
+    /// [`BATCH_JOBS_LEAST`] jobs in one, or if neighbours are correlated beyond chance.
     pub half_width: Option<f64>,
-    /// The correlation of each batch mean with the next, -1 to 1; `None` with fewer than [`BATCHES_LEAST`] batches, or
-    /// where all have the same mean.
+    /// The correlation of each batch mean with the next, -1 to 1.
+    ///
+    /// `None` with fewer than [`BATCHES_LEAST`] batches, or if all have the same mean.
     pub autocorrelation: Option<f64>,
 }
 
 impl Batches {
-    /// No jobs yet; sums are divided by `units`.
+    /// Returns empty batches. Sums are divided by `units`.
     pub fn new(units: [f64; MEASURES]) -> Batches {
         Batches { size: 1, fixed: false, places: 0, sums: Vec::new(), units }
     }
 
-    /// The same, in batches of so many jobs, one at least.
+    /// Returns empty batches of fixed size, of at least one job.
     pub(super) fn of_size(size: u64, units: [f64; MEASURES]) -> Batches {
         Batches { size: size.max(1), fixed: true, ..Batches::new(units) }
     }
 
-    /// Counts so many places, whether a job comes to each of them or not.
+    /// Counts this number of positions, with or without jobs.
     pub(super) fn reach(&mut self, places: u64) {
         if places > 0 {
             self.make_room(places);
         }
     }
 
-    /// Adds the job at a place in the order, from 0.
+    /// Adds the job at a position in the order, from 0.
     pub(super) fn add(&mut self, place: u64, amounts: &Amounts) {
         self.make_room(place + 1);
         let batch = &mut self.sums[index(place, self.size)];
@@ -83,7 +89,7 @@ impl Batches {
         }
     }
 
-    /// Adds all that another one holds: other places, or the same ones of another run.
+    /// Adds the contents of another accumulator: other positions, or the same ones of another run.
     pub fn merge(&mut self, other: &Batches) {
         if other.places == 0 {
             return;
@@ -98,23 +104,26 @@ impl Batches {
         }
     }
 
-    /// Jobs in a batch.
+    /// Returns the number of jobs in a batch.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Batches that are full; the last may not be, and is left out of all that is told.
+    /// Returns the number of full batches. An incomplete last batch is excluded from all results.
     pub fn full(&self) -> usize {
         index(self.places, self.size)
     }
 
-    /// What the full batches tell of a measure, by its place in [`Measures::all`](super::Measures::all).
+    /// Returns the mean and the precision of a measure, given by its index in
+    /// [`Measures::all`](super::Measures::all).
     pub fn interval(&self, measure: usize) -> Interval {
         interval(&self.means(measure).flatten().collect::<Vec<_>>(), self.fewest(measure))
     }
 
-    /// The same of the differences from another policy's run of the same jobs, by pairs of batches: what hits both
-    /// alike is not in them.
+    /// Returns the same for the differences from another policy's run of the same jobs, by pairs of
+    /// batches.
+    ///
+    /// Effects common to both runs cancel out.
     pub fn difference(&self, other: &Batches, measure: usize) -> Interval {
         if self.size != other.size {
             return Interval::default();
@@ -124,7 +133,7 @@ impl Batches {
         interval(&differences, self.fewest(measure).min(other.fewest(measure)))
     }
 
-    /// The mean of a measure over each full batch, if any of its jobs has it.
+    /// Returns the mean of a measure over each full batch, if any of its jobs has it.
     pub fn means(&self, measure: usize) -> impl Iterator<Item = Option<f64>> {
         self.sums.iter().take(self.full()).map(move |batch| {
             let count = batch.counts[measure];
@@ -132,7 +141,9 @@ impl Batches {
         })
     }
 
-    /// The fewest jobs with this measure in a full batch: less than its size where some were refused, or have none.
+    /// Returns the fewest jobs with this measure in a full batch.
+    ///
+    /// That is less than the size if jobs were refused, or lack the measure.
     fn fewest(&self, measure: usize) -> u64 {
         self.sums.iter().take(self.full()).map(|batch| batch.counts[measure]).min().unwrap_or(0)
     }
@@ -148,7 +159,7 @@ impl Batches {
         }
     }
 
-    /// Makes one batch of each two neighbours.
+    /// Merges each two neighbouring batches.
     fn halve(&mut self) {
         self.size *= 2;
         for at in 0..self.sums.len().div_ceil(2) {
@@ -171,12 +182,13 @@ impl Batch {
     }
 }
 
-/// In which batch a place is. There are few batches, but many places before they are merged.
+/// Returns the index of the batch of a position. Positions are many, but batches are few after
+/// merging.
 fn index(place: u64, size: u64) -> usize {
     usize::try_from(place / size).unwrap_or(usize::MAX)
 }
 
-/// What the means of batches of so many jobs or more tell.
+/// Returns the mean and the precision of batch means. Each batch has at least `jobs` jobs.
 pub fn interval(values: &[f64], jobs: u64) -> Interval {
     if values.is_empty() {
         return Interval::default();
@@ -263,7 +275,8 @@ mod tests {
         // t(9) = 2.262157; the standard error is sqrt(82.5 / 9 / 10).
         let half_width = told.half_width.unwrap();
         assert!((half_width - 2.262_157 * (82.5f64 / 90.0).sqrt()).abs() < 1e-4, "{half_width}");
-        // Deviations of 4.5, 3.5, ... alternate: -(4.5 x 4.5 + 4.5 x 3.5 + 3.5 x 3.5 + ... + 0.5 x 0.5).
+        // Deviations of 4.5, 3.5, ... alternate: -(4.5 x 4.5 + 4.5 x 3.5 + 3.5 x 3.5 + ... + 0.5 x
+        // 0.5).
         assert_eq!(told.autocorrelation, Some(-70.25 / 82.5));
         assert_eq!(interval(&values[1..], 64), Interval { mean: Some(54.0 / 9.0), ..Interval::default() });
     }
@@ -286,7 +299,8 @@ mod tests {
         for place in (0..4096).filter(there) {
             holes.add(place, &[Some(amount(place)); MEASURES]);
         }
-        // The last place has no job: the batches are those of 4095 places, until all are counted.
+        // The last position has no job: the batches are those of 4095 positions, until all are
+        // counted.
         assert_eq!((holes.full(), of(0..4096).full()), (63, 64));
         holes.reach(4096);
         assert_eq!((holes.size(), holes.full()), (64, 64));
@@ -295,7 +309,8 @@ mod tests {
             Some(amounts.iter().sum::<u128>() as f64 / amounts.len() as f64)
         };
         assert!(holes.means(0).eq((0..64).map(mean)));
-        // 42 or 43 jobs in each are too few to be trusted, though there are 64 places; with twice as many they are not.
+        // 42 or 43 jobs in each are too few, though there are 64 positions. Twice as many are
+        // enough.
         assert_eq!((holes.fewest(0), holes.interval(0).half_width), (42, None));
         holes.reach(4097);
         assert_eq!((holes.size(), holes.fewest(0)), (128, 85));

@@ -1,4 +1,4 @@
-//! One measure over many jobs: its mean, exactly summed, and its percentiles.
+//! One measure over many jobs: its exact mean, and its percentiles.
 
 use miserly_core::Span;
 
@@ -21,7 +21,7 @@ pub struct Distribution {
     values: Percentiles,
 }
 
-/// What is shown of a measure; `None` where there is nothing to measure.
+/// The published figures of a measure; `None` without values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// The arithmetic mean.
@@ -37,17 +37,17 @@ pub struct Summary {
 }
 
 impl Distribution {
-    /// Of lengths of time, shown in seconds.
+    /// Returns an empty distribution of time spans, shown in seconds.
     pub fn of_spans() -> Distribution {
         Distribution { unit: TICKS_PER_SECOND, count: 0, sum: 0, values: Percentiles::new() }
     }
 
-    /// Of ratios.
+    /// Returns an empty distribution of ratios.
     pub fn of_ratios() -> Distribution {
         Distribution { unit: RATIO_UNIT, ..Distribution::of_spans() }
     }
 
-    /// Adds a length of time, 0 or more, and returns it in units of the sum.
+    /// Adds a time span, 0 or more, and returns it in units of the sum.
     pub fn add_span(&mut self, span: Span) -> u128 {
         self.add(u128::from(span.ticks().unsigned_abs()), span.as_secs_f64())
     }
@@ -64,44 +64,47 @@ impl Distribution {
         amount
     }
 
-    /// How many units of the sum are one second, or one.
+    /// Returns the number of units of the sum in one second, or in a ratio of one.
     pub fn unit(&self) -> f64 {
         self.unit
     }
 
-    /// The value of rank ceil(n * percent / 100); `None` without values.
+    /// Returns the value of rank ceil(n * percent / 100), or `None` without values.
     pub fn percentile(&mut self, percent: u64) -> Option<f64> {
         self.values.percentile(percent)
     }
 
-    /// The cumulative distribution: values and the share of all at or below them, at fixed shares.
+    /// Returns the cumulative distribution: values and the share of all at or below them, at fixed
+    /// shares.
     pub fn cdf(&mut self) -> Vec<(f64, f64)> {
         self.values.cdf()
     }
 
-    /// How many values were added.
+    /// Returns the number of added values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether the percentiles are exact; else they are within [`SKETCH_ERROR`](super::SKETCH_ERROR).
+    /// Returns whether the percentiles are exact; else they are within
+    /// [`SKETCH_ERROR`](super::SKETCH_ERROR).
     pub fn is_exact(&self) -> bool {
         self.values.is_exact()
     }
 
-    /// Adds all that another one holds.
+    /// Adds the contents of another distribution.
     pub fn merge(&mut self, other: &Distribution) {
         self.count += other.count;
         self.sum += other.sum;
         self.values.merge(&other.values);
     }
 
-    /// Holds no values from now on, but a histogram of them: the percentiles are within [`SKETCH_ERROR`](super::SKETCH_ERROR).
+    /// Replaces the stored values by a histogram: the percentiles are within
+    /// [`SKETCH_ERROR`](super::SKETCH_ERROR).
     pub(super) fn sketch(&mut self) {
         self.values.sketch();
     }
 
-    /// The figures. O(n) in the number of values held.
+    /// Returns the published figures. O(n) in the number of values held.
     pub fn summary(&mut self) -> Summary {
         if self.count == 0 {
             return Summary::default();
@@ -112,7 +115,7 @@ impl Distribution {
     }
 }
 
-/// The ratio in units of 2^-32, rounded to the nearest.
+/// Returns the ratio in units of 2^-32, rounded to the nearest.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn fixed(ratio: f64) -> u128 {
     let scaled = (ratio * RATIO_UNIT).round();

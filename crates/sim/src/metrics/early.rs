@@ -1,19 +1,19 @@
-//! What jobs did ahead of their starts, on what was idle (Miser §3.2).
+//! The opportunistic work of jobs before their starts, on idle resources (Miser §3.2).
 
 use miserly_core::{Span, work};
 
 use crate::finished::Finished;
 
-/// What was done ahead of starts, over all jobs of a run.
+/// The opportunistic work over all jobs of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Early {
-    /// Jobs that ran ahead of their starts.
+    /// Jobs that ran before their starts.
     pub jobs: u64,
-    /// Jobs among them that were done before.
+    /// Jobs among them that ended before their starts.
     pub done: u64,
-    /// The work that was done so, processor-ticks.
+    /// The opportunistic work, processor-ticks.
     pub work: u128,
-    /// For how long the jobs ran so, all together.
+    /// The total time that jobs ran opportunistically.
     pub ran: Span,
     /// All work of all jobs, processor-ticks.
     all: u128,
@@ -30,12 +30,12 @@ impl Early {
         }
     }
 
-    /// The share of all work that was done ahead of starts, 0 to 1; `None` where there was no work.
+    /// Returns the share of all work that was opportunistic, 0 to 1, or `None` without work.
     pub fn share(&self) -> Option<f64> {
         (self.all > 0).then(|| self.work as f64 / self.all as f64)
     }
 
-    /// Adds all that another one holds.
+    /// Adds the contents of another accumulator.
     pub fn merge(&mut self, other: &Early) {
         self.jobs += other.jobs;
         self.done += other.done;

@@ -1,4 +1,4 @@
-//! How good promises were as forecasts (Zotkin et al. §8).
+//! The quality of promises as forecasts (Zotkin et al. §8).
 
 use miserly_core::Span;
 
@@ -31,12 +31,12 @@ impl Guarantees {
         }
     }
 
-    /// The share of jobs that did not wait, 0 to 1; `None` without jobs.
+    /// Returns the share of jobs that did not wait, 0 to 1, or `None` without jobs.
     pub fn started_at_once(&self) -> Option<f64> {
         (self.jobs > 0).then(|| self.at_once as f64 / self.jobs as f64)
     }
 
-    /// Adds all that another one holds.
+    /// Adds the contents of another accumulator.
     pub fn merge(&mut self, other: &Guarantees) {
         self.ratio.merge(&other.ratio);
         self.at_once += other.at_once;

@@ -1,4 +1,4 @@
-//! What is measured of each job.
+//! The measures of each job.
 
 use miserly_core::Span;
 
@@ -8,10 +8,10 @@ use crate::finished::Finished;
 /// The bound of the bounded slowdowns: jobs shorter than this count as this long (Zotkin et al. §2).
 const TAU: Span = Span::from_ticks(10_000_000);
 
-/// How many measures there are.
+/// The number of measures.
 pub const MEASURES: usize = 6;
 
-/// The measures of spec'd papers over some jobs.
+/// The measures of the papers over some jobs.
 #[derive(Clone, Debug)]
 pub struct Measures {
     /// Time in the queue, seconds.
@@ -28,8 +28,10 @@ pub struct Measures {
     pub width_slowdown: Distribution,
 }
 
-/// What one job added to the sum of each measure, in the order of [`Measures::all`] and in its integer unit;
-/// `None` where the job has no such measure.
+/// The amounts that one job added to the sums, in the order of [`Measures::all`] and in their
+/// integer units.
+///
+/// `None` for a measure that the job does not have.
 pub(super) type Amounts = [Option<u128>; MEASURES];
 
 impl Default for Measures {
@@ -65,7 +67,7 @@ impl Measures {
         ]
     }
 
-    /// The distributions, in one fixed order.
+    /// Returns the distributions, in one fixed order.
     pub fn all(&self) -> [&Distribution; MEASURES] {
         [
             &self.wait,
@@ -77,19 +79,19 @@ impl Measures {
         ]
     }
 
-    /// Adds all that another one holds.
+    /// Adds the contents of another accumulator.
     pub fn merge(&mut self, other: &Measures) {
         for (mine, theirs) in self.all_mut().into_iter().zip(other.all()) {
             mine.merge(theirs);
         }
     }
 
-    /// Holds no values from now on, but a histogram of each measure.
+    /// Replaces the stored values of each measure by a histogram.
     pub(super) fn sketch(&mut self) {
         self.all_mut().into_iter().for_each(Distribution::sketch);
     }
 
-    /// The figures of each, in the order of [`all`](Measures::all).
+    /// Returns the figures of each measure, in the order of [`all`](Measures::all).
     pub fn summaries(&mut self) -> [Summary; MEASURES] {
         self.all_mut().map(Distribution::summary)
     }

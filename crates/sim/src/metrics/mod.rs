@@ -1,4 +1,4 @@
-//! What is measured of a schedule, as accumulators that merge: the same bytes in any order of merging.
+//! The measures of a schedule, as accumulators that merge: the same bytes in any order of merging.
 
 mod measures;
 
@@ -44,24 +44,25 @@ pub use window::{BatchRule, Mark, Window};
 
 use crate::finished::{Finished, Observer, SystemSnapshot};
 
-/// The measures of spec'd papers over the jobs of a run.
+/// The measures of the papers over the jobs of a run.
 ///
-/// Jobs submitted before the end of the warm-up are simulated and not measured; makespan, utilisation, queue
-/// and promises are of the whole run. With [batches by termination](Metrics::in_batches) it is the jobs of these that are measured,
-/// and the run is over with the last of them.
+/// Jobs submitted before the end of the warm-up are simulated and not measured. Makespan,
+/// utilization, queue and promises cover the whole run. With [batches by
+/// termination](Metrics::in_batches) the jobs of these batches are measured, and the run ends with
+/// the last of them.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     procs: Procs,
     warmup: Span,
-    /// What was measured of the jobs.
+    /// The measures of the jobs.
     pub measures: Measures,
-    /// How sure the means are.
+    /// The precision of the means.
     pub batches: Batches,
-    /// How good promises were.
+    /// The quality of the promises as forecasts.
     pub guarantees: Guarantees,
-    /// What was done ahead of starts.
+    /// The opportunistic work before starts.
     pub early: Early,
-    /// What was measured of them group by group, where it was asked for.
+    /// The measures of each group, for the requested groupings.
     pub groups: BTreeMap<Grouping, Groups>,
     /// Jobs submitted, and those within the warm-up.
     submitted: u64,
@@ -72,11 +73,11 @@ pub struct Metrics {
     promised: u64,
     broken: u64,
     refused: BTreeMap<Refusal, u64>,
-    /// What suspension came to.
+    /// The number and the cost of suspensions.
     pub suspended: Suspended,
-    /// What the slicing of time came to, if time was sliced.
+    /// The use of slots, if time is sliced.
     pub sliced: Sliced,
-    /// Which terminations are measured, if not all are.
+    /// The measured terminations, if not all are measured.
     pub window: Option<Window>,
     lost: u128,
     arrived: u128,
@@ -100,7 +101,7 @@ struct QueueMeasure {
 }
 
 impl Metrics {
-    /// Nothing measured yet, on a machine of `procs` processors.
+    /// Returns empty measures for a machine of `procs` processors.
     pub fn new(procs: impl Into<Procs>, warmup: Span) -> Metrics {
         let measures = Measures::default();
         Metrics {
@@ -140,7 +141,8 @@ impl Metrics {
         self
     }
 
-    /// Measures the jobs of these batches, by their terminations, in place of those that are submitted after a warm-up.
+    /// Measures the jobs of these batches, by their terminations, instead of those submitted after
+    /// a warm-up.
     #[must_use]
     pub fn in_batches(mut self, rule: Option<BatchRule>) -> Metrics {
         let Some(rule) = rule else { return self };
@@ -149,81 +151,85 @@ impl Metrics {
         self
     }
 
-    /// Jobs that ended.
+    /// Returns the number of jobs that ended.
     pub fn simulated(&self) -> u64 {
         self.simulated
     }
 
-    /// Jobs among them that were submitted after the warm-up.
+    /// Returns the number of ended jobs that were submitted after the warm-up.
     pub fn measured(&self) -> u64 {
         self.measured
     }
 
-    /// Jobs among them that were killed at their estimate.
+    /// Returns the number of ended jobs that were killed at their estimate.
     pub fn killed_at_estimate(&self) -> u64 {
         self.killed
     }
 
-    /// Promises made, and those that were broken.
+    /// Returns the number of promises, and the number of broken ones.
     pub fn promises(&self) -> (u64, u64) {
         (self.promised, self.broken)
     }
 
-    /// From the first submission to the last end; `None` without jobs.
+    /// Returns the time from the first submission to the last end, or `None` without jobs.
     pub fn makespan(&self) -> Option<Span> {
         Some(self.last_end? - self.first_submit?)
     }
 
-    /// Busy processor-seconds over processors x makespan, 0 to 1; `None` where that is 0 / 0.
+    /// Returns busy processor-seconds over processors x makespan, 0 to 1, or `None` where that is 0
+    /// / 0.
     pub fn utilization(&self) -> Option<f64> {
         self.share_of_capacity(self.busy)
     }
 
-    /// The share of the machine that was idle while some job waited (Zhang et al. 2000), 0 to 1.
+    /// Returns the share of the machine that was idle while a job waited (Zhang et al. 2000), 0 to
+    /// 1.
     pub fn loss_of_capacity(&self) -> Option<f64> {
         self.share_of_capacity(self.queue.lost)
     }
 
-    /// The share of the machine that was idle because a host was reserved for a waiting job, 0 to 1 (Chiang and
-    /// Vernon §2.1).
+    /// Returns the share of the machine that was idle because a host was reserved for a waiting
+    /// job, 0 to 1 (Chiang and Vernon §2.1).
     pub fn kept_idle(&self) -> Option<f64> {
         self.share_of_capacity(self.queue.kept)
     }
 
-    /// The work that was done and lost, as a share of the machine, 0 to 1.
+    /// Returns the lost work as a share of the machine, 0 to 1.
     pub fn lost_work(&self) -> Option<f64> {
         self.share_of_capacity(self.lost)
     }
 
-    /// Measured jobs that started when they were submitted, not for a quantum; perhaps on fewer processors than they asked for, to run on as more come free.
+    /// Returns the number of measured jobs that started at their submission, quanta excluded.
+    ///
+    /// They may have started with fewer processors than requested, and have received more later.
     pub fn placed_at_once(&self) -> u64 {
         self.at_once
     }
 
-    /// What jobs held while they were written out and read back, as a share of the machine, 0 to 1.
+    /// Returns the resources held during swap-out and swap-in, as a share of the machine, 0 to 1.
     pub fn overhead(&self) -> Option<f64> {
         self.share_of_capacity(self.suspended.held)
     }
 
-    /// Jobs that the policy refused, by reason.
+    /// Returns the number of jobs that the policy refused, by reason.
     pub fn refused_jobs(&self) -> &BTreeMap<Refusal, u64> {
         &self.refused
     }
 
-    /// Jobs waiting, on the average over the makespan, and at most.
+    /// Returns the mean number of waiting jobs over the makespan, and the maximum.
     pub fn queue_length(&self) -> (Option<f64>, usize) {
         let mean = self.length().map(|ticks| self.waited as f64 / ticks);
         (mean, self.queue.longest)
     }
 
-    /// Jobs ended per hour of the makespan.
+    /// Returns the jobs ended per hour of the makespan.
     pub fn throughput_per_hour(&self) -> Option<f64> {
         self.makespan()
             .filter(|span| span.ticks() > 0)
             .map(|span| self.simulated as f64 * 3600.0 / span.as_secs_f64())
     }
 
-    /// The rows that were used where time is sliced, on the average over the makespan.
+    /// Returns the mean number of used slots over the makespan, if time is sliced.
     pub fn rows(&self) -> Option<f64> {
         let end = self.last_end?;
         self.length().map(|ticks| self.sliced.row_ticks(end) as f64 / ticks)
@@ -237,9 +243,10 @@ impl Metrics {
         self.makespan().map(|span| span.ticks() as f64).filter(|&ticks| ticks > 0.0)
     }
 
-    /// Adds what another accumulator measured of the same machine, grouped alike: other jobs, or another run.
+    /// Adds the measures of another accumulator for the same machine and groupings, from other jobs
+    /// or another run.
     ///
-    /// Every sum is an integer, so the order of merging does not show.
+    /// Every sum is an integer, so the order of merging has no effect.
     pub fn merge(&mut self, other: &Metrics) {
         self.measures.merge(&other.measures);
         self.batches.merge(&other.batches);
@@ -271,7 +278,7 @@ impl Metrics {
         }
     }
 
-    /// Measures a job at its place in the order by which batches are.
+    /// Measures a job at its position in the order of the batches.
     fn measure(&mut self, job: &Finished, place: u64) {
         self.measured += 1;
         let at_once = job.start == job.request.submit
@@ -287,16 +294,18 @@ impl Metrics {
         self.groups.values_mut().for_each(|groups| groups.add(job));
     }
 
-    /// The place of a job in the order by which batches are, if it is measured: of its termination, or of its submission.
+    /// Returns the position of a measured job in the order of the batches.
+    ///
+    /// The order is that of terminations, or of submissions.
     fn place(&self, job: &Finished) -> Option<u64> {
         match &self.window {
             Some(window) => window.rule.place(self.simulated),
-            // Whoever is measured was submitted after all who are not.
+            // All measured jobs were submitted after those that are not measured.
             None => self.measures_from(job.request.submit).then(|| job.admission - self.warming),
         }
     }
 
-    /// Whether a job submitted then is measured.
+    /// Returns whether a job submitted then is measured.
     fn measures_from(&self, submit: Time) -> bool {
         submit >= self.first_submit.unwrap_or(submit) + self.warmup
     }
@@ -308,7 +317,8 @@ impl Observer for Metrics {
         self.submitted += 1;
         self.warming += u64::from(!self.measures_from(request.submit));
         if self.window.is_none() {
-            // A job that will be refused has a place in the batches too: so they are the same under every policy.
+            // A job that will be refused counts too, so that the batches are the same under every
+            // policy.
             self.batches.reach(self.submitted - self.warming);
         }
     }
@@ -355,7 +365,7 @@ impl Observer for Metrics {
         self.broken += u64::from(job.broken);
         let run = u128::from(job.runtime.ticks().unsigned_abs());
         self.busy += run * u128::from(job.request.procs());
-        // One that was done before its start was in the queue until then.
+        // A job that ended before its start was in the queue until then.
         let left_queue = job.reason.map_or(job.end, |_| job.start);
         self.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
         self.early.add(job);

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 
-/// Up to so many values are held, and their percentiles are exact.
+/// The largest number of values that are held. Up to it, percentiles are exact.
 pub const EXACT_MOST: usize = 1_000_000;
 
 /// The relative error of the sketch: half the width of a bucket, which is 2^-10 of its value.
 pub const SKETCH_ERROR: f64 = 1.0 / 2048.0;
 
-/// How many bits of a number a bucket leaves out: all but the exponent and ten bits behind the point.
+/// The bits of a number that a bucket ignores: all but the exponent and the first ten bits of the
+/// fraction.
 const DROPPED_BITS: u32 = 52 - 10;
 
-/// The values of a measure, 0 or more, or a histogram of them whose buckets are as fine as their values.
+/// The values of a measure, 0 or more, or a histogram with buckets proportional to their values.
 #[derive(Clone, Debug)]
 pub struct Percentiles {
     exact: Vec<f64>,
-    /// Counts by the leading bits of the value; in use once there are too many values to hold.
+    /// Counts by the leading bits of the value, used once there are too many values to hold.
     buckets: BTreeMap<u64, u64>,
     sketched: bool,
     count: u64,
@@ -29,7 +30,7 @@ impl Default for Percentiles {
 }
 
 impl Percentiles {
-    /// No values.
+    /// Returns an accumulator without values.
     pub const fn new() -> Percentiles {
         Percentiles { exact: Vec::new(), buckets: BTreeMap::new(), sketched: false, count: 0, max: 0.0 }
     }
@@ -46,12 +47,12 @@ impl Percentiles {
         *self.buckets.entry(bucket(value)).or_default() += 1;
     }
 
-    /// Whether every value is still held.
+    /// Returns whether every value is still held.
     pub fn is_exact(&self) -> bool {
         !self.sketched
     }
 
-    /// Adds all that another one holds.
+    /// Adds the contents of another accumulator.
     pub fn merge(&mut self, other: &Percentiles) {
         self.count += other.count;
         self.max = self.max.max(other.max);
@@ -64,13 +65,14 @@ impl Percentiles {
         }
     }
 
-    /// The value of rank ceil(n * percent / 100); `None` without values.
+    /// Returns the value of rank ceil(n * percent / 100), or `None` without values.
     pub fn percentile(&mut self, percent: u64) -> Option<f64> {
         let [value] = self.percentiles([percent]);
         value
     }
 
-    /// The values of several ranks, which must ascend: each is looked for only above the one before.
+    /// Returns the values of several ranks, which must ascend. Each is searched for only above the
+    /// one before.
     pub fn percentiles<const N: usize>(&mut self, percents: [u64; N]) -> [Option<f64>; N] {
         let mut from = 0;
         percents.map(|percent| {
@@ -94,12 +96,14 @@ impl Percentiles {
         })
     }
 
-    /// The largest value, always exact.
+    /// Returns the largest value, always exact.
     pub fn max(&self) -> Option<f64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The cumulative distribution at 1 %, 2 % and so on to 99 %, at 99.9 % and at 100 %: the value of each rank, and its share.
+    /// Returns the cumulative distribution: the value of each rank, and its share.
+    ///
+    /// The shares are 1 %, 2 % and so on to 99 %, 99.9 % and 100 %.
     pub fn cdf(&mut self) -> Vec<(f64, f64)> {
         self.exact.sort_unstable_by(f64::total_cmp);
         let shares = (1..100).map(|percent| 10 * percent).chain([999, 1000]);
@@ -108,7 +112,7 @@ impl Percentiles {
             .collect()
     }
 
-    /// The value of rank ceil(n * thousandths / 1000), where the values held are sorted.
+    /// Returns the value of rank ceil(n * thousandths / 1000). The held values must be sorted.
     fn ranked(&self, thousandths: u64) -> Option<f64> {
         let rank = rank(self.count, thousandths, 1000)?;
         if self.is_exact() {
@@ -118,7 +122,7 @@ impl Percentiles {
         }
     }
 
-    /// Holds no values from now on, but a histogram of them.
+    /// Replaces the held values by a histogram.
     pub fn sketch(&mut self) {
         self.sketched = true;
         for value in std::mem::take(&mut self.exact) {
@@ -127,14 +131,14 @@ impl Percentiles {
     }
 }
 
-/// The rank ceil(count * part / whole), from 1; `None` without values.
+/// Returns the rank ceil(count * part / whole), from 1, or `None` without values.
 fn rank(count: u64, part: u64, whole: u64) -> Option<u64> {
     let rank = (u128::from(count) * u128::from(part)).div_ceil(u128::from(whole)).max(1);
     // No larger than the count.
     u64::try_from(rank).ok().filter(|_| count > 0)
 }
 
-/// The order of numbers that are 0 or more is the order of their bits.
+/// Returns the bucket of a value. Numbers of 0 or more have the order of their bits.
 fn bucket(value: f64) -> u64 {
     value.to_bits() >> DROPPED_BITS
 }

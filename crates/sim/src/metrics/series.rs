@@ -6,7 +6,7 @@ use miserly_core::{Procs, Request, Span, Time};
 
 use crate::finished::{Finished, Observer, SystemSnapshot};
 
-/// There are at most so many buckets.
+/// The largest number of buckets.
 pub const BUCKETS_MOST: usize = 512;
 
 /// The width of the first buckets.
@@ -17,8 +17,8 @@ const SHORT: Span = Span::from_ticks(60_000_000);
 
 /// Busy processors, waiting jobs and ended jobs over time.
 ///
-/// Buckets begin at the multiples of their width, which is doubled, neighbours being merged, whenever there would be more
-/// than [`BUCKETS_MOST`].
+/// Buckets begin at the multiples of their width. The width doubles and neighbours are merged when
+/// there would be more than [`BUCKETS_MOST`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     procs: Procs,
@@ -29,12 +29,12 @@ pub struct Series {
     last: Option<(Time, Procs, usize)>,
 }
 
-/// What is summed of a bucket.
+/// The sums of one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bucket {
-    /// Processor-ticks that were busy.
+    /// Processor-ticks in use.
     pub busy: u128,
-    /// Job-ticks that were waited.
+    /// Job-ticks of waiting.
     pub waiting: u128,
     /// Jobs that ended in it.
     pub ended: u64,
@@ -43,27 +43,27 @@ pub struct Bucket {
 }
 
 impl Series {
-    /// Nothing yet, on a machine of `procs` processors.
+    /// Returns an empty series for a machine of `procs` processors.
     pub fn new(procs: impl Into<Procs>) -> Series {
         Series { procs: procs.into(), width: FINEST, first: 0, buckets: Vec::new(), last: None }
     }
 
-    /// Where the first bucket begins.
+    /// Returns the beginning of the first bucket.
     pub fn from(&self) -> Time {
         Time::from_ticks(self.first * self.width)
     }
 
-    /// The width of a bucket.
+    /// Returns the width of a bucket.
     pub fn step(&self) -> Span {
         Span::from_ticks(self.width)
     }
 
-    /// The buckets, one after the other.
+    /// Returns the buckets in order.
     pub fn buckets(&self) -> &[Bucket] {
         &self.buckets
     }
 
-    /// Adds all that another one holds.
+    /// Adds the contents of another series.
     pub fn merge(&mut self, other: &Series) {
         let mut other = other.clone();
         let Some(last) = other.buckets.len().checked_sub(1) else { return };
@@ -85,7 +85,7 @@ impl Series {
         }
     }
 
-    /// The bucket that holds an instant; it is made if need be.
+    /// Returns the index of the bucket of an instant. Inserts it if absent.
     fn reach(&mut self, ticks: i64) -> usize {
         if self.buckets.is_empty() {
             self.first = ticks.div_euclid(self.width);
@@ -99,7 +99,7 @@ impl Series {
                 self.double();
                 continue;
             };
-            // Time goes on: a new first bucket is seldom.
+            // Time usually advances, so a new first bucket is rare.
             let before = length.saturating_sub(usize::try_from(end - self.first + 1).unwrap_or(0));
             self.buckets.splice(0..0, std::iter::repeat_n(Bucket::default(), before));
             self.buckets.resize(length, Bucket::default());
@@ -108,7 +108,7 @@ impl Series {
         }
     }
 
-    /// Makes one bucket of each two neighbours.
+    /// Merges each two neighbouring buckets.
     fn double(&mut self) {
         let first = self.first.div_euclid(2);
         let mut merged: Vec<Bucket> = Vec::with_capacity(self.buckets.len() / 2 + 1);
@@ -122,7 +122,7 @@ impl Series {
         (self.buckets, self.first, self.width) = (merged, first, self.width * 2);
     }
 
-    /// Spreads what lasted from `since` to `until` over the buckets.
+    /// Distributes a state that lasted from `since` to `until` over the buckets.
     fn spread(&mut self, since: Time, until: Time, busy: Procs, waiting: usize) {
         self.reach(until.ticks() - 1);
         let mut from = since.ticks();
@@ -166,7 +166,7 @@ impl Observer for Series {
     }
 }
 
-/// A number of buckets, of which there are few.
+/// Converts a number of buckets, which is small.
 fn signed(buckets: usize) -> i64 {
     i64::try_from(buckets).unwrap_or(i64::MAX)
 }
@@ -175,7 +175,7 @@ fn signed(buckets: usize) -> i64 {
 mod tests {
     use super::*;
 
-    /// EventOrder as they come: (tick, free, waiting).
+    /// Returns instants in order: (time, free, waiting).
     fn instants(count: i64) -> Vec<(Time, u64, usize)> {
         let at = |n: i64| Time::from_ticks(-5_000_000 + 700_000 * n + (n * n % 13) * 50_000);
         (0..count).map(|n| (at(n), (n % 5).unsigned_abs(), usize::try_from(n * n % 7).unwrap())).collect()

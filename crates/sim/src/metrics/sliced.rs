@@ -1,22 +1,24 @@
-//! What became of jobs where processors are sliced in time.
+//! The measures of gang scheduling.
 
 use miserly_core::{Driver, Ledger, System, Time};
 
 use super::distribution::Distribution;
 use crate::finished::{Finished, SystemSnapshot};
 
-/// In how many rows jobs ran, and how many there were (Feitelson 1996, Figures 10 and 11).
+/// The numbers of slots in which jobs ran, and of slots in use (Feitelson 1996, Figures 10 and 11).
 #[derive(Clone, Debug)]
 pub struct Sliced {
-    /// The rows in which each measured job ran, as a mean over its time on the machine.
+    /// The slots in which each measured job ran, as a mean over its time on the machine.
     pub slots: Distribution,
-    /// The share of its time on the machine that each measured job ran: its runtime on a machine of its own over that time.
+    /// The share of each measured job's time on the machine in which it ran.
+    ///
+    /// It is the runtime on a dedicated machine over that time.
     pub run_fraction: Distribution,
-    /// The most rows that were used at once.
+    /// The most slots in use at once.
     pub most_rows: usize,
-    /// How often rows were united at terminations.
+    /// The number of slot unifications at terminations.
     pub unifications: u64,
-    /// Rows x ticks.
+    /// Slots x ticks.
     row_ticks: u128,
     last: Option<(Time, usize)>,
 }
@@ -35,7 +37,7 @@ impl Default for Sliced {
 }
 
 impl Sliced {
-    /// Adds a job; returns its slots in units of the sum, if it was on the machine for any time.
+    /// Adds a job. Returns its slots in units of the sum, if it was on the machine for any time.
     pub(super) fn add(&mut self, job: &Finished) -> Option<u128> {
         let slices = job.slices.as_ref()?;
         let slots = slices.slots().map(|slots| self.slots.add_ratio(slots));
@@ -56,14 +58,14 @@ impl Sliced {
         self.unifications = system.queues().iter().filter_map(of).sum();
     }
 
-    /// The rows that were used by then, over time: rows x ticks.
+    /// Returns the used slots up to then, over time: slots x ticks.
     pub(super) fn row_ticks(&self, now: Time) -> u128 {
         let since =
             self.last.map_or(0, |(at, rows)| u128::from((now - at).ticks().unsigned_abs()) * rows as u128);
         self.row_ticks + since
     }
 
-    /// Adds all that another one holds.
+    /// Adds the contents of another accumulator.
     pub fn merge(&mut self, other: &Sliced) {
         self.slots.merge(&other.slots);
         self.run_fraction.merge(&other.run_fraction);

@@ -3,12 +3,15 @@
 /// The 0.975 quantile of the normal distribution.
 const NORMAL: f64 = 1.959_963_984_540_054;
 
-/// The same of Student's t with 1 to 8 degrees of freedom, where the expansion is not good enough.
+/// The 0.975 quantile of Student's t with 1 to 8 degrees of freedom, where the expansion is too
+/// imprecise.
 const FEW: [f64; 8] =
     [12.706_205, 4.302_653, 3.182_446, 2.776_445, 2.570_582, 2.446_912, 2.364_624, 2.306_004];
 
-/// The 0.975 quantile of Student's t with `freedom` degrees of freedom: half of a 95 % interval in standard
-/// errors. Within 2 x 10^-4; infinite with no degree of freedom.
+/// Returns the 0.975 quantile of Student's t with `freedom` degrees of freedom.
+///
+/// It is half of a 95 % interval in standard errors. The error is within 2 x 10^-4. The result is
+/// infinite with no degree of freedom.
 ///
 /// # Source
 /// The expansion of Cornish and Fisher, Abramowitz and Stegun 26.7.5.

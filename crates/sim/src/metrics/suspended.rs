@@ -1,4 +1,4 @@
-//! What suspension came to.
+//! The number and the cost of suspensions.
 
 use miserly_core::{Span, work};
 
@@ -7,17 +7,17 @@ use crate::finished::Finished;
 /// Suspensions, over all jobs of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Suspended {
-    /// Suspensions, all together.
+    /// The total number of suspensions.
     pub count: u64,
     /// Jobs that were suspended at least once.
     pub jobs: u64,
-    /// Suspensions of one job, at most.
+    /// The most suspensions of one job.
     pub most: u64,
-    /// For how long jobs were suspended, all together, ticks.
+    /// The total time of suspension, ticks.
     pub time: u128,
-    /// For how long they were written out and read back, all together, ticks.
+    /// The total time of swap-outs and swap-ins, ticks.
     pub overhead: u128,
-    /// What they held meanwhile, processor-ticks.
+    /// The resources held meanwhile, processor-ticks.
     pub held: u128,
 }
 
@@ -33,7 +33,7 @@ impl Suspended {
         self.held += work(of.overhead, job.request.procs());
     }
 
-    /// Adds all that another one holds.
+    /// Adds the contents of another accumulator.
     pub fn merge(&mut self, other: &Suspended) {
         self.count += other.count;
         self.jobs += other.jobs;

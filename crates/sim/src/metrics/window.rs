@@ -1,74 +1,77 @@
-//! Batches by termination: a run is measured over so many of them, and then it is over (Feitelson 1996, §4.1).
+//! Batches by termination: a run is measured over a number of them, and then it ends (Feitelson
+//! 1996, §4.1).
 
 use miserly_core::{Driver, Entry, JobId, Ledger, System, Time};
 
 use super::batches::{Interval, interval};
 
-/// Which terminations of a run are measured, in batches.
+/// The rule of measured terminations, in batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchRule {
     /// Terminations in a batch.
     pub jobs: u64,
-    /// Batches that are measured; with the last of them the run is over.
+    /// Measured batches. The run ends with the last of them.
     pub count: u64,
-    /// Batches before them that are not.
+    /// Discarded batches before them.
     pub discard: u64,
 }
 
 impl BatchRule {
-    /// Terminations until the run is over.
+    /// Returns the number of terminations until the run ends.
     pub const fn ends(&self) -> u64 {
         self.jobs.saturating_mul(self.count.saturating_add(self.discard))
     }
 
-    /// The place of a termination among those that are measured, from 0; `ended` have ended before it.
+    /// Returns the position of a termination among the measured ones, from 0. `ended` jobs have
+    /// ended before it.
     pub(super) fn place(&self, ended: u64) -> Option<u64> {
         let place = ended.checked_sub(self.jobs.saturating_mul(self.discard))?;
         (place < self.jobs.saturating_mul(self.count)).then_some(place)
     }
 }
 
-/// The measured batches of a run, and how the system stood at their ends.
+/// The measured batches of a run, and the states of the system at their ends.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Which they are.
+    /// The rule of the batches.
     pub rule: BatchRule,
-    /// How all stood at the begin, and at the end of each batch: the instant of its last termination.
+    /// The states at the beginning, and at the end of each batch: the instant of its last
+    /// termination.
     pub marks: Vec<Mark>,
-    /// The slots of the jobs of each batch: their sum, and how many jobs have any.
+    /// The slots of the jobs of each batch: their sum, and the number of jobs that have any.
     slots: Vec<(u128, u64)>,
     unit: f64,
 }
 
-/// How all stood at an instant.
+/// The state of the system at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The instant.
     pub at: Time,
     /// Jobs in the system.
     pub jobs: usize,
-    /// The work of all jobs that were submitted by then, processor-ticks.
+    /// The work of all jobs submitted so far, processor-ticks.
     pub arrived: u128,
-    /// The work that was done by then, processor-ticks; what was lost does not count.
+    /// The work done so far, processor-ticks, without lost work.
     pub done: u128,
-    /// Rows that were used by then, over time: rows x ticks.
+    /// The slots used so far, over time: slots x ticks.
     pub row_ticks: u128,
-    /// How often rows were united at terminations by then.
+    /// The number of slot unifications at terminations so far.
     pub unifications: u64,
 }
 
 impl Window {
-    /// Sums of slots are divided by `unit`.
+    /// Returns an empty window. Sums of slots are divided by `unit`.
     pub(super) fn new(rule: BatchRule, unit: f64) -> Window {
         Window { rule, marks: vec![], slots: vec![], unit }
     }
 
-    /// Whether a batch has ended, now that so many jobs have.
+    /// Returns whether a batch has ended after `ended` terminations.
     pub(super) fn is_due(&self, ended: u64) -> bool {
         ended >= self.next()
     }
 
-    /// Terminations until the next mark.
+    /// Returns the number of terminations until the next mark.
     fn next(&self) -> u64 {
         let done = self.marks.len() as u64;
         if done > self.rule.count {
@@ -84,12 +87,12 @@ impl Window {
         }
     }
 
-    /// Whether all batches are full.
+    /// Returns whether all batches are full.
     pub fn is_full(&self) -> bool {
         self.marks.len() as u64 > self.rule.count
     }
 
-    /// Adds the slots of the job at a place among those that are measured.
+    /// Adds the slots of the job at a position among the measured ones.
     pub(super) fn add(&mut self, place: u64, slots: Option<u128>) {
         let at = usize::try_from(place / self.rule.jobs).unwrap_or(usize::MAX);
         if self.slots.len() <= at {
@@ -99,18 +102,18 @@ impl Window {
         self.slots[at].1 += u64::from(slots.is_some());
     }
 
-    /// How all stood at the begin and at the end of all batches, once they are full.
+    /// Returns the states at the beginning and at the end of all batches, once they are full.
     pub fn ends(&self) -> Option<(&Mark, &Mark)> {
         self.is_full().then_some((self.marks.first()?, self.marks.last()?))
     }
 
-    /// The mean slots per job of each batch, if its jobs have any.
+    /// Returns the mean slots per job of each batch, if its jobs have any.
     pub fn slots(&self) -> Vec<Option<f64>> {
         let mean = |(sum, count): &(u128, u64)| (*count > 0).then(|| *sum as f64 / self.unit / *count as f64);
         self.slots.iter().map(mean).collect()
     }
 
-    /// The mean number of rows used in each batch; 0 of one that took no time.
+    /// Returns the mean number of used slots in each batch, or 0 for one without duration.
     pub fn rows(&self) -> Vec<f64> {
         let mean = |from: &Mark, to: &Mark| {
             let ticks = (to.at - from.at).ticks();
@@ -128,13 +131,14 @@ impl Window {
         self.marks.windows(2).map(|pair| of(&pair[0], &pair[1])).collect()
     }
 
-    /// What such figures, one of each batch, tell together.
+    /// Returns the mean and the precision of figures, one of each batch.
     pub fn interval(&self, figures: &[f64]) -> Interval {
         interval(figures, self.rule.jobs)
     }
 }
 
-/// The work that the jobs in the system have done, processor-ticks, and how many these are.
+/// Returns the work that the jobs in the system have done, processor-ticks, and the number of these
+/// jobs.
 pub(super) fn in_system(now: Time, system: &System) -> (u128, usize) {
     let mut sum = (0, 0);
     for ledger in system.queues().iter().map(Driver::ledger) {

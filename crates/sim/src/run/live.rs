@@ -26,7 +26,7 @@ pub(super) struct Live {
     pub(super) allocated: Option<Allocated>,
     pub(super) allocations: Vec<Allocation>,
     pub(super) interrupted: Interrupted,
-    /// The rows in which it runs, where time is sliced.
+    /// The slots in which it runs, if time is sliced.
     pub(super) turns: Option<Turns>,
     pub(super) lost: u128,
     pub(super) opportunistic: Option<BeforeStart>,
@@ -46,7 +46,7 @@ pub(super) struct Started {
     pub(super) at: Time,
     pub(super) reason: StartReason,
     pub(super) rank: u64,
-    /// The next event is the end of its estimate, not its own.
+    /// Whether the next event is the end of its estimate, before its own end.
     pub(super) outlives: bool,
 }
 

@@ -222,7 +222,7 @@ fn nobody_runs_ahead_of_its_earliest_start() {
         let script = NaivePool { steps, period: 24, horizon: None, jobs, changes };
         let policy = Box::new(first_fit(&machine(&script), Span::MAX));
         let fates = Play::of(&script, policy, BOTH[0]).filling(filler).run(|_, _| {});
-        let first = fates[1].effects.iter().find(|(_, effect)| effect.starts_with("Filled"));
+        let first = fates[1].effects.iter().find(|(_, effect)| effect.starts_with("OpportunisticProcs"));
         first.map(|(at, _)| at.ticks())
     };
     let at_two =

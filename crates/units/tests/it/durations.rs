@@ -17,7 +17,7 @@ fn check(text: &str, ticks: i64) {
 
 #[track_caller]
 fn check_error(text: &str, message: &str) {
-    assert_eq!(parse_duration(text).unwrap_err().to_string(), message);
+    assert_eq!(parse_duration(text).expect_err("no duration").to_string(), message);
 }
 
 #[test]
@@ -189,7 +189,7 @@ proptest! {
     fn rounding_keeps_the_size(ticks in any::<i64>()) {
         let span = Span::from_ticks(ticks);
         let text = duration_rounded(span);
-        let read = parse_duration(text.trim_start_matches('-')).map(Span::ticks).unwrap_or(i64::MAX);
+        let read = parse_duration(text.trim_start_matches('-')).map_or(i64::MAX, Span::ticks);
         let size = i128::from(ticks.unsigned_abs());
         prop_assert!((i128::from(read) - size).abs() * 40 <= size, "{} of {}", text, ticks);
     }

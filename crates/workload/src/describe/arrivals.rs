@@ -7,7 +7,7 @@ const DAY: i64 = 86_400;
 /// Submissions by time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArrivalTimes {
-    /// LogClock of the hours and days.
+    /// Clock of the hours and days.
     pub clock: LogClock,
     /// Submissions per hour of the day, from midnight.
     pub by_hour: [u64; 24],

@@ -1,5 +1,5 @@
-//! Histories of jobs that stop and resume. Few policies cause them, so the tests supply the
-//! effects.
+//! Histories of jobs that stop and resume, which few policies produce. The effects are given
+//! directly.
 
 use miserly_core::{JobId, Refusal, Resources, SlotId, Span, StartReason};
 use serde_json::{Value, json};
@@ -21,7 +21,8 @@ fn started(reason: StartReason) -> Effect {
     Effect::Started { job: JOB, reason, planned: Span::TICK }
 }
 
-/// Returns the observer after job 1 arrives at 10 s on an idle machine and these effects follow.
+/// Returns the observer of job 1, which is submitted at 10 s to an idle machine and has these
+/// effects.
 fn watched(effects: &[(i64, Effect)]) -> Watch {
     let mut watch = Watch::of(1, Procs::new(8));
     watch.submitted(at(10), &request(1, 10));
@@ -31,7 +32,7 @@ fn watched(effects: &[(i64, Effect)]) -> Watch {
     watch
 }
 
-/// Returns the lines between the heading and the list of overtaking jobs.
+/// Returns the lines of the text between its heading and the jobs that started earlier.
 fn lines(watch: &Watch) -> Vec<String> {
     let text = watch.story.as_ref().unwrap().told("immediate");
     let lines = text.lines().skip(2).take_while(|line| !line.is_empty());
@@ -113,7 +114,7 @@ fn many_turns_are_told_in_a_line_and_an_instant_counts_once() {
         story.note(turns(secs, 1, 2));
     }
     let lines = lines(&watch);
-    // In an instant with two rounds the last round counts. Ten instants are listed, the first
+    // Of an instant with two rounds, the last counts. Ten instants are printed, the first of them
     // alone, and four are left.
     assert_eq!(
         lines[2..5],
@@ -143,7 +144,7 @@ fn a_refusal_ends_the_story() {
     assert_eq!((&document["start"], &document["end"]), (&Value::Null, &json!(10.0)));
 }
 
-/// A job overtakes another only while the other waits: before its quantum, and after it.
+/// Only a job that starts while this one waits has passed it: before its quantum, or after it.
 #[test]
 fn a_job_is_passed_while_it_waits() {
     let mut watch = watched(&[]);

@@ -5,7 +5,7 @@ use miserly_experiments::Table;
 use miserly_live::history::{FinishedJob, JobOutcome};
 use serde_json::Value;
 
-/// The columns: times in seconds since 1970, durations in seconds, memory in kilobytes.
+/// The columns. Instants are in seconds since 1970, durations in seconds, memory in kilobytes.
 const COLUMNS: [&str; 18] = [
     "job",
     "array",
@@ -55,12 +55,12 @@ fn row(job: &FinishedJob) -> Vec<Option<Value>> {
     ]
 }
 
-/// Converts microseconds to seconds.
+/// Returns microseconds in seconds.
 fn seconds(micros: i64) -> Value {
     (micros as f64 / 1e6).into()
 }
 
-/// Returns the exit code as in a shell: 128 plus the signal, if a signal ended the job.
+/// Returns the exit code, as a shell has it: 128 and the signal, if a signal ended the job.
 fn exit(outcome: JobOutcome) -> Option<i32> {
     match outcome {
         JobOutcome::Done(Exit::Code(code)) => Some(code),

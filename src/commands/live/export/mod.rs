@@ -1,4 +1,4 @@
-//! `miserly export`: the history of the jobs of a daemon, for the simulator and for other programs.
+//! `miserly export`: the finished jobs of a daemon, for the simulator and for other programs.
 
 mod columns;
 

@@ -8,14 +8,14 @@ use miserly_core::Procs;
 use miserly_live::history::{FinishedJob, JobOutcome};
 use miserly_workload::swf::{Field, Record, SwfWriter};
 
-/// Microseconds per second.
+/// The microseconds of a second.
 const SECOND: i64 = 1_000_000;
 
-/// Returns the jobs as a log.
+/// Returns the jobs as a log. The format has whole seconds only. Instants are rounded down and
+/// durations up, so a job that ran has a run time above 0.
 ///
-/// The format has whole seconds only. Instants are rounded down and durations up, so a job with a
-/// nonzero run time keeps one. `procs` is the number of processors of the machine. Without it, the
-/// maximum number that jobs held at a time is used.
+/// `procs` are the machine's processors. Without them, the header has the most that jobs ever held
+/// at a time.
 pub(super) fn swf(jobs: &[FinishedJob], procs: Option<Procs>) -> io::Result<Vec<u8>> {
     let start = jobs.iter().map(|job| job.submitted.div_euclid(SECOND)).min().unwrap_or(0);
     let (queues, names) = (numbers(jobs, |job| &job.queue), numbers(jobs, |job| &job.name));
@@ -63,12 +63,12 @@ fn record(job: &FinishedJob, start: i64, queue: i64, name: i64) -> Record {
     record
 }
 
-/// Converts microseconds to whole seconds, rounded up.
+/// Returns microseconds in whole seconds, rounded up.
 fn up(micros: i64) -> i64 {
     micros.max(0).saturating_add(SECOND - 1) / SECOND
 }
 
-/// Returns the status: 1 completed, 0 failed, 5 cancelled.
+/// Returns the status of the format: 1 completed, 0 failed, 5 cancelled.
 fn status(outcome: JobOutcome) -> i64 {
     match outcome {
         JobOutcome::Done(Exit::Code(0)) => 1,
@@ -87,10 +87,10 @@ fn numbers<'a>(
     names
 }
 
-/// Returns the maximum number of processors that jobs held at a time.
+/// Returns the most processors that jobs held at a time.
 fn most_held(jobs: &[FinishedJob]) -> u64 {
     let ran = jobs.iter().filter_map(|job| Some((job.started?, job.ended, job.cpus)));
-    // At an instant, ends precede starts.
+    // At one instant, ends come before starts.
     let mut changes: Vec<(i64, bool, u64)> =
         ran.flat_map(|(start, end, cpus)| [(start, true, cpus), (end.max(start), false, cpus)]).collect();
     changes.sort_unstable();

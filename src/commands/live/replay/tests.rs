@@ -30,8 +30,7 @@ fn ended(second: i64, job: i64) -> RoundLine {
     }
 }
 
-/// Returns the effects of these rounds, with a change to another policy before the round with index
-/// `change.0`, if given.
+/// Returns the effects of these rounds. `change` is another policy from that round on.
 fn effects(policy: &str, rounds: &[RoundLine], change: Option<(usize, &str)>) -> Vec<(i64, EffectLine)> {
     let changes = change.map(|(before, policy)| (before, began(policy))).into_iter().collect();
     let mut lived = Lived { first: began(policy), changes, rounds: vec![] };

@@ -1,8 +1,8 @@
 //! Context switches of gang scheduling: one thread for each time-sliced queue.
 //!
-//! The thread stops the attempts of one slot, then lets those of the next continue. A context switch writes nothing to disk and
-//! asks no policy. All shims get their messages at once, and the next slot continues when the last process of the previous one
-//! has stopped. A single slot wakes no thread.
+//! The thread stops the attempts of one slot, then resumes those of the next. A context switch
+//! writes nothing to disk and calls no policy. All shims get their messages at once. The next slot
+//! continues when the last process of the previous one has stopped. A single slot wakes no thread.
 
 mod rotation;
 
@@ -104,8 +104,8 @@ impl SlotMembers {
         self.orders = orders;
     }
 
-    /// Carries out a context switch. An attempt whose last stop is not acknowledged is not waited for: its launch is being
-    /// repeated, or its processes do not stop.
+    /// Carries out a context switch. It does not wait for an attempt with an unacknowledged earlier
+    /// stop: its launch is being repeated, or its processes do not stop.
     fn apply(&mut self, switch: &Switch) {
         let (heard, all) = mpsc::channel::<()>();
         for attempt in &switch.stop {

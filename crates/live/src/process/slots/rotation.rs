@@ -92,7 +92,7 @@ mod tests {
         SlotSchedule { quantum: Span::from_ticks(10), slots: rows.iter().map(row).collect() }
     }
 
-    /// A rotation of these slots from instant 0 on. All attempts began stopped.
+    /// Returns a rotation of these slots from instant 0 on. All attempts began stopped.
     fn rotation(rows: &[(u32, &[i64])]) -> Rotation {
         let mut rotation = Rotation::default();
         replace(&mut rotation, rows);

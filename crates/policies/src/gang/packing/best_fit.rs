@@ -4,12 +4,14 @@ use miserly_core::{Matrix, Procs, Slot, SlotId};
 
 use super::{Packing, Place, with_room};
 
-/// The row with the least capacity that is enough, of equals the first; processors in serial order (§2.1). O(rows), and O(r) in the
-/// ranges of the row.
+/// The slot with the least sufficient capacity, then the first, with processors in serial order
+/// (§2.1).
+///
+/// O(slots), and O(r) in the ranges of the slot.
 #[derive(Clone, Copy, Debug)]
 pub struct BestFit;
 
-/// The row that fits a job of this size best.
+/// Returns the slot that fits a job of this size best.
 pub(super) fn best(matrix: &Matrix, size: Procs) -> Option<(SlotId, &Slot)> {
     with_room(matrix, size).min_by_key(|(slot, row)| (row.open_count(), *slot))
 }

@@ -6,34 +6,41 @@ use miserly_core::{Matrix, PeSet, Procs};
 
 use super::{Packing, Place};
 
-/// Where a job counts in the tree of controllers.
+/// The nodes of the controller tree at which a job is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Booking {
-    /// At the controller that it is mapped to: the load of the paper, as its Figure 2 has it.
+    /// The controller that the job is mapped to: the load of the paper, as in its Figure 2.
     Own,
-    /// At each of its processors: the load on a controller is the most that there is on one of its processors. The paper found it inferior.
+    /// Each of its processors: the load on a controller is the highest of its processors. The paper
+    /// found it inferior.
     Max,
 }
 
-/// A job of size n goes to the least loaded controller of the least power of two that is n or more whose processors are all free in a
-/// row, in the first such row; of equally loaded ones to the lowest.
+/// The buddy system: a job goes to the least loaded free controller of its size.
 ///
-/// A controller's load is the number of jobs mapped to it, the larger of what its two children have below, and what its ancestors have
-/// of their own. A job whose size is no power of two gets a part of its controller's processors: the less loaded child (the left one of
-/// equals) as many as it has, the other one the rest, and so on downwards. Where the number of processors is no power of two, the tree
-/// is over the next one, and a controller is free if those of its processors that there are are free, and enough.
+/// The size of the controller is the least power of two that is at least the job's size. All its
+/// processors must be free in a slot. Ties go to the lowest controller, then to the first slot.
 ///
-/// O(log P) for a job that comes or goes. For the search in a row O(c), where c is the number of controllers of the size, or of those
-/// above some job, times log P, if that is less: below a controller with no jobs the first free one is as good as any.
+/// A controller's load is the sum of three terms: the jobs mapped to it, the larger load of its two
+/// children, and the jobs mapped to its ancestors. A job whose size is no power of two gets a part
+/// of its controller's processors. The less loaded child (the left one of equals) gives as many as
+/// it has, the other one the rest, and so on downwards. If the number of processors is no power of
+/// two, the tree covers the next one. A controller is then free if its existing processors are free
+/// and sufficient.
+///
+/// O(log P) for a job that arrives or leaves. The search in a slot is O(c), for c controllers of
+/// the size. It is O(a log P) if that is less, for a controllers above some job. Below a controller
+/// with no jobs the first free one is optimal.
 #[derive(Clone, Debug)]
 pub struct Buddy {
     booking: Booking,
     procs: u32,
     /// The size of the root.
     span: u32,
-    /// The jobs mapped to each controller; the root is 1, the children of c are 2 c and 2 c + 1.
+    /// The jobs mapped to each controller. The root is 1, and the children of c are 2 c and 2 c +
+    /// 1.
     own: Vec<u32>,
-    /// That, and the larger of what the two children have: the most on a path downwards.
+    /// The own jobs plus the larger load of the two children: the maximum of a path downwards.
     down: Vec<u32>,
 }
 
@@ -44,7 +51,7 @@ struct Candidate {
     node: usize,
 }
 
-/// What is looked for in a row.
+/// The search for a controller in a slot.
 struct Search<'a> {
     open: &'a PeSet,
     /// The size of the controllers.
@@ -54,17 +61,17 @@ struct Search<'a> {
 }
 
 impl Buddy {
-    /// The scheme, with jobs counted so, and nobody there.
+    /// Returns the scheme without jobs, with this counting.
     pub fn new(booking: Booking) -> Buddy {
         Buddy { booking, procs: 0, span: 1, own: vec![0; 2], down: vec![0; 2] }
     }
 
-    /// The size of a controller.
+    /// Returns the size of a controller.
     fn size(&self, node: usize) -> u32 {
         self.span >> node.ilog2()
     }
 
-    /// Its processors, as far as there are such.
+    /// Returns the existing processors of a controller.
     fn pes(&self, node: usize) -> Range<u32> {
         let size = self.size(node);
         // Nodes of one level are numbered from a power of two on.
@@ -78,12 +85,12 @@ impl Buddy {
         pes.end - pes.start
     }
 
-    /// The controller of that size over a processor.
+    /// Returns the controller of that size above a processor.
     fn over(&self, pe: u32, size: u32) -> usize {
         ((self.span / size) + pe / size) as usize
     }
 
-    /// The controllers at which a job counts that has these processors.
+    /// Returns the controllers at which a job with these processors is counted.
     fn booked(&self, pes: &PeSet) -> Vec<usize> {
         let Some(&(lowest, _)) = pes.ranges().first() else { return vec![] };
         match self.booking {
@@ -92,7 +99,7 @@ impl Buddy {
         }
     }
 
-    /// The fewest controllers that have just these processors. O(log P).
+    /// Returns the fewest controllers that cover exactly these processors. O(log P).
     fn covering(&self, low: u32, high: u32) -> Vec<usize> {
         let (mut low, mut high) = ((self.span + low) as usize, (self.span + high) as usize);
         let mut nodes = vec![];
@@ -123,14 +130,14 @@ impl Buddy {
         }
     }
 
-    /// The least loaded controller that is free.
+    /// Returns the least loaded controller that is free.
     fn least(&self, search: &Search<'_>) -> Option<Candidate> {
         let mut best = None;
         self.look(1, 0, search, &mut best);
         best
     }
 
-    /// Looks below a controller whose ancestors have so many jobs of their own.
+    /// Searches below a controller whose ancestors have `above` jobs mapped to them.
     fn look(&self, node: usize, above: u32, search: &Search<'_>, best: &mut Option<Candidate>) {
         let beaten = |load: u32| best.is_some_and(|best| best.load <= load);
         let own = self.own[node];
@@ -143,7 +150,7 @@ impl Buddy {
                 *best = Some(Candidate { load, node });
             }
         } else if self.down[node] == 0 {
-            // All below are loaded alike.
+            // All controllers below are loaded alike.
             let free = first_free(search, &self.pes(node));
             *best = free.map(|low| Candidate { load: above, node: self.over(low, search.size) }).or(*best);
         } else {
@@ -152,7 +159,8 @@ impl Buddy {
         }
     }
 
-    /// So many processors of a controller, in groups by the loads on the controllers below it.
+    /// Adds `count` processors of a controller to `ranges`, by the loads on the controllers below
+    /// it.
     fn choose(&self, node: usize, count: u32, ranges: &mut Vec<(u32, u32)>) {
         let pes = self.pes(node);
         if count == 0 {
@@ -169,7 +177,7 @@ impl Buddy {
         self.choose(second, count - here, ranges);
     }
 
-    /// The processors of a job on the least loaded controller that is free, and that load.
+    /// Returns the least load of a free controller, and the processors of a job there.
     fn on_least(&self, open: &PeSet, job: Procs) -> Option<(u32, PeSet)> {
         let size = controller(job);
         let Candidate { load, node } = self.least(&Search { open, size, job })?;
@@ -209,18 +217,18 @@ impl Packing for Buddy {
     }
 }
 
-/// The size of the controllers that a job of this size is mapped to: 2^ceil(lg size).
+/// Returns the size of the controllers that a job of this size is mapped to: 2^ceil(lg size).
 fn controller(size: Procs) -> u32 {
     u32::try_from(size.get().next_power_of_two()).unwrap_or(1 << 31)
 }
 
-/// Whether all of these are open.
+/// Returns whether all of these processors are open.
 fn is_free(open: &PeSet, pes: &Range<u32>) -> bool {
     let at = open.ranges().partition_point(|range| range.1 < pes.start);
     open.ranges().get(at).is_some_and(|(low, high)| *low <= pes.start && pes.end - 1 <= *high)
 }
 
-/// The lowest processor of the first free controller of the size, among these processors.
+/// Returns the lowest processor of the first free controller of the size, among these processors.
 fn first_free(search: &Search<'_>, pes: &Range<u32>) -> Option<u32> {
     let (ranges, size) = (search.open.ranges(), search.size);
     let from = ranges.partition_point(|range| range.1 < pes.start);
@@ -237,7 +245,7 @@ fn first_free(search: &Search<'_>, pes: &Range<u32>) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// The load on the controller of that size at that processor.
+    /// Returns the load on the controller of that size at that processor.
     fn load(buddy: &Buddy, low: u32, size: u32) -> u32 {
         let node = buddy.over(low, size);
         let mut above = node / 2;
@@ -259,14 +267,16 @@ mod tests {
         buddy
     }
 
-    /// Three terms, as in Figure 2: what is mapped to the controller, to its ancestors, and the more of what is on its two sides.
+    /// Checks the three terms of Figure 2: jobs mapped to the controller, to its ancestors, and the
+    /// larger load of its two halves.
     #[test]
     fn figure_2() {
-        // One on all eight; one on the lower four, and two on the pair 0-1; one on processor 2; one on the pair 6-7.
+        // One on all eight; one on the lower four, and two on the pair 0-1; one on processor 2; one
+        // on the pair 6-7.
         let jobs =
             [(0, 8), (0, 4), (0, 2), (0, 2), (2, 1), (6, 2)].map(|(low, count)| PeSet::block(low, count));
         let mut buddy = with(Booking::Own, 8, &jobs);
-        // All: its own, and the lower half with its own and the two on a pair.
+        // All: its own job, and the lower half with its own and the two on a pair.
         assert_eq!(load(&buddy, 0, 8), 1 + (1 + 2));
         assert_eq!([0, 4].map(|low| load(&buddy, low, 4)), [1 + 1 + 2, 1 + 1]);
         assert_eq!([0, 2, 4, 6].map(|low| load(&buddy, low, 2)), [4, 3, 1, 2]);
@@ -277,7 +287,8 @@ mod tests {
         assert!([1, 2, 4, 8].iter().all(|size| load(&buddy, 0, *size) == 1), "the first one is left");
     }
 
-    /// A job on three processors is mapped to a controller of four: it loads the fourth too, but not its processor.
+    /// A job on three processors is mapped to a controller of four: it loads the fourth controller,
+    /// but not its processor.
     #[test]
     fn the_loads_of_a_controller_and_of_its_processors() {
         let three = [PeSet::from_ranges(&[(0, 1), (3, 3)])];
@@ -285,12 +296,12 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 4].map(|pe| load(&own, pe, 1)), [1, 1, 1, 1, 0]);
         assert_eq!([0, 1, 2, 3, 4].map(|pe| load(&max, pe, 1)), [1, 1, 0, 1, 0]);
         assert_eq!([0, 4].map(|low| load(&max, low, 4)), [1, 0]);
-        // Two on the same processors, one beside them: the most on one processor is two.
+        // Two jobs on the same processors, one beside them: the highest load of a processor is two.
         let others = [PeSet::block(0, 3), PeSet::block(1, 4), PeSet::block(6, 1)];
         assert_eq!(load(&with(Booking::Max, 8, &others), 0, 8), 2);
     }
 
-    /// It is free if those of its processors that there are are free, whoever has the others.
+    /// A controller is free if its existing processors are free, regardless of the lost ones.
     #[test]
     fn a_controller_over_a_lost_processor_is_that_of_the_others() {
         let mut buddy = Buddy::new(Booking::Own);
@@ -311,7 +322,8 @@ mod tests {
             buddy.on_least(&PeSet::first(u32::try_from(procs).unwrap()), count.into()).unwrap().1.to_string()
         };
         assert_eq!(chosen(&[], 8, 5), "0-4");
-        // The less loaded half as a whole; of the other one the less loaded processor of the less loaded pair.
+        // All of the less loaded half; of the other one the less loaded processor of the less
+        // loaded pair.
         assert_eq!(chosen(&[PeSet::block(1, 1)], 8, 5), "2 4-7");
         assert_eq!(chosen(&[PeSet::block(0, 2), PeSet::block(2, 1), PeSet::block(0, 2)], 8, 5), "3-7");
         // Of thirteen processors the upper half has five.

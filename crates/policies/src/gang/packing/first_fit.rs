@@ -4,7 +4,9 @@ use miserly_core::{Matrix, Procs};
 
 use super::{Packing, Place, with_room};
 
-/// The first row with capacity enough; processors in serial order (§2.1). O(rows), and O(r) in the ranges of the row.
+/// The first slot with sufficient capacity, with processors in serial order (§2.1).
+///
+/// O(slots), and O(r) in the ranges of the slot.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstFit;
 

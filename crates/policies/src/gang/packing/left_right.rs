@@ -1,4 +1,5 @@
-//! From the left or from the right (§2.2): best fit, with processors from one end or the other.
+//! Packing from the left or from the right (§2.2): best fit, with processors from one end or the
+//! other.
 
 use miserly_core::{Matrix, PeSet, Persistent, Procs, Slot};
 
@@ -8,11 +9,11 @@ use super::{Packing, Place};
 /// Small jobs from the left, large ones from the right.
 #[derive(Clone, Copy, Debug)]
 pub struct BySize {
-    /// The largest of the small ones. The paper takes 8, of 128 processors.
+    /// The largest of the small jobs. The paper takes 8, of 128 processors.
     pub threshold: Procs,
 }
 
-/// Rows are filled from the left or from the right, as many from the one as from the other, if need be one more from the left.
+/// Slots filled from the left or from the right, in equal numbers, or with one more from the left.
 #[derive(Clone, Copy, Debug)]
 pub struct BySlots;
 
@@ -67,7 +68,7 @@ impl Packing for BySize {
     }
 }
 
-/// The side from which the next row is filled that was not used before.
+/// Returns the side from which the next unused slot is filled.
 fn next(matrix: &Matrix) -> Side {
     let right = matrix.slots().filter(|(_, row)| is_filled_from_right(row)).count();
     if matrix.used() - right <= right { Side::Left } else { Side::Right }

@@ -1,12 +1,13 @@
-//! By the load on processors (§2.3): the jobs that use each of them.
+//! Packing by the load on processors (§2.3): the number of jobs that use each of them.
 
 use miserly_core::{Matrix, PeSet, Procs};
 
 use super::loads::{Least, Loads};
 use super::{Packing, Place, with_room};
 
-/// The row in which the processors that a job would get are loaded least, of equals the first: the least loaded ones that are free
-/// there. O(g log g) for each row, in the stretches of equal load that are free there.
+/// The slot in which the least loaded free processors have the lowest load, then the first slot.
+///
+/// O(g log g) for each slot, in its free stretches of equal load.
 #[derive(Clone, Debug)]
 pub struct LeastLoaded {
     loads: Loads,
@@ -14,12 +15,14 @@ pub struct LeastLoaded {
 }
 
 impl LeastLoaded {
-    /// By the load on the most loaded of them (minimal maximum).
+    /// Returns the scheme by the load on the most loaded processor (minimal maximum).
     pub fn by_most() -> LeastLoaded {
         LeastLoaded { loads: Loads::none(), of: |least| u64::from(least.most) }
     }
 
-    /// By the mean load on them (minimal average): they are as many in every row, so the sums are in the same order.
+    /// Returns the scheme by the mean load (minimal average).
+    ///
+    /// The number of processors is the same in every slot, so their sums give the same order.
     pub fn by_mean() -> LeastLoaded {
         LeastLoaded { loads: Loads::none(), of: |least| least.sum }
     }

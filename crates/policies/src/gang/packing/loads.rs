@@ -1,17 +1,19 @@
-//! How many jobs use each processor.
+//! The number of jobs that use each processor.
 
 use miserly_core::{PeSet, Procs};
 
 /// The load on every processor, as stretches of equal load.
 ///
-/// A job that comes or goes costs O(g) for each of its ranges, of g stretches: what it costs does not depend on the number of processors.
+/// A job that arrives or leaves costs O(g) for each of its ranges, with g stretches. The cost does
+/// not depend on the number of processors.
 #[derive(Clone, Debug)]
 pub(super) struct Loads {
-    /// Where a stretch begins, ascending, and its load; it ends where the next begins. The first begins at 0.
+    /// The first processor of each stretch, ascending, and its load. It ends where the next begins.
+    /// The first begins at 0.
     stretches: Vec<(u32, u32)>,
 }
 
-/// Some processors of one load.
+/// Consecutive processors of one load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stretch {
     load: u32,
@@ -19,18 +21,18 @@ struct Stretch {
     high: u32,
 }
 
-/// The least loaded of some processors.
+/// The least loaded processors of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Least {
     pub(super) pes: PeSet,
     /// The load on the most loaded of them.
     pub(super) most: u32,
-    /// The loads on all of them together.
+    /// The sum of their loads.
     pub(super) sum: u64,
 }
 
 impl Loads {
-    /// Nobody is there.
+    /// Returns a load of zero on all processors.
     pub(super) fn none() -> Loads {
         Loads { stretches: vec![(0, 0)] }
     }
@@ -52,12 +54,12 @@ impl Loads {
         self.join(from);
     }
 
-    /// The stretch in which that processor is.
+    /// Returns the stretch that contains the processor.
     fn at(&self, pe: u32) -> usize {
         self.stretches.partition_point(|(low, _)| *low <= pe) - 1
     }
 
-    /// Has a stretch begin there; returns its place.
+    /// Splits a stretch so that one begins at `pe`. Returns its index.
     fn cut(&mut self, pe: u32) -> usize {
         let at = self.at(pe);
         let (low, load) = self.stretches[at];
@@ -68,14 +70,14 @@ impl Loads {
         at + 1
     }
 
-    /// Has none begin there, if the one before goes on with the same load.
+    /// Removes the boundary before a stretch if both loads are equal.
     fn join(&mut self, at: usize) {
         if at > 0 && at < self.stretches.len() && self.stretches[at - 1].1 == self.stretches[at].1 {
             self.stretches.remove(at);
         }
     }
 
-    /// The stretches of these processors, from the lowest on.
+    /// Returns the stretches of these processors, from the lowest on.
     fn over(&self, pes: &PeSet) -> Vec<Stretch> {
         let mut all = Vec::new();
         for &(low, high) in pes.ranges() {
@@ -90,10 +92,13 @@ impl Loads {
         all
     }
 
-    /// The `count` least loaded of these, of equals the lowest; `None` if there are fewer. O(g log g) in the stretches among them.
+    /// Returns the `count` least loaded of these, of equals the lowest, or `None` if there are
+    /// fewer.
+    ///
+    /// O(g log g) in the stretches among them.
     pub(super) fn least(&self, pes: &PeSet, count: Procs) -> Option<Least> {
         let mut stretches = self.over(pes);
-        // Of one load they stay in order.
+        // The sort is stable, so stretches of one load stay in order.
         stretches.sort_by_key(|stretch| stretch.load);
         let (mut ranges, mut left, mut most, mut sum) = (Vec::new(), count.get(), 0, 0);
         for Stretch { load, low, high } in stretches {

@@ -1,4 +1,4 @@
-//! Migration (§2.5): all jobs are mapped anew whenever one comes or goes.
+//! Migration (§2.5): all jobs are mapped again at each arrival and departure.
 
 use std::cmp::Reverse;
 
@@ -6,8 +6,11 @@ use miserly_core::{Matrix, PeSet, Procs, SlotId};
 
 use super::{Packing, Place};
 
-/// First fit decreasing: the largest job first, of equals the one that came first, each to the first row with capacity enough; processors
-/// in serial order. Optimal if all sizes divide each other. O(n log n), and O(n rows).
+/// First fit decreasing: each job, the largest first, goes to the first slot with sufficient
+/// capacity.
+///
+/// Jobs of equal size are taken in order of arrival, processors in serial order. Optimal if all
+/// sizes divide each other. O(n log n), and O(n slots).
 #[derive(Clone, Copy, Debug)]
 pub struct Migration;
 
@@ -21,7 +24,7 @@ impl Packing for Migration {
     }
 
     fn remap(&self, procs: Procs, sizes: &[Procs]) -> Option<Vec<Place>> {
-        // One that is wider than what the machine still has stays where it is, and so do the others.
+        // If a job is wider than the remaining machine, all jobs stay in place.
         if sizes.iter().any(|size| *size > procs) {
             return None;
         }

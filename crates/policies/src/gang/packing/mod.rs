@@ -1,4 +1,5 @@
-//! Where in the matrix a job goes (Feitelson 1996, §2): the packing schemes, each behind one interface.
+//! The packing schemes (Feitelson 1996, §2), each behind one interface: they place jobs in the
+//! matrix.
 
 mod first_fit;
 
@@ -25,54 +26,63 @@ pub use left_right::{BySize, BySlots, FilledFromRight};
 pub use load::LeastLoaded;
 pub use migration::Migration;
 
-/// A place in a row.
+/// A slot and processors in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The row.
+    /// The slot.
     pub slot: SlotId,
     /// The processors.
     pub pes: PeSet,
 }
 
-/// A packing scheme. What jobs have tentatively in rows besides their own is free to it.
+/// A packing scheme. Processors used only by alternates count as free.
 ///
-/// A job that no row which is used can take gets one that is not. What a scheme keeps follows from the places of the jobs that are there,
-/// which it is told of, and from the state of the slots.
+/// A job that fits in no used slot gets an unused one. A scheme's data are derived from the
+/// placements of the present jobs, which are reported to it, and from the state of the slots.
 pub trait Packing: Debug + Send {
-    /// Where a job of this size goes among the rows that are used; `None` if none of them can take it.
+    /// Returns the placement of a job of this size in a used slot, or `None` if none of them can
+    /// take it.
     fn place(&self, matrix: &Matrix, size: Procs) -> Option<Place>;
 
-    /// Which processors a job of this size, which the host has, gets in a row that nobody uses.
+    /// Returns the processors of a job of this size in an unused slot. The host has at least as
+    /// many.
     fn open(&self, matrix: &Matrix, size: Procs) -> Option<PeSet> {
         matrix.all().clone().take_lowest(size)
     }
 
-    /// Returns the side from which a slot is filled that was not used before, to be kept with the slot.
+    /// Returns the side from which an unused slot is filled, to be stored with the slot.
     fn filled(&self, _matrix: &Matrix) -> Option<FilledFromRight> {
         None
     }
 
-    /// Nobody is there, on so many processors. Jobs may come that have others, which are lost, below `numbers`.
+    /// Removes all jobs and sets the number of processors.
+    ///
+    /// Later jobs may have other processors, which are lost, with numbers below `numbers`.
     fn reset(&mut self, _procs: Procs, _numbers: Procs) {}
 
-    /// A job has its place on these processors now.
+    /// Records a job placed on these processors.
     fn came(&mut self, _pes: &PeSet) {}
 
-    /// A job that had its place on these processors is gone.
+    /// Records the departure of a job from these processors.
     fn left(&mut self, _pes: &PeSet) {}
 
-    /// Whether the scheme moves jobs whenever one comes or goes: [`remap`](Packing::remap) then says where, and [`place`](Packing::place) is nowhere.
+    /// Returns whether the scheme moves jobs at each arrival and departure.
+    ///
+    /// Then [`remap`](Packing::remap) gives the placements, and [`place`](Packing::place) returns
+    /// `None`.
     fn moves_jobs(&self) -> bool {
         false
     }
 
-    /// Where all jobs go that are there, by their sizes, in the order of their arrival, if the scheme moves jobs.
+    /// Returns the placements of all present jobs, given their sizes in the order of arrival.
+    ///
+    /// Returns `None` if the scheme does not move jobs.
     fn remap(&self, _procs: Procs, _sizes: &[Procs]) -> Option<Vec<Place>> {
         None
     }
 }
 
-/// The rows that can take so many, by capacity alone.
+/// Returns the slots with sufficient capacity for a job of this size.
 fn with_room(matrix: &Matrix, size: Procs) -> impl Iterator<Item = (SlotId, &miserly_core::Slot)> {
     matrix.slots().filter(move |(_, row)| row.open_count() >= size)
 }

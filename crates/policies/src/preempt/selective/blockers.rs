@@ -1,29 +1,33 @@
-//! Which suspended jobs cannot come back yet, without looking at all processors again.
+//! The suspended jobs that cannot resume yet, found without examining all processors again.
 
 use miserly_core::{Entry, JobId, Ledger, PeSet, Span, State, Time};
 
 use super::{Suspension, floor};
 
-/// For each suspended job that has to come back to its processors, a running job on them that it may not suspend.
+/// For each suspended job that needs its own processors, a running job on them that it may not
+/// suspend.
 ///
-/// Nothing but an end or a suspension moves that job. So another is looked for only when it is gone; or when the suspended job, whose
-/// rank only grows, has waited for long enough to suspend it; or, if nobody may suspend it, when it is not beyond its limit any more.
+/// Only its end or suspension removes that running job. So another one is searched for only in
+/// three cases: the job is gone, the suspended job's growing rank may now suspend it, or a
+/// protected job is below its limit again.
 #[derive(Debug, Default)]
 pub(super) struct Blockers(Vec<Option<Blocked>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Blocked {
-    /// The admission of the suspended job: handles are used again.
+    /// The admission number of the suspended job, because job ids are reused.
     admitted: u64,
     by: (JobId, u64),
     until: Time,
-    /// Whether it is in the way because it is beyond its limit.
+    /// Whether it blocks because it is beyond its limit.
     beyond: bool,
 }
 
 impl Blockers {
-    /// Until when a suspended job cannot come back at least, unless somebody ends or is suspended. `None` if none of those who run is
-    /// in its way.
+    /// Returns the earliest time at which a suspended job can resume without an end or a
+    /// suspension.
+    ///
+    /// Returns `None` if no running job is in its way.
     pub(super) fn find(
         &mut self,
         (ledger, now): (&Ledger, Time),
@@ -52,7 +56,7 @@ impl Blockers {
         (same && still).then_some(blocked.until)
     }
 
-    /// A job runs again, or is gone.
+    /// Removes a job that runs again or is gone.
     pub(super) fn forget(&mut self, job: JobId) {
         if let Some(blocked) = self.0.get_mut(job.index()) {
             *blocked = None;
@@ -60,7 +64,8 @@ impl Blockers {
     }
 }
 
-/// Who is on these processors, and nobody may suspend it; else the most urgent of those, if the job may not suspend it.
+/// Returns a protected job on these processors, or else the most urgent one if the job may not
+/// suspend it.
 fn blocker(
     (ledger, now): (&Ledger, Time),
     rules: &Suspension,
@@ -89,13 +94,13 @@ fn blocker(
     blocked(by, until, false)
 }
 
-/// Whether nobody may suspend a job, because it is beyond its limit.
+/// Returns whether a job is protected from suspension because it is beyond its limit.
 fn is_beyond(now: Time, rules: &Suspension, entry: &Entry) -> bool {
     let rank = || rules.criterion.rank(entry, now);
     rules.limits.as_ref().is_some_and(|limits| limits.protect(entry, rank()))
 }
 
-/// Whether a job keeps its processors for now.
+/// Returns whether a job keeps its processors for now.
 fn runs(entry: &Entry) -> bool {
     matches!(entry.state, State::Running { released: false, .. })
 }

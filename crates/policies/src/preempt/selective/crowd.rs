@@ -1,11 +1,11 @@
-//! Who runs, and who does not.
+//! The sets of running and of idle jobs.
 
 use miserly_core::{JobId, Ledger};
 
-/// The jobs in the system, as the ledger has them; kept, so that a pass need not ask it for all.
+/// The jobs in the system, as in the ledger. Cached so that a pass need not list them all.
 #[derive(Debug, Default)]
 pub(super) struct JobSets {
-    /// Those that wait or are suspended.
+    /// Jobs that wait or are suspended.
     pub(super) idle: Vec<JobId>,
     pub(super) running: Vec<JobId>,
 }

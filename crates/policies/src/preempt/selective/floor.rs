@@ -1,4 +1,4 @@
-//! The processors by number: who has them, who is about to have them, and how a job comes to them.
+//! The allocation of processors by number: free processors, claims, and starts.
 
 use miserly_core::{
     Context, Entry, Holds, HostId, JobId, Ledger, PeSet, Placement, Procs, Resources, Span, StartReason,
@@ -10,18 +10,19 @@ use super::Moving;
 /// The only host of a machine that these policies run on.
 pub(super) const HOST: HostId = HostId(0);
 
-/// What has to be known of processors besides what the ledger says of them.
+/// Claims and transfers on processors, beyond the data of the ledger.
 ///
-/// Where jobs are written out, a job for which others were suspended has a claim on processors as long as that takes: nobody
-/// else may have them. Its claim is in the ledger, as the place where it is planned to be.
+/// If jobs are swapped out for another job, that job has a claim on the processors during the
+/// transfer. No other job may use them. The ledger stores the claim as the planned placement of the
+/// job.
 #[derive(Debug)]
 pub(super) struct PeAllocator {
     moving: Moving,
     /// The jobs with a claim.
     claimants: Vec<JobId>,
-    /// The jobs that are being written out, and until when.
+    /// The jobs that are being swapped out, and until when.
     leaving: Vec<(Time, JobId)>,
-    /// The jobs that are being read back, and until when.
+    /// The jobs that are being swapped in, and until when.
     coming: Vec<(Time, JobId)>,
 }
 
@@ -40,11 +41,11 @@ impl PeAllocator {
         self.leaving = ledger.suspended().filter_map(leaves).collect();
         let read_until = |job| (ledger.entry(job).progress.at, job);
         self.coming = ledger.running().map(read_until).filter(|(until, _)| *until > now).collect();
-        // Nobody claims anything but while somebody leaves, or after that until the next pass.
+        // Claims exist only during a swap-out, and after it until the next pass.
         self.claimants = ledger.waiting().chain(ledger.suspended()).filter(claims).collect();
     }
 
-    /// A job is not here any more.
+    /// Removes a job that left the system.
     pub(super) fn forget(&mut self, job: JobId) {
         self.claimants.retain(|claimant| *claimant != job);
         self.leaving.retain(|(_, leaving)| *leaving != job);
@@ -55,17 +56,17 @@ impl PeAllocator {
         self.claimants.contains(&job)
     }
 
-    /// Whether a job that does not run waits for nothing that is certain already.
+    /// Returns whether an idle job neither has a claim nor is being swapped out.
     pub(super) fn is_free_to_go(&self, ledger: &Ledger, job: JobId) -> bool {
         !self.claims(job) && !leaves(ledger.entry(job))
     }
 
-    /// The processors that are free, and that nobody has a claim on.
+    /// Returns the free processors without a claim.
     pub(super) fn available(&self, ledger: &Ledger) -> PeSet {
         self.unclaimed(ledger, ledger.free_pes(HOST).cloned().unwrap_or_default())
     }
 
-    /// The same, once these jobs have left theirs.
+    /// Returns the free processors without a claim after these jobs have left.
     pub(super) fn available_without(&self, ledger: &Ledger, leaving: &[JobId]) -> PeSet {
         self.unclaimed(ledger, ledger.free_pes_without(HOST, leaving))
     }
@@ -77,7 +78,8 @@ impl PeAllocator {
         available
     }
 
-    /// The processors that nobody can be suspended on: those of jobs that are written out or read back, and those with a claim on them.
+    /// Returns the processors on which no job can be suspended: those with a claim, or of jobs
+    /// being swapped.
     pub(super) fn settled(&self, ledger: &Ledger) -> PeSet {
         let moving = self.leaving.iter().chain(&self.coming).map(|(_, job)| pes(ledger.entry(*job)));
         let claims = self.claimants.iter().map(|job| claim(ledger.entry(*job)));
@@ -86,8 +88,10 @@ impl PeAllocator {
         settled
     }
 
-    /// What is free besides processors, and no claim counts on: what a claimant lacks that those who are written out for it do not still
-    /// have. So there is enough for it when they are gone.
+    /// Returns the free resources other than processors that no claim needs.
+    ///
+    /// A claim needs the claimant's missing resources, less those that its victims still hold while
+    /// they are swapped out. So the claimant has enough when they are gone.
     pub(super) fn free_rest(&self, ledger: &Ledger) -> Resources {
         let lacks = |job: &JobId| {
             let by = ledger.entry(*job).admitted;
@@ -101,29 +105,31 @@ impl PeAllocator {
         ledger.free().without_cpus().less(&claimed)
     }
 
-    /// Whether what a job needs besides processors is free for it.
+    /// Returns whether the resources other than processors that a job needs are free for it.
     pub(super) fn has_rest(&self, ledger: &Ledger, job: JobId) -> bool {
         rest(ledger, job).fits_in(&self.free_rest(ledger))
     }
 
-    /// Frees what was written out by now.
-    pub(super) fn vacate(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    /// Frees the resources of jobs that are swapped out by now.
+    pub(super) fn vacate(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         self.coming.retain(|(until, _)| *until > now);
         let gone = self.leaving.extract_if(.., |(until, _)| *until <= now).map(|(_, job)| job);
-        in_order(desk.ledger(), gone.collect()).into_iter().try_for_each(|job| desk.finish_swap_out(job))
+        in_order(context.ledger(), gone.collect())
+            .into_iter()
+            .try_for_each(|job| context.finish_swap_out(job))
     }
 
-    /// Lets those go on who have all that they claim; who that was.
-    pub(super) fn serve_claims(&mut self, desk: &mut Context<'_>) -> Result<Vec<JobId>, Violation> {
+    /// Starts or resumes the jobs whose claims are free. Returns these jobs.
+    pub(super) fn serve_claims(&mut self, context: &mut Context<'_>) -> Result<Vec<JobId>, Violation> {
         let mut served = vec![];
-        for job in in_order(desk.ledger(), std::mem::take(&mut self.claimants)) {
-            let ledger = desk.ledger();
+        for job in in_order(context.ledger(), std::mem::take(&mut self.claimants)) {
+            let ledger = context.ledger();
             let free = ledger.free_pes(HOST);
             let pes = claim(ledger.entry(job)).filter(|pes| free.is_some_and(|free| free.contains_all(pes)));
             match pes.cloned().filter(|_| rest(ledger, job).fits_in(&ledger.free())) {
                 Some(pes) => {
-                    self.go_on(desk, job, pes, StartReason::Reserved)?;
+                    self.go_on(context, job, pes, StartReason::Reserved)?;
                     served.push(job);
                 }
                 None => self.claimants.push(job),
@@ -132,8 +138,10 @@ impl PeAllocator {
         Ok(served)
     }
 
-    /// Where a job could be now, of these processors; `None` if nowhere. The suspended jobs, the most urgent first, are asked for only
-    /// if that matters.
+    /// Returns processors among `available` on which a job could run now, or `None`.
+    ///
+    /// `suspended` returns the suspended jobs, the most urgent first. It is called only if
+    /// necessary.
     pub(super) fn place<'s>(
         &self,
         ledger: &Ledger,
@@ -152,7 +160,9 @@ impl PeAllocator {
         }
     }
 
-    /// So many of these processors for a job that may be anywhere, with an eye to where these jobs have to come back to.
+    /// Returns `procs` of these processors for a job without fixed processors.
+    ///
+    /// Considers the processors to which the `returning` jobs have to return.
     pub(super) fn choose(
         &self,
         ledger: &Ledger,
@@ -165,88 +175,89 @@ impl PeAllocator {
         self.moving.place.choose(of, procs, returning)
     }
 
-    /// Whether a job can only be where it was: not where the machine has lost some of that.
+    /// Returns whether a job must return to its own processors, which the machine must still have.
     pub(super) fn must_return(&self, ledger: &Ledger, entry: &Entry) -> bool {
         !self.moving.migrates && own(entry).is_some_and(|own| there(ledger).contains_all(own))
     }
 
-    /// Starts a job, or lets it run on, on these processors, which are free.
+    /// Starts or resumes a job on these processors, which are free.
     pub(super) fn go_on(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         job: JobId,
         pes: PeSet,
         reason: StartReason,
     ) -> Result<(), Violation> {
-        let entry = desk.ledger().entry(job);
+        let entry = context.ledger().entry(job);
         let State::Suspended { ref placement, .. } = entry.state else {
-            let demand = desk.ledger().machine().demand(&entry.request);
-            return desk.start(job, Placement::on_pes(HOST, demand, pes), reason);
+            let demand = context.ledger().machine().demand(&entry.request);
+            return context.start(job, Placement::on_pes(HOST, demand, pes), reason);
         };
         let read = self.moving.transfer.read(entry);
         if read > Span::ZERO {
-            self.coming.push((desk.now() + read, job));
+            self.coming.push((context.now() + read, job));
         }
         let moves = placement.pes() != Some(&pes);
         let on = moves.then(|| Placement::on_pes(HOST, placement.total(), pes));
-        desk.resume_on(job, on, read)
+        context.resume_on(job, on, read)
     }
 
-    /// Suspends these jobs, so that another one can have these processors: at once, or once they were written out.
+    /// Suspends these jobs so that another one can have these processors, at once or after their
+    /// swap-out.
     pub(super) fn take_over(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         job: JobId,
         victims: &[JobId],
         pes: PeSet,
         reason: StartReason,
     ) -> Result<(), Violation> {
-        let (now, by) = (desk.now(), desk.ledger().entry(job).admitted);
+        let (now, by) = (context.now(), context.ledger().entry(job).admitted);
         let mut latest = now;
         for victim in victims {
-            let Some(write) = self.moving.transfer.write(desk.ledger().entry(*victim)) else {
-                desk.suspend(*victim, Time::MAX, by)?;
+            let Some(write) = self.moving.transfer.write(context.ledger().entry(*victim)) else {
+                context.suspend(*victim, Time::MAX, by)?;
                 continue;
             };
             let until = now + write;
-            desk.swap_out(*victim, until, by)?;
+            context.swap_out(*victim, until, by)?;
             self.leaving.push((until, *victim));
             latest = latest.max(until);
         }
-        // What takes no time is done.
-        self.vacate(desk)?;
+        // Transfers that take no time are finished.
+        self.vacate(context)?;
         if latest == now {
-            return self.go_on(desk, job, pes, reason);
+            return self.go_on(context, job, pes, reason);
         }
-        let demand = desk.ledger().machine().demand(desk.ledger().request(job));
-        desk.plan_on(job, latest, Placement::on_pes(HOST, demand, pes))?;
+        let demand = context.ledger().machine().demand(context.ledger().request(job));
+        context.plan_on(job, latest, Placement::on_pes(HOST, demand, pes))?;
         self.claimants.push(job);
         Ok(())
     }
 
-    /// When somebody has been written out next.
+    /// Returns the next end of a swap-out.
     pub(super) fn next_written(&self) -> Option<Time> {
         self.leaving.iter().map(|(until, _)| *until).min()
     }
 
-    /// When somebody has been read back next, and can be suspended again.
+    /// Returns the next end of a swap-in, after which the job can be suspended again.
     pub(super) fn next_read(&self) -> Option<Time> {
         self.coming.iter().map(|(until, _)| *until).min()
     }
 }
 
-/// The jobs in the order of their admission.
+/// Returns the jobs in the order of their admission.
 fn in_order(ledger: &Ledger, mut jobs: Vec<JobId>) -> Vec<JobId> {
     jobs.sort_unstable_by_key(|job| ledger.entry(*job).admitted);
     jobs
 }
 
-/// The processors that the machine has.
+/// Returns the processors of the machine.
 fn there(ledger: &Ledger) -> PeSet {
     PeSet::first(u32::try_from(ledger.machine().capacity().cpus_count()).unwrap_or(u32::MAX))
 }
 
-/// The processors that a job had when it was suspended.
+/// Returns the processors that a job had when it was suspended.
 pub(super) fn own(entry: &Entry) -> Option<&PeSet> {
     match &entry.state {
         State::Suspended { placement, .. } => placement.pes(),
@@ -254,17 +265,17 @@ pub(super) fn own(entry: &Entry) -> Option<&PeSet> {
     }
 }
 
-/// The processors that a job runs on, or leaves.
+/// Returns the processors that a job runs on, or leaves.
 pub(super) fn pes(entry: &Entry) -> Option<&PeSet> {
     entry.placement().and_then(Placement::pes)
 }
 
-/// What a job that does not run has a claim on.
+/// Returns the processors that an idle job has a claim on.
 pub(super) fn claim(entry: &Entry) -> Option<&PeSet> {
     entry.planned_on.as_ref().and_then(Placement::pes)
 }
 
-/// What a job needs besides processors and does not hold.
+/// Returns the resources other than processors that a job needs and does not hold.
 pub(super) fn rest(ledger: &Ledger, job: JobId) -> Resources {
     let entry = ledger.entry(job);
     match entry.state {
@@ -273,12 +284,12 @@ pub(super) fn rest(ledger: &Ledger, job: JobId) -> Resources {
     }
 }
 
-/// Whether a job was suspended for the one of that admission.
+/// Returns whether a job was suspended for the one with that admission number.
 fn is_for(entry: &Entry, admitted: u64) -> bool {
     matches!(entry.state, State::Suspended { by, .. } if by == admitted)
 }
 
-/// Whether a job is suspended and is still being written out.
+/// Returns whether a job is suspended and still being swapped out.
 fn leaves(entry: &Entry) -> bool {
     matches!(entry.state, State::Suspended { holds: Holds::All { .. }, .. })
 }

@@ -1,18 +1,21 @@
-//! The limits of tunable selective suspension: what has become of jobs of each category.
+//! The limits of tunable selective suspension: mean slowdowns by job category.
 
 use miserly_classes::Category;
 use miserly_core::{Context, Entry, Ledger, Persistent, Span, Time, join_words, split_words};
 
 use super::rank::{Rank, estimate, ran, ticks};
 
-/// From when on a job cannot be suspended any more: when its xfactor is more than so many times the mean slowdown of its category.
+/// The limit beyond which a job is not suspended: a multiple of the mean slowdown of its category.
 ///
-/// The category goes by the estimate: policies know no runtimes.
+/// It applies to the job's xfactor. The category follows from the estimate, because policies do not
+/// know runtimes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// How many times, in millionths.
+    /// The multiple, in millionths.
     pub factor: u64,
-    /// The mean slowdown of each category, by length and then by width, in millionths; learned from the jobs that end, if not given.
+    /// The mean slowdown of each category, by length and then by width, in millionths.
+    ///
+    /// If absent, the means are learned from the jobs that end.
     pub means: Option<[u64; Category::COUNT]>,
     /// The slowdowns of the jobs that ended, if no means are given. The ledger keeps a copy.
     learned: Slowdowns,
@@ -24,7 +27,7 @@ impl Limits {
         Limits { factor, means, learned: Slowdowns::default() }
     }
 
-    /// Takes over the slowdowns that a ledger keeps.
+    /// Loads the slowdowns that a ledger keeps.
     pub(super) fn learn_from(&mut self, ledger: &Ledger) {
         self.learned = ledger.policy_state();
     }
@@ -36,7 +39,7 @@ impl Limits {
             Some(means) => (u128::from(means[category]), 1),
             None => self.learned.of(category),
         };
-        // Nothing is known of a category of which nobody has ended.
+        // The mean of a category without an ended job is unknown.
         parts > 0 && rank.exceeds(self.factor, sum, parts * 1_000_000)
     }
 }
@@ -76,13 +79,13 @@ impl Persistent for Slowdowns {
 pub(super) struct SlowdownStats(Vec<(usize, u64)>);
 
 impl SlowdownStats {
-    /// Notes a job that ends now.
+    /// Records a job that ends now.
     pub(super) fn note(&mut self, entry: &Entry, now: Time) {
         self.0.push((category(entry), bounded_slowdown(entry, now)));
     }
 
-    /// Counts them, and keeps the sums in the ledger.
-    pub(super) fn write(&mut self, limits: &mut Limits, desk: &mut Context<'_>) {
+    /// Counts the recorded jobs, and stores the sums in the ledger.
+    pub(super) fn write(&mut self, limits: &mut Limits, context: &mut Context<'_>) {
         for (category, slowdown) in &self.0 {
             let (sum, jobs) = &mut limits.learned.0[*category];
             *sum += u128::from(*slowdown);
@@ -90,17 +93,18 @@ impl SlowdownStats {
         }
         if !self.0.is_empty() {
             self.0.clear();
-            desk.set_policy_state(&limits.learned);
+            context.set_policy_state(&limits.learned);
         }
     }
 }
 
-/// Its place among the categories.
+/// Returns the index of the job's category.
 fn category(entry: &Entry) -> usize {
     Category::of(estimate(entry), entry.request.procs()).index()
 }
 
-/// What the slides measure: (wait + max(runtime, 10 s)) / max(runtime, 10 s), in millionths.
+/// Returns the bounded slowdown of the slides: (wait + max(runtime, 10 s)) / max(runtime, 10 s), in
+/// millionths.
 fn bounded_slowdown(entry: &Entry, now: Time) -> u64 {
     let run = ran(entry, now);
     let wait = (now - entry.request.submit - run).max(Span::ZERO);

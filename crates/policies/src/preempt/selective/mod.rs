@@ -1,4 +1,4 @@
-//! Selective suspension (Kettimuthu et al.): waiting jobs take the processors of running ones that can better wait.
+//! Selective suspension (Kettimuthu et al.): waiting jobs suspend less urgent running jobs.
 
 mod blockers;
 
@@ -35,80 +35,89 @@ pub use self::slices::Slices;
 pub use self::transfer::Transfer;
 use self::view::{View, most_urgent_first};
 
-/// How jobs are suspended for others.
+/// The rules of suspension.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspension {
-    /// Who may suspend whom.
+    /// The condition under which a job may suspend another one.
     pub criterion: Criterion,
-    /// A job may suspend one of up to twice its width only.
+    /// Whether a job may suspend only jobs of up to twice its width.
     pub half_width: bool,
-    /// Who cannot be suspended any more, if anybody.
+    /// The limits beyond which jobs are not suspended.
     pub limits: Option<Limits>,
-    /// There is a pass at the multiples of this, if anything could come of it; if there is such a time.
+    /// The period of passes between events. A pass that cannot have an effect is omitted.
     pub period: Option<Span>,
-    /// Where jobs go, and what it costs to take them from there.
+    /// The placement of jobs, and the cost of suspension.
     pub moving: Moving,
 }
 
-/// How jobs leave processors, and which they have then.
+/// The rules by which jobs leave and get processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moving {
-    /// What it costs to leave.
+    /// The cost of suspension.
     pub transfer: Transfer,
-    /// A suspended job may run on elsewhere than where it was.
+    /// Whether a suspended job may resume on other processors.
     pub migrates: bool,
-    /// Where a job goes that may be anywhere.
+    /// The processors of a job without fixed processors.
     pub place: Place,
 }
 
-/// Starts whoever fits, the most urgent first, and suspends running jobs for more urgent ones that do not.
+/// Selective suspension: starts jobs that fit, the most urgent first, and suspends running jobs for
+/// more urgent ones.
 ///
 /// # A pass
-/// Jobs that do not run, by decreasing rank ([`Criterion`]). One that fits in what is free runs: a waiting job anywhere, a suspended
-/// one where it was, unless jobs migrate. Else it may take running jobs from their processors, by increasing rank, of whom its rank
-/// entitles it to each; of twice its width at most, unless it comes back to processors of its own; and none, if it would not fit
-/// even then. Those with the largest ranks are spared that turn out not to be needed. Nobody has a reservation: ranks grow with the
-/// wait, so everybody's turn comes.
+/// A pass examines the idle jobs by decreasing rank ([`Criterion`]). A job that fits on the free
+/// resources starts. A waiting job may run on any processors. A suspended one needs its own, unless
+/// jobs migrate.
 ///
-/// A job that is being written out, or read back, cannot be suspended; there is a pass when that is over. Who is to have its processors has a claim on them.
+/// A job that does not fit may suspend running jobs, by increasing rank, if its rank entitles it to
+/// each. A victim may have at most twice its width, unless the job returns to its own processors.
+/// No job is suspended if that would not suffice. Victims that turn out to be unnecessary are
+/// spared, those with the largest ranks first. There are no reservations: ranks grow with the wait,
+/// so every job runs eventually.
+///
+/// A job that is being swapped out or in cannot be suspended. There is a pass when the transfer
+/// ends. The job for which it is swapped out has a claim on its processors.
 ///
 /// # Passes without events
-/// As time goes on, ranks of waiting jobs reach what entitles them to somebody's processors. When that is first follows from the ranks: there
-/// is a pass at the next multiple of the period then, and none before.
+/// Ranks of waiting jobs grow until they entitle the jobs to suspend others. The ranks determine
+/// the earliest such time. There is a pass at the next multiple of the period, and none before.
 ///
-/// A pass looks at everybody once, and once more after each suspension: O((w + r) log (w + r) + w q) each time, for w jobs that do not run, of q
-/// widths, and r that do. A suspended job whose blocker has moved looks at each running job; and for each start somewhere the processors of all
-/// suspended jobs are gone through ([`Place::Spare`]).
+/// A pass examines all jobs once, and once more after each suspension. Each time is O((w + r) log
+/// (w + r) + w q) for w idle jobs of q widths, and r running jobs. A suspended job whose blocker
+/// has moved examines each running job. Each start on free choice of processors examines those of
+/// all suspended jobs ([`Place::Spare`]).
 pub struct Selective {
     name: &'static str,
     rules: Suspension,
     floor: PeAllocator,
     crowd: JobSets,
-    /// Of those that have to come back to their processors.
+    /// For the jobs that have to return to their own processors.
     blockers: Blockers,
     lessons: SlowdownStats,
 }
 
 impl Selective {
-    /// A policy by these rules.
+    /// Returns a policy by these rules.
     pub fn new(name: &'static str, rules: Suspension) -> Selective {
         let floor = PeAllocator::new(rules.moving);
         let (blockers, lessons) = (Blockers::default(), SlowdownStats::default());
         Selective { name, rules, floor, crowd: JobSets::default(), blockers, lessons }
     }
 
-    /// Sees to everybody, the most urgent first, until somebody was suspended: then others may fit. Whether that was so.
-    fn sweep(&mut self, desk: &mut Context<'_>) -> Result<bool, Violation> {
-        let mut view = View::of(&self.rules, &self.floor, &self.crowd.running, desk);
-        for (rank, _, job) in most_urgent_first(self.able(desk, &mut view)) {
-            if let Some(pes) = view.place(&self.floor, desk, job) {
-                let reason = self.reason(desk, job, rank);
-                self.floor.go_on(desk, job, pes.clone(), reason)?;
-                view.take(&self.floor, desk.ledger(), &pes);
+    /// Serves the jobs, the most urgent first, until one of them suspends others.
+    ///
+    /// Returns whether that happened: then other jobs may fit.
+    fn sweep(&mut self, context: &mut Context<'_>) -> Result<bool, Violation> {
+        let mut view = View::of(&self.rules, &self.floor, &self.crowd.running, context);
+        for (rank, _, job) in most_urgent_first(self.able(context, &mut view)) {
+            if let Some(pes) = view.place(&self.floor, context, job) {
+                let reason = self.reason(context, job, rank);
+                self.floor.go_on(context, job, pes.clone(), reason)?;
+                view.take(&self.floor, context.ledger(), &pes);
                 self.now_runs(job);
-            } else if let Some((victims, pes)) = view.victims(&self.floor, desk, job, rank) {
-                let reason = self.reason(desk, job, rank);
-                self.floor.take_over(desk, job, &victims, pes, reason)?;
+            } else if let Some((victims, pes)) = view.victims(&self.floor, context, job, rank) {
+                let reason = self.reason(context, job, rank);
+                self.floor.take_over(context, job, &victims, pes, reason)?;
                 self.crowd.are_suspended(victims);
                 if !self.floor.claims(job) {
                     self.now_runs(job);
@@ -119,9 +128,9 @@ impl Selective {
         Ok(false)
     }
 
-    /// The jobs for whom something can be done, by the look of it, with their ranks and admissions.
-    fn able(&mut self, desk: &Context<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    /// Returns the jobs that can possibly run, with their ranks and admission numbers.
+    fn able(&mut self, context: &Context<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
+        let (ledger, now) = (context.ledger(), context.now());
         let Selective { rules, floor, crowd: JobSets { idle, running }, blockers, .. } = self;
         let settled = floor.settled(ledger);
         let mut able = vec![];
@@ -146,9 +155,9 @@ impl Selective {
         self.crowd.runs(job);
     }
 
-    /// Why a job starts: ahead of its turn, if a more urgent one still waits.
-    fn reason(&self, desk: &Context<'_>, job: JobId, rank: Rank) -> StartReason {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    /// Returns the start reason of a job: backfilled if a more urgent one still waits.
+    fn reason(&self, context: &Context<'_>, job: JobId, rank: Rank) -> StartReason {
+        let (ledger, now) = (context.ledger(), context.now());
         let ahead = |other: &JobId| {
             *other != job
                 && self.floor.is_free_to_go(ledger, *other)
@@ -163,17 +172,17 @@ impl Selective {
         }
     }
 
-    /// Asks for the pass at which something can be done next, if nothing happens before.
-    fn ask_to_wake(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    /// Requests a wake-up at the next time at which a pass can have an effect without an event.
+    fn ask_to_wake(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let period = self.rules.period;
-        let by_waiting = period.and_then(|period| Some(multiple(self.entitled_next(desk)?, period)));
+        let by_waiting = period.and_then(|period| Some(multiple(self.entitled_next(context)?, period)));
         let transfers = self.floor.next_written().into_iter().chain(self.floor.next_read());
-        by_waiting.into_iter().chain(transfers).try_for_each(|at| desk.wake_at(at))
+        by_waiting.into_iter().chain(transfers).try_for_each(|at| context.wake_at(at))
     }
 
-    /// When somebody will be entitled to enough processors, at the earliest.
-    fn entitled_next(&mut self, desk: &Context<'_>) -> Option<Time> {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    /// Returns the earliest time at which a job will be entitled to enough processors.
+    fn entitled_next(&mut self, context: &Context<'_>) -> Option<Time> {
+        let (ledger, now) = (context.ledger(), context.now());
         let Selective { rules, floor, crowd: JobSets { idle, running }, blockers, .. } = self;
         let settled = floor.settled(ledger);
         let mut view = None;
@@ -182,13 +191,13 @@ impl Selective {
             let entry = ledger.entry(job);
             if floor.must_return(ledger, entry) {
                 if floor::own(entry).is_some_and(|own| own.intersects(&settled)) {
-                    // There is a pass when that is over.
+                    // A pass follows when that is over.
                     return None;
                 }
                 let until = blockers.find((ledger, now), rules, job, running);
                 return until.filter(|at| *at < Time::MAX);
             }
-            let view = view.get_or_insert_with(|| View::of(rules, floor, running, desk));
+            let view = view.get_or_insert_with(|| View::of(rules, floor, running, context));
             let bar = view.bar(ledger, job)?;
             rules.criterion.entitled_at(entry, now, bar).filter(|at| *at > now)
         };
@@ -196,7 +205,7 @@ impl Selective {
     }
 }
 
-/// The first multiple of a period that is not before then.
+/// Returns the first multiple of a period that is not before `at`.
 fn multiple(at: Time, period: Span) -> Time {
     let (at, period) = (at.ticks(), period.ticks().max(1));
     let over = at.rem_euclid(period);
@@ -236,15 +245,15 @@ impl Policy for Selective {
         }
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         if let Some(limits) = &mut self.rules.limits {
-            self.lessons.write(limits, desk);
+            self.lessons.write(limits, context);
         }
-        self.floor.vacate(desk)?;
-        for job in self.floor.serve_claims(desk)? {
+        self.floor.vacate(context)?;
+        for job in self.floor.serve_claims(context)? {
             self.now_runs(job);
         }
-        while self.sweep(desk)? {}
-        self.ask_to_wake(desk)
+        while self.sweep(context)? {}
+        self.ask_to_wake(context)
     }
 }

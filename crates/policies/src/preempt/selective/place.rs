@@ -1,19 +1,22 @@
-//! Which of the free processors a job gets that may be anywhere.
+//! The choice of processors for a job without fixed processors.
 
 use miserly_core::{PeSet, Procs};
 
-/// Which of the free processors a job gets that may be anywhere.
+/// The choice of processors for a job without fixed processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The lowest.
     Lowest,
-    /// Those to which only the least urgent of the suspended jobs have to come back, if any; of those the lowest.
+    /// The lowest processors to which no suspended job has to return, then those of the least
+    /// urgent jobs.
     Spare,
 }
 
 impl Place {
-    /// So many of these processors, if there are as many; `returning` are those to which suspended jobs have to come back, the most
-    /// urgent job's first.
+    /// Returns `count` of these processors, if there are as many.
+    ///
+    /// `returning` has the processors to which suspended jobs have to return, the most urgent job's
+    /// first.
     ///
     /// O(r) operations on sets for r such jobs.
     pub(super) fn choose<'p>(

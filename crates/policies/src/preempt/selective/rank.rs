@@ -1,10 +1,10 @@
-//! How urgent a job is, and what that entitles it to.
+//! The urgency of a job, and the suspensions that it permits.
 
 use std::cmp::Ordering;
 
 use miserly_core::{Entry, Procs, Span, Time};
 
-/// A ratio, exactly. The larger, the more urgent.
+/// An exact ratio. A larger one is more urgent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rank {
     over: u128,
@@ -32,44 +32,49 @@ impl Ord for Rank {
     }
 }
 
-/// A million: ratios that a user gives are counted in millionths.
+/// A million. Ratios that a user gives are counted in millionths.
 pub(super) const MILLION: u128 = 1_000_000;
 
 impl Rank {
-    /// Whether it is at least so many millionths of the other one.
+    /// Returns whether it is at least this multiple of the other rank, in millionths.
     fn reaches(self, millionths: u64, other: Rank) -> bool {
         let mine = self.over.checked_mul(other.under).and_then(|product| product.checked_mul(MILLION));
         let bar = other.over.saturating_mul(self.under).saturating_mul(u128::from(millionths));
-        // What is too large to be told apart entitles to nothing.
+        // A product that overflows permits nothing.
         mine.is_some_and(|mine| mine >= bar)
     }
 
-    /// Whether it is more than this share, over its parts, of so many millionths.
+    /// Returns whether it exceeds `sum / parts` times `millionths`.
     pub(super) fn exceeds(self, millionths: u64, sum: u128, parts: u128) -> bool {
         let mine = self.over.saturating_mul(parts).saturating_mul(MILLION);
         mine > sum.saturating_mul(self.under).saturating_mul(u128::from(millionths))
     }
 }
 
-/// Who may suspend whom.
+/// The condition under which a job may suspend another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
-    /// A job whose xfactor is at least `factor` millionths of the running job's: (wait + estimate) / estimate, where the wait is all
-    /// the time that a job did not run. Nobody, if there is no factor.
+    /// By xfactor: (wait + estimate) / estimate, where the wait is all the time that a job did not
+    /// run.
+    ///
+    /// The job's xfactor must be at least `factor` millionths of the running job's. Without a
+    /// factor no job may suspend another one.
     Xfactor {
-        /// The suspension factor, in millionths; more than a million.
+        /// The suspension factor, in millionths, more than a million.
         factor: Option<u64>,
     },
-    /// A job that has less left to run than the running job, by their estimates: the naive criterion, under which jobs may starve.
+    /// By remaining time: less than that of the running job, by their estimates. Jobs may starve.
     Remaining,
 }
 
-/// How far apart two remaining times may be.
+/// An upper bound on the remaining time, in ticks.
 const LONGEST: u128 = 1 << 64;
 
 impl Criterion {
-    /// How urgent a job is. While it works this does not change, under [`Criterion::Xfactor`]; and grows under
-    /// [`Criterion::Remaining`], for all running jobs alike.
+    /// Returns the urgency of a job.
+    ///
+    /// While a job runs, its rank is constant under [`Criterion::Xfactor`]. Under
+    /// [`Criterion::Remaining`] it grows equally for all running jobs.
     pub(super) fn rank(self, entry: &Entry, now: Time) -> Rank {
         let estimate = ticks(estimate(entry));
         match self {
@@ -84,7 +89,7 @@ impl Criterion {
         }
     }
 
-    /// Whether a job of the first rank may suspend one of the second.
+    /// Returns whether a job of the first rank may suspend one of the second.
     pub(super) fn entitles(self, idle: Rank, running: Rank) -> bool {
         match self {
             Criterion::Xfactor { factor } => factor.is_some_and(|factor| idle.reaches(factor, running)),
@@ -92,7 +97,8 @@ impl Criterion {
         }
     }
 
-    /// When a job that does not run may suspend one of that rank at the earliest, if it will by waiting alone.
+    /// Returns the earliest time at which an idle job may suspend one of that rank, if waiting
+    /// alone suffices.
     pub(super) fn entitled_at(self, entry: &Entry, now: Time, running: Rank) -> Option<Time> {
         let Criterion::Xfactor { factor: Some(factor) } = self else { return None };
         let estimate = ticks(estimate(entry));
@@ -103,20 +109,22 @@ impl Criterion {
     }
 }
 
-/// What a job asked for, a second at least.
+/// Returns the estimate of a job, at least a second.
 pub(super) fn estimate(entry: &Entry) -> Span {
     entry.request.estimate.max(SECOND)
 }
 
 const SECOND: Span = Span::from_ticks(1_000_000);
 
-/// For how long a job has worked.
+/// Returns the time for which a job has worked.
 pub(super) fn ran(entry: &Entry, now: Time) -> Span {
     let procs = u128::from(entry.request.procs().max(Procs::ONE));
     i64::try_from(entry.done(now) / procs).map_or(Span::MAX, Span::from_ticks)
 }
 
-/// The current slowdown that immediate service goes by: (wait + run) / run. Without end, as long as a job has not run.
+/// Returns the current slowdown of immediate service: (wait + run) / run.
+///
+/// It is infinite until a job has run.
 pub(super) fn current_slowdown(entry: &Entry, now: Time) -> Rank {
     let run = ran(entry, now);
     let wait = (now - entry.request.submit - run).max(Span::ZERO);

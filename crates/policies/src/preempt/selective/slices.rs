@@ -1,4 +1,4 @@
-//! Immediate service as the slides have it: a slice at once for whoever comes, and the rest by EASY.
+//! Immediate service as in the slides: a slice at once for each arriving job, then EASY.
 
 use miserly_core::{
     Context, Entry, Event, Expected, JobId, Ledger, PeSet, Policy, Procs, Span, StartReason, State, Time,
@@ -12,90 +12,94 @@ use super::rank::{current_slowdown, ran};
 use super::view::{Victim, by_rank, enough, need_of_leavers, room};
 use crate::shared::Key;
 
-/// Gives every job that comes a slice at once, by suspending others (slide "Immediate Service", after Chiang and Vernon).
+/// Immediate service: a slice for every arriving job, by suspending others (slide "Immediate
+/// Service", after Chiang and Vernon).
 ///
-/// A job that comes and cannot start takes running jobs from their processors that have had their slices, those with the smallest
-/// (wait + run) / run first, until it fits, without those that turn out not to be needed. If that is not enough it waits. After its slice
-/// it runs on, and may be suspended in its turn.
+/// A job that arrives and cannot start suspends running jobs that have had their slices. Those with
+/// the smallest (wait + run) / run go first, until the job fits. Victims that turn out to be
+/// unnecessary are spared. If that is not enough the job waits. After its slice it continues, and
+/// may be suspended in turn.
 ///
-/// Whoever does not run waits in one queue in the order of arrival, suspended jobs among them, which come back to where they were (unless
-/// jobs migrate). The queue goes by EASY: the first job has a reservation, and nobody who passes it delays that, by the estimates. A job that lacks
-/// anything but processors has no reservation: suspended ones may have it, which have to come back before.
-/// Every job's first slice is undisturbed, also if it did not need to suspend anybody for it.
+/// All idle jobs wait in one queue in the order of arrival, suspended jobs included. Suspended jobs
+/// return to their own processors (unless jobs migrate). The queue uses EASY: the first job has a
+/// reservation, and backfilled jobs do not delay it, by the estimates. A job that lacks resources
+/// other than processors has no reservation. Suspended jobs may hold these, and they have to resume
+/// before. Every job's first slice is protected, even if the job did not suspend others for it.
 ///
-/// O((w + r) log (w + r)) for w jobs that do not run and r that do, once a pass and once more for each job that has come; where somebody starts, the
-/// processors of all suspended jobs are gone through ([`Place::Spare`](super::Place::Spare)).
+/// O((w + r) log (w + r)) for w idle jobs and r running ones, once a pass and once more for each
+/// arrival. A start on free choice of processors examines those of all suspended jobs
+/// ([`Place::Spare`](super::Place::Spare)).
 pub struct Slices {
     name: &'static str,
     slice: Span,
     moving: Moving,
     floor: PeAllocator,
     crowd: JobSets,
-    /// Jobs that have just come.
+    /// Jobs that arrived since the last pass.
     new: Vec<JobId>,
 }
 
-/// What the first job of the queue waits for.
+/// The reservation of the first job of the queue.
 struct Reservation {
-    /// When it can run.
+    /// The start of the reservation.
     at: Time,
-    /// Processors that it leaves free then, if it can be anywhere.
+    /// Processors that it leaves free then, if it has no fixed processors.
     extra: Procs,
-    /// Where it will be, if that is certain.
+    /// The processors of the reservation, if they are fixed.
     on: PeSet,
 }
 
-/// Processors that somebody has until then, as far as is known.
+/// Processors that are held, and the expected end of that.
 type Occupied = (Time, PeSet);
 
 impl Slices {
-    /// Slices of that length.
+    /// Returns a policy with slices of that length.
     pub fn new(name: &'static str, slice: Span, moving: Moving) -> Slices {
         let floor = PeAllocator::new(moving);
         Slices { name, slice, moving, floor, crowd: JobSets::default(), new: vec![] }
     }
 
-    /// Whoever does not run and waits for nothing that is certain already, in the order of arrival.
+    /// Returns the idle jobs without claim or swap-out, in the order of arrival.
     fn queue(&self, ledger: &Ledger) -> Vec<JobId> {
         let waits = |job: &JobId| self.floor.is_free_to_go(ledger, *job);
         in_order_of_arrival(ledger, self.crowd.idle.iter().copied().filter(waits))
     }
 
-    /// Lets the queue's jobs run as EASY does.
-    fn pass_queue(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let mut available = self.floor.available(desk.ledger());
-        let suspended = in_order_of_arrival(desk.ledger(), desk.ledger().suspended());
+    /// Starts the queue's jobs as EASY does.
+    fn pass_queue(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let mut available = self.floor.available(context.ledger());
+        let suspended = in_order_of_arrival(context.ledger(), context.ledger().suspended());
         let mut reserved: Option<Reservation> = None;
-        for job in self.queue(desk.ledger()) {
-            let Some(pes) = self.room(desk, job, &available, &suspended, reserved.as_mut()) else {
-                if reserved.is_none() && self.floor.has_rest(desk.ledger(), job) {
-                    reserved = Some(self.reserve(desk, job, &available));
+        for job in self.queue(context.ledger()) {
+            let Some(pes) = self.room(context, job, &available, &suspended, reserved.as_mut()) else {
+                if reserved.is_none() && self.floor.has_rest(context.ledger(), job) {
+                    reserved = Some(self.reserve(context, job, &available));
                 }
                 continue;
             };
-            let comes_now = desk.ledger().request(job).submit == desk.now();
+            let comes_now = context.ledger().request(job).submit == context.now();
             let reason = match reserved {
                 Some(_) => StartReason::Backfilled,
                 None if comes_now => StartReason::Immediate,
                 None => StartReason::Reserved,
             };
             available.remove_all(&pes);
-            self.floor.go_on(desk, job, pes, reason)?;
+            self.floor.go_on(context, job, pes, reason)?;
             self.crowd.runs(job);
         }
         Ok(())
     }
 
-    /// Where a job can run now without delaying the first one of the queue.
+    /// Returns processors on which a job can run now without delaying the first job of the queue.
     fn room(
         &self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: JobId,
         available: &PeSet,
         suspended: &[JobId],
         reserved: Option<&mut Reservation>,
     ) -> Option<PeSet> {
-        let (ledger, now) = (desk.ledger(), desk.now());
+        let (ledger, now) = (context.ledger(), context.now());
         let Some(first) = reserved else { return self.floor.place(ledger, job, available, || suspended) };
         let entry = ledger.entry(job);
         let procs = entry.request.procs();
@@ -112,9 +116,9 @@ impl Slices {
         Some(pes)
     }
 
-    /// When the first job of the queue can run, if nobody does anything about it.
-    fn reserve(&self, desk: &Context<'_>, job: JobId, available: &PeSet) -> Reservation {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    /// Returns the reservation of the first job of the queue, if no job is suspended for it.
+    fn reserve(&self, context: &Context<'_>, job: JobId, available: &PeSet) -> Reservation {
+        let (ledger, now) = (context.ledger(), context.now());
         let entry = ledger.entry(job);
         let mut occupied = self.occupied(ledger, now);
         if let Some(own) = floor::own(entry).filter(|_| self.floor.must_return(ledger, entry)) {
@@ -125,7 +129,7 @@ impl Slices {
         let procs = entry.request.procs();
         let (mut free, mut at) = (available.count(), now);
         for (end, pes) in occupied {
-            // All that comes free at one instant comes free together.
+            // All processors that become free at one instant count together.
             if free >= procs && end > at {
                 break;
             }
@@ -135,7 +139,7 @@ impl Slices {
         Reservation { at, extra: free.saturating_sub(procs), on: PeSet::empty() }
     }
 
-    /// Who has which processors until when, and who will have them then.
+    /// Returns the held and claimed processors, each set with its expected end.
     fn occupied(&self, ledger: &Ledger, now: Time) -> Vec<Occupied> {
         let mut claimed = PeSet::empty();
         let mut occupied = vec![];
@@ -156,9 +160,9 @@ impl Slices {
         occupied
     }
 
-    /// Gives a job that has just come its slice, if it can.
-    fn serve(&mut self, desk: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    /// Gives a job that has just arrived its slice, if possible.
+    fn serve(&mut self, context: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
+        let (ledger, now) = (context.ledger(), context.now());
         let need = need_of_leavers(ledger, job);
         let victims = self.crowd.running.iter().filter_map(|job| self.victim(ledger, now, *job));
         let victims = by_rank(victims.collect());
@@ -172,7 +176,7 @@ impl Slices {
         let Some(pes) = self.floor.choose(ledger, procs, &available, &returning) else {
             return Ok(());
         };
-        self.floor.take_over(desk, job, &victims, pes, StartReason::Quantum)?;
+        self.floor.take_over(context, job, &victims, pes, StartReason::Quantum)?;
         self.crowd.are_suspended(victims);
         if !self.floor.claims(job) {
             self.crowd.runs(job);
@@ -180,7 +184,7 @@ impl Slices {
         Ok(())
     }
 
-    /// A running job that has had its slice.
+    /// Returns a running job as a victim, if it has had its slice.
     fn victim(&self, ledger: &Ledger, now: Time, job: JobId) -> Option<Victim> {
         let entry = ledger.entry(job);
         let works = matches!(entry.state, State::Running { released: false, .. }) && entry.progress.at <= now;
@@ -199,10 +203,10 @@ fn in_order_of_arrival(ledger: &Ledger, jobs: impl Iterator<Item = JobId>) -> Ve
     jobs
 }
 
-/// Until when a job has which processors, as far as is known.
+/// Returns the processors of a job and the expected time until which it holds them.
 fn holds_until(entry: &Entry, now: Time) -> Option<(Time, &PeSet)> {
     let end = match entry.state {
-        // Its end is certain: what it has is free already.
+        // Its end is certain, so its processors are free already.
         State::Running { released: true, .. } => return None,
         State::Running { expected: Expected::At(end), .. } => end,
         State::Running { .. } => now + Span::TICK,
@@ -240,19 +244,19 @@ impl Policy for Slices {
         }
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        self.floor.vacate(desk)?;
-        for job in self.floor.serve_claims(desk)? {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        self.floor.vacate(context)?;
+        for job in self.floor.serve_claims(context)? {
             self.crowd.runs(job);
         }
-        self.pass_queue(desk)?;
+        self.pass_queue(context)?;
         for job in std::mem::take(&mut self.new) {
             if self.crowd.idle.contains(&job) {
-                self.serve(desk, job)?;
-                // What is left over is for whoever fits there.
-                self.pass_queue(desk)?;
+                self.serve(context, job)?;
+                // Other jobs may fit on the remaining processors.
+                self.pass_queue(context)?;
             }
         }
-        self.floor.next_written().map_or(Ok(()), |at| desk.wake_at(at))
+        self.floor.next_written().map_or(Ok(()), |at| context.wake_at(at))
     }
 }

@@ -1,4 +1,4 @@
-//! What a job could bring about at this pass.
+//! The possible starts and suspensions of one pass.
 
 use miserly_core::{Context, JobId, Ledger, PeSet, Procs, Resources, State, Time};
 
@@ -6,62 +6,71 @@ use super::Suspension;
 use super::floor::{self, PeAllocator};
 use super::rank::Rank;
 
-/// A job that may be suspended by whoever is entitled to that.
+/// A job that may be suspended by jobs of sufficient rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Victim {
     pub(super) rank: Rank,
     pub(super) admitted: u64,
     pub(super) job: JobId,
-    /// What it leaves.
+    /// The resources that it frees.
     pub(super) gives: Resources,
 }
 
-/// The processors that are free, and the running jobs, as they are at one pass.
+/// The free processors and the running jobs at one pass.
 pub(super) struct View {
     rules: Suspension,
     available: PeSet,
-    /// How many these are, and what is free besides processors.
+    /// The number of these processors, and the free resources other than processors.
     free: Resources,
     /// The running jobs that may be suspended, by increasing rank.
     victims: Vec<Victim>,
-    /// The rank of the last job that has to be suspended for somebody who needs so many processors and nothing else; whether victims may
-    /// be of any width.
+    /// The highest rank among the victims of a job that needs this number of processors and nothing
+    /// else.
+    ///
+    /// The key also records whether victims may have any width.
     bars: Vec<((bool, Procs), Option<Rank>)>,
-    /// The suspended jobs, the most urgent first, once somebody had to know.
+    /// The suspended jobs, the most urgent first, computed on first use.
     suspended: Option<Vec<JobId>>,
 }
 
 impl View {
-    pub(super) fn of(rules: &Suspension, floor: &PeAllocator, running: &[JobId], desk: &Context<'_>) -> View {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    pub(super) fn of(
+        rules: &Suspension,
+        floor: &PeAllocator,
+        running: &[JobId],
+        context: &Context<'_>,
+    ) -> View {
+        let (ledger, now) = (context.ledger(), context.now());
         let victims = by_rank(running.iter().filter_map(|job| victim(rules, ledger, now, *job)).collect());
         let available = floor.available(ledger);
         let free = room(floor, ledger, &available);
         View { rules: rules.clone(), available, free, victims, bars: vec![], suspended: None }
     }
 
-    /// Where a job could be now.
-    pub(super) fn place(&mut self, floor: &PeAllocator, desk: &Context<'_>, job: JobId) -> Option<PeSet> {
+    /// Returns processors on which a job could run now.
+    pub(super) fn place(&mut self, floor: &PeAllocator, context: &Context<'_>, job: JobId) -> Option<PeSet> {
         let View { rules, available, suspended, .. } = self;
-        floor.place(desk.ledger(), job, available, || {
-            suspended.get_or_insert_with(|| by_urgency(rules, desk, desk.ledger().suspended()))
+        floor.place(context.ledger(), job, available, || {
+            suspended.get_or_insert_with(|| by_urgency(rules, context, context.ledger().suspended()))
         })
     }
 
-    /// These are not free any more.
+    /// Removes these processors from the free ones.
     pub(super) fn take(&mut self, floor: &PeAllocator, ledger: &Ledger, pes: &PeSet) {
         self.available.remove_all(pes);
         self.free = room(floor, ledger, &self.available);
         self.bars.clear();
     }
 
-    /// Whether a job of that rank that may be anywhere fits, or is entitled to enough.
+    /// Returns whether a job without fixed processors fits, or is entitled to enough at this rank.
     pub(super) fn may_help(&mut self, ledger: &Ledger, job: JobId, rank: Rank) -> bool {
         need(ledger, job).fits_in(&self.free)
             || self.bar(ledger, job).is_some_and(|bar| self.rules.criterion.entitles(rank, bar))
     }
 
-    /// The rank of the most urgent job that has to be suspended for this one, which may be anywhere; `None` if that would not do.
+    /// Returns the highest rank among the victims for this job, which has no fixed processors.
+    ///
+    /// Returns `None` if all victims together are not enough.
     pub(super) fn bar(&mut self, ledger: &Ledger, job: JobId) -> Option<Rank> {
         let any_width = floor::own(ledger.entry(job)).is_some();
         let need = need_of_leavers(ledger, job);
@@ -93,7 +102,7 @@ impl View {
         !self.rules.half_width || procs.saturating_add(procs) >= victim.gives.cpus_count()
     }
 
-    /// Who is on these processors, if all of them can be had by suspending jobs.
+    /// Returns the victims on these processors, if suspending them frees all of these processors.
     fn on(&self, ledger: &Ledger, own: &PeSet) -> Option<Vec<Victim>> {
         let has =
             |victim: &&Victim| floor::pes(ledger.entry(victim.job)).is_some_and(|pes| pes.intersects(own));
@@ -106,15 +115,17 @@ impl View {
         missing.is_empty().then_some(there)
     }
 
-    /// Whom a job of that rank suspends, and what it has then; `None` if it is not entitled to enough.
+    /// Returns the victims of a job of that rank, and its processors then.
+    ///
+    /// Returns `None` if it is not entitled to enough.
     pub(super) fn victims(
         &self,
         floor: &PeAllocator,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: JobId,
         rank: Rank,
     ) -> Option<(Vec<JobId>, PeSet)> {
-        let ledger = desk.ledger();
+        let ledger = context.ledger();
         let entry = ledger.entry(job);
         let entitled = |victim: &Victim| self.rules.criterion.entitles(rank, victim.rank);
         let own = floor::own(entry).filter(|_| floor.must_return(ledger, entry));
@@ -138,31 +149,35 @@ impl View {
             pes.contains_all(own).then(|| own.clone())?
         } else {
             let leave = victims.iter().copied();
-            let returning = by_urgency(&self.rules, desk, ledger.suspended().chain(leave));
+            let returning = by_urgency(&self.rules, context, ledger.suspended().chain(leave));
             floor.choose(ledger, entry.request.procs(), &pes, &returning)?
         };
         Some((victims, pes))
     }
 }
 
-/// What a job has to be given to run where it may be anywhere.
+/// Returns the resources that a job without fixed processors needs to run.
 pub(super) fn need(ledger: &Ledger, job: JobId) -> Resources {
     floor::rest(ledger, job).with_cpus(ledger.request(job).procs())
 }
 
-/// What a job has to be given by jobs that leave, with what is free: of what it needs, the first makes up for
-/// what the machine has lost.
+/// Returns the resources that a job needs from free resources and from victims.
+///
+/// Released resources first replace those that the machine has lost, so these are added to the
+/// need.
 pub(super) fn need_of_leavers(ledger: &Ledger, job: JobId) -> Resources {
     let need = need(ledger, job);
     need.plus(&ledger.missing().masked(&need))
 }
 
-/// These processors, and what is free besides processors.
+/// Returns these processors, and the free resources other than processors.
 pub(super) fn room(floor: &PeAllocator, ledger: &Ledger, available: &PeSet) -> Resources {
     floor.free_rest(ledger).with_cpus(available.count())
 }
 
-/// The first of these until there is enough with what is free, without those at their end that are not needed then.
+/// Returns the first victims until the need is met, without those that turn out to be unnecessary.
+///
+/// Unnecessary victims are removed from the end.
 pub(super) fn enough<'v>(
     free: Resources,
     need: &Resources,
@@ -187,9 +202,9 @@ pub(super) fn enough<'v>(
     Some(needed)
 }
 
-/// These jobs, the most urgent first.
-fn by_urgency(rules: &Suspension, desk: &Context<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
-    let (ledger, now) = (desk.ledger(), desk.now());
+/// Returns these jobs, the most urgent first.
+fn by_urgency(rules: &Suspension, context: &Context<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
+    let (ledger, now) = (context.ledger(), context.now());
     let ranked = jobs
         .map(|job| (job, ledger.entry(job)))
         .map(|(job, entry)| (rules.criterion.rank(entry, now), entry.admitted, job))
@@ -197,19 +212,19 @@ fn by_urgency(rules: &Suspension, desk: &Context<'_>, jobs: impl Iterator<Item =
     most_urgent_first(ranked).into_iter().map(|(.., job)| job).collect()
 }
 
-/// Jobs with their ranks and admissions by decreasing rank; of one rank, those that came first.
+/// Returns ranked jobs by decreasing rank, then by admission number.
 pub(super) fn most_urgent_first(mut ranked: Vec<(Rank, u64, JobId)>) -> Vec<(Rank, u64, JobId)> {
     ranked.sort_unstable_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
     ranked
 }
 
-/// Victims by increasing rank; of one rank, those that came first.
+/// Returns victims by increasing rank, then by admission number.
 pub(super) fn by_rank(mut victims: Vec<Victim>) -> Vec<Victim> {
     victims.sort_unstable_by(|one, other| one.rank.cmp(&other.rank).then(one.admitted.cmp(&other.admitted)));
     victims
 }
 
-/// A running job, if it may be suspended at all.
+/// Returns a running job as a victim, if it may be suspended.
 fn victim(rules: &Suspension, ledger: &Ledger, now: Time, job: JobId) -> Option<Victim> {
     let entry = ledger.entry(job);
     let State::Running { released: false, .. } = entry.state else { return None };

@@ -1,4 +1,4 @@
-//! Whom to preempt, against the obvious way to find out.
+//! Properties of the choice of victims, against a reference implementation.
 
 use miserly_core::{
     Context, Driver, Entry, Event, EventOrder, Host, Kind, Machine, Policy, Procs, Request, Round,
@@ -8,10 +8,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Seconds since the last one, processors, memory, and what is tossed when it comes.
+/// Seconds since the last job, processors, memory, and the random number used at its arrival.
 type Drawn = (i64, u64, u64, usize);
 
-/// Starts whoever fits, every fourth of them for a quantum; and lets one job stop and another one run on, by the tosses.
+/// A policy that starts each job that fits, every fourth one for a quantum.
+///
+/// By the random numbers it suspends one job and resumes another one.
 struct Tossing {
     tosses: Vec<usize>,
 }
@@ -25,27 +27,27 @@ impl Policy for Tossing {
 
     fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let toss = self.tosses.pop().unwrap_or(0);
-        if let Some(job) = picked(toss, desk.ledger().suspended()) {
-            // Where its processors are free.
-            let _ = desk.resume(job);
+        if let Some(job) = picked(toss, context.ledger().suspended()) {
+            // An attempt that succeeds if its processors are free.
+            let _ = context.resume(job);
         }
-        for job in desk.ledger().waiting().collect::<Vec<_>>() {
-            let demand = desk.ledger().machine().demand(desk.ledger().request(job));
-            match desk.ledger().fit(&demand) {
-                Some(place) if job.index() % 4 == 3 => desk.start_for_quantum(job, place, Time::MAX)?,
-                Some(place) => desk.start(job, place, miserly_core::StartReason::Immediate)?,
+        for job in context.ledger().waiting().collect::<Vec<_>>() {
+            let demand = context.ledger().machine().demand(context.ledger().request(job));
+            match context.ledger().fit(&demand) {
+                Some(place) if job.index() % 4 == 3 => context.start_for_quantum(job, place, Time::MAX)?,
+                Some(place) => context.start(job, place, miserly_core::StartReason::Immediate)?,
                 None => {}
             }
         }
-        let now = desk.now();
-        let running = desk.ledger().running().collect::<Vec<_>>();
-        picked(toss / 2, running.into_iter()).map_or(Ok(()), |job| desk.suspend(job, now + Span::TICK, 0))
+        let now = context.now();
+        let running = context.ledger().running().collect::<Vec<_>>();
+        picked(toss / 2, running.into_iter()).map_or(Ok(()), |job| context.suspend(job, now + Span::TICK, 0))
     }
 }
 
-/// One of them, or none.
+/// Returns one of the jobs, or none.
 fn picked(toss: usize, jobs: impl Iterator<Item = JobId>) -> Option<JobId> {
     let jobs: Vec<JobId> = jobs.collect();
     jobs.get(toss % (jobs.len() + 2)).copied()
@@ -59,7 +61,7 @@ fn demand(procs: u64, memory: u64) -> Resources {
     Resources::cpus(procs).with(Kind::Memory, memory)
 }
 
-/// The ledger when these jobs have come to these hosts, and the time at which the last one did.
+/// Returns the ledger after these jobs arrived on these hosts, and the time of the last arrival.
 fn played(hosts: &[(u64, u64)], drawn: &[Drawn]) -> (Ledger, Time) {
     let host = |&(procs, memory): &(u64, u64)| Host { name: "host".into(), capacity: demand(procs, memory) };
     let machine = Machine::new(hosts.iter().map(host).collect());
@@ -75,13 +77,13 @@ fn played(hosts: &[(u64, u64)], drawn: &[Drawn]) -> (Ledger, Time) {
     (driver.ledger().clone(), now)
 }
 
-/// A job's time in the system so far, over the time that it has run, as a fraction.
+/// Returns a job's time in the system over its run time, as a fraction.
 fn slowdown(entry: &Entry, now: Time) -> (u128, u128) {
     let there = now - entry.request.submit;
     (u128::from(there.ticks().unsigned_abs()), entry.done(now) / u128::from(entry.working()))
 }
 
-/// Host by host: while there is too little, the one among those left that has the smallest slowdown.
+/// Returns the victims on each host, chosen one by one by the smallest slowdown.
 fn naive(ledger: &Ledger, now: Time, need: &Resources, after: Span) -> Vec<(HostId, Vec<JobId>, Procs)> {
     let mut found = vec![];
     for (host, free) in (0..).map(HostId).zip(ledger.free_hosts().each()) {
@@ -110,7 +112,7 @@ fn naive(ledger: &Ledger, now: Time, need: &Resources, after: Span) -> Vec<(Host
             found.push((host, victims, room - need.cpus_count()));
         }
     }
-    // Stable: hosts that are alike stay in their order.
+    // The sort is stable: equal hosts stay in their order.
     found.sort_by_key(|(.., idle)| *idle);
     found
 }

@@ -1,12 +1,14 @@
-//! Where and when there is room for a job that was looked for before.
+//! Repeated searches for a job, limited to the hosts that changed.
 
 use miserly_core::{HostId, Ledger, Placement, Procs, Resources, Span, Spread, Time};
 
 use super::{FreedHosts, HostPlan};
 
 impl HostPlan {
-    /// Where a job can start now that could not before these hosts were freed: as [`fit_now`](HostPlan::fit_now), on them alone.
-    /// No reservation may begin now.
+    /// Returns a placement for a job that can start now on the hosts freed since the last search.
+    ///
+    /// Works like [`fit_now`](HostPlan::fit_now), but on these hosts only. No reservation may begin
+    /// now.
     pub fn fit_now_on(
         &self,
         ledger: &Ledger,
@@ -23,14 +25,16 @@ impl HostPlan {
         self.best(now, span, demand, roomy)
     }
 
-    /// The hosts where capacity was freed, if each can be looked at alone.
+    /// Returns the hosts where capacity was freed, if each can be examined alone.
     pub fn hosts_alone<'a>(&self, freed: &'a FreedHosts) -> Option<&'a [(HostId, Time)]> {
         let alone = self.machine.spread() == Spread::One && !self.is_pool();
         freed.hosts().filter(|_| alone)
     }
 
-    /// Whether a start in `from..until`, before that of a reservation, is not out of the question: a first look. The reservation
-    /// is in the plan.
+    /// Returns whether a start in `from..until`, before that of a reservation, is possible at first
+    /// sight.
+    ///
+    /// The reservation is in the plan.
     pub fn seems_earlier(
         &self,
         from: Time,
@@ -41,8 +45,10 @@ impl HostPlan {
         self.together.is_none() || self.together_from(from, until, at, span, demand).is_some()
     }
 
-    /// The earliest start from `from` on and before that of a reservation, for somebody who had none when he last looked: only
-    /// hosts where capacity was freed since can have one. The reservation is in the plan.
+    /// Returns the earliest start from `from` on and before that of a reservation.
+    ///
+    /// The last search must have found no such start: only hosts where capacity was freed since can
+    /// offer one. The reservation is in the plan.
     pub fn earlier_on(
         &self,
         from: Time,
@@ -62,16 +68,19 @@ impl HostPlan {
             if best.is_none_or(|(best, _)| found < best) {
                 best = Some((found, need));
             }
-            // Another one has to start no later.
+            // Another host must allow a start at this time or earlier.
             until = until.min(start + Span::TICK);
         }
         best.map(|((start, (.., host)), need)| (start, Placement::on(host, need)))
     }
 
-    /// The earliest start of a job that cannot start now, if what it was is known, and what has changed: hosts where capacity was freed, and
-    /// hosts where something was taken. `None` if it has to be searched for everywhere.
+    /// Returns the earliest start of a job that cannot start now, given its previous reservation.
     ///
-    /// Where nothing has changed it is the same as before. A host that has less now may be a better fit at the same time.
+    /// `freed` has the hosts where capacity was freed, and `taken` those where capacity was taken.
+    /// Returns `None` if every host has to be searched.
+    ///
+    /// Without changes the reservation stays the same. A host that has less now may be a better fit
+    /// at the same time.
     pub fn earliest_again(
         &self,
         now: Time,
@@ -106,7 +115,8 @@ impl HostPlan {
         (start > now).then(|| Some((start, Placement::on(host, self.need(host, demand)?))))?
     }
 
-    /// The most processors that are free at any time where there is more than before, from now on.
+    /// Returns the most processors that are free at any time, from now on, at which more is free
+    /// than before.
     pub fn most_cpus(&self, now: Time, freed: &FreedHosts) -> Procs {
         match (freed.hosts(), &self.together) {
             (None, _) => Procs::MAX,

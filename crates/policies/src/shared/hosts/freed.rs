@@ -4,8 +4,9 @@ use miserly_core::{HostId, Placement, Time};
 
 /// Hosts on which more may be free than before, each until a time; or any host, for any time.
 ///
-/// A job that had no place on a host has none until the host is among them. Time alone makes no place: a job that
-/// could start at some time could as well start when the hosts last changed before it.
+/// A job without a possible placement on a host has none until the host is added here. The passage
+/// of time alone creates none. A job that could start at some time could also start at the host's
+/// last change before it.
 #[derive(Clone, Debug, Default)]
 pub struct FreedHosts {
     anywhere: bool,
@@ -15,7 +16,7 @@ pub struct FreedHosts {
 }
 
 impl FreedHosts {
-    /// Returns the value for a first look: any host, for any time.
+    /// Returns the value for a first search: any host, for any time.
     pub fn all() -> FreedHosts {
         FreedHosts { anywhere: true, until: Some(Time::MAX), hosts: Vec::new() }
     }
@@ -39,17 +40,17 @@ impl FreedHosts {
         }
     }
 
-    /// Returns the hosts, in order, each with its time; `None` if it may be any.
+    /// Returns the hosts, in order, each with its time. Returns `None` if any host may be affected.
     pub fn hosts(&self) -> Option<&[(HostId, Time)]> {
         (!self.anywhere).then_some(&self.hosts)
     }
 
-    /// Returns the latest of these times; `None` without any host.
+    /// Returns the latest of these times, or `None` without any host.
     pub fn until(&self) -> Option<Time> {
         self.until
     }
 
-    /// Whether there is no such host.
+    /// Returns whether there is no such host.
     pub fn is_nowhere(&self) -> bool {
         self.until.is_none()
     }

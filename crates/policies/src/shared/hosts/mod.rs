@@ -1,4 +1,4 @@
-//! The availability of hosts: what each has free, from now on.
+//! The availability of hosts: the free resources of each, from now on.
 
 mod timeline;
 
@@ -26,37 +26,41 @@ use self::pool::Pool;
 use self::timeline::Timeline;
 use super::Profile;
 
-/// What the hosts of a machine have free over time, beside the jobs that run and the reservations.
+/// The free resources of a machine's hosts over time, beside running jobs and reservations.
 ///
-/// A reservation is for certain hosts. So it can be kept, whoever else comes: counts of the whole machine would not say
-/// whether the processors that are free and the memory that is free are on one host.
+/// A reservation names its hosts, so later jobs cannot invalidate it. Counts of the whole machine
+/// would not show whether the free processors and the free memory are on one host.
 ///
-/// Each host has a timeline of its own; an index over all breakpoints leads a search from one instant at which some
-/// host changes to the next. With n breakpoints of a host and m of all: a change is O(n + log m).
+/// Each host has a timeline. An index over all breakpoints leads a search from one instant at which
+/// some host changes to the next. With n breakpoints of a host and m of all hosts, a change is O(n
+/// + log m).
 ///
-/// A pool is a machine of one host of which there is more at one time than at another; its calendar is known for ever, and
-/// so it is no part of the timeline.
+/// A pool is a machine of one host whose capacity changes over time. Its calendar is known for
+/// ever, so it is not part of the timeline.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
     machine: Machine,
-    /// What is before this is past, and nobody's business.
+    /// Times before this one are past and no longer represented.
     now: Time,
     hosts: Vec<Timeline>,
-    /// The breakpoints to come, each with its host.
+    /// The future breakpoints, each with its host.
     points: BTreeSet<(i64, u32)>,
-    /// How many hosts will have less at some time than before it.
+    /// The number of hosts that will have less free at some time than before it.
     falling: usize,
-    /// The free processors of all hosts together, where a job may lie on several: a first look for one.
+    /// The free processors of all hosts together, for a first check of a job that may span hosts.
     together: Option<Profile>,
-    /// What each job on the machine holds until when, as it is in the timelines; by its handle, nothing for most.
+    /// The resources that each job holds over time, as entered in the timelines.
+    ///
+    /// Indexed by job. Most entries are empty.
     jobs: Vec<Vec<Stretch>>,
-    /// When suspended jobs are meant to run on.
+    /// The planned resumptions of suspended jobs.
     resumptions: BTreeSet<(Time, JobId)>,
-    /// Jobs whose next end or resumption is overdue: they hold what they have until the next tick, whenever now is.
+    /// Jobs whose next end or resumption is overdue: they hold their resources until the next tick,
+    /// for any value of `now`.
     late: BTreeSet<JobId>,
 }
 
-/// What a job holds for some time.
+/// The resources that a job holds for some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stretch {
     from: Time,
@@ -65,7 +69,7 @@ struct Stretch {
     part: Part,
 }
 
-/// Which part of a placement.
+/// The part of a placement that is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Whole,
@@ -82,7 +86,7 @@ impl Part {
 }
 
 impl HostPlan {
-    /// An idle machine.
+    /// Returns the plan of an idle machine.
     pub fn new(machine: &Machine) -> HostPlan {
         HostPlan {
             machine: machine.clone(),
@@ -98,7 +102,7 @@ impl HostPlan {
         }
     }
 
-    /// The jobs on the machine of the ledger, as of `now`.
+    /// Returns the plan with the ledger's running and suspended jobs, as of `now`.
     pub fn rebuild(now: Time, ledger: &Ledger) -> HostPlan {
         let mut plan = HostPlan { now, ..HostPlan::new(ledger.machine()) };
         for job in ledger.running().chain(ledger.suspended()) {
@@ -107,12 +111,12 @@ impl HostPlan {
         plan
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// Forgets what was before `now`; tells `freed` of each host of which that was the last.
+    /// Forgets the time before `now`. Adds to `freed` each host with a change since the last call.
     pub fn advance(&mut self, now: Time, freed: &mut FreedHosts) {
         self.now = now;
         while let Some(&(until, job)) = self.resumptions.first().filter(|(until, _)| *until <= now) {
@@ -134,12 +138,12 @@ impl HostPlan {
         }
     }
 
-    /// Whether a job is on the machine past the time when it should have left it, or its processors.
+    /// Returns whether a job still holds the machine, or processors, past its planned end.
     pub fn any_late(&self) -> bool {
         !self.late.is_empty()
     }
 
-    /// Puts a job as the ledger now has it in the place of what was known of it.
+    /// Replaces the entry of a job by its present state in the ledger.
     pub fn follow(&mut self, now: Time, job: JobId, ledger: &Ledger) {
         self.forget(job);
         let (stretches, late) = stretches(now, ledger.entry(job));
@@ -153,7 +157,7 @@ impl HostPlan {
         }
     }
 
-    /// Takes a job out that has left the machine.
+    /// Removes a job that has left the machine.
     pub fn forget(&mut self, job: JobId) {
         self.late.remove(&job);
         let stretches = self.jobs.get_mut(job.index()).map(std::mem::take).unwrap_or_default();
@@ -163,12 +167,12 @@ impl HostPlan {
         self.hold(&stretches, true);
     }
 
-    /// Until when it is in the plan that the job leaves the machine, if it is in it.
+    /// Returns the planned time at which the job leaves the machine, if it is in the plan.
     pub fn until(&self, job: JobId) -> Option<Time> {
         self.jobs.get(job.index())?.last().map(|stretch| stretch.to)
     }
 
-    /// Where the job lies, as far as it is in the plan.
+    /// Returns the placement of the job, if it is in the plan.
     pub fn placement_of(&self, job: JobId) -> Option<&Placement> {
         Some(&self.jobs.get(job.index())?.last()?.placement)
     }
@@ -181,7 +185,9 @@ impl HostPlan {
         self.jobs[job.index()] = stretches;
     }
 
-    /// Holds what late jobs have until the next tick, for a pass at `now` that plans; until [`drop_late`](HostPlan::drop_late).
+    /// Holds the resources of overdue jobs until the next tick, for a planning pass at `now`.
+    ///
+    /// [`drop_late`](HostPlan::drop_late) undoes this.
     pub fn hold_late(&mut self, now: Time, ledger: &Ledger) {
         for job in self.late.clone() {
             let (stretches, _) = stretches_from(now, now + Span::TICK, ledger.entry(job));
@@ -189,7 +195,7 @@ impl HostPlan {
         }
     }
 
-    /// Takes them out again.
+    /// Removes the reservations made by [`hold_late`](HostPlan::hold_late).
     pub fn drop_late(&mut self) {
         for job in self.late.clone() {
             let stretches = self.jobs.get_mut(job.index()).map(std::mem::take).unwrap_or_default();
@@ -197,14 +203,14 @@ impl HostPlan {
         }
     }
 
-    /// What late jobs hold on each host.
+    /// Returns the resources that overdue jobs hold on a host.
     pub fn late_on(&self, host: HostId, ledger: &Ledger) -> Resources {
         let placements = self.late.iter().filter_map(|job| ledger.entry(*job).placement());
         let shares = placements.flat_map(Placement::shares).filter(|share| share.host == host);
         shares.fold(Resources::NONE, |sum, share| sum.plus(&share.amount))
     }
 
-    /// What the host has free at that time.
+    /// Returns the free resources of the host at that time.
     pub fn free_at(&self, host: HostId, time: Time) -> Resources {
         let free = self.hosts[host.index()].free_at(time);
         self.pool().map_or(free, |pool| free.less(&pool.lacking(time)))
@@ -215,12 +221,12 @@ impl HostPlan {
         self.add(at, at + span, placement, Part::Whole, false);
     }
 
-    /// Gives a reservation back.
+    /// Releases a reservation.
     pub fn give(&mut self, at: Time, span: Span, placement: &Placement) {
         self.add(at, at + span, placement, Part::Whole, true);
     }
 
-    /// What is known of one host, to try something out there.
+    /// Returns a copy of one host's timeline for hypothetical changes.
     pub fn trial(&self, host: HostId) -> WhatIf<'_> {
         WhatIf::new(self, host)
     }
@@ -250,28 +256,29 @@ impl HostPlan {
         }
     }
 
-    /// What holds now may hold since ever.
+    /// Returns `from`, or the start of time for a change that holds already.
     fn since(&self, from: Time) -> Time {
         if from <= self.now { Time::from_ticks(i64::MIN) } else { from }
     }
 
-    /// Whether the machine is a pool: there, what is free follows from more than from what jobs take and leave.
+    /// Returns whether the machine is a pool, whose free resources also depend on its calendar.
     pub fn is_pool(&self) -> bool {
         self.machine.calendar().is_some()
     }
 
-    /// The machine as a pool, if it is one.
+    /// Returns the machine as a pool, if it is one.
     fn pool(&self) -> Option<Pool<'_>> {
         let (calendar, line) = (self.machine.calendar()?, self.hosts.first()?);
         Some(Pool { line, calendar, capacity: self.machine.capacity() })
     }
 
-    /// When what a pool has changes next.
+    /// Returns the next change of a pool's capacity.
     pub fn next_change(&self, now: Time) -> Option<Time> {
         self.machine.calendar()?.next(now).map(|(at, _)| at)
     }
 
-    /// What a job has to find free on a host; `None` if it could not lie there at all.
+    /// Returns the resources that a job needs free on a host. Returns `None` if the host is too
+    /// small.
     fn need(&self, host: HostId, demand: &Resources) -> Option<Resources> {
         let capacity = self.machine.host(host).capacity;
         let need = match self.machine.sharing() {
@@ -282,17 +289,18 @@ impl HostPlan {
     }
 }
 
-/// The registry admits no machine, and the driver no job, beyond a `u32`.
+/// Converts a count to `u32`. The registry admits no machine, and the driver no job, beyond that
+/// range.
 fn small(procs: Procs) -> u32 {
     u32::try_from(procs).unwrap_or(u32::MAX)
 }
 
-/// What a job holds from now on, and whether it is late.
+/// Returns the resources that a job holds from now on, and whether the job is overdue.
 fn stretches(now: Time, entry: &Entry) -> (Vec<Stretch>, bool) {
     stretches_from(now, Time::from_ticks(i64::MIN), entry)
 }
 
-/// The same, with whatever was to happen before `least` happening then.
+/// Works like [`stretches`], but moves changes planned before `least` to `least`.
 fn stretches_from(now: Time, least: Time, entry: &Entry) -> (Vec<Stretch>, bool) {
     let whole = |placement: &Placement, from, to| Stretch {
         from,

@@ -1,15 +1,17 @@
-//! Holes in a pool: one host of which there is more at one time than at another.
+//! Holes in a pool: one host whose capacity changes over time.
 
 use miserly_core::{Calendar, Resources, Span, Time};
 
 use super::timeline::Timeline;
 
-/// What is free in a pool over time: what the jobs leave, less what the calendar says that it does not have then.
+/// The free resources of a pool over time: the timeline less the capacity that the calendar
+/// withholds.
 #[derive(Clone, Copy)]
 pub(super) struct Pool<'a> {
     pub(super) line: &'a Timeline,
     pub(super) calendar: &'a Calendar,
-    /// What the pool has at most; less than the calendar's most, if it lost some.
+    /// The present maximum capacity of the pool. It is below the calendar's maximum after a
+    /// capacity loss.
     pub(super) capacity: Resources,
 }
 
@@ -20,10 +22,12 @@ struct Search {
 }
 
 impl Pool<'_> {
-    /// The earliest instant of `from..until` from which on `need` stays free for `span`; `None` if there is none.
+    /// Returns the earliest instant of `from..until` from which on `need` stays free for `span`, or
+    /// `None`.
     ///
-    /// It is `from`, or an instant at which the timeline or the calendar changes. O(changes of both that are passed); in
-    /// a long stretch without a change of the timeline, those of two periods of the calendar are.
+    /// It is `from`, or an instant at which the timeline or the calendar changes. O(number of
+    /// changes of both that are passed). In a long stretch without a change of the timeline, only
+    /// two periods of the calendar count.
     pub(super) fn earliest(&self, from: Time, until: Time, span: Span, need: &Resources) -> Option<Time> {
         let mut search = Search { start: from, at: from };
         for (end, stretch) in self.line.stretches(from) {
@@ -35,7 +39,7 @@ impl Pool<'_> {
                 }
                 search.at = step;
                 if lap.is_over(step, self.calendar.period()) {
-                    // Periods without a lack go on with the one before.
+                    // Periods without a lack continue the one before.
                     let lacked = search.start > lap.entered;
                     if end == Time::MAX {
                         return Some(search.start).filter(|start| !lacked && *start < until);
@@ -53,14 +57,14 @@ impl Pool<'_> {
         None
     }
 
-    /// What the calendar says that the pool does not have at that time.
+    /// Returns the resources that the calendar withholds at that time.
     pub(super) fn lacking(&self, at: Time) -> Resources {
         self.capacity.less(&self.calendar.at(at))
     }
 }
 
 impl Search {
-    /// Goes on behind the last period that lies wholly before `end`.
+    /// Advances past the last period that lies entirely before `end`.
     fn skip(&mut self, end: Time, period: Span, lacked: bool) {
         let left = (end - self.at).ticks();
         let skipped = Span::from_ticks(left - left % period.ticks());
@@ -71,15 +75,17 @@ impl Search {
     }
 }
 
-/// The first two periods of the calendar within a stretch. A hole that begins in the first ends in the second, or never; and if
-/// there is none, all other periods go like the second.
+/// The first two periods of the calendar within a stretch.
+///
+/// A hole that begins in the first period ends in the second, or never. If there is none, all later
+/// periods repeat the second.
 struct Lap {
     entered: Time,
     over: bool,
 }
 
 impl Lap {
-    /// Whether they have just been looked at.
+    /// Returns whether the second period was completed by this step.
     fn is_over(&mut self, at: Time, period: Span) -> bool {
         let before = std::mem::replace(&mut self.over, at >= self.entered + period + period);
         self.over && !before
@@ -93,7 +99,9 @@ mod tests {
     use super::super::{FreedHosts, HostPlan};
     use super::*;
 
-    /// Eight by day and two by night, nine ticks and fifteen; four of them are taken for a billion days.
+    /// Checks a pool with 8 processors for nine ticks and 2 for fifteen.
+    ///
+    /// Four of them are taken for a billion days.
     #[track_caller]
     fn check(from: i64, until: i64, span: i64, procs: u64, expect: Option<i64>) {
         let steps = vec![(Span::ZERO, Resources::cpus(8)), (Span::from_ticks(9), Resources::cpus(2))];

@@ -1,4 +1,4 @@
-//! Where and when there is room for a job.
+//! Searches for the placement and the start of a job.
 
 use miserly_core::{FreeHosts, HostId, Kind, Ledger, Placement, Procs, Resources, Share, Span, Spread, Time};
 
@@ -7,14 +7,18 @@ use super::timeline::Timeline;
 use super::{HostPlan, small};
 
 impl HostPlan {
-    /// Where a job can start now and stay for `span`, with nobody who has a reservation in its way.
+    /// Returns a placement at which a job can start now and stay for `span`, beside all
+    /// reservations.
     ///
-    /// On one host: of those where it can, the one with the fewest free processors now (as [`FreeHosts`] says). On
-    /// several: as [`FreeHosts`] says of what stays free all the time.
+    /// On one host: among the possible hosts, the one with the fewest free processors now, as in
+    /// [`FreeHosts`]. On several hosts: as [`FreeHosts`] places it on the resources that stay free
+    /// throughout.
     ///
-    /// `due`: the hosts with reservations that begin now and are in the plan only; some more do no harm.
+    /// `due` has the hosts with reservations that begin now and are only in the plan. Additional
+    /// hosts in it do no harm.
     ///
-    /// O(log hosts), and the windows of hosts that have reservations; on several hosts, if any has one, O(hosts log hosts).
+    /// O(log hosts), plus the windows of hosts that have reservations. On several hosts, if any has
+    /// a reservation, O(hosts log hosts).
     pub fn fit_now(
         &self,
         ledger: &Ledger,
@@ -30,7 +34,7 @@ impl HostPlan {
         let free = ledger.free_hosts();
         match self.machine.spread() {
             Spread::One => {
-                // The ledger's order of the others is the plan's.
+                // The ledger orders the other hosts as the plan does.
                 let fits = |host: &HostId| !due.contains(host) && self.on(*host, now, span, demand).is_some();
                 let other = free.candidates(&self.machine, demand).find(fits);
                 self.best(now, span, demand, due.iter().copied().chain(other))
@@ -41,10 +45,11 @@ impl HostPlan {
         }
     }
 
-    /// The earliest start of a job from `now` on, but before `until`, and where; `due` as in [`fit_now`](HostPlan::fit_now).
+    /// Returns the earliest start of a job from `now` on, before `until`, and its placement.
     ///
-    /// It starts now or at a breakpoint; or never, if it has to wait for jobs without end and `until` is [`Time::MAX`]. O(log m) for
-    /// each breakpoint of the m that is passed, and the windows there.
+    /// `due` is as in [`fit_now`](HostPlan::fit_now). The start is now, at a breakpoint, or
+    /// [`Time::MAX`] if the job has to wait for jobs without end and `until` is [`Time::MAX`].
+    /// O(log m) for each of the m breakpoints that is passed, plus the windows there.
     pub fn earliest(
         &self,
         ledger: &Ledger,
@@ -66,7 +71,10 @@ impl HostPlan {
         self.earliest_after(now, until, span, demand)
     }
 
-    /// The earliest start not before `from`, which may be later than now, but before `until`; never, if only jobs without end are in its way.
+    /// Returns the earliest start not before `from`, which may be later than now, and before
+    /// `until`.
+    ///
+    /// The start is [`Time::MAX`] if only jobs without end are in its way.
     pub fn earliest_from(
         &self,
         from: Time,
@@ -102,14 +110,17 @@ impl HostPlan {
         found.or_else(|| self.never(demand).filter(|_| until == Time::MAX))
     }
 
-    /// The start of a job that has to wait for jobs without end: a place like all others, for such a job may end yet. Nobody
-    /// holds anything then.
+    /// Returns the start of a job that has to wait for jobs without end.
+    ///
+    /// It is a normal reservation, because such a job may end yet. No job holds resources at that
+    /// time.
     fn never(&self, demand: &Resources) -> Option<(Time, Placement)> {
         let placement = FreeHosts::idle(&self.machine).fit(&self.machine, demand)?;
         Some((Time::MAX, placement))
     }
 
-    /// Whether nobody could ever stay here for `span` with so much, even if nobody else were here and nothing lost.
+    /// Returns whether the demand never fits for `span`, even on an idle machine without capacity
+    /// loss.
     pub fn never_fits(&self, from: Time, span: Span, demand: &Resources) -> bool {
         match self.machine.calendar() {
             Some(calendar) => {
@@ -121,7 +132,7 @@ impl HostPlan {
         }
     }
 
-    /// The breakpoints behind `after` and before `until`.
+    /// Returns the breakpoints after `after` and before `until`.
     fn points(&self, after: Time, until: Time) -> impl Iterator<Item = (i64, HostId)> + '_ {
         let from = after.ticks().saturating_add(1);
         let points = self.points.range((from, 0)..).take_while(move |(at, _)| *at < until.ticks());
@@ -143,13 +154,13 @@ impl HostPlan {
         self.best(at, span, demand, here).map(|placement| (at, placement))
     }
 
-    /// The placement on this host, if the job can be there from `at` on.
+    /// Returns the placement on this host, if the job fits there from `at` on.
     pub(super) fn on(&self, host: HostId, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
         let need = self.need(host, demand)?;
         self.hosts[host.index()].fits(at, span, &need).then(|| Placement::on(host, need))
     }
 
-    /// The best fit at `at` among these hosts.
+    /// Returns the best fit at `at` among these hosts.
     pub(super) fn best(
         &self,
         at: Time,
@@ -162,13 +173,15 @@ impl HostPlan {
         best.map(|(_, placement)| placement)
     }
 
-    /// How well a job fits the host at that time: the better the smaller.
+    /// Returns the fit of a job on the host at that time. Smaller is better.
     pub(super) fn fit_on(&self, host: HostId, at: Time) -> (Procs, u64, HostId) {
         let free = self.free_at(host, at);
         (free.cpus_count(), free.get(Kind::Memory), host)
     }
 
-    /// Over several hosts, by what stays free on each. O(hosts log hosts), if there seems to be room enough.
+    /// Returns a placement over several hosts on the resources that stay free on each.
+    ///
+    /// O(hosts log hosts), if enough processors are free in total.
     fn fit_throughout(&self, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
         self.together_from(at, at + Span::TICK, Time::MAX, span, demand)?;
         let free: Vec<Resources> = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
@@ -179,8 +192,10 @@ impl HostPlan {
         FreeHosts::new(&self.machine, free).fit(&self.machine, demand)
     }
 
-    /// The first instant of `from..until` from which enough processors are free somewhere for `span`; for somebody who holds as
-    /// many from `limit` on. It is `from` or a breakpoint. Only where jobs lie on several hosts.
+    /// Returns the first instant of `from..until` from which enough processors are free for `span`.
+    ///
+    /// The job itself holds as many processors from `limit` on. The result is `from` or a
+    /// breakpoint. Exists only where jobs may span hosts.
     pub(super) fn together_from(
         &self,
         from: Time,
@@ -193,7 +208,10 @@ impl HostPlan {
         together.earliest_within(from, until, limit, span, small(demand.cpus_count()))
     }
 
-    /// Looks closer where there are processors enough: before that it cannot be, and from there on at each breakpoint.
+    /// Returns the earliest start over several hosts.
+    ///
+    /// The total of free processors bounds the start from below. From there on each breakpoint is
+    /// examined.
     fn earliest_on_any(
         &self,
         after: Time,
@@ -212,7 +230,7 @@ impl HostPlan {
         }
     }
 
-    /// Whether all of this is free from `at` on: what a reservation needs to stay where it is.
+    /// Returns whether the placement is free from `at` on, so that a reservation can stay there.
     pub fn holds(&self, at: Time, span: Span, placement: &Placement) -> bool {
         if let Some(pool) = self.pool() {
             return pool.earliest(at, at + Span::TICK, span, &placement.total()).is_some();

@@ -1,36 +1,38 @@
-//! What one host has free, from now on.
+//! The free resources of one host, from now on.
 
 use miserly_core::{Kind, Procs, Resources, Span, Time};
 
-/// How many kinds of resource there are.
+/// The number of resource kinds.
 const KINDS: usize = Kind::ALL.len();
 
-/// An amount of each kind; below zero, where more was taken than there is.
+/// An amount of each kind. It is negative where more was taken than there is.
 type Amounts = [i64; KINDS];
 
-/// What a host has free as a step function of time, from a moving now to for ever.
+/// The free resources of a host as a step function of time, from a moving `now` to infinity.
 ///
-/// A sorted array: a host has few jobs. With n breakpoints a change is O(n), a look O(log n) and what it looks at.
+/// A sorted array, because a host has few jobs. With n breakpoints a change is O(n). A query is
+/// O(log n) plus the steps that it examines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Timeline {
-    /// When it becomes so, and what is free from then on. The first one holds since ever.
+    /// The time of each breakpoint, and the free resources from then on. The first one holds from
+    /// the start of time.
     points: Vec<(i64, Amounts)>,
-    /// Nothing is ever less than before.
+    /// No amount is ever less than before.
     rising: bool,
 }
 
 impl Timeline {
-    /// So much free for ever.
+    /// Returns a timeline with this capacity free for ever.
     pub(super) fn new(capacity: &Resources) -> Timeline {
         Timeline { points: vec![(i64::MIN, amounts(capacity))], rising: true }
     }
 
-    /// Whether nobody is to start here later: then what is free now stays free.
+    /// Returns whether free resources never decrease: no reservation begins later.
     pub(super) fn is_rising(&self) -> bool {
         self.rising
     }
 
-    /// Forgets what was before `now`.
+    /// Forgets the time before `now`.
     pub(super) fn advance(&mut self, now: Time) {
         let past = self.points.partition_point(|(at, _)| *at <= now.ticks()).saturating_sub(1);
         if past > 0 {
@@ -40,7 +42,8 @@ impl Timeline {
         }
     }
 
-    /// Takes an amount away in `from..to`, or gives it back. Tells `changed` of each breakpoint that is new or gone.
+    /// Takes an amount away in `from..to`, or gives it back. Calls `changed` for each breakpoint
+    /// added or removed.
     pub(super) fn change(
         &mut self,
         from: Time,
@@ -70,7 +73,7 @@ impl Timeline {
         self.measure();
     }
 
-    /// The place of the breakpoint at that time, made if it is not there.
+    /// Returns the index of the breakpoint at that time. Inserts it if absent.
     fn breakpoint(&mut self, time: i64, changed: &mut impl FnMut(i64, bool)) -> usize {
         let after = self.points.partition_point(|(at, _)| *at < time);
         if self.points.get(after).is_some_and(|(at, _)| *at == time) {
@@ -81,7 +84,7 @@ impl Timeline {
         after
     }
 
-    /// Drops a breakpoint at which nothing changes.
+    /// Removes a breakpoint at which nothing changes.
     fn merge(&mut self, at: usize, changed: &mut impl FnMut(i64, bool)) {
         if at > 0 && at < self.points.len() && self.points[at].1 == self.points[at - 1].1 {
             let (time, _) = self.points.remove(at);
@@ -99,24 +102,24 @@ impl Timeline {
         self.points.partition_point(|(at, _)| *at <= time.ticks()).saturating_sub(1)
     }
 
-    /// What is free at that time; nothing of what was taken too often.
+    /// Returns the free resources at that time. Negative amounts count as zero.
     pub(super) fn free_at(&self, time: Time) -> Resources {
         resources(&self.points[self.locate(time)].1)
     }
 
-    /// The least that is free of each kind at any instant of `from..from + span`.
+    /// Returns the least amount of each kind that is free within `from..from + span`.
     pub(super) fn least_within(&self, from: Time, span: Span) -> Resources {
         let mut steps = self.steps(from, span);
         let first = steps.next().map_or(Resources::NONE, resources);
         steps.fold(first, |least, free| least.least(&resources(free)))
     }
 
-    /// Whether never more was taken than there is.
+    /// Returns whether no amount is ever negative.
     pub(super) fn is_possible(&self) -> bool {
         self.points.iter().all(|(_, free)| free.iter().all(|free| *free >= 0))
     }
 
-    /// Whether so much is free throughout `from..from + span`.
+    /// Returns whether `need` is free throughout `from..from + span`.
     pub(super) fn fits(&self, from: Time, span: Span, need: &Resources) -> bool {
         let need = amounts(need);
         let mut steps = self.steps(from, span);
@@ -124,8 +127,10 @@ impl Timeline {
         if self.rising { steps.next().is_some_and(enough) } else { steps.all(enough) }
     }
 
-    /// The earliest start in `from..until` from which so much stays free for `span`, for somebody who holds as much himself from
-    /// `limit` on: a hole need reach no further. It is `from` or a breakpoint.
+    /// Returns the earliest start in `from..until` from which `need` stays free for `span`.
+    ///
+    /// The job itself holds as much from `limit` on, so a hole need not extend further. The result
+    /// is `from` or a breakpoint.
     pub(super) fn earliest(
         &self,
         from: Time,
@@ -154,13 +159,14 @@ impl Timeline {
         start.map(Time::from_ticks)
     }
 
-    /// The most processors that are free at any instant of `from..to`.
+    /// Returns the most processors that are free at any instant of `from..to`.
     pub(super) fn most_cpus_within(&self, from: Time, to: Time) -> Procs {
         let most = self.steps(from, to - from).map(|free| free[Kind::Cpus as usize]).max();
         most.and_then(|most| u64::try_from(most).ok()).map_or(Procs::ZERO, Procs::new)
     }
 
-    /// What is free from `from` on, stretch by stretch, each with its end; the last one ends never.
+    /// Returns the free resources from `from` on as stretches, each with its end. The last one has
+    /// no end.
     pub(super) fn stretches(&self, from: Time) -> impl Iterator<Item = (Time, Stretch<'_>)> {
         let first = self.locate(from);
         let ends = self.points[first + 1..].iter().map(|(at, _)| Time::from_ticks(*at)).chain([Time::MAX]);
@@ -175,17 +181,17 @@ impl Timeline {
     }
 }
 
-/// Of what is not needed there may be too little.
+/// Returns whether every needed kind is sufficient. Kinds that are not needed may be short.
 fn enough(need: &Amounts, free: &Amounts) -> bool {
     need.iter().zip(free).all(|(need, free)| *need == 0 || need <= free)
 }
 
-/// What is free for some time, without a change.
+/// The free resources for some time, without a change.
 #[derive(Clone, Copy)]
 pub(super) struct Stretch<'a>(&'a Amounts);
 
 impl Stretch<'_> {
-    /// Whether so much is free, beside `lacking`, which is not there.
+    /// Returns whether `need` is free after `lacking` is subtracted.
     pub(super) fn has_beside(self, need: &Resources, lacking: &Resources) -> bool {
         let mut kinds = amounts(need).into_iter().zip(amounts(lacking)).zip(self.0);
         kinds.all(|((need, lacking), free)| need == 0 || need.saturating_add(lacking) <= *free)
@@ -193,7 +199,7 @@ impl Stretch<'_> {
 }
 
 fn amounts(resources: &Resources) -> Amounts {
-    // No host has more of anything than an i64 counts.
+    // No host has more of any kind than an i64 counts.
     Kind::ALL.map(|kind| i64::try_from(resources.get(kind)).unwrap_or(i64::MAX / 4))
 }
 

@@ -1,11 +1,13 @@
-//! What would be, if something else was done on a host.
+//! Hypothetical changes of one host's timeline.
 
 use miserly_core::{HostId, JobId, Ledger, Placement, Span, Time};
 
 use super::timeline::Timeline;
 use super::{HostPlan, Part};
 
-/// The timeline of one host, changed for a trial. O(breakpoints of the host) to begin with, and for each change.
+/// The timeline of one host with hypothetical changes.
+///
+/// Creation and each change are O(breakpoints of the host).
 #[derive(Debug)]
 pub struct WhatIf<'a> {
     plan: &'a HostPlan,
@@ -18,17 +20,17 @@ impl WhatIf<'_> {
         WhatIf { plan, host, line: plan.hosts[host.index()].clone() }
     }
 
-    /// Reserves what a placement has of the host.
+    /// Reserves the placement's share of the host.
     pub fn take(&mut self, at: Time, span: Span, placement: &Placement) {
         self.add(at, at + span, placement, Part::Whole, false);
     }
 
-    /// Gives that back.
+    /// Releases the placement's share of the host.
     pub fn give(&mut self, at: Time, span: Span, placement: &Placement) {
         self.add(at, at + span, placement, Part::Whole, true);
     }
 
-    /// Leaves a running job without processors in `now..until`, and all that follows so much later.
+    /// Takes the processors of a running job in `now..until`, and delays its end by that time.
     pub fn postpone(&mut self, now: Time, until: Time, job: JobId, ledger: &Ledger) {
         let entry = ledger.entry(job);
         let Some(placement) = entry.placement() else { return };
@@ -40,7 +42,7 @@ impl WhatIf<'_> {
         self.add(until, until + left, placement, Part::Whole, false);
     }
 
-    /// Whether never more is taken of the host than it has.
+    /// Returns whether no more is ever taken of the host than it has.
     pub fn is_possible(&self) -> bool {
         self.line.is_possible()
     }

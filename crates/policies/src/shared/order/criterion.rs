@@ -1,8 +1,8 @@
-//! What an order of the queue looks at.
+//! Criteria of queue orders.
 
 use miserly_core::{Request, Span, Time, draw};
 
-/// What decides who comes first, before any weight on the delay.
+/// The criterion that orders jobs, before any weight on the delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Criterion {
     /// First come, first served.
@@ -26,21 +26,21 @@ pub enum Criterion {
     RandomPerLength,
 }
 
-/// When the random numbers of an order are drawn.
+/// The time at which the random numbers of an order are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Draw {
-    /// One for each job, which it keeps.
+    /// One number for each job, which it keeps.
     #[default]
     Once,
-    /// New ones at each pass; alike for all passes of one instant.
+    /// New numbers at each pass, equal for all passes of one instant.
     Pass,
 }
 
-/// Keeps the draws of orders apart from the others of a run, which count from 0 up.
+/// Separates the draws of orders from the other draws of a run, which count from 0 up.
 const OF_ORDERS: u64 = 1 << 63;
 
 impl Criterion {
-    /// Every criterion, with the name by which it is written and what it means.
+    /// Every criterion, with its written name and its description.
     pub const ALL: [(Criterion, &'static str, &'static str); 9] = [
         (Criterion::Arrival, "arrival", "first come, first served"),
         (Criterion::Shortest, "shortest", "shortest estimate first"),
@@ -53,12 +53,12 @@ impl Criterion {
         (Criterion::RandomPerLength, "random/length", "largest random number / estimate first"),
     ];
 
-    /// Whether it draws random numbers.
+    /// Returns whether the criterion draws random numbers.
     pub const fn is_random(self) -> bool {
         matches!(self, Criterion::Random | Criterion::RandomPerLength)
     }
 
-    /// The exact rank, where there is one: smaller comes first.
+    /// Returns the exact rank, if there is one. Smaller comes first.
     pub(super) fn rank(self, request: &Request) -> Option<i64> {
         let estimate = request.estimate.ticks();
         // No machine has more processors than an i64 counts.
@@ -75,9 +75,11 @@ impl Criterion {
         })
     }
 
-    /// The criterion as a number to which a weighted delay can be added: larger comes first.
+    /// Returns the criterion as a number to which a weighted delay can be added. Larger comes
+    /// first.
     ///
-    /// With r the estimate in seconds, at least 1, p the processors, and u the random number in [0, 1).
+    /// With r the estimate in seconds, at least 1, p the processors, and u the random number in [0,
+    /// 1).
     pub(super) fn value(self, request: &Request, random: f64) -> f64 {
         let r = request.estimate.max(SECOND).as_secs_f64();
         let p = request.procs().get() as f64;
@@ -95,11 +97,11 @@ impl Criterion {
     }
 }
 
-/// A divisor estimate is at least this.
+/// The lower bound of an estimate used as a divisor.
 pub(super) const SECOND: Span = Span::from_ticks(1_000_000);
 
 impl Draw {
-    /// The job's random number in [0, 1), a multiple of 2^-53, as of `now`.
+    /// Returns the job's random number in [0, 1), a multiple of 2^-53, as of `now`.
     pub(super) fn random(self, seed: u64, request: &Request, now: Time) -> f64 {
         let number = match self {
             Draw::Once => OF_ORDERS,

@@ -16,10 +16,11 @@ pub use criterion::{Criterion, Draw};
 pub use priority::Priority;
 pub use weight::Weight;
 
-/// An order of the queue: by a criterion (Zotkin et al. §5, §6, §8) or by a formula. Ties by submit time, then by job number.
+/// An order of the queue: by a criterion (Zotkin et al. §5, §6, §8) or by a formula.
 ///
-/// Without a weight a criterion goes by exact integers where nothing random is in it. With a weight the order
-/// is starvation-free: by `value + weight * delay`, largest first, where `value` is
+/// Ties are decided by submit time, then by job number. Without a weight, a criterion without
+/// random numbers uses exact integers. With a weight the order is starvation-free. It sorts by
+/// `value + weight * delay`, largest first, where `value` is
 ///
 /// | criterion | value |
 /// |---|---|
@@ -27,19 +28,21 @@ pub use weight::Weight;
 /// | narrowest, widest | 1/p, p |
 /// | smallest, largest | 1/(r * p), r * p |
 /// | random, random/length | u, u/r |
-/// | a formula | its value; where the smallest comes first, less that |
+/// | a formula | its value; negated if the smallest comes first |
 ///
-/// of the estimate r in seconds, at least 1, the processors p, and a random number u in [0, 1). In the order
-/// of arrival nobody is passed, so a weight changes nothing.
+/// of the estimate r in seconds, at least 1, the processors p, and a random number u in [0, 1). In
+/// the order of arrival no job is overtaken, so a weight has no effect.
 ///
 /// # No sorting again
-/// All waiting jobs age alike: at any instant, `value + weight * (now - submit)` puts two jobs in the order in
-/// which `value - weight * submit` does. That is what is computed, times in seconds, and it never changes. Only
-/// an order that draws at every pass does, or a formula that mentions the wait ([`changes`](Order::changes)).
+/// All waiting jobs age alike. At any instant, `value + weight * (now - submit)` and `value -
+/// weight * submit` give the same order. The second is computed, with times in seconds, and never
+/// changes. The exceptions are an order that draws at every pass and a formula that uses the wait
+/// ([`changes`](Order::changes)).
 ///
 /// # Overtaking is bounded, starting is not
-/// After a delay of `(v - v') / weight` no job that is submitted then gets ahead of one with value v' in the
-/// queue, if its own value is at most v, and v' does not change. It may start before it all the same, in a hole that the other does not fit.
+/// Let a queued job have a constant value v', and a later job a value of at most v. If the later
+/// job is submitted after the first has waited for `(v - v') / weight`, it does not get ahead in
+/// the queue. It may still start earlier, in a hole that is too small for the first job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
     by: By,
@@ -48,14 +51,14 @@ pub struct Order {
     seed: u64,
 }
 
-/// What decides who comes first.
+/// The basis of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum By {
     Criterion(Criterion),
     Formula(Priority),
 }
 
-/// A job's place in an order: smaller comes first.
+/// A job's position in an order. Smaller comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     primary: i64,
@@ -68,17 +71,18 @@ impl Order {
     /// First come, first served.
     pub const ARRIVAL: Order = Order::by(Criterion::Arrival);
 
-    /// By this criterion alone; random numbers are drawn once for each job, with seed 0.
+    /// Returns the order by this criterion alone. Random numbers are drawn once for each job, with
+    /// seed 0.
     pub const fn by(criterion: Criterion) -> Order {
         Order { by: By::Criterion(criterion), weight: Weight::NONE, draw: Draw::Once, seed: 0 }
     }
 
-    /// By the value of a formula.
+    /// Returns the order by the value of a formula.
     pub fn by_formula(priority: Priority) -> Order {
         Order { by: By::Formula(priority), ..Order::default() }
     }
 
-    /// The formula, if it goes by one.
+    /// Returns the formula of the order, if it has one.
     pub fn formula(&self) -> Option<&Formula> {
         match &self.by {
             By::Criterion(_) => None,
@@ -86,29 +90,29 @@ impl Order {
         }
     }
 
-    /// The same order, and this weight on the delay.
+    /// Returns the same order with this weight on the delay.
     #[must_use]
     pub fn with_weight(self, weight: Weight) -> Order {
         Order { weight, ..self }
     }
 
-    /// The same order, with random numbers, if it has any, drawn so.
+    /// Returns the same order with random numbers drawn in this way.
     #[must_use]
     pub fn with_draws(self, draw: Draw, seed: u64) -> Order {
         Order { draw, seed, ..self }
     }
 
-    /// Whether nobody who comes later ever stands before anybody.
+    /// Returns whether a later job never sorts before an earlier one.
     pub fn is_arrival(&self) -> bool {
         self.by == By::Criterion(Criterion::Arrival)
     }
 
-    /// Whether it draws random numbers.
+    /// Returns whether the order draws random numbers.
     pub fn is_random(&self) -> bool {
         matches!(&self.by, By::Criterion(criterion) if criterion.is_random())
     }
 
-    /// Whether keys change as time goes by, so that a queue has to be sorted again at each pass.
+    /// Returns whether keys change with time, so that a queue has to be sorted at each pass.
     pub fn changes(&self) -> bool {
         match &self.by {
             By::Criterion(criterion) => criterion.is_random() && self.draw == Draw::Pass,
@@ -116,12 +120,13 @@ impl Order {
         }
     }
 
-    /// Whether it goes by how many jobs have passed one.
+    /// Returns whether the order depends on the number of bypasses of a job.
     pub fn counts_bypasses(&self) -> bool {
         matches!(&self.by, By::Formula(priority) if priority.counts_bypasses())
     }
 
-    /// The job's place in this order at `now`, which matters only to an order that [`changes`](Order::changes).
+    /// Returns the job's position in this order at `now`. Only an order that
+    /// [`changes`](Order::changes) depends on `now`.
     pub fn key(&self, now: Time, entry: &Entry) -> Key {
         let primary = self.rank(now, entry);
         Key { primary, ..Key::arrival(entry) }
@@ -148,7 +153,7 @@ impl Default for By {
 }
 
 impl Key {
-    /// The job's place in the order of arrival.
+    /// Returns the job's position in the order of arrival.
     pub fn arrival(entry: &Entry) -> Key {
         let request = &entry.request;
         Key { primary: 0, submit: request.submit, number: request.number, admitted: entry.admitted }

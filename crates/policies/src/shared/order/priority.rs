@@ -10,27 +10,29 @@ use super::bypassed::Bypassed;
 use super::criterion::SECOND;
 use super::weight::Weight;
 
-/// A formula over what is known of a waiting job, and which of its values comes first.
+/// A formula over the known facts of a waiting job, and the direction of its values.
 ///
-/// A value that is not a number comes last. The formula is parsed once; evaluating it allocates nothing.
+/// A value that is not a number comes last. The formula is parsed once. Its evaluation allocates
+/// nothing.
 ///
 /// # Ties
-/// A formula of rational operations is computed exactly ([`Formula::eval_exactly`]): jobs with equal values tie. Submission, then job
-/// number decide the tie. Formulas with roots or logarithms are computed in double precision, and tie where the bits are equal.
+/// A formula of rational operations is computed exactly ([`Formula::eval_exactly`]): jobs with
+/// equal values tie. Submission, then job number decide the tie. Formulas with roots or logarithms
+/// are computed in double precision, and tie where the bits are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Priority {
     formula: Arc<Formula>,
     first: Direction,
 }
 
-/// The index of the wait among the names.
+/// The index of the wait in [`Priority::NAMES`].
 const WAIT: usize = 0;
 
-/// The index of the count of those who passed.
+/// The index of the bypass count in [`Priority::NAMES`].
 const BYPASSED: usize = 7;
 
 impl Priority {
-    /// What a formula may name, with the unit of each.
+    /// The names that a formula may use, with the unit of each.
     pub const NAMES: [(&'static str, &'static str); 8] = [
         ("wait", "seconds since the submission"),
         ("estimate", "seconds, at least 1"),
@@ -42,7 +44,7 @@ impl Priority {
         ("bypassed", "jobs that sort behind it and started before it, where the policy counts them: else 0"),
     ];
 
-    /// The job with the largest value of this formula first.
+    /// Returns the order with the largest value of this formula first.
     ///
     /// # Errors
     /// If the text is no formula over [`Priority::NAMES`].
@@ -50,10 +52,10 @@ impl Priority {
         Priority::parse(text, Direction::Largest)
     }
 
-    /// The order of that name in the literature, if there is one.
+    /// Returns the order of that name in the literature, if there is one.
     pub fn preset(name: &str) -> Option<Priority> {
         let preset = PRESETS.iter().find(|preset| preset.name == name)?;
-        // Each is a formula: a test looks at all of them.
+        // Each preset is a formula: a test checks all of them.
         Priority::parse(preset.formula, preset.first).ok()
     }
 
@@ -62,22 +64,24 @@ impl Priority {
         Ok(Priority { formula, first })
     }
 
-    /// The formula.
+    /// Returns the formula.
     pub fn formula(&self) -> &Formula {
         &self.formula
     }
 
-    /// Whether values change as time goes by.
+    /// Returns whether values change with time.
     pub(super) fn changes(&self) -> bool {
         self.formula.uses(WAIT) || self.counts_bypasses()
     }
 
-    /// Whether it has to be known who was passed how often.
+    /// Returns whether the formula uses the number of bypasses of a job.
     pub(super) fn counts_bypasses(&self) -> bool {
         self.formula.uses(BYPASSED)
     }
 
-    /// Returns `value - weight * submit`; the largest comes first. A value of which the smallest comes first is negated.
+    /// Returns `value - weight * submit`, of which the largest comes first.
+    ///
+    /// The value is negated if its smallest comes first.
     pub(super) fn aged(&self, now: Time, entry: &Entry, weight: Weight) -> f64 {
         self.aged_exactly(now, entry, weight).map_or_else(
             || {
@@ -91,13 +95,13 @@ impl Priority {
 
     fn aged_exactly(&self, now: Time, entry: &Entry, weight: Weight) -> Option<Fraction> {
         let value = self.formula.eval_exactly(&fractions(now, entry))?;
-        let value = if self.first == Direction::Largest { value } else { value.negate()? };
-        let delay = weight.exact()?.multiply(seconds(entry.request.submit - Time::ZERO))?;
-        value.subtract(delay)
+        let value = if self.first == Direction::Largest { value } else { value.checked_neg()? };
+        let delay = weight.exact()?.checked_mul(seconds(entry.request.submit - Time::ZERO))?;
+        value.checked_sub(delay)
     }
 }
 
-/// The values of [`Priority::NAMES`].
+/// Returns the values of [`Priority::NAMES`].
 fn facts(now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
     let request = &entry.request;
     let known = |number: Option<u32>| number.map_or(-1.0, f64::from);
@@ -113,7 +117,7 @@ fn facts(now: Time, entry: &Entry) -> [f64; Priority::NAMES.len()] {
     ]
 }
 
-/// The values of [`Priority::NAMES`], exactly.
+/// Returns the values of [`Priority::NAMES`], exactly.
 fn fractions(now: Time, entry: &Entry) -> [Fraction; Priority::NAMES.len()] {
     let request = &entry.request;
     let integer = |amount: u64| Fraction::new(amount.into(), 1).unwrap_or(0.into());

@@ -1,4 +1,4 @@
-//! The weight of the delay, which bounds how long a job can be passed.
+//! The weight of the delay, which bounds how long a job can be overtaken.
 
 use miserly_core::Time;
 use miserly_formula::Fraction;
@@ -15,14 +15,14 @@ impl Weight {
     /// The weight 0.
     pub const NONE: Weight = Weight { value: 0.0, exact: Some(Fraction::ZERO) };
 
-    /// Returns a weight per second of delay; `None` if it is negative or not finite.
+    /// Returns a weight per second of delay, or `None` if it is negative or not finite.
     pub fn per_second(weight: f64) -> Option<Weight> {
-        // The sum makes one zero of two.
+        // The sum turns -0.0 into 0.0.
         let valid = weight >= 0.0 && weight.is_finite();
         valid.then(|| Weight { value: 0.0 + weight, exact: Fraction::from_decimal(0.0 + weight) })
     }
 
-    /// Returns the weight as it is written in decimal; `None` if it has too many digits.
+    /// Returns the weight as written in decimal, or `None` if it has too many digits.
     pub(super) const fn exact(self) -> Option<Fraction> {
         self.exact
     }
@@ -39,7 +39,7 @@ impl Default for Weight {
     }
 }
 
-/// Weights are equal if their bits are: there is one zero and no NaN.
+/// Compares weights by their bits: there is one zero and no NaN.
 impl PartialEq for Weight {
     fn eq(&self, other: &Weight) -> bool {
         self.value.to_bits() == other.value.to_bits()

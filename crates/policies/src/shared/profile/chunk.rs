@@ -1,21 +1,22 @@
 //! A run of breakpoints of the profile.
 
-/// How many breakpoints a chunk holds before it is cut in two.
+/// The number of breakpoints at which a chunk is split.
 pub(super) const CHUNK: usize = 64;
 
 /// A run of breakpoints, each with the count from it to the next one.
 ///
-/// The true counts are `free[i] + lift`: what changes a whole chunk changes only `lift`.
+/// The true counts are `free[i] + lift`. A change of a whole chunk changes only `lift`.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
-    /// The first of `times`, beside the other chunks' firsts.
+    /// The first of `times`, stored for the search over chunks.
     pub(super) first: i64,
     pub(super) lift: i32,
-    /// Bounds of `free`, without `lift`: nothing is below `least` or above `most`. Exact when measured, loose
-    /// after a change of a part.
+    /// Bounds of `free`, without `lift`: nothing is below `least` or above `most`.
+    ///
+    /// Exact when measured, loose after a change of a part.
     pub(super) least: i32,
     pub(super) most: i32,
-    /// How many changes of a part since the bounds were measured.
+    /// The number of partial changes since the bounds were measured.
     loose: u32,
     pub(super) times: Vec<i64>,
     pub(super) free: Vec<i32>,
@@ -30,12 +31,12 @@ impl Chunk {
         chunk
     }
 
-    /// How many breakpoints are before `time`.
+    /// Returns the number of breakpoints before `time`.
     pub(super) fn before(&self, time: i64) -> usize {
         self.times.partition_point(|&point| point < time)
     }
 
-    /// How many breakpoints are at `time` or before; that may be the end of time, behind which there is nothing.
+    /// Returns the number of breakpoints at `time` or before. `time` may be the end of time.
     pub(super) fn up_to(&self, time: i64) -> usize {
         self.times.partition_point(|&point| point <= time)
     }
@@ -63,8 +64,9 @@ impl Chunk {
         self.loosen();
     }
 
-    /// Notes that the bounds may have become looser; measures them when that has happened often enough to
-    /// cost nothing on the average.
+    /// Counts a change that may have loosened the bounds.
+    ///
+    /// Measures them again after `OFTEN` changes, so the amortized cost is O(1).
     pub(super) fn loosen(&mut self) {
         const OFTEN: u32 = 16;
         self.loose += 1;

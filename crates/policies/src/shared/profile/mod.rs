@@ -1,4 +1,4 @@
-//! The availability profile: how many processors are free, from now on.
+//! The availability profile: the number of free processors from now on.
 
 mod chunk;
 
@@ -12,23 +12,23 @@ use self::chunk::{CHUNK, Chunk};
 use self::search::Search;
 use super::staircase::ProfileStaircase;
 
-/// How many breakpoints of the past are let stand before they are cleared away together.
+/// The number of past breakpoints that are removed together.
 const PAST: usize = 16;
 
-/// Free processors as a step function of time, from a moving now to for ever.
+/// Free processors as a step function of time, from a moving `now` to infinity.
 ///
-/// Breakpoints stand in chunks that know their least and most count, so that a search passes over a chunk
-/// that is free, or taken, throughout. With n breakpoints and chunks of c = 64: a change is O(c + n / c),
-/// a search the same per hole that is too short. Equal neighbours are merged, so two profiles with the same
-/// counts are the same.
+/// Breakpoints are stored in chunks that record their least and most count. A search therefore
+/// skips a chunk that is free, or taken, throughout. With n breakpoints and chunks of c = 64, a
+/// change is O(c + n / c). A search costs the same for each hole that is too short. Equal
+/// neighbours are merged, so two profiles with the same counts are equal.
 #[derive(Clone, Debug)]
 pub struct Profile {
     chunks: Vec<Chunk>,
-    /// What is before this is past, and nobody's business.
+    /// Times before this one are past and no longer represented.
     now: i64,
 }
 
-/// A breakpoint: its chunk, and its place there.
+/// A breakpoint: its chunk, and its index in the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct At {
     chunk: usize,
@@ -39,14 +39,14 @@ impl Profile {
     /// The largest machine that a profile can count.
     pub const MOST: u32 = 1 << 30;
 
-    /// A machine with `procs` processors, all of them free always.
+    /// Returns the profile of a machine with `procs` processors, all of them always free.
     pub fn new(procs: u32) -> Profile {
-        // Below the limit that the registry checks.
+        // The registry checks a lower limit.
         let free = i32::try_from(procs.min(Profile::MOST)).unwrap_or(i32::MAX);
         Profile { chunks: vec![Chunk::of(vec![i64::MIN], vec![free])], now: i64::MIN }
     }
 
-    /// Forgets what was before `now`.
+    /// Forgets the time before `now`.
     pub fn advance(&mut self, now: Time) {
         let now = now.ticks();
         self.now = now;
@@ -63,7 +63,8 @@ impl Profile {
         }
     }
 
-    /// Takes `procs` processors away in `from..to`. The count may go below zero; whoever plans does not let it.
+    /// Takes `procs` processors away in `from..to`. The count may go below zero; planners must
+    /// prevent that.
     pub fn take(&mut self, from: Time, to: Time, procs: u32) {
         self.add(from, to, -signed(procs));
     }
@@ -73,13 +74,13 @@ impl Profile {
         self.add(from, to, signed(procs));
     }
 
-    /// How many processors are free at `time`; none, where too many were taken. O(log n).
+    /// Returns the number of free processors at `time`. A negative count is 0. O(log n).
     pub fn free_at(&self, time: Time) -> u32 {
         let at = self.locate(time.ticks());
         u32::try_from(self.count(at)).unwrap_or(0)
     }
 
-    /// The most that is free at any instant of `from..to`; 0 if that is empty.
+    /// Returns the most processors that are free at any instant of `from..to`; 0 if that is empty.
     pub fn most_within(&self, from: Time, to: Time) -> u32 {
         if to <= from {
             return 0;
@@ -102,9 +103,11 @@ impl Profile {
         u32::try_from(most).unwrap_or(0)
     }
 
-    /// Returns the earliest instant, not before `not_before`, from which `procs` processors stay free for `span`.
+    /// Returns the earliest instant, not before `not_before`, from which `procs` processors stay
+    /// free for `span`.
     ///
-    /// The result is `not_before` or a breakpoint; [`Time::MAX`] if the machine is never that free.
+    /// The result is `not_before` or a breakpoint, or [`Time::MAX`] if the machine is never that
+    /// free.
     ///
     /// # Source
     /// The hole search of conservative backfilling, Zotkin et al. §2.
@@ -112,11 +115,10 @@ impl Profile {
         self.earliest_within(not_before, Time::MAX, Time::MAX, span, procs).unwrap_or(Time::MAX)
     }
 
-    /// The earliest hole that starts before `limit` and before `until`, for a job that holds `procs` from
-    /// `limit` on itself.
+    /// Returns the start of the earliest hole that starts before `limit` and before `until`.
     ///
-    /// From `limit` on the job stands in nobody's way but its own, so a hole need reach no further: this is
-    /// the search for a better place than `limit` without lifting the job out first.
+    /// The job itself holds `procs` from `limit` on, so a hole need not extend further. This is the
+    /// search for a reservation earlier than `limit`, without first removing the present one.
     pub fn earliest_within(
         &self,
         not_before: Time,
@@ -143,8 +145,9 @@ impl Profile {
         search.start.map(Time::from_ticks)
     }
 
-    /// How many processors stay free for how long from `now` on. O(n) in the breakpoints, over chunks that do not
-    /// sink below what is free before them O(1).
+    /// Returns the processors that stay free from `now` on, with the span for each width.
+    ///
+    /// O(n) in the breakpoints. A chunk that does not fall below the count before it is O(1).
     pub fn outlook(&self, now: Time) -> ProfileStaircase {
         let start = self.locate(now.ticks());
         let mut steps = Vec::new();
@@ -177,7 +180,7 @@ impl Profile {
         self.chunks[at.chunk].free[at.index] + self.chunks[at.chunk].lift
     }
 
-    /// The last breakpoint at or before `time`; the first one, if there is none.
+    /// Returns the last breakpoint at or before `time`, or the first one if there is none.
     fn locate(&self, time: i64) -> At {
         let chunk = match &self.chunks[..] {
             [_] => 0,
@@ -192,7 +195,7 @@ impl Profile {
         }
         let (mut end, _) = self.breakpoint(to.ticks());
         let chunks = self.chunks.len();
-        // What holds now may change from whenever it began to hold: that is past.
+        // A change that covers now may be applied from any earlier time: that is past.
         let past = from.ticks() <= self.now;
         let (start, inserted) =
             if past { (self.locate(self.now), false) } else { self.breakpoint(from.ticks()) };
@@ -213,9 +216,9 @@ impl Profile {
         }
     }
 
-    /// The breakpoint at `time`, made if it is not there, and whether it was made.
+    /// Returns the breakpoint at `time`, and whether it was inserted.
     ///
-    /// A time before all of the profile has the first breakpoint: what was before now is not kept.
+    /// A time before the profile gives the first breakpoint, because earlier times are not kept.
     fn breakpoint(&mut self, time: i64) -> (At, bool) {
         let at = self.locate(time);
         if self.time(at) >= time {
@@ -233,7 +236,7 @@ impl Profile {
         (self.locate(time), true)
     }
 
-    /// Drops a breakpoint at which nothing changes.
+    /// Removes a breakpoint at which nothing changes.
     fn merge(&mut self, at: At) {
         let before = match at {
             At { chunk: 0, index: 0 } => return,
@@ -263,8 +266,8 @@ impl Profile {
     }
 }
 
-/// Two profiles that were never advanced are equal if the same is free at every instant; what is past is
-/// compared too.
+/// Compares the free processors at every instant, past instants included, for profiles that were
+/// never advanced.
 impl PartialEq for Profile {
     fn eq(&self, other: &Profile) -> bool {
         let points = |profile: &Profile| {

@@ -10,19 +10,20 @@ use super::chunk::Chunk;
 pub(super) struct Search {
     /// The hole starts before this.
     pub(super) until: i64,
-    /// The hole need not reach beyond this.
+    /// The hole need not extend beyond this.
     pub(super) limit: i64,
-    /// The hole is this long, or reaches the limit.
+    /// The length of the hole, unless it reaches the limit.
     pub(super) span: i64,
     pub(super) not_before: i64,
-    /// Where the stretch starts that is wide enough, as far as it has been followed.
+    /// The start of the present stretch that is wide enough, if there is one.
     pub(super) start: Option<i64>,
 }
 
 impl Search {
-    /// Goes on through a chunk from its breakpoint `first`, in which `wanted` of `free` is enough.
+    /// Continues through a chunk from its breakpoint `first`, in which `wanted` of `free` is
+    /// enough.
     ///
-    /// Breaks off with the result, or goes on behind the chunk.
+    /// Breaks with the result, or continues after the chunk.
     pub(super) fn chunk(&mut self, chunk: &Chunk, first: usize, wanted: i32) -> ControlFlow<Option<Time>> {
         if self.start.is_none() && chunk.most < wanted {
             return if chunk.first >= self.until {

@@ -1,4 +1,4 @@
-//! By what jobs are told apart, and which of the groups a job is in.
+//! The groupings of jobs, and the group of each job.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use super::quality::Quality;
 use crate::finished::Finished;
 use crate::job::LoggedStatus;
 
-/// By what the jobs of a run are told apart.
+/// A property by which the jobs of a run are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grouping {
     /// Runtime and width: the sixteen categories of Kettimuthu et al.
@@ -20,16 +20,18 @@ pub enum Grouping {
     User,
     /// The queue's number.
     Queue,
-    /// The actual runtime in ranges of equal size on a logarithmic scale, as Chiang and Vernon's Figure 5 has it:
-    /// under a second, then by powers of two.
+    /// The actual runtime in ranges of equal size on a logarithmic scale, as in Chiang and Vernon's
+    /// Figure 5.
+    ///
+    /// The first range is under a second, the others follow powers of two.
     RuntimeBin,
-    /// What the job asked for: the twelve classes of the NCSA Origin 2000, Chiang and Vernon's Table 1.
+    /// The request: the twelve classes of the NCSA Origin 2000, Chiang and Vernon's Table 1.
     LsfClass,
-    /// How good the estimate was: Kettimuthu et al.'s good and bad estimators.
+    /// The quality of the estimate: Kettimuthu et al.'s good and bad estimators.
     Estimate,
-    /// How good the estimate was, then runtime and width.
+    /// The quality of the estimate, then runtime and width.
     EstimateCategory,
-    /// How the job ended, as its log has it.
+    /// The end of the job as its log has it.
     Status,
 }
 
@@ -40,19 +42,19 @@ pub enum GroupKey {
     Category(Category),
     /// The user or queue of that number.
     Number(u32),
-    /// The log does not tell the user, or the queue.
+    /// The log does not have the user, or the queue.
     Unknown,
     /// Runtimes from 2^(n-1) seconds to less than 2^n; under a second with n = 0.
     Bin(u32),
     /// A class of the NCSA Origin 2000.
     LsfClass(Class),
-    /// Asked for more than any of these classes admits.
+    /// A request beyond all of these classes.
     BeyondClasses,
-    /// Estimates that were as good.
+    /// Estimates of this quality.
     Estimate(Quality),
-    /// Estimates that were as good, of a range of runtimes and of widths.
+    /// Estimates of this quality, for a range of runtimes and of widths.
     EstimateCategory(Quality, Category),
-    /// Jobs that ended so.
+    /// Jobs with this end.
     Status(LoggedStatus),
 }
 
@@ -64,7 +66,7 @@ pub enum GroupKey {
 pub struct GroupingError(String);
 
 impl Grouping {
-    /// All there are.
+    /// Every grouping.
     pub const ALL: [Grouping; 8] = [
         Grouping::Category,
         Grouping::User,
@@ -76,7 +78,7 @@ impl Grouping {
         Grouping::Status,
     ];
 
-    /// Its word.
+    /// Returns the name of the grouping.
     pub const fn as_str(self) -> &'static str {
         match self {
             Grouping::Category => "category",
@@ -90,12 +92,13 @@ impl Grouping {
         }
     }
 
-    /// Whether its groups are as many as the log has numbers, and none is like its neighbours.
+    /// Returns whether the groups are the numbers of the log, without a relation between
+    /// neighbours.
     pub const fn is_by_number(self) -> bool {
         matches!(self, Grouping::User | Grouping::Queue)
     }
 
-    /// The group of a job.
+    /// Returns the group of a job.
     pub fn key(self, job: &Finished) -> GroupKey {
         let run = job.runtime;
         let number = |number: Option<u32>| number.map_or(GroupKey::Unknown, GroupKey::Number);
@@ -113,7 +116,7 @@ impl Grouping {
         }
     }
 
-    /// The groups that are told even where no job is in them: those that a table of the literature has.
+    /// Returns the groups that are shown even without jobs: those of a table in the literature.
     pub(super) fn fixed(self) -> Vec<GroupKey> {
         match self {
             Grouping::Category => Category::all().map(GroupKey::Category).collect(),
@@ -131,19 +134,21 @@ impl Grouping {
     }
 }
 
-/// The bits of the whole seconds: 0 under a second, else one more than the power of two at or below it.
+/// Returns the bit length of the whole seconds: 0 under a second, else one more than the exponent
+/// of the power of two at or below it.
 fn bin(run: Span) -> u32 {
     u64::BITS - run.secs().unsigned_abs().leading_zeros()
 }
 
-/// The class of what the job asked for.
+/// Returns the class of a request.
 fn class(request: &Request) -> GroupKey {
     let memory = request.demand.get(Kind::Memory);
     Class::of(request.procs(), memory, request.estimate).map_or(GroupKey::BeyondClasses, GroupKey::LsfClass)
 }
 
 impl GroupKey {
-    /// The actual runtimes of a bin, seconds: from the first to just below the second.
+    /// Returns the actual runtimes of a bin in seconds: the lower bound, and the exclusive upper
+    /// bound.
     pub fn runtimes(self) -> Option<(u64, u64)> {
         match self {
             GroupKey::Bin(0) => Some((0, 1)),

@@ -14,21 +14,21 @@ use super::measures::Measures;
 use super::percentiles::EXACT_MOST;
 use crate::finished::Finished;
 
-/// The groups of one grouping, and what was measured of each.
+/// The groups of one grouping, with the measures of each.
 ///
-/// Percentiles are exact up to [`EXACT_MOST`] jobs in all groups together; beyond that every group holds a sketch. A
-/// grouping therefore holds no more values than the whole does, and is as exact; what its sketches need grows with the
-/// number of groups, not with that of the jobs.
+/// Percentiles are exact up to [`EXACT_MOST`] jobs in all groups together. Beyond that every group
+/// holds a sketch. So a grouping never holds more values than the measures of the whole run, and is
+/// as exact. Its sketches grow with the number of groups, not with that of the jobs.
 #[derive(Clone, Debug)]
 pub struct Groups {
     by: Grouping,
     each: BTreeMap<GroupKey, Group>,
     jobs: u64,
-    /// How many jobs there may be before all percentiles are sketches.
+    /// The largest number of jobs with exact percentiles.
     exact_most: u64,
 }
 
-/// What was measured of a group.
+/// The measures of a group.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
     /// The measures of its jobs.
@@ -37,7 +37,7 @@ pub struct Group {
 }
 
 impl Groups {
-    /// No jobs yet.
+    /// Returns the groups without jobs.
     pub fn new(by: Grouping) -> Groups {
         Groups::within(by, EXACT_MOST as u64)
     }
@@ -47,12 +47,12 @@ impl Groups {
         Groups { by, each, jobs: 0, exact_most }
     }
 
-    /// By what the jobs are told apart.
+    /// Returns the grouping.
     pub fn by(&self) -> Grouping {
         self.by
     }
 
-    /// The groups, in their natural order.
+    /// Returns the groups, in their natural order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (GroupKey, &mut Group)> {
         self.each.iter_mut().map(|(key, group)| (*key, group))
     }
@@ -63,7 +63,7 @@ impl Groups {
         let exact = self.is_exact();
         let group = self.each.entry(self.by.key(job)).or_default();
         if !exact {
-            // A group that is met for the first time beyond the limit must not begin to hold values.
+            // A group that first occurs beyond the limit must not store values.
             group.measures.sketch();
         }
         group.add(job);
@@ -72,7 +72,7 @@ impl Groups {
         }
     }
 
-    /// Adds all that another one holds, of the same grouping.
+    /// Adds the contents of another accumulator with the same grouping.
     pub(super) fn merge(&mut self, other: &Groups) {
         self.jobs += other.jobs;
         for (key, theirs) in &other.each {
@@ -93,12 +93,12 @@ impl Groups {
 }
 
 impl Group {
-    /// How many jobs it has.
+    /// Returns the number of its jobs.
     pub fn jobs(&self) -> u64 {
         self.measures.wait.count()
     }
 
-    /// Their runtimes times their processors, in processor-seconds.
+    /// Returns their runtimes times their processors, in processor-seconds.
     pub fn work(&self) -> f64 {
         self.work as f64 / TICKS_PER_SECOND
     }

@@ -1,8 +1,8 @@
-//! How good estimates were (Kettimuthu et al., "User Estimates").
+//! The quality of estimates (Kettimuthu et al., "User Estimates").
 
 use miserly_core::Span;
 
-/// How good an estimate was.
+/// The quality of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quality {
     /// At most twice the actual runtime.
@@ -12,15 +12,15 @@ pub enum Quality {
 }
 
 impl Quality {
-    /// All there are.
+    /// Every quality.
     pub const ALL: [Quality; 2] = [Quality::Well, Quality::Badly];
 
-    /// How good the estimate of a job was that ran so long.
+    /// Returns the quality of an estimate for a job with that runtime.
     pub fn of(estimate: Span, run: Span) -> Quality {
         if estimate.ticks() <= run.ticks().saturating_mul(2) { Quality::Well } else { Quality::Badly }
     }
 
-    /// Its word.
+    /// Returns the name of the quality.
     pub const fn as_str(self) -> &'static str {
         match self {
             Quality::Well => "well",

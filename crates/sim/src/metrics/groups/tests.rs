@@ -1,4 +1,4 @@
-//! Groups against the obvious way to measure them, in parts and whole.
+//! Groups against a reference implementation, in parts and as a whole.
 
 use miserly_core::{Kind, Request, Resources, Span, StartReason, Time};
 use proptest::prelude::*;
@@ -54,7 +54,8 @@ fn estimate(run: i64, user: Option<u32>) -> i64 {
     }
 }
 
-/// A memory in kB that is more than that of the size class for some numbers of processors, and none for others.
+/// A memory in kB that exceeds that of the size class for some numbers of processors, and none for
+/// others.
 fn memory(procs: u64) -> u64 {
     ((procs % 7) * (procs % 5)) << 20
 }
@@ -74,7 +75,7 @@ fn grouped(by: Grouping, exact_most: u64, jobs: &[Drawn]) -> Groups {
     groups
 }
 
-/// All that is told of the groups.
+/// All published figures of the groups.
 fn told(groups: &mut Groups) -> Vec<String> {
     let tell = |(key, group): (GroupKey, &mut Group)| {
         let (jobs, work, exact) = (group.jobs(), group.work(), group.measures.wait.is_exact());
@@ -83,7 +84,7 @@ fn told(groups: &mut Groups) -> Vec<String> {
     groups.iter_mut().map(tell).collect()
 }
 
-/// In which group a job is, said again: the paper's limits and the doubling of seconds, one after the other.
+/// Returns the group of a job, derived again from the paper's limits and by doubling seconds.
 fn naive_name(by: Grouping, job: &Drawn) -> String {
     let &(_, _, run, procs, user) = job;
     let seconds = run as f64 / 1e6;
@@ -168,7 +169,7 @@ proptest! {
         for (_, group) in grouped(by, 1000, &jobs).iter_mut() {
             together.merge(&group.measures);
         }
-        // Counts and integer sums are behind the means, all values behind the percentiles.
+        // Counts and integer sums determine the means, all values determine the percentiles.
         prop_assert_eq!(together.summaries(), whole.summaries());
     }
 
