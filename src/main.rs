@@ -20,7 +20,7 @@ use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // Those two see to signals themselves.
+    // Those two commands handle signals themselves.
     if !matches!(cli.command, Command::Daemon(_) | Command::Shim(_)) {
         end_tidily();
     }
@@ -34,16 +34,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Leaves no half-written file behind when it is interrupted.
+/// Installs a handler that removes unfinished files at an interrupt.
 fn end_tidily() {
-    // Without the handler an interrupt only leaves a temporary file behind, so its failure is no reason to stop.
+    // Without the handler an interrupt only leaves a temporary file, so its failure is ignored.
     let _ = ctrlc::set_handler(|| {
         miserly_report::remove_unfinished();
         std::process::exit(130);
     });
 }
 
-/// Runs a command; its exit code, unless it fails.
+/// Runs a command and returns its exit code, unless it fails.
 fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Simulate(args) => commands::simulate::run(args)?,

@@ -1,4 +1,4 @@
-//! Standard output that may be a pipe somebody has closed, and files that must not take the place of a log.
+//! Standard output that may be a closed pipe, and output files that must not replace a log.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).context("cannot write to standard output")
 }
 
-/// How many characters fit in a line of the terminal; `None` where standard output is none, and a line may be of any length.
+/// Returns the width of the terminal in characters, or `None` if standard output is not a terminal.
 pub(crate) fn width() -> Option<usize> {
     let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
     Some(width.into())
@@ -22,12 +22,12 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&as_json(value)?)
 }
 
-/// A JSON document and a line end.
+/// Returns a JSON document and a line end.
 pub(crate) fn as_json(value: &impl serde::Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
-/// A log is somebody's data: what is made of it must not take its place.
+/// Checks that an output does not overwrite its input, which is data of the user.
 pub(crate) fn refuse_the_input_itself(input: &Path, option: &str, output: &Path) -> anyhow::Result<()> {
     match (input.canonicalize(), output.canonicalize()) {
         (Ok(input), Ok(same)) if input == same => {
@@ -37,7 +37,7 @@ pub(crate) fn refuse_the_input_itself(input: &Path, option: &str, output: &Path)
     }
 }
 
-/// Whether whoever read our output has gone: no error of ours.
+/// Returns whether the reader closed our output, which is not an error.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kind =
         |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<io::Error>().map(io::Error::kind);

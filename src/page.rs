@@ -17,18 +17,18 @@ use crate::args::ReportFileArgs;
 const SHOWN: [Grouping; 2] = [Grouping::Category, Grouping::RuntimeBin];
 
 impl ReportFileArgs {
-    /// Whether a page was asked for.
+    /// Returns whether a page was requested.
     pub(crate) fn asked(&self) -> bool {
         self.report.is_some()
     }
 
-    /// That the page can be written where it was asked for: better known before the runs than after.
+    /// Checks before the runs that the page can be written to its path.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         AtomicFile::create(path).map(drop).with_context(|| format!("--report {}", path.display()))
     }
 
-    /// Has the runs record what was asked for, and what the page shows.
+    /// Makes the runs record the requested data and the data of the page.
     pub(crate) fn records(&self, log: RunSetup, details: bool, by: &[Grouping]) -> RunSetup {
         let shown = if self.asked() { &SHOWN[..] } else { &[] };
         let more = shown.iter().filter(|kind| !by.contains(kind)).copied();
@@ -36,7 +36,7 @@ impl ReportFileArgs {
         log.with_details(details || self.asked()).grouped(&by)
     }
 
-    /// Writes the page of these runs, if it was asked for.
+    /// Writes the page of these runs, if it was requested.
     pub(crate) fn write(&self, runs: Vec<(&RunSetup, &PolicySpec, &RunDoc)>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let page = overview(&Overview { command: command(), runs, window: self.window })?;
@@ -44,7 +44,7 @@ impl ReportFileArgs {
     }
 }
 
-/// Takes out of a run what only the page needed: all but what was asked for.
+/// Removes the data that only the page needed from a run.
 pub(crate) fn forget(outcome: &mut RunDoc, details: bool, by: &[Grouping]) {
     if !details {
         outcome.details = None;
@@ -58,13 +58,13 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.commit(output)
 }
 
-/// The command as it was given, without the folder of the program.
+/// Returns the command as given, without the folder of the program.
 fn command() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("miserly".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell takes it.
+/// Returns a word quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

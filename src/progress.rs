@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miserly_run::Stopwatch;
 use miserly_sim::{Finished, Observer};
 
-/// How many jobs end between two looks at the clock.
+/// The number of ended jobs between two readings of the clock.
 const STRIDE: u64 = 1024;
 
-/// How long a run may take before progress is shown.
+/// The run time before progress is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The progress of one run or of several in parallel; quiet unless standard error is a terminal.
@@ -25,7 +25,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of so many jobs in all.
+    /// Returns the progress of `total` jobs.
     pub(crate) fn new(total: u64) -> Progress {
         Progress {
             total,
@@ -36,13 +36,13 @@ impl Progress {
         }
     }
 
-    /// Somebody who counts the jobs of one run.
+    /// Returns a counter for the jobs of one run.
     pub(crate) fn watch(&self) -> Watch<'_> {
         Watch { progress: self, pending: 0 }
     }
 
     fn add(&self, jobs: u64) {
-        // A count that is only shown needs no order with anything else.
+        // The counter is only displayed, so it needs no ordering with other data.
         let done = self.done.fetch_add(jobs, Ordering::Relaxed) + jobs;
         if self.shown && self.since.elapsed() > PATIENCE {
             self.bar.get_or_init(|| self.start_bar()).set_position(done);
@@ -64,7 +64,7 @@ impl Drop for Progress {
     }
 }
 
-/// Counts the jobs of one run.
+/// A counter of the jobs of one run.
 pub(crate) struct Watch<'a> {
     progress: &'a Progress,
     pending: u64,

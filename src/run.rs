@@ -10,12 +10,12 @@ use miserly_workload::{Estimates, Interactive, Trace, TraceError};
 
 use crate::args::RunArgs;
 
-/// The log of that name; `-` is standard input.
+/// Opens the log with that name. `-` is standard input.
 pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
     if path == Path::new("-") { Trace::stdin() } else { Trace::open(path) }
 }
 
-/// The log, ready to be run; `estimates` are those of a command line that says nothing of them.
+/// Returns the log as a run setup. `estimates` is the default of the estimate model.
 pub(crate) fn prepare(trace: Trace, args: &RunArgs, estimates: Estimates) -> anyhow::Result<RunSetup> {
     Ok(RunSetup::new(trace, args.options(estimates)?)?)
 }
@@ -56,7 +56,7 @@ impl RunArgs {
         }
     }
 
-    /// Interactive work, if there is to be any: a process, or else a file.
+    /// Returns the interactive load, if any: a process, or otherwise a file.
     fn load(&self) -> anyhow::Result<Option<Interactive>> {
         let Some(word) = &self.interactive else { return Ok(None) };
         if word.starts_with("poisson") {
@@ -67,7 +67,7 @@ impl RunArgs {
         Ok(Some(Interactive::parse(name, &text)?))
     }
 
-    /// The machine that is asked for, if one is.
+    /// Returns the requested machine, if any.
     fn machine(&self) -> Result<Option<MachineSpec>, MachineError> {
         let Some(word) = &self.machine else { return Ok(None) };
         let spec = MachineSpec::named(word, |path| fs::read_to_string(path))?;

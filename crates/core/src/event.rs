@@ -51,7 +51,8 @@ pub enum Change {
 
 /// All events of one instant, by kind, as their source observed them.
 ///
-/// The [`Driver`](crate::Driver) puts the kinds in the order that the convention of the run prescribes.
+/// The [`Driver`](crate::Driver) puts the kinds in the order that the convention of the run
+/// prescribes.
 #[derive(Clone, Debug, Default)]
 pub struct Round {
     /// Jobs that ended, in the order of their starts.

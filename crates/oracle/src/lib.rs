@@ -14,7 +14,8 @@
 //!
 //! let minute = Span::from_secs(60).unwrap();
 //! let request = |number| Request::new(number, Time::ZERO, minute, Resources::cpus(3));
-//! let jobs = [1, 2].map(|number| NaiveJob { request: request(number), runtime: ActualRuntime(minute) });
+//! let runtime = ActualRuntime(minute);
+//! let jobs = [1, 2].map(|number| NaiveJob { request: request(number), runtime });
 //! let fcfs = NaivePolicy::Fcfs { order: NaiveOrder::ARRIVAL };
 //! assert_eq!(schedule(4, &jobs, fcfs, EventOrder::Batched), [Time::ZERO, Time::ZERO + minute]);
 //! ```
@@ -137,7 +138,8 @@ pub struct NaiveFacts {
     pub bypassed: f64,
 }
 
-/// Random numbers: the upper 53 bits of the draw number 2^63, or of 2^63 + the ticks of the instant.
+/// Random numbers: the upper 53 bits of a draw. Its number is 2^63, or 2^63 plus the ticks of the
+/// instant.
 #[derive(Clone, Copy, Debug)]
 pub enum NaiveDraws {
     /// One draw for each job.
