@@ -1,4 +1,4 @@
-//! Measures how long a backup takes, and how long commits take meanwhile.
+//! Measures the time of a backup, and the times of commits meanwhile.
 //!
 //! `cargo run --release -p miserly-live --example backup-times -- 10000`
 

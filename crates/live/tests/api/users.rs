@@ -9,10 +9,11 @@ use rustix::process::{Uid, geteuid};
 
 use crate::server::{Answer, Server};
 
-/// The user nobody.
+/// The number of an unprivileged user.
 const OTHER: u32 = 65_534;
 
-/// Does something in a thread that is the other user's; `None` where we cannot be another.
+/// Runs `act` in a thread of the other user. Returns `None` if this process cannot change its
+/// identity.
 fn as_other<T: Send>(act: impl FnOnce() -> T + Send) -> Option<T> {
     if !Requirement::Root.is_met(geteuid().is_root(), "needs root, to become another user") {
         return None;

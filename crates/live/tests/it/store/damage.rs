@@ -19,7 +19,8 @@ struct Left {
 }
 
 impl Left {
-    /// Commits until the log was brought into the database and begun anew. The backup is of the middle.
+    /// Commits until the log was moved into the database and restarted. The backup is taken in the
+    /// middle.
     fn after(commits: i64) -> Left {
         let folder = tempfile::tempdir().unwrap();
         let of = folder.path().join("of");
@@ -94,7 +95,7 @@ fn differences(was: &Model, is: &Model) -> Vec<DamageSite> {
     sites.chain(meta.map(|(key, _)| DamageSite::Meta(key.clone()))).collect()
 }
 
-/// Whether the report covers a part: by its name, or by one of a whole that contains it.
+/// Returns whether the report covers a part, by its name or by that of a larger part.
 fn is_reported(recovery: &Recovery, site: &DamageSite) -> bool {
     let covers = |damage: &Damage| {
         damage.site == *site
@@ -161,7 +162,7 @@ fn a_flipped_byte_of_a_structure_is_detected() {
     }
 }
 
-/// Brings all commits into the database, so that damage of the log is no concern.
+/// Moves all commits into the database, so that damage of the log has no effect.
 fn checkpointed(left: &Left) -> TempDir {
     let folder = left.again();
     let connection = rusqlite::Connection::open(file(folder.path(), "jobs.db")).unwrap();
@@ -169,7 +170,7 @@ fn checkpointed(left: &Left) -> TempDir {
     folder
 }
 
-/// Flips a bit of each such text: some are remnants in free space, which nothing reads.
+/// Flips a bit of each copy of the text. Some are remnants in free space, which are never read.
 fn flip_text(path: &Path, text: &[u8]) {
     let bytes = fs::read(path).unwrap();
     let places: Vec<usize> =
@@ -254,7 +255,7 @@ fn missing_files_are_detected() {
     }
 }
 
-/// A number is given once, even if only the file beside the database is left.
+/// A number is used once, even if only the file beside the database is left.
 #[test]
 fn numbers_go_on_after_the_highest_ever_given() {
     let left = Left::after(60);
