@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Commits every few milliseconds, and returns the number, the median and the longest time of a commit.
+/// Commits every few milliseconds, and returns the number, the median and the longest time of a
+/// commit.
 fn commits(store: &mut Store, mut goes_on: impl FnMut(Duration) -> bool) -> Result<String, Box<dyn Error>> {
     let (mut times, mut number) = (vec![], 0);
     while goes_on(Duration::from_millis(5)) {

@@ -1,4 +1,5 @@
-//! Requests of other users. Only root can take another identity: without it these tests report a skip.
+//! Requests of other users. Only root can take another identity: without it these tests report a
+//! skip.
 
 use std::os::unix::net::UnixStream;
 use std::thread;

@@ -105,7 +105,8 @@ fn is_reported(recovery: &Recovery, site: &DamageSite) -> bool {
     outdated || recovery.lost.iter().any(covers)
 }
 
-/// After damage and recovery each row is as it was, or as it was at the backup or an earlier commit, and reported.
+/// After damage and recovery each row is as it was, or as it was at the backup or an earlier
+/// commit, and reported.
 #[track_caller]
 fn survives_flip(left: &Left, name: &str, at: usize, bits: u8) {
     let folder = left.again();
@@ -211,7 +212,8 @@ fn a_damaged_job_that_no_backup_has_is_named_as_lost() {
     assert_eq!(Model::of(&Store::open(folder.path()).unwrap()), model);
 }
 
-/// The log ends at a damaged frame: the database is then the state of an earlier commit, consistent in itself.
+/// The log ends at a damaged frame: the database is then the state of an earlier commit, consistent
+/// in itself.
 #[test]
 fn commits_after_a_damaged_frame_of_the_log_are_named_as_lost() {
     let left = Left::after(40);
