@@ -1,6 +1,7 @@
 //! The daemon's API: its JSON model, a client, and the options of a submission.
 //!
-//! Clients and the daemon share this crate. A client builds without the server, the engine and the state store.
+//! Clients and the daemon share this crate. A client builds without the server, the engine and the
+//! state store.
 //!
 //! # Features
 //! - `client` (default): the client over the unix socket.

@@ -1,4 +1,4 @@
-//! Measures how long a backup takes, and how long commits take meanwhile.
+//! Measures the time of a backup, and the times of commits meanwhile.
 //!
 //! `cargo run --release -p miserly-live --example backup-times -- 10000`
 
@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Commits every few milliseconds, and returns the number, the median and the longest time of a commit.
+/// Commits every few milliseconds, and returns the number, the median and the longest time of a
+/// commit.
 fn commits(store: &mut Store, mut goes_on: impl FnMut(Duration) -> bool) -> Result<String, Box<dyn Error>> {
     let (mut times, mut number) = (vec![], 0);
     while goes_on(Duration::from_millis(5)) {

@@ -104,7 +104,8 @@ mod tests {
         assert!(set_back.now() >= Time::from_ticks(mark.ticks));
     }
 
-    /// The wall clock was set an hour forward before the mark. The machine boots a quarter of an hour after it.
+    /// Checks a wall clock that was set an hour forward before the mark. The machine boots a
+    /// quarter of an hour after it.
     #[test]
     fn setting_the_wall_clock_is_no_time_that_passes() {
         const MINUTE: i64 = 60_000_000;

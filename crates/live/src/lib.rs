@@ -1,9 +1,10 @@
 //! The daemon: the engine under a real clock, with promises that survive a crash of the daemon.
 //!
-//! The [`store`] is the engine's journal: facts are durable before any action or reply depends on
-//! them. [`process`] is its launcher: each job runs under a shim that outlives the daemon. The
-//! [`server`] accepts requests on a unix socket and identifies users by the kernel's credentials.
-//! [`daemon`] connects them to the engine.
+//! - The [`store`] is the engine's journal. Facts are durable before any action or reply depends on
+//!   them.
+//! - [`process`] is its launcher. Each job runs under a shim that outlives the daemon.
+//! - The [`server`] accepts requests on a unix socket. The kernel's credentials identify the users.
+//! - [`daemon`] connects them to the engine.
 
 pub mod clock;
 

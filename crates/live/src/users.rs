@@ -35,8 +35,8 @@ impl Known {
         self.users().find(|user| user.name == name)?.number
     }
 
-    /// Returns the members of the group that `is_it` accepts by name and number: those in its list,
-    /// and those with it as their first group.
+    /// Returns the members of the group that `is_it` accepts by name and number. These are the
+    /// users in its list, and the users with it as their first group.
     pub(crate) fn members(&self, is_it: impl Fn(&str, &str) -> bool) -> Option<Vec<u32>> {
         let (number, named) = self.group.lines().find_map(|line| {
             let mut fields = line.split(':');

@@ -66,7 +66,7 @@ pub(super) enum MoveKind {
     BreachCause(BreachCause),
 }
 
-/// How a job leaves the system.
+/// The end of a job in the system.
 #[derive(Clone, Copy)]
 pub(super) enum End {
     Done,

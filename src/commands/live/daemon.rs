@@ -122,7 +122,8 @@ fn configuration_again(args: &ServeArgs) -> Result<Configuration, String> {
     configuration(args).map_err(|error| format!("{error:#}"))
 }
 
-/// Writes the daemon's log to standard error, where systemd reads it. `MISERLY_LOG` sets the levels.
+/// Writes the daemon's log to standard error, where systemd reads it. `MISERLY_LOG` sets the
+/// levels.
 fn log() {
     let set = std::env::var("MISERLY_LOG").ok().and_then(|levels| levels.parse().ok());
     let levels: Targets = set.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));

@@ -52,7 +52,8 @@ fn code(phase: &Phase) -> u8 {
     match phase {
         Phase::Killed { by: KilledBy::Time, .. } => OVERRUN,
         Phase::Done { exit, .. } | Phase::Killed { exit: Some(exit @ Exit::Signal(_)), .. } => of_exit(*exit),
-        // SIGKILL or SIGTERM, unless the job exited by itself.
+        // As if SIGKILL or SIGTERM had ended it: it never ran, or it exited by itself when it was
+        // stopped.
         Phase::Killed { by: KilledBy::Memory, .. } => of_exit(Exit::Signal(9)),
         Phase::Killed { by: KilledBy::User, .. } => of_exit(Exit::Signal(15)),
         Phase::Failed { why: Failure::Program, .. } => 127,

@@ -22,10 +22,15 @@ pub struct NoSocket {
 
 /// Returns the socket of the daemon.
 ///
-/// The first of these counts: the one `given`; that of `MISERLY_SOCKET`; the existing one of the user's own daemon; the existing
-/// one of the machine; the path for the user's own daemon.
+/// The first of these counts:
+/// 1. the one `given`
+/// 2. that of `MISERLY_SOCKET`
+/// 3. the existing one of the user's own daemon
+/// 4. the existing one of the machine
+/// 5. the path for the user's own daemon
 ///
-/// The user's own is `$XDG_RUNTIME_DIR/miserly/socket`; without that variable, `/tmp/miserly-UID/socket`.
+/// The user's own is `$XDG_RUNTIME_DIR/miserly/socket`. Without that variable it is
+/// `/tmp/miserly-UID/socket`.
 ///
 /// # Errors
 /// If the folder in `/tmp` belongs to another user.

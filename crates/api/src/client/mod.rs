@@ -84,7 +84,8 @@ impl Client {
     /// Submits a job or an array of jobs.
     ///
     /// # Errors
-    /// [`ClientError::Refused`] with the daemon's reason. Any other error means that there is no reply.
+    /// [`ClientError::Refused`] with the daemon's reason. Any other error means that there is no
+    /// reply.
     pub fn submit(&self, submission: &Submission) -> Answer<Submitted> {
         self.post("/v1/jobs", submission)
     }
@@ -116,7 +117,8 @@ impl Client {
     /// Returns a job once it has finished.
     ///
     /// # Errors
-    /// As [`Client::submit`]; [`ClientError::Gone`] if the daemon goes away before the job has ended.
+    /// As [`Client::submit`]; [`ClientError::Gone`] if the daemon goes away before the job has
+    /// ended.
     pub fn wait(&self, job: i64) -> Answer<JobView> {
         self.get(&format!("/v1/jobs/{job}/wait"))
     }

@@ -81,7 +81,8 @@ impl Problem {
 pub enum ProblemCode {
     /// The request is malformed.
     Malformed,
-    /// The request is refused: too large, no window, a deadline that cannot be met, or a promise that would break.
+    /// The request is refused: too large, no window, a deadline that cannot be met, or a promise
+    /// that would break.
     Refused,
     /// The job, the queue or the path does not exist.
     NotFound,

@@ -202,11 +202,13 @@ pub struct JobAllocation {
 pub struct Slots {
     /// The slot of its own placement, from 0.
     pub own: u32,
-    /// All slots in which it runs, in order: its own, and alternates in which its processors are free.
+    /// All slots in which it runs, in order: its own, and alternates in which its processors are
+    /// free.
     pub runs_in: Vec<u32>,
     /// The number of used slots, which are rotated.
     pub used: u64,
-    /// The share of the time in which it runs, above 0 and at most 1. Context switches are deducted.
+    /// The share of the time in which it runs, above 0 and at most 1. Context switches are
+    /// deducted.
     pub fraction: f64,
 }
 

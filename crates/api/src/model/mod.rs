@@ -1,6 +1,7 @@
 //! The JSON model that the daemon and its clients share.
 //!
-//! Wall time is in UTC. Memory is in bytes. Durations are in seconds, with a fraction if they have one.
+//! Wall time is in UTC. Memory is in bytes. Durations are in seconds, with a fraction if they have
+//! one.
 
 mod submission;
 

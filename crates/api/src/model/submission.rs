@@ -60,7 +60,8 @@ pub struct Submission {
     /// Whether it is held until it is released.
     #[serde(default)]
     pub hold: bool,
-    /// The file of the standard output. `%j` is the job number, `%A` that of the array, `%a` the index, `%x` the name.
+    /// The file of the standard output. `%j` is the job number, `%A` that of the array, `%a` the
+    /// index, `%x` the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub output: Option<PathBuf>,

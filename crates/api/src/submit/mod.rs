@@ -1,7 +1,8 @@
 //! Submit options, from the command line or from the directives of a script.
 //!
-//! [`directives`] reads the lines `#MISERLY` and `#SBATCH` at the head of a script. Both sources yield [`SubmitOptions`], so one
-//! can complete the other. This module reads neither the clock nor the disk.
+//! [`directives`] reads the lines `#MISERLY` and `#SBATCH` at the head of a script. Both sources
+//! yield [`SubmitOptions`], so one can complete the other. This module reads neither the clock nor
+//! the disk.
 
 mod submit_options;
 

@@ -12,8 +12,8 @@ use super::{check, files, schema};
 
 /// The folder, in a state folder, of the attempts that ended since the newest backup.
 ///
-/// The launcher moves the record of an ended attempt there. A recovery uses these records: a backup may be older than
-/// the end of the attempt.
+/// The launcher moves the record of an ended attempt there. A recovery uses these records: a backup
+/// may be older than the end of the attempt.
 pub const ENDED: &str = "ended";
 
 /// The folder of the backups in a state folder.
@@ -35,12 +35,14 @@ impl Backups {
         Backups { folder: folder.to_owned(), last: None }
     }
 
-    /// Takes a backup and keeps the newest `keep`. Returns its path, or `None` if nothing was committed since the
-    /// last call. A daemon may use the state at the same time, and is never blocked.
+    /// Takes a backup and keeps the newest `keep`. Returns its path, or `None` if nothing was
+    /// committed since the last call. A daemon may use the state at the same time, and is never
+    /// blocked.
     ///
     /// # Errors
-    /// [`StoreError::NoRoom`] or [`StoreError::Full`] if the disk is too full, [`StoreError::Damaged`] if the state
-    /// or its copy is damaged. No present backup is removed then.
+    /// [`StoreError::NoRoom`] or [`StoreError::Full`] if the disk is too full,
+    /// [`StoreError::Damaged`] if the state or its copy is damaged. No present backup is removed
+    /// then.
     pub fn take(&mut self, keep: usize) -> Result<Option<PathBuf>, StoreError> {
         let home = files::home(&self.folder);
         let connection = schema::connect_to_read(&home)?;
@@ -134,7 +136,8 @@ fn set_aside_ended(folder: &Path, number: u64) -> Result<(), StoreError> {
     files::rename(&ended, &folder.join(BACKUPS).join(format!("{number}.ended")))
 }
 
-/// Removes all backups but the newest, and the records of attempts that all remaining backups contain.
+/// Removes all backups but the newest, and the records of attempts that all remaining backups
+/// contain.
 fn rotate(folder: &Path, keep: usize) -> Result<(), StoreError> {
     let backups = list(folder)?;
     let (old, kept) = backups.split_at(backups.len().saturating_sub(keep));

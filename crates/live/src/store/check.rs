@@ -54,8 +54,8 @@ pub(super) fn database(connection: &Connection) -> Checked {
     Checked { mark, meta: values, damages: check.damages }
 }
 
-/// As [`database`], and compares its mark with the file that repeats it. A database without damage that
-/// is older than the file has lost commits: `SQLite` drops all log frames after a damaged one.
+/// As [`database`], and compares its mark with the file that repeats it. A database without damage
+/// that is older than the file has lost commits: `SQLite` drops all log frames after a damaged one.
 pub(super) fn whole(connection: &Connection, marks: &MarkFile) -> Result<Checked, StoreError> {
     let mut checked = database(connection);
     let repeated = marks.read().map_err(StoreError::io(MarkFile::NAME))?;

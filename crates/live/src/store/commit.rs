@@ -13,8 +13,9 @@ impl Store {
     /// Writes a batch, and returns when it is on disk. An empty batch costs nothing.
     ///
     /// # Errors
-    /// [`StoreError::Full`] if the disk rejects it: nothing was changed, and the store can still be used.
-    /// After any other error it is unknown whether the batch is on disk, and the store must be reopened.
+    /// [`StoreError::Full`] if the disk rejects it: nothing was changed, and the store can still be
+    /// used. After any other error it is unknown whether the batch is on disk, and the store must
+    /// be reopened.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
@@ -55,7 +56,8 @@ impl Store {
         Ok(())
     }
 
-    /// Records that a transaction is on disk. If the mark file cannot be written, the next commit writes it.
+    /// Records that a transaction is on disk. If the mark file cannot be written, the next commit
+    /// writes it.
     fn committed(&mut self, mark: CommitMark) {
         self.mark = mark;
         let _ = self.marks.write(&self.mark);

@@ -53,7 +53,8 @@ pub enum StoreError {
         /// The error of the system.
         source: io::Error,
     },
-    /// `SQLite` fails for another reason. Whether a commit is on disk is unknown until the state is reopened.
+    /// `SQLite` fails for another reason. Whether a commit is on disk is unknown until the state is
+    /// reopened.
     #[error("the state's database fails: {0}")]
     Sqlite(#[source] rusqlite::Error),
 }

@@ -12,7 +12,7 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::error::StoreError;
 
-/// How often a lock is tried that a dead process still holds.
+/// The number of tries at a lock that a dead process still holds.
 const TRIES: u32 = 100;
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(10);

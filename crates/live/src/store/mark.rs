@@ -82,8 +82,8 @@ const LENGTH: usize = 64;
 
 /// The file beside the database.
 ///
-/// It is written after each commit and not synchronised. After a power failure it may be older than the
-/// database, which is harmless. It is never newer.
+/// It is written after each commit and not synchronised. After a power failure it may be older than
+/// the database, which is harmless. It is never newer.
 pub(super) struct MarkFile(File);
 
 impl MarkFile {

@@ -1,23 +1,25 @@
 //! Durable state: every fact is on disk before a client learns of it.
 //!
-//! A folder holds a `SQLite` database in WAL mode with full synchronisation: live jobs, ended jobs, the journal, and
-//! named values. A [`Batch`] is one transaction and one `fsync`: all of it is on disk, or none.
+//! A folder holds a `SQLite` database in WAL mode with full synchronisation: live jobs, ended jobs,
+//! the journal, and named values. A [`Batch`] is one transaction and one `fsync`: all of it is on
+//! disk, or none.
 //!
 //! # Detection of damage
 //! - Each row has a checksum (CRC-32) of its table and its values. Every read checks it.
-//! - One row, the mark, holds the number of the last commit and, for each table, the number of rows and the sum of
-//!   their checksums. A missing or outdated row changes that sum.
-//! - A file beside the database repeats the mark. A database that is older than the file has lost commits:
-//!   `SQLite` silently drops all that follows a damaged frame of its log.
+//! - One row, the mark, holds the number of the last commit. For each table it also holds the
+//!   number of rows and the sum of their checksums. A missing or outdated row changes that sum.
+//! - A file beside the database repeats the mark. A database that is older than the file has lost
+//!   commits: `SQLite` silently drops all that follows a damaged frame of its log.
 //!
-//! [`Store::open`] checks all of this over the whole database, and `SQLite`'s own structures with `quick_check`.
-//! The checksum VFS of `SQLite` is not part of the bundled library, and would not notice a shortened log.
+//! [`Store::open`] checks all of this over the whole database, and `SQLite`'s own structures with
+//! `quick_check`. The checksum VFS of `SQLite` is not part of the bundled library, and would not
+//! notice a shortened log.
 //!
 //! # Backups
-//! A [`BackupThread`] copies the database at intervals with `VACUUM INTO`, in a read transaction of its own, so that
-//! commits go on. A copy counts once it was reopened and checked. Damage is never repaired silently:
-//! [`Store::recover`] is called on request. It takes the rows that plain SQL can still read, and the newest undamaged
-//! backup for the rest.
+//! A [`BackupThread`] copies the database at intervals with `VACUUM INTO`, in a read transaction of
+//! its own, so that commits go on. A copy counts once it was reopened and checked. Damage is never
+//! repaired silently: [`Store::recover`] is called on request. It takes the rows that plain SQL can
+//! still read, and the newest undamaged backup for the rest.
 
 mod error;
 
@@ -89,8 +91,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the state in `folder`, or creates it. Checks the whole database, which takes time in proportion to
-    /// the history. If another version of this program wrote the state, takes a backup first.
+    /// Opens the state in `folder`, or creates it. Checks the whole database, which takes time in
+    /// proportion to the history. If another version of this program wrote the state, takes a
+    /// backup first.
     ///
     /// # Errors
     /// [`StoreError::Locked`] if another daemon has it, [`StoreError::Damaged`] with all damages,
@@ -111,7 +114,8 @@ impl Store {
         check::format(&connection, folder)?;
         let mut store = Store::over(connection, &home, lock)?;
         store.note_version(folder)?;
-        // Damage of the log costs all commits after it. If the disk is rather full, the log stays as it is.
+        // Damage of the log costs all commits after it. If the disk is rather full, the log stays
+        // as it is.
         if backup::check_room(folder, &home).is_ok() {
             let _ = files::checkpoint(&store.connection);
         }
@@ -157,7 +161,8 @@ impl Store {
         read::job(&self.connection, number)
     }
 
-    /// Returns the highest number that a job ever had, even if the job was lost or forgotten; 0 before the first.
+    /// Returns the highest number that a job ever had, even if the job was lost or forgotten; 0
+    /// before the first.
     pub fn highest_job(&self) -> i64 {
         self.mark.highest
     }
@@ -198,8 +203,8 @@ impl Store {
         read::journal(&self.connection, from, visit)
     }
 
-    /// Returns the number of the last journal line; 0 before the first. Numbers increase by one, except where a
-    /// recovery lost lines.
+    /// Returns the number of the last journal line; 0 before the first. Numbers increase by one,
+    /// except where a recovery lost lines.
     pub fn last_line(&self) -> i64 {
         self.mark.line
     }

@@ -18,8 +18,8 @@ impl History {
     /// Opens the state in `folder` without changing it.
     ///
     /// # Errors
-    /// If the state is missing or unreadable, or its head is damaged. Other damage is found by the query
-    /// that reads it.
+    /// If the state is missing or unreadable, or its head is damaged. Other damage is found by the
+    /// query that reads it.
     pub fn open(folder: &Path) -> Result<History, StoreError> {
         let home = files::home(folder);
         std::fs::metadata(&home).map_err(StoreError::io(&home))?;

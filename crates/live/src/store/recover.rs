@@ -1,7 +1,7 @@
 //! Recovery: the readable rows of a damaged database, and the newest undamaged backup for the rest.
 //!
-//! The damaged files are renamed and never changed. The new database is complete on disk before it replaces them. If
-//! this is interrupted, the next opening completes it.
+//! The damaged files are renamed and never changed. The new database is complete on disk before it
+//! replaces them. If this is interrupted, the next opening completes it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,13 +49,15 @@ pub struct UsedBackup {
 }
 
 impl Store {
-    /// Makes a damaged state usable again, and returns the losses. Leaves an undamaged state as it is.
+    /// Makes a damaged state usable again, and returns the losses. Leaves an undamaged state as it
+    /// is.
     ///
     /// `settle` may correct the recovered rows before they become the state.
     ///
     /// # Errors
-    /// [`StoreError::Locked`] if a daemon has the state, [`StoreError::TooNew`] if a later version wrote it; if the old
-    /// files cannot be read or the new ones not be written. The old files are unchanged then.
+    /// [`StoreError::Locked`] if a daemon has the state. [`StoreError::TooNew`] if a later version
+    /// wrote it. Other errors if the old files cannot be read, or the new ones cannot be written.
+    /// The old files are unchanged then.
     pub fn recover(
         folder: &Path,
         settle: impl FnOnce(&mut Store, &Recovery) -> Result<(), StoreError>,
@@ -296,7 +298,8 @@ impl<'c> Merge<'c> {
     }
 }
 
-/// Visits the undamaged rows of a table: from its start up to the first unreadable page, and from its end down to it.
+/// Visits the undamaged rows of a table: from its start up to the first unreadable page, and from
+/// its end down to it.
 fn readable_rows<T>(
     connection: &Connection,
     table: &str,

@@ -86,7 +86,8 @@ fn configure(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Checks the head of the file. `SQLite` would take an empty file for a new database and delete its log.
+/// Checks the head of the file. `SQLite` would take an empty file for a new database and delete its
+/// log.
 fn check_head(path: &Path) -> Result<(), StoreError> {
     let damaged = |problem: &str| StoreError::damaged(DamageSite::Structure, problem);
     let file = match File::open(path) {

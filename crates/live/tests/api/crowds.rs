@@ -16,13 +16,13 @@ fn impatient() -> Server {
     Server::within(Limits { patience: PATIENCE, ..Limits::default() })
 }
 
-/// The real time, which is what this is about.
+/// Returns the real time, which these tests measure.
 #[allow(clippy::disallowed_methods)]
 fn now() -> Instant {
     Instant::now()
 }
 
-/// How long it takes until the other side closes, and what it says before.
+/// Returns the time until the other side closes, and its answer before.
 fn until_closed(mut stream: UnixStream) -> (Duration, Answer) {
     let begin = now();
     let answer = Answer::read(&mut stream);
@@ -81,19 +81,19 @@ fn a_client_that_hangs_is_cut_off() {
     let server = impatient();
     let whole = request("POST", "/v1/jobs", "{\"directory\": \"/\", \"time\": 1}");
     let body = whole.len() - 5;
-    // Nothing at all, in the middle of the head, in the middle of the body.
+    // Nothing at all, part of the head, part of the body.
     for (sent, status) in [(0, &[0, 408][..]), (20, &[0, 408]), (body, &[408])] {
         let mut stream = server.connect();
         stream.write_all(&whole.as_bytes()[..sent]).unwrap();
         let (took, answer) = until_closed(stream);
         assert!(status.contains(&answer.status), "{sent}: {answer:?}");
-        // The connection was closed: it was not the reader that gave up.
+        // The server closed the connection: the reader did not give up.
         assert!(took >= PATIENCE / 2 && took < SOON, "{sent}: {took:?}");
     }
     assert!(server.fake.asked().is_empty(), "half a submission is none");
 }
 
-/// A client that asks and asks and reads nothing fills its socket; then it is let go.
+/// A client that sends requests and reads no replies fills its socket. Then it is disconnected.
 #[test]
 fn a_client_that_reads_nothing_is_cut_off() {
     let server = impatient();
@@ -121,7 +121,7 @@ fn a_client_that_leaves_while_it_waits_leaves_no_trace() {
     let crowded = server.request("GET", "/v1/status", "");
     assert_eq!((crowded.status, crowded.json()["code"].as_str()), (503, Some("unavailable")));
     drop(stream);
-    // Its place is free again as soon as the server has seen it go.
+    // Its slot is free again as soon as the server notices the disconnection.
     while server.request("GET", "/v1/status", "").status != 200 {
         thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! The document of the API is true: what it lists is served, and what is answered is as it says.
+//! The document of the API is true: every listed route is served, and every answer fits its schema.
 
 use boon::{Compiler, Schemas};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn document(server: &Server) -> Value {
     answer.json()
 }
 
-/// Every operation of the document: method, path, what it is.
+/// Returns every operation of the document: its method, its path, and its content.
 fn operations(document: &Value) -> Vec<(String, String, Value)> {
     let paths = document["paths"].as_object().expect("paths");
     let of_path = |(path, methods): (&String, &Value)| {
@@ -23,7 +23,7 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
     paths.iter().flat_map(of_path).collect()
 }
 
-/// A body that fits a route.
+/// Returns a body that fits a route.
 fn body(path: &str) -> &'static str {
     match path {
         "/v1/jobs" | "/v1/quote" => r#"{"directory": "/", "time": 60}"#,
@@ -33,7 +33,7 @@ fn body(path: &str) -> &'static str {
     }
 }
 
-/// What does not fit a schema of the document.
+/// Checks that an answer fits a schema of the document.
 #[track_caller]
 fn check(document: &Value, schema: &Value, answer: &Value, place: &str) {
     let mut whole = document.clone();

@@ -9,16 +9,16 @@ use tokio::sync::Notify;
 
 use crate::samples;
 
-/// Answers with samples, and remembers who asked what.
+/// A service that replies with samples and records the requests and their callers.
 #[derive(Clone, Default)]
 pub(crate) struct Fake {
     asked: Arc<Mutex<Vec<(Caller, DaemonRequest)>>>,
-    /// Lets those who wait for job 2 go on.
+    /// Lets the clients that wait for job 2 continue.
     pub(crate) ended: Arc<Notify>,
 }
 
 impl Fake {
-    /// Everything that was asked so far.
+    /// Returns all requests so far.
     pub(crate) fn asked(&self) -> Vec<(Caller, DaemonRequest)> {
         self.asked.lock().expect("a lock").clone()
     }

@@ -1,4 +1,4 @@
-//! The API and its client, over a real socket, before a service that only remembers what it was asked.
+//! The API and its client, over a real socket, with a service that only records its requests.
 
 mod fake;
 

@@ -1,4 +1,4 @@
-//! Each route asks the question that it is for, as whoever is at the other end, and the client reads the answer.
+//! Each route sends its request with the identity of its caller, and the client reads the reply.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ fn whoever_waits_is_told_when_the_job_has_ended() {
         std::thread::yield_now();
     }
     assert!(!waiting.is_finished());
-    // The server answers others meanwhile.
+    // The server replies to others meanwhile.
     server.client().status().unwrap();
     ended.notify_one();
     assert_eq!(waiting.join().unwrap().unwrap().number, 1);

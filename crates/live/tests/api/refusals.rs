@@ -1,4 +1,4 @@
-//! Whatever is asked, the answer is JSON with a reason.
+//! Every refusal is JSON with a reason.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ fn a_body_that_is_too_large() {
     let server = Server::new();
     let body = format!("{{\"script\": \"{}\"}}", "x".repeat(5 << 20));
     refused(&server.request("POST", "/v1/jobs", &body), 413, "malformed", "4194304 bytes");
-    // Whoever does not say how large it is gets no further.
+    // A body of unknown length has the same limit.
     let chunk = format!("100000\r\n{}\r\n", "x".repeat(1 << 20));
     let head = "POST /v1/jobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
     refused(
@@ -101,7 +101,7 @@ fn a_body_that_is_too_large() {
     assert!(server.fake.asked().is_empty());
 }
 
-/// No answer at all, or a status of a refusal; and the next one is served.
+/// There is no answer, or the status of a refusal. The next request is served.
 #[test]
 fn what_is_no_http() {
     let server = Server::within(Limits { patience: Duration::from_secs(1), ..Limits::default() });

@@ -1,4 +1,4 @@
-//! Answers of every shape.
+//! Replies of every form.
 
 use jiff::Timestamp;
 use miserly_api::model::{
@@ -7,7 +7,7 @@ use miserly_api::model::{
     WaitReason, Window,
 };
 
-/// An instant, by minutes.
+/// Returns an instant, by minutes.
 pub(crate) fn at(minute: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + 60 * minute).expect("an instant")
 }
@@ -23,7 +23,7 @@ pub(crate) fn accepted() -> Vec<Accepted> {
     ]
 }
 
-/// A job with every field that there is, in every state.
+/// Returns jobs with every field, in every state.
 pub(crate) fn jobs() -> Vec<JobView> {
     let numbered = phases().into_iter().zip(1..);
     numbered.map(|(phase, number)| job(number, phase)).chain([bare(99)]).collect()
@@ -78,7 +78,7 @@ fn job(number: i64, phase: Phase) -> JobView {
     }
 }
 
-/// A job with nothing that can be left out.
+/// Returns a job without optional fields.
 fn bare(number: i64) -> JobView {
     JobView {
         number,

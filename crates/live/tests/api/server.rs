@@ -1,4 +1,4 @@
-//! A server on a socket in a folder of its own, and HTTP spoken by hand.
+//! A server on a socket in a folder of its own, and a plain HTTP client.
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::fake::Fake;
 
-/// Long enough for anything that takes any time at all, on a machine that is busy with other tests.
+/// A limit for anything that ends at all, on a machine that is busy with other tests.
 pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// A server that runs until this is dropped.
@@ -52,7 +52,7 @@ impl Server {
         Server { folder, fake, runtime: Some(runtime), stop: Some(stop) }
     }
 
-    /// Lets it go away, as a daemon that is told to.
+    /// Stops the server, as a signal stops a daemon.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take());
     }
@@ -74,7 +74,7 @@ impl Server {
     /// Sends bytes, and reads until the connection is closed.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Answer {
         let mut stream = self.connect();
-        // A server that has heard enough closes before all is sent.
+        // A server that has read enough closes before all is sent.
         let _ = stream.write_all(bytes);
         Answer::read(&mut stream)
     }
@@ -86,12 +86,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Those who hang in a request are not waited for.
+        // Open requests are not waited for.
         self.runtime.take().expect("a runtime").shutdown_background();
     }
 }
 
-/// A request after which the connection ends.
+/// Returns a request after which the connection ends.
 pub(crate) fn request(method: &str, path: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -99,7 +99,7 @@ pub(crate) fn request(method: &str, path: &str, body: &str) -> String {
     )
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

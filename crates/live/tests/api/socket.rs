@@ -73,7 +73,7 @@ fn a_folder_that_others_may_write_to_will_not_do() {
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
     let error = bind(&open.join("socket"), Access::Own).unwrap_err();
     assert!(matches!(error, BindError::Folder { .. }), "{error}");
-    // As /tmp is: others cannot take away what is not theirs.
+    // As in /tmp: other users cannot replace files of this one.
     fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
     bind(&open.join("socket"), Access::Own).unwrap();
 }

@@ -1,4 +1,5 @@
-//! Requests of other users. Only root can take another identity: without it these tests report a skip.
+//! Requests of other users. Only root can take another identity: without it these tests report a
+//! skip.
 
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -9,10 +10,11 @@ use rustix::process::{Uid, geteuid};
 
 use crate::server::{Answer, Server};
 
-/// The user nobody.
+/// The number of an unprivileged user.
 const OTHER: u32 = 65_534;
 
-/// Does something in a thread that is the other user's; `None` where we cannot be another.
+/// Runs `act` in a thread of the other user. Returns `None` if this process cannot change its
+/// identity.
 fn as_other<T: Send>(act: impl FnOnce() -> T + Send) -> Option<T> {
     if !Requirement::Root.is_met(geteuid().is_root(), "needs root, to become another user") {
         return None;

@@ -1,4 +1,5 @@
-//! The rotation of the slots of one queue, without a clock or a process: instants come with the calls.
+//! The rotation of the slots of one queue, without a clock or a process: instants come with the
+//! calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +33,8 @@ impl Rotation {
         self.ends
     }
 
-    /// Replaces the schedule. The `fresh` attempts began stopped. The current slot keeps its turn if it is still used.
+    /// Replaces the schedule. The `fresh` attempts began stopped. The current slot keeps its turn
+    /// if it is still used.
     pub(super) fn replace(&mut self, schedule: SlotSchedule, fresh: &BTreeSet<Attempt>) -> Switch {
         self.schedule = schedule;
         let slots = &self.schedule.slots;

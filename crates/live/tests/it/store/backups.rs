@@ -1,4 +1,4 @@
-//! Backups: what they contain, which are kept, and what interrupts them.
+//! Backups: their content, their rotation, and their interruption.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -73,7 +73,7 @@ fn a_damaged_backup_is_passed_over_for_the_next_older_one() {
     }
 }
 
-/// The records of attempts stay as long as a backup is there that may not know of their ends.
+/// The records of attempts stay as long as a backup may lack their ends.
 #[test]
 fn records_of_ended_attempts_are_kept_until_all_backups_contain_their_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ fn a_kill_during_a_backup_leaves_whole_backups_only() {
     assert!(interrupted > 0, "no backup was interrupted");
 }
 
-/// The system refuses to write large files: commits go on, and the backups of before are there.
+/// The system rejects large files. Commits continue, and the earlier backups remain.
 #[test]
 fn a_backup_that_finds_no_room_changes_nothing() {
     if let Some(folder) = as_child() {
@@ -178,7 +178,7 @@ fn a_backup_that_finds_no_room_changes_nothing() {
     drop(connection);
     let test = child("backups::a_backup_that_finds_no_room_changes_nothing", folder.path());
     let mut command = std::process::Command::new("sh");
-    // In units of 512 bytes: less than the backup, more than the files that are there already.
+    // In units of 512 bytes: less than the backup, more than the present files.
     command.args(["-c", "trap '' XFSZ; ulimit -f 600; exec \"$@\"", "sh"]).arg(test.get_program());
     let output = command.args(test.get_args()).env(FOLDER, folder.path()).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);

@@ -2,7 +2,7 @@
 
 use miserly_live::store::Row;
 
-/// Returns a job whose body is `size` bytes that depend on `version`.
+/// Returns a job with a body of `size` bytes that depend on `version`.
 pub(crate) fn row(number: i64, ended: bool, version: i64, size: usize) -> Row {
     let body: String =
         format!("{{\"job\":{number},\"version\":{version}}} ").chars().cycle().take(size).collect();

@@ -19,7 +19,8 @@ struct Left {
 }
 
 impl Left {
-    /// Commits until the log was brought into the database and begun anew. The backup is of the middle.
+    /// Commits until the log was moved into the database and restarted. The backup is taken in the
+    /// middle.
     fn after(commits: i64) -> Left {
         let folder = tempfile::tempdir().unwrap();
         let of = folder.path().join("of");
@@ -94,7 +95,7 @@ fn differences(was: &Model, is: &Model) -> Vec<DamageSite> {
     sites.chain(meta.map(|(key, _)| DamageSite::Meta(key.clone()))).collect()
 }
 
-/// Whether the report covers a part: by its name, or by one of a whole that contains it.
+/// Returns whether the report covers a part, by its name or by that of a larger part.
 fn is_reported(recovery: &Recovery, site: &DamageSite) -> bool {
     let covers = |damage: &Damage| {
         damage.site == *site
@@ -104,7 +105,8 @@ fn is_reported(recovery: &Recovery, site: &DamageSite) -> bool {
     outdated || recovery.lost.iter().any(covers)
 }
 
-/// After damage and recovery each row is as it was, or as it was at the backup or an earlier commit, and reported.
+/// After damage and recovery each row is as it was, or as it was at the backup or an earlier
+/// commit, and reported.
 #[track_caller]
 fn survives_flip(left: &Left, name: &str, at: usize, bits: u8) {
     let folder = left.again();
@@ -161,7 +163,7 @@ fn a_flipped_byte_of_a_structure_is_detected() {
     }
 }
 
-/// Brings all commits into the database, so that damage of the log is no concern.
+/// Moves all commits into the database, so that damage of the log has no effect.
 fn checkpointed(left: &Left) -> TempDir {
     let folder = left.again();
     let connection = rusqlite::Connection::open(file(folder.path(), "jobs.db")).unwrap();
@@ -169,7 +171,7 @@ fn checkpointed(left: &Left) -> TempDir {
     folder
 }
 
-/// Flips a bit of each such text: some are remnants in free space, which nothing reads.
+/// Flips a bit of each copy of the text. Some are remnants in free space, which are never read.
 fn flip_text(path: &Path, text: &[u8]) {
     let bytes = fs::read(path).unwrap();
     let places: Vec<usize> =
@@ -210,7 +212,8 @@ fn a_damaged_job_that_no_backup_has_is_named_as_lost() {
     assert_eq!(Model::of(&Store::open(folder.path()).unwrap()), model);
 }
 
-/// The log ends at a damaged frame: the database is then the state of an earlier commit, consistent in itself.
+/// The log ends at a damaged frame: the database is then the state of an earlier commit, consistent
+/// in itself.
 #[test]
 fn commits_after_a_damaged_frame_of_the_log_are_named_as_lost() {
     let left = Left::after(40);
@@ -254,7 +257,7 @@ fn missing_files_are_detected() {
     }
 }
 
-/// A number is given once, even if only the file beside the database is left.
+/// A number is used once, even if only the file beside the database is left.
 #[test]
 fn numbers_go_on_after_the_highest_ever_given() {
     let left = Left::after(60);

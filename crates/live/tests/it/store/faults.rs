@@ -10,10 +10,10 @@ use miserly_test_support::Requirement;
 
 use super::support::{Model, batch, row};
 
-/// The folder that a child of these tests commits to; it is no child where that is not set.
+/// The variable with the folder of a child of these tests. It is unset in other processes.
 pub(super) const FOLDER: &str = "MISERLY_TEST_STORE";
 
-/// This test program, as a child that runs one test.
+/// Returns this test program, as a child that runs one test.
 pub(super) fn child(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([&format!("store::{test}"), "--exact", "--nocapture"]).env(FOLDER, folder);
@@ -21,17 +21,17 @@ pub(super) fn child(test: &str, folder: &Path) -> Command {
     command
 }
 
-/// The child's own folder, in the child.
+/// Returns the child's folder, in the child.
 pub(super) fn as_child() -> Option<std::path::PathBuf> {
     std::env::var_os(FOLDER).map(Into::into)
 }
 
-/// The commit of that number, whoever makes it.
+/// Returns the commit with a number, the same in every process.
 fn nth(version: i64) -> Batch {
     batch(version * 37 % 61 + 1, version % 3 == 0, version)
 }
 
-/// Commits for ever from where it left off, and says so after each.
+/// Commits for ever from the last commit on, and prints the number of each.
 fn commit_on(folder: &Path) {
     let mut store = Store::open(folder).unwrap();
     let mut version = store.meta("commits").unwrap().map_or(0, |text| text.parse().unwrap());
@@ -45,7 +45,7 @@ fn commit_on(folder: &Path) {
     }
 }
 
-/// The last commit that a child answered before it was killed.
+/// Returns the last commit that a child reported before it was killed.
 fn answered(mut child: Child, after: Duration) -> i64 {
     let output = child.stdout.take().unwrap();
     let reader = std::thread::spawn(move || {
@@ -70,7 +70,7 @@ fn what_was_answered_survives_a_kill() {
         let answered = answered(child, Duration::from_micros(15_000 + round * 7919 % 60_000));
         let store = Store::open(folder.path()).unwrap();
         let there: i64 = store.meta("commits").unwrap().map_or(0, |text| text.parse().unwrap());
-        // The last commit may be there without its answer.
+        // The last commit may be there without its report.
         assert!((answered.max(known)..=answered.max(known) + 1).contains(&there), "{there} of {answered}");
         (known + 1..=there).for_each(|version| model.commit(&nth(version)));
         known = there;
@@ -102,7 +102,8 @@ fn a_second_daemon_is_told_who_has_the_state() {
     Store::open(folder.path()).unwrap();
 }
 
-/// Commits until the disk is full, and shows that what was there is there and that it goes on when there is room.
+/// Commits until the disk is full. Then checks that all content is there, and that commits continue
+/// when there is space.
 fn fill(disk: &Path) {
     let ballast = disk.join("ballast");
     std::fs::write(&ballast, vec![1; 300_000]).unwrap();
@@ -148,7 +149,7 @@ fn a_full_disk_costs_nothing_that_was_answered() {
         Ok(output) if output.status.success() => {
             assert!(String::from_utf8_lossy(&output.stdout).contains("survived"));
         }
-        // The child ran and failed: it says why.
+        // The child ran and failed: this is its output.
         Ok(output) if String::from_utf8_lossy(&output.stdout).contains("running 1 test") => {
             panic!("{}", String::from_utf8_lossy(&output.stdout));
         }

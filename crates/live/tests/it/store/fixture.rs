@@ -1,4 +1,4 @@
-//! A state of each format, kept as it was written, which must always open.
+//! A state of each format, as it was written. It must always open.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ fn folder_of(format: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/state-{format}"))
 }
 
-/// What is in the fixture of format 1.
+/// Returns the content of the fixture of format 1.
 fn written() -> (Model, Batch) {
     let (mut model, batch) = (Model::default(), fixture());
     model.commit(&batch);
     (model, batch)
 }
 
-/// The fixture in a folder that may be written to.
+/// Returns a copy of the fixture in a writable folder.
 fn copied(format: u32) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("store")).unwrap();

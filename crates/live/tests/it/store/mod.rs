@@ -1,4 +1,4 @@
-//! The store: what was answered is there, and damage is found, named and survived.
+//! The store: all confirmed commits are there, and damage is found, named and survived.
 
 mod model;
 

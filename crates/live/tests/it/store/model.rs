@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::support::{Model, journal, row};
 
-/// What is done to a store.
+/// A step of a test.
 #[derive(Clone, Debug)]
 enum Step {
     Commit(Batch),

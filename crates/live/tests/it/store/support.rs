@@ -7,7 +7,7 @@ use miserly_live::store::{Batch, EndedFilter, Line, Row, Store};
 
 pub(crate) use super::content::row;
 
-/// A batch about one job, as the engine writes them: a line, the job, and now and then a value.
+/// Returns a batch about one job, as the engine writes it: a line, the job, and sometimes a value.
 pub(crate) fn batch(number: i64, ended: bool, version: i64) -> Batch {
     let size = usize::try_from(version * 977 % 6000).unwrap_or_default() + 40;
     let meta = if version % 5 == 0 { vec![("clock".to_owned(), version.to_string())] } else { vec![] };
@@ -18,7 +18,7 @@ pub(crate) fn batch(number: i64, ended: bool, version: i64) -> Batch {
     }
 }
 
-/// What a store is to its users.
+/// The content of a store, as its users see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Model {
     pub(crate) jobs: BTreeMap<i64, Row>,
@@ -36,7 +36,7 @@ impl Model {
         self.meta.extend(batch.meta.iter().cloned());
     }
 
-    /// What the store shows, through every question that it answers.
+    /// Returns the content of a store, from all its queries.
     pub(crate) fn of(store: &Store) -> Model {
         let jobs = [store.live_jobs().unwrap(), store.jobs(None).unwrap()].concat();
         let meta = ["clock", "other"].into_iter();
