@@ -34,6 +34,8 @@ mod easy;
 
 mod conservative;
 
+mod selective;
+
 mod sorted;
 
 mod hosts;
@@ -195,6 +197,13 @@ pub enum NaivePolicy {
     NoGuarantee {
         /// The order of the queue.
         order: NaiveOrder,
+    },
+    /// Jobs whose expansion factor has reached a threshold have reservations, made anew at every pass.
+    Selective {
+        /// The order of the queue.
+        order: NaiveOrder,
+        /// The threshold; no job has a reservation, if it is infinite.
+        threshold: Ratio,
     },
     /// Jobs start in this order, as long as each meets its deadline.
     Sorted {

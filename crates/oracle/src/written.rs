@@ -34,6 +34,7 @@ impl NaivePolicy {
                 Some(NaivePolicy::Sorted { order, guarantee })
             }
             "conservative" => Some(NaivePolicy::Conservative { order }),
+            "selective-backfill" => Some(NaivePolicy::Selective { order, threshold: given.threshold()? }),
             _ => None,
         }
     }
@@ -51,6 +52,9 @@ impl NaiveOnHosts {
         let hold = name == "sjf-backfill" || given.word("hold_head") == Some("true");
         let depth = match (name, given.word("depth"), given.word("keep_reservations")) {
             ("fcfs", ..) => return Some(NaiveOnHosts::Fcfs { order }),
+            ("selective-backfill", ..) => {
+                return Some(NaiveOnHosts::Selective { order, threshold: given.threshold()? });
+            }
             (_, Some("kept"), _) | ("conservative", _, None | Some("true")) => {
                 return Some(NaiveOnHosts::Kept { order });
             }
@@ -115,6 +119,14 @@ impl Given<'_> {
         self.word(name).map_or(Some(default), |text| text.parse().ok())
     }
 
+    /// The threshold of the expansion factor, exactly as it is written.
+    fn threshold(&self) -> Option<Ratio> {
+        match self.word("threshold") {
+            Some("inf") => Some(ratio(1, 0)),
+            text => decimal(text.unwrap_or("2")),
+        }
+    }
+
     fn order(&self, word: &str) -> Option<NaiveOrder> {
         let weight = self.number("weight", 0.0)?;
         if weight == 0.0
@@ -126,8 +138,7 @@ impl Given<'_> {
             return Some(NaiveOrder::ARRIVAL);
         }
         if let Some(value) = exact_value(word) {
-            // The weights of the tests have few binary digits.
-            let weight = Ratio::new((weight * 1024.0) as i128, 1024);
+            let weight = decimal(self.word("weight").unwrap_or("0"))?;
             return Some(NaiveOrder::Exact { value, weight });
         }
         Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws()? })
@@ -140,6 +151,13 @@ impl Given<'_> {
             _ => NaiveDraws::Once { seed },
         })
     }
+}
+
+/// The number with these decimal digits, exactly.
+fn decimal(text: &str) -> Option<Ratio> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = format!("{whole}{part}").parse().ok()?;
+    Some(Ratio::new(digits, 10i128.pow(u32::try_from(part.len()).ok()?)))
 }
 
 fn rank(word: &str) -> Option<NaiveOrder> {

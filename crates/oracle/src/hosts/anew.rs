@@ -45,7 +45,7 @@ pub(super) fn pass(
 }
 
 /// Each job that waits was bypassed by those who stood behind it and started.
-fn count_bypasses(world: &mut World<'_>, queue: &[usize]) {
+pub(super) fn count_bypasses(world: &mut World<'_>, queue: &[usize]) {
     for (place, &job) in queue.iter().enumerate() {
         let behind = queue[place..].iter().filter(|other| !world.waiting.contains(other));
         if world.waiting.contains(&job) {
