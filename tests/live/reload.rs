@@ -13,10 +13,14 @@ const WAITS: &str = "echo $$ > pid; while [ ! -e go ]; do sleep 0.05; done; exit
 /// A pool of so many processors, and queues with their parts of it.
 fn configuration(pool: usize, queues: &[(&str, usize)]) -> String {
     let queue = |(name, cpus): &(&str, usize)| {
-        format!("[[queue]]\nname = \"{name}\"\ncpus = {cpus}\nmemory = \"{cpus}00000KB\"\npolicy = \"miser\"\n")
+        format!(
+            "[[queue]]\nname = \"{name}\"\ncpus = {cpus}\nmemory = \"{cpus}00000KB\"\npolicy = \"miser\"\n"
+        )
     };
     let queues: String = queues.iter().map(queue).collect();
-    format!("cleanup-time = 1\nopportunistic = false\n[pool]\ncpus = {pool}\nmemory = \"{pool}00000KB\"\n{queues}")
+    format!(
+        "cleanup-time = 1\nopportunistic = false\n[pool]\ncpus = {pool}\nmemory = \"{pool}00000KB\"\n{queues}"
+    )
 }
 
 /// Has the daemon read its configuration again; what it says of that.

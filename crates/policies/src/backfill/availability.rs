@@ -72,7 +72,7 @@ pub trait Availability: Clone + Debug + Send {
     /// `freed`: where it has to be searched for, if the job could not start before.
     fn place_now(
         &self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: &Waiting,
         freed: Option<&Self::Freed>,
     ) -> Option<Self::Place>;
@@ -83,7 +83,7 @@ pub trait Availability: Clone + Debug + Send {
     /// `begun`: the kept reservations. The ledger does not have those that have begun.
     fn earliest_start(
         &mut self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: &Waiting,
         from: Time,
         until: Time,
@@ -94,7 +94,7 @@ pub trait Availability: Clone + Debug + Send {
     /// capacity that was freed, and places that were taken.
     fn earliest_start_again(
         &self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         last: &Reservation<Self::Place>,
         freed: &Self::Freed,
         taken: &Self::Freed,
@@ -104,7 +104,7 @@ pub trait Availability: Clone + Debug + Send {
     /// before this capacity was freed.
     fn earlier_start(
         &mut self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         from: Time,
         reservation: &Reservation<Self::Place>,
         freed: &Self::Freed,
@@ -185,7 +185,7 @@ pub trait Availability: Clone + Debug + Send {
     /// # Errors
     /// If the job runs.
     fn record_plan(
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         job: JobId,
         at: Time,
         place: &Self::Place,
