@@ -5,7 +5,7 @@ use miserly_core::{EventOrder, Time};
 use crate::order::arrival;
 use crate::plan::Reservation;
 use crate::world::World;
-use crate::{NaiveJob, NaivePolicy, conservative, easy, fcfs, sorted};
+use crate::{NaiveJob, NaivePolicy, conservative, easy, fcfs, selective, sorted};
 
 /// A run of one policy over some jobs.
 pub(crate) struct Simulation<'a> {
@@ -166,6 +166,9 @@ impl<'a> Simulation<'a> {
             }
             NaivePolicy::NoGuarantee { order } => {
                 conservative::pass_without_guarantees(&mut self.world, order);
+            }
+            NaivePolicy::Selective { order, threshold } => {
+                selective::pass(&mut self.world, order, threshold);
             }
             NaivePolicy::Conservative { order } => {
                 conservative::pass(&mut self.world, &mut self.kept, order, ended);

@@ -36,6 +36,8 @@ mod easy;
 
 mod conservative;
 
+mod selective;
+
 mod sorted;
 
 mod hosts;
@@ -200,6 +202,13 @@ pub enum NaivePolicy {
     NoGuarantee {
         /// The order of the queue.
         order: NaiveOrder,
+    },
+    /// Jobs whose expansion factor has reached a threshold have reservations, made anew at every pass.
+    Selective {
+        /// The order of the queue.
+        order: NaiveOrder,
+        /// The threshold; no job has a reservation, if it is infinite.
+        threshold: Ratio,
     },
     /// Jobs start in this order, as long as each meets its deadline.
     Sorted {

@@ -35,6 +35,7 @@ impl NaivePolicy {
                 Some(NaivePolicy::Sorted { order, guarantee })
             }
             "conservative" => Some(NaivePolicy::Conservative { order }),
+            "selective-backfill" => Some(NaivePolicy::Selective { order, threshold: given.threshold()? }),
             _ => None,
         }
     }
@@ -53,6 +54,9 @@ impl NaiveOnHosts {
         let hold = name == "sjf-backfill" || given.word("hold_head") == Some("true");
         let depth = match (name, given.word("depth"), given.word("keep_reservations")) {
             ("fcfs", ..) => return Some(NaiveOnHosts::Fcfs { order }),
+            ("selective-backfill", ..) => {
+                return Some(NaiveOnHosts::Selective { order, threshold: given.threshold()? });
+            }
             (_, Some("kept"), _) | ("conservative", _, None | Some("true")) => {
                 return Some(NaiveOnHosts::Kept { order });
             }
@@ -124,6 +128,14 @@ impl Given<'_> {
         self.word(name).map_or(Some(default), |text| text.parse().ok())
     }
 
+    /// The threshold of the expansion factor, exactly as it is written.
+    fn threshold(&self) -> Option<Ratio> {
+        match self.word("threshold") {
+            Some("inf") => Some(ratio(1, 0)),
+            text => decimal(text.unwrap_or("2")),
+        }
+    }
+
     fn order(&self, word: &str) -> Option<NaiveOrder> {
         let weight = self.number("weight", 0.0)?;
         if weight == 0.0
@@ -135,7 +147,7 @@ impl Given<'_> {
             return Some(NaiveOrder::ARRIVAL);
         }
         if let Some(value) = exact_value(word) {
-            let weight = self.word("weight").map_or(Some(0.into()), decimal)?;
+            let weight = decimal(self.word("weight").unwrap_or("0"))?;
             return Some(NaiveOrder::Exact { value, weight });
         }
         Some(NaiveOrder::Value { value: value(word)?, weight, draws: self.draws()? })
@@ -148,6 +160,13 @@ impl Given<'_> {
             _ => NaiveDraws::Once { seed },
         })
     }
+}
+
+/// The number with these decimal digits, exactly.
+fn decimal(text: &str) -> Option<Ratio> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = format!("{whole}{part}").parse().ok()?;
+    Some(Ratio::new(digits, 10i128.pow(u32::try_from(part.len()).ok()?)))
 }
 
 fn rank(word: &str) -> Option<NaiveOrder> {

@@ -46,7 +46,7 @@ pub(super) fn pass(
 }
 
 /// Counts a bypass of each waiting job for every job behind it that started.
-fn count_bypasses(world: &mut World<'_>, queue: &[usize]) {
+pub(super) fn count_bypasses(world: &mut World<'_>, queue: &[usize]) {
     for (place, &job) in queue.iter().enumerate() {
         let behind = queue[place..].iter().filter(|other| !world.waiting.contains(other));
         if world.waiting.contains(&job) {

@@ -9,11 +9,13 @@ mod kept;
 
 mod plan;
 
+mod selective;
+
 mod world;
 
 use miserly_core::{EventOrder, Machine, Time};
 
-use crate::{NaiveJob, NaiveOrder};
+use crate::{NaiveJob, NaiveOrder, Ratio};
 
 use self::fit::Part;
 use self::world::World;
@@ -36,6 +38,13 @@ pub enum NaiveOnHosts {
         depth: Option<usize>,
         /// Whether a head that has a reservation stays the head.
         hold: bool,
+    },
+    /// Jobs whose expansion factor has reached a threshold have reservations, made anew at every pass.
+    Selective {
+        /// The order of the queue.
+        order: NaiveOrder,
+        /// The threshold; no job has a reservation, if it is infinite.
+        threshold: Ratio,
     },
     /// Every job has a reservation, made at its arrival and kept.
     Kept {

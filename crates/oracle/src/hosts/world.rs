@@ -7,7 +7,7 @@ use crate::{NaiveJob, NaiveOrder};
 
 use super::fit::Part;
 use super::plan::{Plan, Reservation};
-use super::{NaiveOnHosts, anew, kept};
+use super::{NaiveOnHosts, anew, kept, selective};
 
 /// A job that has started and has no reported end yet.
 pub(super) struct Running {
@@ -148,6 +148,7 @@ impl<'a> World<'a> {
             NaiveOnHosts::Anew { order, backfill, depth, hold } => {
                 anew::pass(self, order, backfill, depth, hold);
             }
+            NaiveOnHosts::Selective { order, threshold } => selective::pass(self, order, threshold),
             NaiveOnHosts::Kept { order } => {
                 kept::pass(self, order, ended);
                 self.wake = kept::wake(self);

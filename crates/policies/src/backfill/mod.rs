@@ -9,6 +9,7 @@
 //! | EASY | recomputed reservations, depth 1 |
 //! | conservative | kept reservations |
 //! | conservative without guarantees | recomputed reservations, all jobs |
+//! | selective reservations | recomputed reservations, the jobs above an expansion factor |
 //! | sorted with a guarantee | kept reservations, a guarantee |
 //! | first-fit windows (Miser) | kept reservations, a horizon |
 

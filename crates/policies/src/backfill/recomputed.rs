@@ -15,8 +15,8 @@ use crate::shared::{Admits, Bypassed, Key, Waiting};
 /// Backfilling with reservations that are recomputed at every pass.
 ///
 /// Jobs in the order of the queue start if they fit now. Else they get the earliest reservation, up to the
-/// reservation depth. All other jobs, in the order of the candidates, start if they fit now beside the running
-/// jobs and those reservations.
+/// reservation depth. A selective depth skips the jobs that are not entitled to one. All other jobs, in the
+/// order of the candidates, start if they fit now beside the running jobs and those reservations.
 ///
 /// The first reservation is the head's. It is promised where no job can be inserted before the head. A job that
 /// was promised its start stays the head, and keeps its place while another policy lends it a quantum.
@@ -24,7 +24,8 @@ use crate::shared::{Admits, Bypassed, Key, Waiting};
 /// # Fast paths
 /// With one reservation at most, only freed capacity lets a job start that could not at the last pass. So a pass
 /// after arrivals looks at these alone. The head's reservation is searched for again only where capacity changed.
-/// With every job reserved, the pass ends at the last job of the queue that may start.
+/// With every job reserved, the pass ends at the last job of the queue that may start. With a selective depth
+/// nothing is remembered between passes, because jobs become entitled as time goes by.
 ///
 /// With w waiting jobs in chunks of c: O(w/c) per pass, and for each job that is looked at a search of the plan.
 #[derive(Debug)]
@@ -112,13 +113,13 @@ impl<A: Availability> Recomputed<A> {
                     held = Some(job);
                     self.queue.get(job)
                 }
-                None => self.next_in_turn(last),
+                None => self.next_in_turn(context, last),
             };
-            let Some(next) = next else { return Ok(false) };
+            let Some(next) = next else { return Ok(self.rules.depth.is_selective()) };
             self.changes.set_head(next.job);
             if let Some(place) = self.place_now(context, &next) {
-                let reason =
-                    if made.is_empty() { in_turn(context, next.job) } else { StartReason::Backfilled };
+                let first = made.is_empty() && (!self.rules.depth.is_selective() || self.is_first(next.job));
+                let reason = if first { in_turn(context, next.job) } else { StartReason::Backfilled };
                 self.start(context, &next, place, reason)?;
                 continue;
             }
@@ -132,11 +133,21 @@ impl<A: Availability> Recomputed<A> {
             let reservation = Reservation { job: next, at, place, deadline: at, begin: Time::ZERO };
             self.plan.hold(context.now(), &reservation);
             made.push(reservation);
-            if self.rules.depth.exceeds(made.len()) && !self.may_start(context, *last, &mut candidate) {
+            let behind = self.candidates_behind(*last);
+            if self.rules.depth.exceeds(made.len()) && !self.may_start(context, behind, &mut candidate) {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Returns the key behind which jobs have not been looked at yet; `None` for the whole queue.
+    fn candidates_behind(&self, last: Option<Key>) -> Option<Key> {
+        last.filter(|_| !self.rules.depth.is_selective())
+    }
+
+    fn is_first(&self, job: JobId) -> bool {
+        self.queue.first().is_some_and(|first| first.job == job)
     }
 
     /// Whether a job behind `last` in the queue may start. Only starts of this pass matter, because the rest is
@@ -168,12 +179,13 @@ impl<A: Availability> Recomputed<A> {
         if is_promised { context.break_promise(job.job, Time::MAX) } else { Ok(()) }
     }
 
-    /// Returns the job behind `last` in the queue, except the held one.
-    fn next_in_turn(&mut self, last: &mut Option<Key>) -> Option<Waiting> {
+    /// Returns the next job behind `last` in the queue that is entitled to a reservation, except the held one.
+    fn next_in_turn(&mut self, context: &Context<'_>, last: &mut Option<Key>) -> Option<Waiting> {
         loop {
             let next = self.queue.successor(*last)?;
             *last = Some(next.key);
-            if self.head() != Some(next.job) {
+            let wait = context.now() - context.ledger().request(next.job).submit;
+            if self.rules.depth.entitles(wait, next.span) && self.head() != Some(next.job) {
                 return Some(next);
             }
         }
@@ -215,8 +227,7 @@ impl<A: Availability> Recomputed<A> {
                 continue;
             }
             if let Some(place) = self.place_now(context, &next) {
-                let is_first = || self.queue.first().is_some_and(|first| first.job == next.job);
-                let first = made.is_empty() && is_first();
+                let first = (made.is_empty() || self.rules.depth.is_selective()) && self.is_first(next.job);
                 let reason = if first { in_turn(context, next.job) } else { StartReason::Backfilled };
                 self.start(context, &next, place, reason)?;
             }
@@ -285,7 +296,7 @@ impl<A: Availability> Recomputed<A> {
         } else {
             let mut last = None;
             match self.reserve(context, &mut made, &mut last) {
-                Ok(true) => self.backfill(context, last, &made),
+                Ok(true) => self.backfill(context, self.candidates_behind(last), &made),
                 reserved => reserved.map(|_| ()),
             }
         };

@@ -11,15 +11,40 @@ pub enum ReservationDepth {
     First(usize),
     /// Every job.
     All,
+    /// The jobs whose expansion factor is at least this number of millionths: selective reservations. The
+    /// factor is (wait + estimate) / estimate, so it grows with time.
+    Xfactor(u64),
 }
 
 impl ReservationDepth {
+    /// Returns the depth with this threshold of the expansion factor. More than six decimals are rounded.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "no expansion factor is below 1, and a cast saturates"
+    )]
+    pub fn xfactor(threshold: f64) -> ReservationDepth {
+        ReservationDepth::Xfactor((threshold * 1e6).round() as u64)
+    }
+
     /// Whether a further job gets a reservation, beside this number of them.
     pub(super) fn exceeds(self, made: usize) -> bool {
         match self {
             ReservationDepth::First(most) => made < most,
-            ReservationDepth::All => true,
+            ReservationDepth::All | ReservationDepth::Xfactor(_) => true,
         }
+    }
+
+    /// Whether a job that waited this long may have a reservation. Compared exactly.
+    pub(super) fn entitles(self, wait: Span, planned: Span) -> bool {
+        let ReservationDepth::Xfactor(millionths) = self else { return true };
+        let [wait, planned] = [wait, planned].map(|span| i128::from(span.ticks()));
+        (wait + planned) * 1_000_000 >= i128::from(millionths) * planned
+    }
+
+    /// Whether a job without a reservation may stand before one that has one.
+    pub(super) fn is_selective(self) -> bool {
+        matches!(self, ReservationDepth::Xfactor(_))
     }
 
     pub(super) fn is_one_at_most(self) -> bool {
@@ -79,7 +104,7 @@ impl BackfillRules {
 
     /// Whether the head is promised its reserved start: only where no job can be inserted before the head.
     pub(super) fn promises_head(&self) -> bool {
-        self.depth != ReservationDepth::All && (self.hold_head || self.order.is_arrival())
+        matches!(self.depth, ReservationDepth::First(_)) && (self.hold_head || self.order.is_arrival())
     }
 
     /// Whether one of the orders depends on the number of jobs that passed a job.

@@ -29,10 +29,11 @@ use crate::backfill::policies as backfill;
 use crate::{classes, equipartition, gang, preempt, window};
 
 /// The policies of this crate.
-static BUILT_IN: [&PolicyDescriptor; 18] = [
+static BUILT_IN: [&PolicyDescriptor; 19] = [
     &backfill::FCFS,
     &backfill::EASY,
     &backfill::CONSERVATIVE,
+    &backfill::SELECTIVE_BACKFILL,
     &backfill::SORTED,
     &window::MISER,
     &backfill::PRIORITY_BACKFILL,

@@ -19,6 +19,7 @@ mod miser;
 mod orders;
 mod overrun;
 mod reservations;
+mod selective_reservations;
 mod suspension;
 mod weights;
 

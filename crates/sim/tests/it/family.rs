@@ -6,13 +6,17 @@ use proptest::prelude::*;
 use crate::support::{BOTH, Quad, jobs_for, machine, run, run_on, workload};
 
 /// The policy on hosts, and the one that it has to be.
-const PAIRS: [(&str, &str); 12] = [
+const PAIRS: [(&str, &str); 16] = [
     ("fcfs-backfill", "easy"),
     ("fcfs-backfill(depth=all)", "conservative(keep_reservations=false)"),
     ("fcfs-backfill(depth=kept)", "conservative"),
     ("easy(order=widest, backfill=shortest)", "easy(order=widest, backfill=shortest)"),
     ("easy(order=random, draw=pass)", "easy(order=random, draw=pass)"),
     ("conservative(order=widest)", "conservative(order=widest)"),
+    ("selective-backfill", "selective-backfill"),
+    ("selective-backfill(threshold=1.2, order=widest)", "selective-backfill(threshold=1.2, order=widest)"),
+    ("selective-backfill(threshold=1)", "conservative(keep_reservations=false)"),
+    ("fcfs-backfill(depth=0)", "selective-backfill(threshold=inf)"),
     ("sjf-backfill", "easy(order=shortest, hold_head=true)"),
     ("sjf-backfill(depth=kept)", "conservative(order=shortest)"),
     ("lxf-backfill", "easy(order='(wait + estimate) / estimate')"),

@@ -10,7 +10,7 @@ use crate::support::{
 };
 
 /// More depths, more orders of the candidates, heads that are held, and orders that count who was passed.
-const MORE: [&str; 19] = [
+const MORE: [&str; 24] = [
     "easy(order=shortest, backfill=widest)",
     "easy(order=shortest, backfill=widest, hold_head=true)",
     "easy(order=random, draw=pass)",
@@ -30,6 +30,11 @@ const MORE: [&str; 19] = [
     "priority-backfill(hold_head=true, depth=2)",
     "priority-backfill(w_bypass=2, hold_head=true)",
     "priority-backfill(w_bypass=2, depth=all)",
+    "selective-backfill(threshold=1)",
+    "selective-backfill(threshold=inf)",
+    "selective-backfill(threshold=1.5, order=lxf)",
+    "selective-backfill(threshold=2, order='2 * bypassed - procs')",
+    "selective-backfill(threshold=1.25, order=random, draw=pass)",
 ];
 
 /// Into how many parts the policies are cut: all of them, for every random case, would only be slow.

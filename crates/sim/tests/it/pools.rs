@@ -121,13 +121,14 @@ fn agree(script: &NaivePool) -> Result<(), TestCaseError> {
 }
 
 /// Policies that run in a pool, those that need it to be the same at all times last.
-const IN_POOLS: [&str; 9] = [
+const IN_POOLS: [&str; 10] = [
     "miser",
     "miser(horizon=none)",
     "easy",
     "conservative",
     "priority-backfill",
     "conservative(keep_reservations=false)",
+    "selective-backfill(threshold=1.5)",
     "sjf-backfill(depth=kept)",
     "immediate(quantum=3, after=2)",
     "immediate(policy='fcfs-backfill(depth=kept)', quantum=2, after=0)",

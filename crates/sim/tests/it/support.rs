@@ -159,6 +159,11 @@ pub(crate) fn policies() -> Vec<String> {
         all.push(format!("easy({order}, backfill=shortest)"));
         all.push(format!("easy({order}, backfill=random)"));
         all.push(format!("easy({order}, backfill=lxf)"));
+        all.push(format!("selective-backfill({order})"));
+        all.push(format!("selective-backfill({order}, threshold=1.3)"));
+    }
+    for threshold in ["1", "1.05", "4", "20", "inf"] {
+        all.push(format!("selective-backfill(threshold={threshold})"));
     }
     for guarantee in 1..=3 {
         let orders = ["shortest", "random, draw=pass", "shortest, weight=0.03", "arrival", "widest", "wfp3"];
@@ -285,7 +290,7 @@ pub(crate) fn processors_on(machine: &Machine, pes: &PeSet) -> Vec<(usize, u64)>
 }
 
 /// Policies that run on hosts that jobs share, each on one of them.
-pub(crate) const ON_SHARED_HOSTS: [&str; 12] = [
+pub(crate) const ON_SHARED_HOSTS: [&str; 13] = [
     "immediate(policy=fcfs-backfill, quantum=3, after=2)",
     "immediate(policy='fcfs-backfill(depth=kept)', quantum=4, after=0, keep_promises=true)",
     "immediate(policy=fcfs-backfill, quantum=3, after=1, keep_promises=true, keep_work=true)",
@@ -298,10 +303,11 @@ pub(crate) const ON_SHARED_HOSTS: [&str; 12] = [
     "soon(policy='fcfs-backfill(depth=kept)', keep_promises=true, quantum=3)",
     "soon(policy='conservative(keep_reservations=false)', keep_work=true, quantum=4)",
     "soon(policy=sjf-backfill, keep_promises=true, quantum=2)",
+    "immediate(policy='selective-backfill(threshold=1.5)', quantum=3, after=1)",
 ];
 
 /// Policies that run on any hosts.
-pub(crate) const ON_HOSTS: [&str; 17] = [
+pub(crate) const ON_HOSTS: [&str; 20] = [
     "fcfs",
     "fcfs(order=shortest)",
     "easy",
@@ -319,4 +325,7 @@ pub(crate) const ON_HOSTS: [&str; 17] = [
     "sjf-backfill",
     "fcfs-backfill(depth=0)",
     "sjf-backfill(depth=kept)",
+    "selective-backfill",
+    "selective-backfill(threshold=1.1)",
+    "selective-backfill(threshold=4, order=widest)",
 ];

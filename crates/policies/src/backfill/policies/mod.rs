@@ -8,6 +8,8 @@ mod easy;
 
 mod conservative;
 
+mod selective;
+
 mod sorted;
 
 mod priority;
@@ -20,6 +22,7 @@ pub(crate) use self::priority::CHIANG;
 pub use self::priority::{
     FCFS_BACKFILL, LXF_BACKFILL, LXFW_BF, PRIORITY_BACKFILL, PRIORITY_BF, SJF_BACKFILL,
 };
+pub use self::selective::SELECTIVE_BACKFILL;
 pub use self::sorted::SORTED;
 
 const ZOTKIN: &str = "Zotkin, Keleher, Perkovic: Attacking the Bottlenecks of Backfilling Schedulers, 2000";
