@@ -46,9 +46,11 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Returns the time in the system less the runtime on the requested processors (Chiang and Vernon §4.4).
+    /// Returns the time in the system less the runtime on the requested processors (Chiang and
+    /// Vernon §4.4).
     ///
-    /// It has the time in the queue, the suspensions, the time lost with fewer processors, and work that was lost.
+    /// It has the time in the queue, the suspensions, the time lost with fewer processors, and work
+    /// that was lost.
     pub fn wait(&self) -> Span {
         (self.response() - self.runtime).max(Span::ZERO)
     }
@@ -58,7 +60,8 @@ impl Finished {
         self.end - self.request.submit
     }
 
-    /// Returns the start reason as tables and files have it; `ahead` for a job that ended before its start.
+    /// Returns the start reason as tables and files have it; `ahead` for a job that ended before
+    /// its start.
     pub fn reason_word(&self) -> &'static str {
         self.reason.map_or("ahead", StartReason::as_str)
     }

@@ -1,8 +1,8 @@
 //! Replay of the log of a daemon under virtual time.
 //!
-//! The replay log has the external events: submissions, withdrawals, amended requests, faults, and the
-//! runtime of each start. Starts, promises and their order are not part of it. The policies decide them
-//! again, and under the same policies they are the same.
+//! The replay log has the external events: submissions, withdrawals, amended requests, faults, and
+//! the runtime of each start. Starts, promises and their order are not part of it. The policies
+//! decide them again, and under the same policies they are the same.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -23,11 +23,12 @@ pub trait FreedCapacity: Debug + Default + Send {
 
 /// Free resources over time, beside the jobs on the machine and the reservations that were taken.
 ///
-/// Two types implement it: [`CountPlan`](super::CountPlan) for a machine of identical processors, and
-/// [`HostPlan`](crate::shared::HostPlan) for all others. The engine is monomorphised over them.
+/// Two types implement it: [`CountPlan`](super::CountPlan) for a machine of identical processors,
+/// and [`HostPlan`](crate::shared::HostPlan) for all others. The engine is monomorphised over them.
 ///
-/// Overdue jobs hold what they have until the next tick, whenever now is. They are in the plan only between
-/// [`hold_overdue`](Availability::hold_overdue) and [`release_overdue`](Availability::release_overdue).
+/// Overdue jobs hold their resources until the next tick, for any value of `now`. They are in the
+/// plan only between [`hold_overdue`](Availability::hold_overdue) and
+/// [`release_overdue`](Availability::release_overdue).
 pub trait Availability: Clone + Debug + Send {
     /// Where a job lies.
     type Place: Clone + Debug + PartialEq + Send;
@@ -40,7 +41,7 @@ pub trait Availability: Clone + Debug + Send {
     /// Returns the availability beside the jobs on the machine of the ledger.
     fn rebuild(now: Time, ledger: &Ledger) -> Self;
 
-    /// Forgets the time before `now`. Adds what became free without an event.
+    /// Forgets the time before `now`. Adds the resources that became free without an event.
     fn advance(&mut self, now: Time, ledger: &Ledger, freed: &mut Self::Freed);
 
     /// Removes a job that ended. The ledger still has it.
@@ -49,7 +50,7 @@ pub trait Availability: Clone + Debug + Send {
     /// Notes that a job is past its expected end.
     fn job_overdue(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut Self::Freed);
 
-    /// Notes that another policy changed what a job holds.
+    /// Records that another policy changed the allocation of a job.
     fn job_changed(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut Self::Freed);
 
     /// Whether a job is past its expected end.
@@ -77,8 +78,8 @@ pub trait Availability: Clone + Debug + Send {
         freed: Option<&Self::Freed>,
     ) -> Option<Self::Place>;
 
-    /// Returns the earliest start in `from..until`; [`Time::MAX`] if only jobs without end prevent one and
-    /// `until` is [`Time::MAX`].
+    /// Returns the earliest start in `from..until`; [`Time::MAX`] if only jobs without end prevent
+    /// one and `until` is [`Time::MAX`].
     ///
     /// `begun`: the kept reservations. The ledger does not have those that have begun.
     fn earliest_start(
@@ -90,8 +91,9 @@ pub trait Availability: Clone + Debug + Send {
         begun: Option<&Reservations<Self::Place>>,
     ) -> Option<(Time, Self::Place)>;
 
-    /// Returns the earliest start, if it follows from the reservation that was made last and from what changed:
-    /// capacity that was freed, and places that were taken.
+    /// Returns the earliest start, if it follows from the last reservation and the changes since.
+    ///
+    /// The changes are freed capacity and taken placements.
     fn earliest_start_again(
         &self,
         desk: &Context<'_>,
@@ -100,8 +102,8 @@ pub trait Availability: Clone + Debug + Send {
         taken: &Self::Freed,
     ) -> Option<(Time, Self::Place)>;
 
-    /// Returns a start from `from` on and before that of a reservation, which is in the plan. The job had none
-    /// before this capacity was freed.
+    /// Returns a start from `from` on and before that of a reservation, which is in the plan. The
+    /// job had none before this capacity was freed.
     fn earlier_start(
         &mut self,
         desk: &Context<'_>,
@@ -111,8 +113,9 @@ pub trait Availability: Clone + Debug + Send {
         begun: Option<&Reservations<Self::Place>>,
     ) -> Option<(Time, Self::Place)>;
 
-    /// Returns the start at `from` in the same place, or else the earliest one in `from..until`. `from` may be
-    /// now or later; only what is in the plan counts.
+    /// Returns the start at `from` in the same place, or else the earliest one in `from..until`.
+    ///
+    /// `from` may be now or later. Only the plan counts.
     fn start_from(
         &self,
         ledger: &Ledger,
@@ -165,7 +168,8 @@ pub trait Availability: Clone + Debug + Send {
     /// Returns the width of the widest job that can move to freed capacity.
     fn widest(&self, now: Time, freed: &mut Self::Freed) -> u32;
 
-    /// Whether the capacity of the machine varies by a calendar. Then changes of jobs are not all changes.
+    /// Whether the capacity of the machine varies by a calendar. Then changes of jobs are not all
+    /// changes.
     fn varies(&self) -> bool;
 
     /// Returns the next change by the calendar.
@@ -177,7 +181,8 @@ pub trait Availability: Clone + Debug + Send {
     /// Returns the placement of a job that starts in this place.
     fn placement(ledger: &Ledger, job: JobId, place: Self::Place) -> Placement;
 
-    /// Returns the reservation of a job as the ledger has it. `promised`: its start is the promised one.
+    /// Returns the reservation of a job as the ledger has it. `promised`: its start is the promised
+    /// one.
     fn kept_start(entry: &Entry, promised: bool) -> Option<(Time, Self::Place)>;
 
     /// Records the planned start. `promised`: a promise records the same start.

@@ -1,4 +1,4 @@
-//! What changed since the last pass, and so which jobs may start now that could not then.
+//! The changes since the last pass, which determine the jobs that may start now but could not then.
 
 use miserly_core::{Context, JobId, Time};
 
@@ -6,10 +6,11 @@ use super::availability::{Availability, FreedCapacity};
 use super::reservations::Reservation;
 use crate::shared::Waiting;
 
-/// Changes since the last pass of a policy that recomputes one reservation at most, that of the head.
+/// Changes since the last pass of a policy that recomputes one reservation at most, that of the
+/// head.
 ///
-/// A job that could not start then can start now only in freed capacity, the place of a former reservation
-/// included. The head's reservation can differ only where capacity was freed or taken.
+/// A job that could not start then can start now only in freed capacity, the place of a former
+/// reservation included. The head's reservation can differ only where capacity was freed or taken.
 #[derive(Debug)]
 pub(super) struct ChangeTracker<A: Availability> {
     pub(super) freed: A::Freed,

@@ -69,7 +69,7 @@ impl Availability for HostPlan {
     }
 
     fn job_ended(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut FreedHosts) {
-        // An overdue job held what it has until the next tick.
+        // An overdue job held its resources until the next tick.
         let until = self.until(job).max(Some(now + Span::TICK));
         if let (Some(placement), Some(until)) = (ledger.entry(job).placement(), until) {
             freed.add(placement, until);

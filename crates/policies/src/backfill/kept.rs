@@ -14,26 +14,28 @@ use crate::shared::{Key, Waiting};
 
 /// Backfilling with a kept reservation for every job.
 ///
-/// At arrival a job gets the earliest place that holds it for its planned time. After terminations the plan is
-/// compressed: each waiting job, in the order of the queue, is lifted out and put back at the earliest place,
-/// never later than before. Where it cannot start earlier, it stays in its place. Every reservation is a promise.
+/// At arrival a job gets the earliest place that holds it for its planned time. After terminations
+/// the plan is compressed: each waiting job, in the order of the queue, is lifted out and put back
+/// at the earliest place, never later than before. Where it cannot start earlier, it stays in its
+/// place. Every reservation is a promise.
 ///
-/// No job starts before its `begin`. With a horizon a job is refused that has no place within its bounds.
-/// Without one, only a job is refused that could never run. A job whose place was lost with capacity keeps a
-/// reservation at the end of time until the capacity is back.
+/// No job starts before its `begin`. With a horizon a job is refused that has no place within its
+/// bounds. Without one, only a job is refused that could never run. A job whose place was lost with
+/// capacity keeps a reservation at the end of time until the capacity is back.
 ///
 /// # Fast path
-/// Since a job was last found unable to move, only freed capacity can have made a place for it. So compression
-/// passes over jobs that are wider than the freed capacity, and searches only there.
+/// Since a job was last found unable to move, only freed capacity can have made a place for it. So
+/// compression passes over jobs that are wider than the freed capacity, and searches only there.
 ///
 /// # Overdue jobs
-/// While a running job is past its expected end, and while a reservation lies in the past, each pass first
-/// repairs the plan. All reservations, by their starts (ties by arrival), go to the earliest place not before
-/// now and not before where they were. A promise that this moves later is broken, with the cause.
+/// While a running job is past its expected end, and while a reservation lies in the past, each
+/// pass first repairs the plan. All reservations, by their starts (ties by arrival), go to the
+/// earliest place not before now and not before where they were. A promise that this moves later is
+/// broken, with the cause.
 ///
 /// # The order of starts
-/// Jobs that start at one instant start in the order in which that was decided. A reservation that was moved
-/// counts from its last move. Under sequential events jobs end in this order too.
+/// Jobs that start at one instant start in the order in which that was decided. A reservation that
+/// was moved counts from its last move. Under sequential events jobs end in this order too.
 #[derive(Debug)]
 pub(super) struct Kept<A: Availability> {
     pub(super) rules: BackfillRules,
@@ -95,7 +97,8 @@ impl<A: Availability> Plan<A> {
         }
     }
 
-    /// Moves a reservation to an earlier start, if there is one in this freed capacity. Returns the former one.
+    /// Moves a reservation to an earlier start, if there is one in this freed capacity. Returns the
+    /// former one.
     fn advance(
         &mut self,
         desk: &mut Context<'_>,
@@ -160,7 +163,8 @@ impl<A: Availability> Kept<A> {
         queue.jobs().visit_narrow(&mut width, |job, width| {
             let Some(left) = plan.advance(desk, job.job, &freed)? else { return Ok(()) };
             let at = plan.reservations.get(job.job).map_or(left.at, |held| held.at);
-            // The place that it leaves is free for those behind it now, and for all at the next pass.
+            // The place that it leaves is free for those behind it now, and for all at the next
+            // pass.
             let (from, until) = (left.at.max(at + job.span), left.end());
             for freed in [&mut freed, &mut plan.freed] {
                 plan.availability.note_freed(freed, job, &left.place, from, until);
@@ -170,8 +174,8 @@ impl<A: Availability> Kept<A> {
         })
     }
 
-    /// Makes the plan possible again: all reservations, by their starts, go to the earliest start not before where
-    /// they were.
+    /// Makes the plan possible again: all reservations, by their starts, go to the earliest start
+    /// not before where they were.
     fn repair(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let now = desk.now();
         let Kept { queue, plan, .. } = self;
@@ -223,7 +227,8 @@ impl<A: Availability> Kept<A> {
         desk.promise(job, deadline)
     }
 
-    /// Starts every job whose reserved start is now, in the order in which these starts were decided.
+    /// Starts every job whose reserved start is now, in the order in which these starts were
+    /// decided.
     fn start_due(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let mut due = self.plan.reservations.take_begun();
         due.sort_unstable_by_key(|job| desk.ledger().entry(*job).decided);
@@ -251,8 +256,8 @@ impl<A: Availability> Kept<A> {
         Ok(())
     }
 
-    /// Returns the reason of a start. A job that starts at its arrival passed the jobs that came before it and
-    /// still wait, if there are any.
+    /// Returns the reason of a start. A job that starts at its arrival passed the jobs that came
+    /// before it and still wait, if there are any.
     fn reason(&self, desk: &Context<'_>, job: &Waiting) -> StartReason {
         let now = desk.now();
         if desk.ledger().request(job.job).submit < now {
@@ -263,7 +268,8 @@ impl<A: Availability> Kept<A> {
         if passed { StartReason::Backfilled } else { StartReason::Immediate }
     }
 
-    /// Asks for a pass at the next reserved start that can be kept even if no overdue job ends until then.
+    /// Asks for a pass at the next reserved start that can be kept even if no overdue job ends
+    /// until then.
     fn wake(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
         let Plan { availability, reservations, .. } = &mut self.plan;
         let next = if availability.any_overdue() {

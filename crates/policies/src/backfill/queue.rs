@@ -139,7 +139,8 @@ impl WaitQueue {
         self.slot(job).is_some_and(|slot| slot.is_new)
     }
 
-    /// Fills `candidates` with the jobs that were inserted since the last pass, in the order of the candidates.
+    /// Fills `candidates` with the jobs that were inserted since the last pass, in the order of the
+    /// candidates.
     pub(super) fn new_candidates(&self, candidates: &mut Vec<Waiting>) {
         let slots = self.arrived.iter().filter_map(|job| self.slot(*job));
         let own = self.has_candidates();

@@ -31,15 +31,15 @@ impl<P> Reservation<P> {
 
 /// The kept reservations.
 ///
-/// Those of waiting jobs are indexed by start. A job that was lent a quantum keeps its reservation, but does
-/// not start from it.
+/// Those of waiting jobs are indexed by start. A job that was lent a quantum keeps its reservation,
+/// but does not start from it.
 #[derive(Debug)]
 pub struct Reservations<P> {
     by_job: Vec<Option<Reservation<P>>>,
     /// The number of reservations in `by_job`.
     len: usize,
-    /// Starts later than now, earliest first. An entry that differs from `by_job` is outdated. It is dropped
-    /// when it comes to the front, or when there are too many of them.
+    /// Starts later than now, earliest first. An entry that differs from `by_job` is outdated. It
+    /// is dropped when it comes to the front, or when there are too many of them.
     later: BinaryHeap<Reverse<(Time, JobId)>>,
     /// Jobs whose reservations have begun; some entries may be outdated.
     begun: Vec<JobId>,
@@ -86,8 +86,8 @@ impl<P> Reservations<P> {
         }
     }
 
-    /// Rebuilds the index with one entry per job. It has as many outdated entries as were pushed since the last
-    /// time, so the amortised cost is constant.
+    /// Rebuilds the index with one entry per job. It has as many outdated entries as were pushed
+    /// since the last time, so the amortised cost is constant.
     fn drop_outdated(&mut self) {
         let Reservations { by_job, lent, now, .. } = self;
         let waiting = by_job.iter().flatten().filter(|held| held.at > *now && !lent.contains(&held.job.job));
@@ -160,7 +160,8 @@ impl<P> Reservations<P> {
         self.begun.iter().any(|job| missed(job) && !self.lent.contains(job))
     }
 
-    /// Removes the waiting jobs whose reservations have begun from the index, and returns each once.
+    /// Removes the waiting jobs whose reservations have begun from the index, and returns each
+    /// once.
     pub(super) fn take_begun(&mut self) -> Vec<JobId> {
         let mut begun = std::mem::take(&mut self.begun);
         begun.retain(|job| self.has_begun(*job) && !self.lent.contains(job));

@@ -16,7 +16,8 @@ pub(super) type Word = (&'static str, &'static str);
 /// The values that a parameter can have.
 #[derive(Clone, Debug)]
 pub enum Domain {
-    /// An order of the queue: by a criterion, by a preset of the literature, or by a formula in quotes.
+    /// An order of the queue: by a criterion, by a preset of the literature, or by a formula in
+    /// quotes.
     Order,
     /// One of these words, each with its meaning.
     Choice(Vec<(&'static str, &'static str)>),
@@ -24,11 +25,13 @@ pub enum Domain {
     Number,
     /// A number, at least this one, or one of these words, each with its meaning.
     NumberOr(f64, Vec<(&'static str, &'static str)>),
-    /// This number of non-negative numbers, with blanks between them, or one of these words, each with its meaning.
+    /// This number of non-negative numbers, with blanks between them, or one of these words, each
+    /// with its meaning.
     NumbersOr(usize, Vec<(&'static str, &'static str)>),
     /// A whole number from the first of these to the second.
     Integer(u64, u64),
-    /// A whole number from the first of these to the second, or one of these words, each with its meaning.
+    /// A whole number from the first of these to the second, or one of these words, each with its
+    /// meaning.
     IntegerOr(u64, u64, Vec<(&'static str, &'static str)>),
     /// Yes or no.
     Flag,

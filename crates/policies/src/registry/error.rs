@@ -14,7 +14,7 @@ pub enum PolicyError {
     /// No such policy.
     #[error("no policy {name:?}{}; `miserly policies` lists them", suggestion(*.nearest))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The name that looks most like it.
         nearest: Option<&'static str>,
@@ -24,7 +24,7 @@ pub enum PolicyError {
     UnknownParam {
         /// The policy.
         policy: &'static str,
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The name that looks most like it.
         nearest: Option<&'static str>,
@@ -46,11 +46,11 @@ pub enum PolicyError {
         policy: &'static str,
         /// The parameter.
         name: &'static str,
-        /// What was asked for.
+        /// The requested value.
         value: String,
         /// The value that looks most like it.
         nearest: Option<&'static str>,
-        /// What it has to be.
+        /// The allowed values.
         allowed: String,
     },
     /// An order in quotes that is no formula.
@@ -60,7 +60,7 @@ pub enum PolicyError {
         policy: &'static str,
         /// The parameter.
         name: &'static str,
-        /// What is wrong with it, and where.
+        /// The problem, and its position.
         problem: Box<FormulaError>,
     },
     /// A policy within this one that is none.
@@ -70,7 +70,7 @@ pub enum PolicyError {
         policy: &'static str,
         /// The parameter.
         name: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         problem: Box<PolicyError>,
     },
     /// A machine that the policy does not know how to use.
@@ -78,7 +78,7 @@ pub enum PolicyError {
     Machine {
         /// The policy.
         policy: &'static str,
-        /// What it runs on.
+        /// The machine that it runs on.
         wanted: &'static str,
     },
     /// A machine that is too large.

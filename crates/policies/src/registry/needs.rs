@@ -18,7 +18,8 @@ pub struct Needs {
     pub only_processors: bool,
     /// The hosts are those of a table in its paper.
     pub host_table: bool,
-    /// The policy plans with a calendar: capacity that varies over time. Others need constant capacity.
+    /// The policy plans with a calendar: capacity that varies over time. Others need constant
+    /// capacity.
     pub calendar: bool,
 
     /// The policy decides which processors a job has.

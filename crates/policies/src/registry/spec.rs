@@ -13,8 +13,8 @@ use crate::shared::Profile;
 
 /// A policy of a registry with its parameters, checked: ready to be built any number of times.
 ///
-/// Shown in its written form, with the parameters that were given. A [`Spelling`](super::Spelling) is shown as the policy
-/// and the parameters that it stands for.
+/// Shown in its written form, with the parameters that were given. A [`Spelling`](super::Spelling)
+/// is shown as the policy and the parameters that it stands for.
 ///
 /// # Example
 /// ```
@@ -94,12 +94,14 @@ impl PolicySpec {
         self.needs
     }
 
-    /// Returns whether the policy draws at random by the seed of the run. A policy with a seed of its own does not.
+    /// Returns whether the policy draws at random by the seed of the run. A policy with a seed of
+    /// its own does not.
     pub fn is_random(&self) -> bool {
         self.facts.is_random
     }
 
-    /// Returns the bound of promised starts and ends, if the policy has one: the time from the submission.
+    /// Returns the bound of promised starts and ends, if the policy has one: the time from the
+    /// submission.
     pub fn horizon(&self) -> Option<Span> {
         self.facts.horizon.filter(|horizon| *horizon < Span::MAX)
     }
@@ -115,7 +117,8 @@ impl PolicySpec {
         PolicySpec::new(self.descriptor, written, &self.registry)
     }
 
-    /// Makes the policy, ready for a driver. `seed` is for its random draws, if it has no seed of its own.
+    /// Makes the policy, ready for a driver. `seed` is for its random draws, if it has no seed of
+    /// its own.
     ///
     /// # Errors
     /// If the policy does not run on such a machine.

@@ -34,7 +34,8 @@ pub struct SyntaxError {
 }
 
 impl WrittenPolicy {
-    /// Reads `name` or `name(parameter=value, ...)`, a value being a word or `'anything in quotes'`.
+    /// Reads `name` or `name(parameter=value, ...)`, a value being a word or `'anything in
+    /// quotes'`.
     ///
     /// # Errors
     /// If a name or value is missing, or brackets or quotes are not balanced.
@@ -63,7 +64,7 @@ fn spec(whole: &str) -> Result<WrittenPolicy, String> {
     Ok(WrittenPolicy { name: word(name)?, args })
 }
 
-/// What stands before the closing bracket, behind which nothing may stand.
+/// Returns the text before the closing bracket, which must be the last character.
 fn inside(rest: &str) -> Result<&str, String> {
     let Some(close) = bare(rest, ')').next() else {
         let open = if rest.matches('\'').count() % 2 == 1 { "quote" } else { "bracket" };
