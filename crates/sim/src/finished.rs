@@ -108,16 +108,16 @@ pub struct SystemSnapshot {
 
 /// An observer of a run.
 pub trait Observer {
-    /// A job was submitted.
+    /// Called when a job was submitted.
     fn submitted(&mut self, _now: Time, _request: &Request) {}
 
-    /// The scheduler decided about a job.
+    /// Called for each decision about a job.
     fn effect(&mut self, _now: Time, _job: JobNumber, _effect: &Effect) {}
 
-    /// An instant is over.
+    /// Called at the end of an instant.
     fn instant(&mut self, _now: Time, _snapshot: SystemSnapshot) {}
 
-    /// A round is over; the ledgers are there to see. An instant may have several rounds.
+    /// Called at the end of a round, with the ledgers. An instant may have several rounds.
     fn system(&mut self, _now: Time, _system: &System) {}
 
     /// Returns whether the run may end. One observer is enough to end it.
@@ -125,7 +125,7 @@ pub trait Observer {
         false
     }
 
-    /// The policy will never start the job, which has left the system.
+    /// Called when the policy refuses a job, which leaves the system.
     ///
     /// # Errors
     /// As [`finished`](Observer::finished).
@@ -133,7 +133,7 @@ pub trait Observer {
         Ok(())
     }
 
-    /// A job ended. Called in the order of the ends.
+    /// Called when a job ended, in the order of the ends.
     ///
     /// # Errors
     /// If the observer cannot write. The run ends there.

@@ -188,7 +188,7 @@ impl Replay {
             self.add_external(external, &mut round);
         }
         for job in &round.withdrawn {
-            // Unless it has come back in the same round, by another handle.
+            // A job with the same number may have been submitted in the same round.
             let number = self.numbers[job.index()];
             if self.handles.get(&number) == Some(job) {
                 self.handles.remove(&number);

@@ -55,12 +55,12 @@ impl Admits for Room {
     }
 }
 
-/// Where the count of free processors rose: nowhere from `until` on, and nowhere above `most`.
+/// The rise of the count of free processors: nowhere from `until` on, and nowhere above `most`.
 #[derive(Clone, Copy, Debug)]
 pub struct FreedProcs {
     until: Time,
     most: u32,
-    /// Until when the jobs that ended would have held processors: not yet counted in `most`.
+    /// The time until which the ended jobs would have held processors, not yet counted in `most`.
     ended: Time,
 }
 

@@ -16,7 +16,7 @@ pub struct Fcfs {
 }
 
 impl Fcfs {
-    /// No backfilling, with the queue in this order.
+    /// Returns a policy without backfilling, with the queue in this order.
     pub const fn new(order: Order) -> Fcfs {
         Fcfs { order, queue: QueueIndex::new() }
     }

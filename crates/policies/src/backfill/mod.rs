@@ -69,8 +69,9 @@ pub(crate) fn sort_again(queue: &mut QueueIndex, order: &Order, desk: &Context<'
     }
 }
 
-/// Returns the job's processors. The registry admits no machine, and the driver no job, beyond a
-/// `u32`.
+/// Returns the job's processors.
+///
+/// The registry admits no machine, and the driver no job, beyond a `u32`.
 pub(crate) fn procs(entry: &Entry) -> u32 {
     u32::try_from(entry.request.procs()).unwrap_or(u32::MAX)
 }

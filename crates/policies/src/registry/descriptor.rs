@@ -60,14 +60,14 @@ pub trait Params: fmt::Debug {
 pub struct Spelling {
     /// The name.
     pub name: &'static str,
-    /// The parameters that it stands for, as they are written. Others may be added, and these may
-    /// be given again.
+    /// The parameters that it stands for, as written. Others may be added, and these may be given
+    /// again.
     pub means: &'static str,
     /// The effect of these parameters, in one line.
     pub title: &'static str,
 }
 
-/// A registered policy: all that the rest of the program knows of it.
+/// A registered policy, with all of its facts for the rest of the program.
 ///
 /// # Example
 /// A policy with one parameter, added to the policies of this crate:

@@ -5,7 +5,7 @@ use miserly_formula::FormulaError;
 use super::SyntaxError;
 use crate::shared::Profile;
 
-/// A policy that cannot be had as it was asked for.
+/// A policy that cannot be built as requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// Not written as a policy.
@@ -16,7 +16,7 @@ pub enum PolicyError {
     Unknown {
         /// The requested name.
         name: String,
-        /// The name that looks most like it.
+        /// The most similar name.
         nearest: Option<&'static str>,
     },
     /// No such parameter.
@@ -26,7 +26,7 @@ pub enum PolicyError {
         policy: &'static str,
         /// The requested name.
         name: String,
-        /// The name that looks most like it.
+        /// The most similar name.
         nearest: Option<&'static str>,
         /// Its parameters.
         has: String,
@@ -48,7 +48,7 @@ pub enum PolicyError {
         name: &'static str,
         /// The requested value.
         value: String,
-        /// The value that looks most like it.
+        /// The most similar value.
         nearest: Option<&'static str>,
         /// The allowed values.
         allowed: String,
@@ -73,7 +73,7 @@ pub enum PolicyError {
         /// The problem.
         problem: Box<PolicyError>,
     },
-    /// A machine that the policy does not know how to use.
+    /// A machine that the policy cannot use.
     #[error("policy {policy} runs on {wanted}; take another policy, or another machine")]
     Machine {
         /// The policy.
@@ -93,7 +93,7 @@ fn suggestion(nearest: Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean {name:?}"))
 }
 
-/// The candidate that looks most like `wanted`, if one looks like it at all.
+/// Returns the candidate that is most similar to `wanted`, if one is similar at all.
 pub(super) fn nearest<'a>(wanted: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const ALIKE: f64 = 0.7;
     among

@@ -237,10 +237,9 @@ impl<'a> ParamReader<'a> {
     }
 
     /// Reads the horizon: the bound of promised starts and ends, counted from the submission.
-    /// `None` is no bound.
     ///
-    /// Others can ask for the horizon of a policy, and set it: [`PolicySpec::horizon`],
-    /// [`PolicySpec::with_horizon`].
+    /// `None` is no bound. Callers can read and set the horizon of a policy:
+    /// [`PolicySpec::horizon`], [`PolicySpec::with_horizon`].
     pub fn horizon(&mut self, default: &str, doc: &'static str) -> Result<Option<Span>, PolicyError> {
         let horizon = self.duration_or_none(HORIZON, 1, default, doc)?;
         self.horizon = Some(horizon.unwrap_or(Span::MAX));
@@ -261,8 +260,8 @@ impl<'a> ParamReader<'a> {
         Ok(seed)
     }
 
-    /// Reads an order of the queue. [`order_settings`](ParamReader::order_settings) are applied to
-    /// it afterwards.
+    /// Reads an order of the queue. [`order_settings`](ParamReader::order_settings) apply to it
+    /// afterwards.
     pub fn order(
         &mut self,
         name: &'static str,
@@ -444,7 +443,7 @@ fn integer(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
     text.parse().ok().filter(|number| range.contains(number))
 }
 
-/// Returns the order that is written so: a formula in quotes, or the name of an order.
+/// Returns the order that `written` denotes: a formula in quotes, or the name of an order.
 fn order(written: &WrittenValue) -> Parsed<Order> {
     let WrittenValue::Quoted(text) = written else {
         return Ok((domain::order(written.text()).ok_or(Mistake::NoValue)?, None));

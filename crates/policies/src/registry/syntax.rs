@@ -21,7 +21,7 @@ pub(super) struct Arg {
 pub(super) enum WrittenValue {
     /// A word: letters, digits and the signs of numbers.
     Word(String),
-    /// Between single quotes, where anything may stand but a single quote.
+    /// Text between single quotes, which may contain anything but a single quote.
     Quoted(String),
 }
 
@@ -80,7 +80,7 @@ fn inside(rest: &str) -> Result<&str, String> {
     if after.is_empty() { Ok(inner) } else { Err(format!("{after:?} after the closing bracket")) }
 }
 
-/// Where this sign stands outside quotes.
+/// Returns the positions of this sign outside quotes.
 fn bare(text: &str, sign: char) -> impl Iterator<Item = usize> {
     let mut quoted = false;
     text.char_indices().filter_map(move |(at, c)| {
@@ -110,7 +110,7 @@ fn argument(text: &str) -> Result<Arg, String> {
     Ok(Arg { name: word(name)?, value: written(value.trim())? })
 }
 
-/// A value; its quotes, if any, are balanced.
+/// Reads a value. Its quotes, if any, are balanced.
 fn written(value: &str) -> Result<WrittenValue, String> {
     match value.strip_prefix('\'').and_then(|rest| rest.split_once('\'')) {
         Some((text, "")) => Ok(WrittenValue::Quoted(text.to_owned())),
@@ -122,7 +122,7 @@ fn written(value: &str) -> Result<WrittenValue, String> {
     }
 }
 
-/// Letters, digits and the signs of numbers.
+/// Reads a word: letters, digits and the signs of numbers.
 fn word(text: &str) -> Result<String, String> {
     let word = text.trim();
     if word.is_empty() {
