@@ -182,7 +182,7 @@ impl Metrics {
         self.share_of_capacity(self.busy)
     }
 
-    /// Returns the share of the machine that was idle while a job waited (Zhang et al. 2000), 0 to
+    /// Returns the share of the machine that was idle while jobs waited (Zhang et al. 2000), 0 to
     /// 1.
     pub fn loss_of_capacity(&self) -> Option<f64> {
         self.share_of_capacity(self.queue.lost)
