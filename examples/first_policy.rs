@@ -26,13 +26,13 @@ impl Policy for ByWidth {
     }
     fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}
     fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let mut waiting: Vec<JobId> = desk.ledger().waiting().collect();
-        let procs = |job: &JobId| desk.ledger().request(*job).procs();
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let mut waiting: Vec<JobId> = context.ledger().waiting().collect();
+        let procs = |job: &JobId| context.ledger().request(*job).procs();
         waiting.sort_by_key(|job| if self.widest { Procs::MAX - procs(job) } else { procs(job) });
         for job in waiting {
-            if let Some(placement) = desk.ledger().fit_request(job) {
-                desk.start(job, placement, StartReason::Reserved)?;
+            if let Some(placement) = context.ledger().fit_request(job) {
+                context.start(job, placement, StartReason::Reserved)?;
             }
         }
         Ok(())

@@ -269,9 +269,9 @@ impl Driver {
 
     fn pass(&mut self, now: Time, effects: &mut Vec<Effect>) -> Result<(), Violation> {
         let Driver { ledger, policy, .. } = self;
-        let mut desk = Context { now, ledger, effects, wake: None, silent: false };
-        let result = policy.pass(&mut desk);
-        self.wake = desk.wake;
+        let mut context = Context { now, ledger, effects, wake: None, silent: false };
+        let result = policy.pass(&mut context);
+        self.wake = context.wake;
         ledger.settle(now, effects);
         ledger.excuse(None);
         result.map_err(|violation| Violation { policy: self.policy.name().into(), ..violation })

@@ -17,10 +17,10 @@
 //!     fn event(&mut self, _now: Time, event: Event, _ledger: &Ledger) {
 //!         if let Event::Submitted(job) = event { self.0.push(job); }
 //!     }
-//!     fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+//!     fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
 //!         for job in self.0.drain(..) {
-//!             let demand = desk.ledger().request(job).demand;
-//!             desk.start(job, Placement::on_plain(demand), StartReason::Immediate)?;
+//!             let demand = context.ledger().request(job).demand;
+//!             context.start(job, Placement::on_plain(demand), StartReason::Immediate)?;
 //!         }
 //!         Ok(())
 //!     }
@@ -60,7 +60,7 @@ mod free_hosts;
 
 mod ledger;
 
-mod desk;
+mod context;
 
 mod policy;
 
@@ -68,14 +68,14 @@ mod policy_state;
 
 mod driver;
 
-mod filler;
+mod opportunistic;
 
 mod system;
 
 mod draw;
 
 pub use calendar::Calendar;
-pub use desk::Context;
+pub use context::Context;
 pub use draw::draw;
 pub use driver::{Driver, EventOrder};
 
@@ -83,13 +83,13 @@ pub use event::{
     Amendment, BreachCause, Change, Effect, EndHow, Ended, Event, Fault, Refusal, Round, StartReason,
     Submission,
 };
-pub use filler::OpportunisticConfig;
 pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Request};
 pub use ledger::{
     Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, span_of_work, work,
 };
 pub use machine::{Host, HostId, Machine, Sharing, Spread};
+pub use opportunistic::OpportunisticConfig;
 pub use pes::PeSet;
 pub use placement::{Pes, Placement, Share, SlotId};
 pub use policy::Policy;

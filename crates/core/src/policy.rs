@@ -47,9 +47,9 @@ pub trait Policy: Send {
     /// Notes what happened. Updates caches, decides nothing; O(log n).
     fn event(&mut self, now: Time, event: Event, ledger: &Ledger);
 
-    /// Decides. Every decision goes through `desk`, which checks and applies it at once.
+    /// Decides. Every decision goes through `context`, which checks and applies it at once.
     ///
     /// # Errors
     /// Hands on the refusal of a decision; the run ends there.
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation>;
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation>;
 }

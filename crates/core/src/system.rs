@@ -1,6 +1,6 @@
 //! Several queues, each with a pool of its own.
 
-use crate::filler::OpportunisticLayer;
+use crate::opportunistic::OpportunisticLayer;
 use crate::{Driver, Effect, JobId, Ledger, OpportunisticConfig, Round, Time, Violation};
 
 /// The queues of a machine: each a pool, which is a ledger of its own, and a policy (Miser §3.1, Figure 1).

@@ -12,7 +12,7 @@ mod progress;
 
 mod matrix;
 
-mod rows;
+mod slots;
 
 pub(crate) use changes::PartialAllocation;
 use entry::Part;

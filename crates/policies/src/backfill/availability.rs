@@ -73,7 +73,7 @@ pub trait Availability: Clone + Debug + Send {
     /// `freed` limits the search, if the job could not start before.
     fn place_now(
         &self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: &Waiting,
         freed: Option<&Self::Freed>,
     ) -> Option<Self::Place>;
@@ -86,7 +86,7 @@ pub trait Availability: Clone + Debug + Send {
     /// `begun`: the kept reservations. The ledger does not have those that have begun.
     fn earliest_start(
         &mut self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: &Waiting,
         from: Time,
         until: Time,
@@ -98,7 +98,7 @@ pub trait Availability: Clone + Debug + Send {
     /// The changes are freed capacity and taken placements.
     fn earliest_start_again(
         &self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         last: &Reservation<Self::Place>,
         freed: &Self::Freed,
         taken: &Self::Freed,
@@ -109,7 +109,7 @@ pub trait Availability: Clone + Debug + Send {
     /// The job had no such start before this capacity was freed.
     fn earlier_start(
         &mut self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         from: Time,
         reservation: &Reservation<Self::Place>,
         freed: &Self::Freed,
@@ -192,7 +192,7 @@ pub trait Availability: Clone + Debug + Send {
     /// # Errors
     /// If the job runs.
     fn record_plan(
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         job: JobId,
         at: Time,
         place: &Self::Place,

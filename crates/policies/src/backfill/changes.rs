@@ -61,9 +61,9 @@ impl<A: Availability> ChangeTracker<A> {
     }
 
     /// Returns the head's reservation, if it has to be the same as at the last pass.
-    pub(super) fn unchanged_head(&self, plan: &A, desk: &Context<'_>) -> Option<&Reservation<A::Place>> {
+    pub(super) fn unchanged_head(&self, plan: &A, context: &Context<'_>) -> Option<&Reservation<A::Place>> {
         let head = self.head.as_ref().filter(|_| self.freed.is_nowhere())?;
-        let (at, place) = plan.earliest_start_again(desk, head, &self.freed, &self.taken)?;
+        let (at, place) = plan.earliest_start_again(context, head, &self.freed, &self.taken)?;
         (at == head.at && place == head.place).then_some(head)
     }
 
@@ -71,12 +71,12 @@ impl<A: Availability> ChangeTracker<A> {
     pub(super) fn earliest_start(
         &mut self,
         plan: &mut A,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: &Waiting,
     ) -> Option<(Time, A::Place)> {
         let last = self.head.as_ref();
-        let again = last.and_then(|last| plan.earliest_start_again(desk, last, &self.freed, &self.taken));
-        let found = again.or_else(|| plan.earliest_start(desk, job, desk.now(), Time::MAX, None));
+        let again = last.and_then(|last| plan.earliest_start_again(context, last, &self.freed, &self.taken));
+        let found = again.or_else(|| plan.earliest_start(context, job, context.now(), Time::MAX, None));
         let same = |(at, place): &(Time, A::Place)| {
             self.head.as_ref().is_some_and(|last| last.at == *at && last.place == *place)
         };

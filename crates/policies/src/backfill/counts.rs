@@ -196,14 +196,14 @@ impl Availability for CountPlan {
 
     fn earliest_start(
         &mut self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: &Waiting,
         from: Time,
         until: Time,
         _begun: Option<&Reservations<()>>,
     ) -> Option<(Time, ())> {
         self.enter_pending();
-        self.start_from(desk.ledger(), job, from, until, None)
+        self.start_from(context.ledger(), job, from, until, None)
     }
 
     fn earliest_start_again(
@@ -346,12 +346,12 @@ impl Availability for CountPlan {
     }
 
     fn record_plan(
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         job: JobId,
         at: Time,
         _place: &(),
         promised: bool,
     ) -> Result<(), Violation> {
-        if promised { Ok(()) } else { desk.plan(job, at) }
+        if promised { Ok(()) } else { context.plan(job, at) }
     }
 }

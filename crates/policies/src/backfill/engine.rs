@@ -82,10 +82,10 @@ impl<A: Availability> Policy for Backfill<A> {
         }
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         match &mut self.engine {
-            Engine::Recomputed(engine) => engine.pass(desk),
-            Engine::Kept(engine) => engine.pass(desk),
+            Engine::Recomputed(engine) => engine.pass(context),
+            Engine::Kept(engine) => engine.pass(context),
         }
     }
 }

@@ -40,14 +40,14 @@ impl Policy for Fcfs {
         }
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        sort_again(&mut self.queue, &self.order, desk);
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        sort_again(&mut self.queue, &self.order, context);
         while let Some(&head) = self.queue.first() {
-            let ledger = desk.ledger();
+            let ledger = context.ledger();
             let demand = ledger.machine().demand(ledger.request(head.job));
             let Some(placement) = ledger.fit(&demand) else { break };
-            let reason = in_turn(desk, head.job);
-            start_on(desk, head.job, placement, reason)?;
+            let reason = in_turn(context, head.job);
+            start_on(context, head.job, placement, reason)?;
             self.queue.remove(&head.key);
         }
         Ok(())

@@ -33,31 +33,31 @@ struct Startable<P> {
 
 impl<A: Availability> Kept<A> {
     /// Starts jobs, always the first one that is permitted, until there is none.
-    pub(super) fn start_in_order(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
-        while let Some(Startable { job, place, moves }) = self.first_startable(desk) {
+    pub(super) fn start_in_order(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
+        while let Some(Startable { job, place, moves }) = self.first_startable(context) {
             let reason = match self.queue.first() {
                 Some(first) if first.key != job.key => StartReason::Backfilled,
-                _ => in_turn(desk, job.job),
+                _ => in_turn(context, job.job),
             };
             self.queue.remove(job.job);
             let own = self.plan.lift(job.job);
             self.plan.reservations.remove(job.job);
             let lifted: Vec<_> = moves.iter().map(|(other, ..)| self.plan.lift(*other)).collect();
             for (held, (_, at, place)) in lifted.into_iter().zip(moves) {
-                held.map_or(Ok(()), |held| self.plan.put(desk, &held, at, &place))?;
+                held.map_or(Ok(()), |held| self.plan.put(context, &held, at, &place))?;
             }
             if let Some(own) = own {
                 self.plan.availability.take(now, &own.job, &place);
-                self.start(desk, &Reservation { at: now, place, ..own }, reason)?;
+                self.start(context, &Reservation { at: now, place, ..own }, reason)?;
             }
         }
         Ok(())
     }
 
     /// Returns the first job of the order that may start now.
-    fn first_startable(&self, desk: &Context<'_>) -> Option<Startable<A::Place>> {
-        let room = self.plan.availability.room(desk.ledger());
+    fn first_startable(&self, context: &Context<'_>) -> Option<Startable<A::Place>> {
+        let room = self.plan.availability.room(context.ledger());
         let mut job = self.queue.next(None, &room)?;
         let by_deadline = self.by_deadline();
         let mut kept = self.plan.availability.clone();
@@ -66,8 +66,8 @@ impl<A: Availability> Kept<A> {
             bare.give(held.at, &held.job, &held.place);
         }
         loop {
-            let replanned = || replanned(desk, &bare, &by_deadline, &job);
-            let startable = replanned().or_else(|| self.unmoved(desk, &mut kept, &job));
+            let replanned = || replanned(context, &bare, &by_deadline, &job);
+            let startable = replanned().or_else(|| self.unmoved(context, &mut kept, &job));
             if startable.is_some() {
                 return startable;
             }
@@ -83,10 +83,10 @@ impl<A: Availability> Kept<A> {
     }
 
     /// Returns the job if it can start beside the kept places of the others.
-    fn unmoved(&self, desk: &Context<'_>, kept: &mut A, job: &Waiting) -> Option<Startable<A::Place>> {
+    fn unmoved(&self, context: &Context<'_>, kept: &mut A, job: &Waiting) -> Option<Startable<A::Place>> {
         let own = self.plan.reservations.get(job.job)?;
         kept.give(own.at, &own.job, &own.place);
-        let place = place_now(kept, desk, job);
+        let place = place_now(kept, context, job);
         kept.take(own.at, &own.job, &own.place);
         Some(Startable { job: *job, place: place?, moves: vec![] })
     }
@@ -94,13 +94,13 @@ impl<A: Availability> Kept<A> {
 
 /// Returns the job if it can start and all others meet their deadlines in a new plan.
 fn replanned<A: Availability>(
-    desk: &Context<'_>,
+    context: &Context<'_>,
     bare: &A,
     by_deadline: &[&Reservation<A::Place>],
     job: &Waiting,
 ) -> Option<Startable<A::Place>> {
-    let (now, ledger) = (desk.now(), desk.ledger());
-    let place = place_now(bare, desk, job)?;
+    let (now, ledger) = (context.now(), context.ledger());
+    let place = place_now(bare, context, job)?;
     let mut plan = bare.clone();
     plan.take(now, job, &place);
     let others = by_deadline.iter().filter(|held| held.job.job != job.job);
@@ -114,7 +114,7 @@ fn replanned<A: Availability>(
 }
 
 /// Returns a place in the plan where the job can start now.
-fn place_now<A: Availability>(plan: &A, desk: &Context<'_>, job: &Waiting) -> Option<A::Place> {
-    let until = desk.now() + Span::TICK;
-    plan.start_from(desk.ledger(), job, desk.now(), until, None).map(|(_, place)| place)
+fn place_now<A: Availability>(plan: &A, context: &Context<'_>, job: &Waiting) -> Option<A::Place> {
+    let until = context.now() + Span::TICK;
+    plan.start_from(context.ledger(), job, context.now(), until, None).map(|(_, place)| place)
 }

@@ -121,8 +121,13 @@ impl Availability for HostPlan {
         }
     }
 
-    fn place_now(&self, desk: &Context<'_>, job: &Waiting, freed: Option<&FreedHosts>) -> Option<Placement> {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    fn place_now(
+        &self,
+        context: &Context<'_>,
+        job: &Waiting,
+        freed: Option<&FreedHosts>,
+    ) -> Option<Placement> {
+        let (ledger, now) = (context.ledger(), context.now());
         let demand = demand(ledger, job.job);
         match freed {
             Some(freed) => self.fit_now_on(ledger, now, job.span, &demand, freed),
@@ -132,13 +137,13 @@ impl Availability for HostPlan {
 
     fn earliest_start(
         &mut self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: &Waiting,
         from: Time,
         until: Time,
         begun: Option<&Reservations<Placement>>,
     ) -> Option<(Time, Placement)> {
-        let (ledger, now) = (desk.ledger(), desk.now());
+        let (ledger, now) = (context.ledger(), context.now());
         let demand = demand(ledger, job.job);
         if from > now {
             return self.earliest_from(from, until, job.span, &demand);
@@ -155,18 +160,18 @@ impl Availability for HostPlan {
 
     fn earliest_start_again(
         &self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         last: &Reservation<Placement>,
         freed: &FreedHosts,
         taken: &FreedHosts,
     ) -> Option<(Time, Placement)> {
-        let demand = demand(desk.ledger(), last.job.job);
-        self.earliest_again(desk.now(), &demand, (last.at, last.job.span, &last.place), freed, taken)
+        let demand = demand(context.ledger(), last.job.job);
+        self.earliest_again(context.now(), &demand, (last.at, last.job.span, &last.place), freed, taken)
     }
 
     fn earlier_start(
         &mut self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         from: Time,
         reservation: &Reservation<Placement>,
         freed: &FreedHosts,
@@ -176,7 +181,7 @@ impl Availability for HostPlan {
         if from >= *at {
             return None;
         }
-        let demand = demand(desk.ledger(), job.job);
+        let demand = demand(context.ledger(), job.job);
         let reserved = (*at, job.span, place);
         if let Some(hosts) = self.hosts_alone(freed) {
             return self.earlier_on(from, &demand, reserved, hosts);
@@ -186,7 +191,7 @@ impl Availability for HostPlan {
             return None;
         }
         Availability::give(self, *at, job, place);
-        let earlier = self.earliest_start(desk, job, from, until, begun);
+        let earlier = self.earliest_start(context, job, from, until, begun);
         Availability::take(self, *at, job, place);
         earlier.filter(|(start, _)| start < at)
     }
@@ -292,12 +297,12 @@ impl Availability for HostPlan {
     }
 
     fn record_plan(
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         job: JobId,
         at: Time,
         place: &Placement,
         _promised: bool,
     ) -> Result<(), Violation> {
-        desk.plan_on(job, at, place.clone())
+        context.plan_on(job, at, place.clone())
     }
 }

@@ -76,7 +76,7 @@ impl<A: Availability> Plan<A> {
     /// Inserts a removed reservation again in a place that is free.
     pub(super) fn put(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         held: &Reservation<A::Place>,
         at: Time,
         place: &A::Place,
@@ -89,10 +89,10 @@ impl<A: Availability> Plan<A> {
         let missed = at > held.deadline;
         let deadline = if missed || !self.guarantee { at } else { held.deadline };
         self.reservations.set(job, at, place.clone(), deadline);
-        A::record_plan(desk, job, at, place, !self.guarantee)?;
+        A::record_plan(context, job, at, place, !self.guarantee)?;
         match (missed, self.guarantee) {
-            (true, _) => desk.break_promise(job, at),
-            (false, false) => desk.promise(job, at),
+            (true, _) => context.break_promise(job, at),
+            (false, false) => context.promise(job, at),
             (false, true) => Ok(()),
         }
     }
@@ -102,18 +102,18 @@ impl<A: Availability> Plan<A> {
     /// Returns the former reservation.
     fn advance(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         job: JobId,
         freed: &A::Freed,
     ) -> Result<Option<Reservation<A::Place>>, Violation> {
         let Plan { availability, reservations, .. } = self;
         let Some(held) = reservations.get(job) else { return Ok(None) };
-        let from = held.begin.max(desk.now());
-        let earlier = availability.earlier_start(desk, from, held, freed, Some(reservations));
+        let from = held.begin.max(context.now());
+        let earlier = availability.earlier_start(context, from, held, freed, Some(reservations));
         let Some((at, place)) = earlier else { return Ok(None) };
         let before = self.lift(job);
         if let Some(before) = &before {
-            self.put(desk, before, at, &place)?;
+            self.put(context, before, at, &place)?;
         }
         Ok(before)
     }
@@ -153,8 +153,8 @@ impl<A: Availability> Kept<A> {
     }
 
     /// Moves each job that can start earlier, in the order of the queue.
-    fn compress(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    fn compress(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         let Kept { queue, plan, .. } = self;
         let mut freed = std::mem::take(&mut plan.freed);
         if plan.availability.varies() {
@@ -162,7 +162,7 @@ impl<A: Availability> Kept<A> {
         }
         let mut width = plan.availability.widest(now, &mut freed);
         queue.jobs().visit_narrow(&mut width, |job, width| {
-            let Some(left) = plan.advance(desk, job.job, &freed)? else { return Ok(()) };
+            let Some(left) = plan.advance(context, job.job, &freed)? else { return Ok(()) };
             let at = plan.reservations.get(job.job).map_or(left.at, |held| held.at);
             // The released place is free for the jobs behind it now, and for all at the next pass.
             let (from, until) = (left.at.max(at + job.span), left.end());
@@ -176,8 +176,8 @@ impl<A: Availability> Kept<A> {
 
     /// Repairs the plan: all reservations, by their starts, move to the earliest start not before
     /// their present one.
-    fn repair(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    fn repair(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         let Kept { queue, plan, .. } = self;
         plan.freed = A::Freed::anywhere();
         let mut lifted: Vec<_> = queue.iter().filter_map(|job| plan.lift(job.job)).collect();
@@ -187,34 +187,34 @@ impl<A: Availability> Kept<A> {
             // At the end of time it is not known when the job may begin.
             let found = (from < Time::MAX).then(|| {
                 let place = Some(&held.place);
-                plan.availability.start_from(desk.ledger(), &held.job, from, Time::MAX, place)
+                plan.availability.start_from(context.ledger(), &held.job, from, Time::MAX, place)
             });
             // Without such a place the capacity is lost: the job waits until it is back.
             let (at, place) = found.flatten().unwrap_or_else(|| (Time::MAX, held.place.clone()));
-            plan.put(desk, &held, at, &place)?;
+            plan.put(context, &held, at, &place)?;
         }
         Ok(())
     }
 
     /// Reserves for the arrived jobs, in the order of arrival.
-    fn admit(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn admit(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         for job in std::mem::take(&mut self.arrived) {
-            self.admit_one(desk, job)?;
+            self.admit_one(context, job)?;
         }
         Ok(())
     }
 
-    fn admit_one(&mut self, desk: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
-        let now = desk.now();
-        let entry = desk.ledger().entry(job);
+    fn admit_one(&mut self, context: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
+        let now = context.now();
+        let entry = context.ledger().entry(job);
         let bounds = Bounds::new(&entry.request, now, self.rules.horizon.unwrap_or(Span::MAX));
         let waiting = arrival_job(job, entry);
         let until = bounds.until(waiting.span);
         let Plan { availability, reservations, guarantee, .. } = &mut self.plan;
-        let found = availability.earliest_start(desk, &waiting, bounds.begin, until, Some(reservations));
+        let found = availability.earliest_start(context, &waiting, bounds.begin, until, Some(reservations));
         let Some((at, place)) = found else {
-            let never = availability.never_fits(desk.ledger(), bounds.begin, &waiting);
-            return desk.refuse(job, if never { Refusal::TooLarge } else { bounds.refusal });
+            let never = availability.never_fits(context.ledger(), bounds.begin, &waiting);
+            return context.refuse(job, if never { Refusal::TooLarge } else { bounds.refusal });
         };
         let deadline = self
             .rules
@@ -222,21 +222,21 @@ impl<A: Availability> Kept<A> {
             .map_or(at, |times| now + Span::from_ticks((at - now).ticks().saturating_mul(times.into())));
         let guarantee = *guarantee;
         let held = Reservation { job: waiting, at, place: place.clone(), deadline, begin: bounds.begin };
-        self.keep(now, desk.ledger(), held);
-        A::record_plan(desk, job, at, &place, !guarantee)?;
-        desk.promise(job, deadline)
+        self.keep(now, context.ledger(), held);
+        A::record_plan(context, job, at, &place, !guarantee)?;
+        context.promise(job, deadline)
     }
 
     /// Starts every job whose reserved start is now, in the order in which these starts were
     /// decided.
-    fn start_due(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn start_due(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut due = self.plan.reservations.take_begun();
-        due.sort_unstable_by_key(|job| desk.ledger().entry(*job).decided);
+        due.sort_unstable_by_key(|job| context.ledger().entry(*job).decided);
         for job in due {
             if let Some(held) = self.plan.reservations.remove(job) {
                 self.queue.remove(job);
-                let reason = self.reason(desk, &held.job);
-                self.start(desk, &held, reason)?;
+                let reason = self.reason(context, &held.job);
+                self.start(context, &held, reason)?;
             }
         }
         Ok(())
@@ -245,14 +245,14 @@ impl<A: Availability> Kept<A> {
     /// Starts a job in its reserved place. The job is no longer in an index.
     pub(super) fn start(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         held: &Reservation<A::Place>,
         reason: StartReason,
     ) -> Result<(), Violation> {
-        let placement = A::placement(desk.ledger(), held.job.job, held.place.clone());
-        start_on(desk, held.job.job, placement, reason)?;
+        let placement = A::placement(context.ledger(), held.job.job, held.place.clone());
+        start_on(context, held.job.job, placement, reason)?;
         let Plan { availability, freed, .. } = &mut self.plan;
-        availability.reservation_started(desk.now(), held, desk.ledger(), freed);
+        availability.reservation_started(context.now(), held, context.ledger(), freed);
         Ok(())
     }
 
@@ -260,9 +260,9 @@ impl<A: Availability> Kept<A> {
     ///
     /// A job that starts at its arrival has overtaken the earlier jobs that still wait, if there
     /// are any.
-    fn reason(&self, desk: &Context<'_>, job: &Waiting) -> StartReason {
-        let now = desk.now();
-        if desk.ledger().request(job.job).submit < now {
+    fn reason(&self, context: &Context<'_>, job: &Waiting) -> StartReason {
+        let now = context.now();
+        if context.ledger().request(job.job).submit < now {
             return if self.rules.horizon.is_some() { StartReason::Promised } else { StartReason::Reserved };
         }
         let mut waiting = self.queue.iter().filter_map(|other| self.plan.reservations.get(other.job));
@@ -272,27 +272,29 @@ impl<A: Availability> Kept<A> {
 
     /// Requests a pass at the next reserved start that can be kept even if no overdue job ends
     /// until then.
-    fn wake(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn wake(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let Plan { availability, reservations, .. } = &mut self.plan;
         let next = if availability.any_overdue() {
             let held = self.queue.iter().filter_map(|job| reservations.get(job.job));
-            held.filter(|held| availability.is_beside_overdue(held, desk.ledger())).map(|held| held.at).min()
+            held.filter(|held| availability.is_beside_overdue(held, context.ledger()))
+                .map(|held| held.at)
+                .min()
         } else {
             reservations.next_start()
         };
-        next.filter(|at| *at < Time::MAX).map_or(Ok(()), |at| desk.wake_at(at))
+        next.filter(|at| *at < Time::MAX).map_or(Ok(()), |at| context.wake_at(at))
     }
 
-    fn decide(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn decide(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let missed = self.plan.availability.any_overdue() || self.plan.reservations.any_missed();
         if std::mem::take(&mut self.repair) || missed {
-            self.repair(desk)?;
+            self.repair(context)?;
         }
         if std::mem::take(&mut self.compress) && !self.plan.guarantee {
-            self.compress(desk)?;
+            self.compress(context)?;
         }
-        self.admit(desk)?;
-        if self.plan.guarantee { self.start_in_order(desk) } else { self.start_due(desk) }
+        self.admit(context)?;
+        if self.plan.guarantee { self.start_in_order(context) } else { self.start_due(context) }
     }
 
     pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
@@ -347,18 +349,18 @@ impl<A: Availability> Kept<A> {
         }
     }
 
-    pub(super) fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    pub(super) fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         let Plan { availability, reservations, .. } = &mut self.plan;
         // The plan was made for the changes that come with time alone.
-        availability.advance(now, desk.ledger(), &mut A::Freed::default());
-        availability.hold_overdue(now, desk.ledger());
+        availability.advance(now, context.ledger(), &mut A::Freed::default());
+        availability.hold_overdue(now, context.ledger());
         reservations.advance(now);
-        self.queue.sort_again(now, desk.ledger());
-        let decided = self.decide(desk);
+        self.queue.sort_again(now, context.ledger());
+        let decided = self.decide(context);
         self.queue.settle();
         self.plan.availability.release_overdue(now);
         decided?;
-        self.wake(desk)
+        self.wake(context)
     }
 }

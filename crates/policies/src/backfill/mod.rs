@@ -63,9 +63,9 @@ fn arrival_job(job: JobId, entry: &Entry) -> Waiting {
 }
 
 /// Sorts the queue again, if its order changes with time.
-pub(crate) fn sort_again(queue: &mut QueueIndex, order: &Order, desk: &Context<'_>) {
+pub(crate) fn sort_again(queue: &mut QueueIndex, order: &Order, context: &Context<'_>) {
     if order.changes() {
-        queue.rekey(|held| order.key(desk.now(), desk.ledger().entry(held.job)));
+        queue.rekey(|held| order.key(context.now(), context.ledger().entry(held.job)));
     }
 }
 
@@ -83,21 +83,21 @@ fn free_now(ledger: &Ledger) -> u32 {
 
 /// Starts a job. Records a broken promise if the start is late.
 pub(crate) fn start_on(
-    desk: &mut Context<'_>,
+    context: &mut Context<'_>,
     job: JobId,
     placement: Placement,
     reason: StartReason,
 ) -> Result<(), Violation> {
-    let now = desk.now();
-    if desk.ledger().entry(job).promise.is_some_and(|promise| promise.best < now) {
-        desk.break_promise(job, now)?;
+    let now = context.now();
+    if context.ledger().entry(job).promise.is_some_and(|promise| promise.best < now) {
+        context.break_promise(job, now)?;
     }
-    desk.start(job, placement, reason)
+    context.start(job, placement, reason)
 }
 
 /// Returns the reason for which the head of the queue starts: immediate, if it has just arrived.
-pub(crate) fn in_turn(desk: &Context<'_>, job: JobId) -> StartReason {
-    if desk.ledger().request(job).submit == desk.now() {
+pub(crate) fn in_turn(context: &Context<'_>, job: JobId) -> StartReason {
+    if context.ledger().request(job).submit == context.now() {
         StartReason::Immediate
     } else {
         StartReason::Reserved

@@ -65,14 +65,14 @@ impl<A: Availability> Recomputed<A> {
         }
     }
 
-    fn place_now(&self, desk: &Context<'_>, job: &Waiting) -> Option<A::Place> {
+    fn place_now(&self, context: &Context<'_>, job: &Waiting) -> Option<A::Place> {
         let freed = (!self.queue.is_new(job.job)).then_some(&self.changes.freed);
-        self.plan.place_now(desk, job, freed)
+        self.plan.place_now(context, job, freed)
     }
 
     fn start(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         job: &Waiting,
         place: A::Place,
         reason: StartReason,
@@ -83,9 +83,9 @@ impl<A: Availability> Recomputed<A> {
             self.passing.extend(queued.map(|queued| queued.key));
         }
         self.changes.note_taken(&place);
-        let placement = A::placement(desk.ledger(), job.job, place);
-        start_on(desk, job.job, placement, reason)?;
-        self.plan.job_started(desk.now(), job, desk.ledger());
+        let placement = A::placement(context.ledger(), job.job, place);
+        start_on(context, job.job, placement, reason)?;
+        self.plan.job_started(context.now(), job, context.ledger());
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl<A: Availability> Recomputed<A> {
     /// behind may still start.
     fn reserve(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         made: &mut Vec<Reservation<A::Place>>,
         last: &mut Option<Key>,
     ) -> Result<bool, Violation> {
@@ -116,22 +116,23 @@ impl<A: Availability> Recomputed<A> {
             };
             let Some(next) = next else { return Ok(false) };
             self.changes.set_head(next.job);
-            if let Some(place) = self.place_now(desk, &next) {
-                let reason = if made.is_empty() { in_turn(desk, next.job) } else { StartReason::Backfilled };
-                self.start(desk, &next, place, reason)?;
+            if let Some(place) = self.place_now(context, &next) {
+                let reason =
+                    if made.is_empty() { in_turn(context, next.job) } else { StartReason::Backfilled };
+                self.start(context, &next, place, reason)?;
                 continue;
             }
-            let Some((at, place)) = self.changes.earliest_start(&mut self.plan, desk, &next) else {
-                self.give_up(desk, &next)?;
+            let Some((at, place)) = self.changes.earliest_start(&mut self.plan, context, &next) else {
+                self.give_up(context, &next)?;
                 continue;
             };
             if made.is_empty() {
-                self.record_head(desk, &next, at, &place)?;
+                self.record_head(context, &next, at, &place)?;
             }
             let reservation = Reservation { job: next, at, place, deadline: at, begin: Time::ZERO };
-            self.plan.hold(desk.now(), &reservation);
+            self.plan.hold(context.now(), &reservation);
             made.push(reservation);
-            if self.rules.depth.exceeds(made.len()) && !self.may_start(desk, *last, &mut candidate) {
+            if self.rules.depth.exceeds(made.len()) && !self.may_start(context, *last, &mut candidate) {
                 return Ok(false);
             }
         }
@@ -140,8 +141,8 @@ impl<A: Availability> Recomputed<A> {
 
     /// Whether a job behind `last` in the queue may start. Only starts of this pass matter, because the rest is
     /// recomputed. `candidate` is the job that was found before: the room for it only shrinks.
-    fn may_start(&self, desk: &Context<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
-        let room = self.plan.room(desk.ledger());
+    fn may_start(&self, context: &Context<'_>, last: Option<Key>, candidate: &mut Option<Waiting>) -> bool {
+        let room = self.plan.room(context.ledger());
         let still = |job: &Waiting| Some(job.key) > last && room.admits(job.procs, job.span);
         if !candidate.as_ref().is_some_and(still) {
             *candidate = self.queue.next(last.as_ref(), &room);
@@ -151,20 +152,20 @@ impl<A: Availability> Recomputed<A> {
 
     /// Refuses a job that the pool can never hold. If the pool has only lost the capacity, the job waits for its
     /// return, and its promise is broken. Meanwhile it is not held, because another head may be promised a start.
-    fn give_up(&mut self, desk: &mut Context<'_>, job: &Waiting) -> Result<(), Violation> {
-        let varies = desk.ledger().machine().varies();
-        if varies && self.plan.never_fits(desk.ledger(), desk.now(), job) {
+    fn give_up(&mut self, context: &mut Context<'_>, job: &Waiting) -> Result<(), Violation> {
+        let varies = context.ledger().machine().varies();
+        if varies && self.plan.never_fits(context.ledger(), context.now(), job) {
             self.dequeue(job.job);
-            return desk.refuse(job.job, Refusal::TooLarge);
+            return context.refuse(job.job, Refusal::TooLarge);
         }
-        let entry = desk.ledger().entry(job.job);
+        let entry = context.ledger().entry(job.job);
         let is_promised = promised_start(entry).is_some();
         let is_held = entry.policy_state.get::<HeldHead>().0;
         self.held.retain(|(_, held)| *held != job.job);
         if is_held {
-            desk.set_job_state(job.job, &HeldHead(false))?;
+            context.set_job_state(job.job, &HeldHead(false))?;
         }
-        if is_promised { desk.break_promise(job.job, Time::MAX) } else { Ok(()) }
+        if is_promised { context.break_promise(job.job, Time::MAX) } else { Ok(()) }
     }
 
     /// Returns the job behind `last` in the queue, except the held one.
@@ -181,7 +182,7 @@ impl<A: Availability> Recomputed<A> {
     /// Starts the candidates that fit beside the reservations.
     fn backfill(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         behind: Option<Key>,
         made: &[Reservation<A::Place>],
     ) -> Result<(), Violation> {
@@ -201,7 +202,7 @@ impl<A: Availability> Recomputed<A> {
             }
             let mut next = new.first().copied();
             if !nowhere {
-                let room = self.plan.room_in(&self.changes.freed, desk.ledger());
+                let room = self.plan.room_in(&self.changes.freed, context.ledger());
                 let old = self.queue.next_candidate(last.as_ref(), &room);
                 next = match (next, old) {
                     (Some(new), Some(old)) if new.key < old.key => Some(new),
@@ -213,11 +214,11 @@ impl<A: Availability> Recomputed<A> {
             if made.iter().any(|made| made.job.job == next.job) {
                 continue;
             }
-            if let Some(place) = self.place_now(desk, &next) {
+            if let Some(place) = self.place_now(context, &next) {
                 let is_first = || self.queue.first().is_some_and(|first| first.job == next.job);
                 let first = made.is_empty() && is_first();
-                let reason = if first { in_turn(desk, next.job) } else { StartReason::Backfilled };
-                self.start(desk, &next, place, reason)?;
+                let reason = if first { in_turn(context, next.job) } else { StartReason::Backfilled };
+                self.start(context, &next, place, reason)?;
             }
         }
         self.arrived = arrived;
@@ -228,7 +229,7 @@ impl<A: Availability> Recomputed<A> {
     /// the head.
     fn record_head(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         head: &Waiting,
         at: Time,
         place: &A::Place,
@@ -239,52 +240,52 @@ impl<A: Availability> Recomputed<A> {
         }
         self.recorded = Some((head.key, at, place.clone()));
         let head = head.job;
-        let entry = desk.ledger().entry(head);
+        let entry = context.ledger().entry(head);
         let rank = (entry.admitted, head);
         if self.rules.hold_head && self.held.is_empty() {
             self.hold_head(rank);
-            desk.set_job_state(head, &HeldHead(true))?;
+            context.set_job_state(head, &HeldHead(true))?;
         }
-        A::record_plan(desk, head, at, place, self.rules.promises_head())?;
+        A::record_plan(context, head, at, place, self.rules.promises_head())?;
         if !self.rules.promises_head() {
             return Ok(());
         }
-        match desk.ledger().entry(head).promise {
-            Some(promise) if promise.best < at => desk.break_promise(head, at)?,
-            _ => desk.promise(head, at)?,
+        match context.ledger().entry(head).promise {
+            Some(promise) if promise.best < at => context.break_promise(head, at)?,
+            _ => context.promise(head, at)?,
         }
         // A policy around this one may have suppressed it.
-        if promised_start(desk.ledger().entry(head)).is_some() {
+        if promised_start(context.ledger().entry(head)).is_some() {
             self.hold_head(rank);
         }
         Ok(())
     }
 
     /// Returns the head's reservation, if it is the same as at the last pass.
-    fn unchanged_head(&mut self, desk: &Context<'_>) -> Option<Reservation<A::Place>> {
+    fn unchanged_head(&mut self, context: &Context<'_>) -> Option<Reservation<A::Place>> {
         let first = match self.head() {
             Some(held) => self.queue.get(held)?,
             None => *self.queue.first()?,
         };
-        self.changes.unchanged_head(&self.plan, desk).filter(|head| head.job == first).cloned()
+        self.changes.unchanged_head(&self.plan, context).filter(|head| head.job == first).cloned()
     }
 
     /// Reserves and backfills. Afterwards no reservation is in the plan.
-    fn decide(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn decide(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut made = std::mem::take(&mut self.promised);
         made.clear();
         made.extend_from_slice(&self.lent);
         for lent in &made {
-            self.plan.hold(desk.now(), lent);
+            self.plan.hold(context.now(), lent);
         }
-        let decided = if let Some(head) = self.unchanged_head(desk) {
-            self.plan.hold(desk.now(), &head);
+        let decided = if let Some(head) = self.unchanged_head(context) {
+            self.plan.hold(context.now(), &head);
             made.push(head);
-            self.backfill(desk, None, &made)
+            self.backfill(context, None, &made)
         } else {
             let mut last = None;
-            match self.reserve(desk, &mut made, &mut last) {
-                Ok(true) => self.backfill(desk, last, &made),
+            match self.reserve(context, &mut made, &mut last) {
+                Ok(true) => self.backfill(context, last, &made),
                 reserved => reserved.map(|_| ()),
             }
         };
@@ -297,16 +298,16 @@ impl<A: Availability> Recomputed<A> {
     }
 
     /// Counts the jobs that passed each waiting job.
-    fn count_bypasses(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn count_bypasses(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         if self.passing.is_empty() {
             return Ok(());
         }
         let passing = std::mem::take(&mut self.passing);
         for waiting in self.queue.iter() {
             let passed = passing.iter().filter(|key| **key > waiting.key).count();
-            let Bypassed(before) = desk.ledger().entry(waiting.job).policy_state.get();
+            let Bypassed(before) = context.ledger().entry(waiting.job).policy_state.get();
             let bypassed = before.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
-            desk.set_job_state(waiting.job, &Bypassed(bypassed))?;
+            context.set_job_state(waiting.job, &Bypassed(bypassed))?;
         }
         Ok(())
     }
@@ -385,21 +386,21 @@ impl<A: Availability> Recomputed<A> {
         }
     }
 
-    pub(super) fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    pub(super) fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         if !self.rules.depth.is_one_at_most() || !self.lent.is_empty() || self.plan.varies() {
             self.changes = ChangeTracker::new();
         }
-        self.plan.advance(now, desk.ledger(), &mut self.changes.freed);
-        self.queue.sort_again(now, desk.ledger());
-        self.plan.hold_overdue(now, desk.ledger());
-        let decided = self.decide(desk);
+        self.plan.advance(now, context.ledger(), &mut self.changes.freed);
+        self.queue.sort_again(now, context.ledger());
+        self.plan.hold_overdue(now, context.ledger());
+        let decided = self.decide(context);
         self.plan.release_overdue(now);
         decided?;
-        self.count_bypasses(desk)?;
+        self.count_bypasses(context)?;
         // Where capacity varies, a job may fit at a time that is the end of no job.
         let change = self.plan.next_change(now).filter(|_| self.queue.first().is_some());
-        change.map_or(Ok(()), |at| desk.wake_at(at))
+        change.map_or(Ok(()), |at| context.wake_at(at))
     }
 }
 

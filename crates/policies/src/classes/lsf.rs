@@ -135,14 +135,14 @@ impl Lsf {
     }
 
     /// Starts the jobs with a kept host that fit there now and that no limit bars.
-    fn start_kept(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn start_kept(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut kept = self.kept.clone();
         kept.sort_unstable();
         for (host, job) in kept {
-            let ledger = desk.ledger();
+            let ledger = context.ledger();
             let Some(job) = Waiting::of(job, ledger.entry(job), ledger.machine()) else { continue };
             if self.admits(host, &job) && fits(ledger, host, &job) {
-                self.start(desk, host, &job, StartReason::Reserved)?;
+                self.start(context, host, &job, StartReason::Reserved)?;
                 if let Some(at) = self.ended.iter().position(|ended| *ended == host) {
                     self.ended.remove(at);
                 }
@@ -160,18 +160,18 @@ impl Lsf {
 
     /// Handles the end of a job on this host: starts the first overdue waiting job, or keeps the
     /// host for it.
-    fn reserve(&mut self, desk: &mut Context<'_>, host: HostId) -> Result<(), Violation> {
-        let ledger = desk.ledger();
+    fn reserve(&mut self, context: &mut Context<'_>, host: HostId) -> Result<(), Violation> {
+        let ledger = context.ledger();
         if !self.reserve || self.is_kept(host) {
             return Ok(());
         }
-        let Some(job) = self.impatient(desk.now(), ledger, host) else { return Ok(()) };
+        let Some(job) = self.impatient(context.now(), ledger, host) else { return Ok(()) };
         if fits(ledger, host, &job) {
-            return self.start(desk, host, &job, StartReason::Reserved);
+            return self.start(context, host, &job, StartReason::Reserved);
         }
         self.queues.remove(&job);
         self.kept.push((host, job.job));
-        desk.set_job_state(job.job, &KeptHost(Some(host)))
+        context.set_job_state(job.job, &KeptHost(Some(host)))
     }
 
     /// Returns the first job in the host's order that has waited for the time of its class.
@@ -206,32 +206,32 @@ impl Lsf {
     }
 
     /// Starts the next jobs of the hosts until there are none.
-    fn start_by_turn(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        while let Some(Next { host, job, passes }) = self.next(desk.ledger()) {
-            let has_just_come = desk.ledger().request(job.job).submit == desk.now();
+    fn start_by_turn(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        while let Some(Next { host, job, passes }) = self.next(context.ledger()) {
+            let has_just_come = context.ledger().request(job.job).submit == context.now();
             let reason = match (passes, has_just_come) {
                 (true, _) => StartReason::Backfilled,
                 (false, true) => StartReason::Immediate,
                 (false, false) => StartReason::Reserved,
             };
-            self.start(desk, host, &job, reason)?;
+            self.start(context, host, &job, reason)?;
         }
         Ok(())
     }
 
     fn start(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         host: HostId,
         job: &Waiting,
         reason: StartReason,
     ) -> Result<(), Violation> {
-        let placement = Placement::on(host, held(desk.ledger().machine(), host, &job.demand));
+        let placement = Placement::on(host, held(context.ledger().machine(), host, &job.demand));
         self.queues.remove(job);
         self.executing.started(&placement, job.class, job.user);
-        desk.start(job.job, placement, reason)?;
+        context.start(job.job, placement, reason)?;
         self.kept.retain(|(_, kept)| *kept != job.job);
-        desk.set_job_state(job.job, &KeptHost(None))
+        context.set_job_state(job.job, &KeptHost(None))
     }
 
     /// Returns whether the host is kept for a waiting job.
@@ -275,15 +275,15 @@ impl Policy for Lsf {
         }
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         for job in self.beyond.drain(..) {
-            desk.refuse(job, Refusal::BeyondClasses)?;
+            context.refuse(job, Refusal::BeyondClasses)?;
         }
-        self.start_kept(desk)?;
+        self.start_kept(context)?;
         for host in std::mem::take(&mut self.ended) {
-            self.reserve(desk, host)?;
+            self.reserve(context, host)?;
         }
-        self.start_by_turn(desk)
+        self.start_by_turn(context)
     }
 }
 

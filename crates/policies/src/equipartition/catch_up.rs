@@ -11,11 +11,11 @@ impl Host {
     ///
     /// # Errors
     /// If a job of the host is not in the ledger.
-    pub(super) fn count(&self, desk: &mut Context<'_>, rules: &Rules) -> Result<(), Violation> {
+    pub(super) fn count(&self, context: &mut Context<'_>, rules: &Rules) -> Result<(), Violation> {
         for assigned in &self.jobs {
-            let entry = desk.ledger().entry(assigned.job);
-            if let Some(missed) = counted(entry, assigned.fair, desk.now(), rules) {
-                desk.set_job_state(assigned.job, &missed)?;
+            let entry = context.ledger().entry(assigned.job);
+            if let Some(missed) = counted(entry, assigned.fair, context.now(), rules) {
+                context.set_job_state(assigned.job, &missed)?;
             }
         }
         Ok(())

@@ -92,13 +92,13 @@ impl Equipartition {
     }
 
     /// Requeues the jobs whose quantum is over.
-    fn end_quanta(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    fn end_quanta(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         for host in self.hosts.iter_mut().filter(|host| host.needs_look(now)) {
-            host.count(desk, &self.rules)?;
+            host.count(context, &self.rules)?;
             for Assigned { job, admitted, .. } in host.jobs.clone() {
-                if is_over(desk.ledger().entry(job), now) {
-                    desk.requeue(job, self.rules.keep_work)?;
+                if is_over(context.ledger().entry(job), now) {
+                    context.requeue(job, self.rules.keep_work)?;
                     host.leave(job);
                     host.at_once = true;
                     let place = self.queue.partition_point(|other| other.admitted < admitted);
@@ -110,67 +110,67 @@ impl Equipartition {
     }
 
     /// Records the work that waiting jobs have missed since the last pass.
-    fn count_missed(&self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    fn count_missed(&self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         for queued in self.queue.iter().filter(|queued| !queued.fresh) {
-            let missed = missed(desk.ledger().entry(queued.job), queued.share, now);
-            desk.set_job_state(queued.job, &missed)?;
+            let missed = missed(context.ledger().entry(queued.job), queued.share, now);
+            context.set_job_state(queued.job, &missed)?;
         }
         Ok(())
     }
 
     /// Updates the hosts that were affected by events to this instant.
-    fn look(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let (now, first) = (desk.now(), self.first());
+    fn look(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let (now, first) = (context.now(), self.first());
         for host in self.hosts.iter_mut().filter(|host| host.needs_look(now)) {
             host.touched = true;
-            host.count(desk, &self.rules)?;
-            host.survey(now, desk.ledger(), &self.rules);
-            if !host.is_due(now, desk.ledger(), &self.rules) {
-                host.start_on_unallocated(desk, &self.rules, first)?;
+            host.count(context, &self.rules)?;
+            host.survey(now, context.ledger(), &self.rules);
+            if !host.is_due(now, context.ledger(), &self.rules) {
+                host.start_on_unallocated(context, &self.rules, first)?;
             }
         }
         Ok(())
     }
 
     /// Assigns hosts to the jobs in the queue, or at least a quantum to new arrivals.
-    fn place(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn place(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         for queued in std::mem::take(&mut self.queue) {
             let quantum = queued.fresh && self.rules.quantum > Span::ZERO;
-            let assigned =
-                self.assign(desk, queued.job, false)? || (quantum && self.assign(desk, queued.job, true)?);
+            let assigned = self.assign(context, queued.job, false)?
+                || (quantum && self.assign(context, queued.job, true)?);
             if !assigned {
                 self.queue.push(Queued { fresh: false, ..queued });
-                let missed = missed(desk.ledger().entry(queued.job), Procs::ZERO, desk.now());
-                desk.set_job_state(queued.job, &missed)?;
+                let missed = missed(context.ledger().entry(queued.job), Procs::ZERO, context.now());
+                context.set_job_state(queued.job, &missed)?;
             }
         }
         Ok(())
     }
 
     /// Assigns a job to the best host, for a quantum or permanently. Returns whether there was one.
-    fn assign(&mut self, desk: &mut Context<'_>, job: JobId, lend: bool) -> Result<bool, Violation> {
-        let (now, first) = (desk.now(), self.first());
-        let need = self.rules.need(desk.ledger(), job, lend);
-        let best = placement::best(&self.hosts, now, desk.ledger(), &self.rules, &need);
+    fn assign(&mut self, context: &mut Context<'_>, job: JobId, lend: bool) -> Result<bool, Violation> {
+        let (now, first) = (context.now(), self.first());
+        let need = self.rules.need(context.ledger(), job, lend);
+        let best = placement::best(&self.hosts, now, context.ledger(), &self.rules, &need);
         let Some(host) = best.and_then(|at| self.hosts.get_mut(at)) else { return Ok(false) };
-        host.count(desk, &self.rules)?;
-        host.join(Assigned::of(job, desk.ledger().entry(job), lend), need);
+        host.count(context, &self.rules)?;
+        host.join(Assigned::of(job, context.ledger().entry(job), lend), need);
         host.touched = true;
         host.at_once |= lend;
-        host.survey(now, desk.ledger(), &self.rules);
-        if !host.is_due(now, desk.ledger(), &self.rules) {
-            host.start_on_unallocated(desk, &self.rules, first)?;
+        host.survey(now, context.ledger(), &self.rules);
+        if !host.is_due(now, context.ledger(), &self.rules) {
+            host.start_on_unallocated(context, &self.rules, first)?;
         }
         Ok(true)
     }
 
     /// Carries out the decisions, host by host.
-    fn settle(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn settle(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let first = self.first();
         for host in self.hosts.iter_mut().filter(|host| host.touched) {
-            host.settle(desk, &self.rules, first)?;
-            host.look_ahead(desk.now(), desk.ledger(), &self.rules);
+            host.settle(context, &self.rules, first)?;
+            host.look_ahead(context.now(), context.ledger(), &self.rules);
         }
         Ok(())
     }
@@ -258,16 +258,16 @@ impl Policy for Equipartition {
         }
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        self.count_missed(desk)?;
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        self.count_missed(context)?;
         if std::mem::take(&mut self.timer) {
-            self.end_quanta(desk)?;
+            self.end_quanta(context)?;
         }
-        self.look(desk)?;
-        self.place(desk)?;
-        self.settle(desk)?;
-        self.share_out(desk.now(), desk.ledger());
-        let wake = self.hosts.iter().map(|host| host.wake).filter(|wake| *wake > desk.now()).min();
-        wake.filter(|wake| *wake < Time::MAX).map_or(Ok(()), |wake| desk.wake_at(wake))
+        self.look(context)?;
+        self.place(context)?;
+        self.settle(context)?;
+        self.share_out(context.now(), context.ledger());
+        let wake = self.hosts.iter().map(|host| host.wake).filter(|wake| *wake > context.now()).min();
+        wake.filter(|wake| *wake < Time::MAX).map_or(Ok(()), |wake| context.wake_at(wake))
     }
 }

@@ -71,7 +71,7 @@ impl Alternative {
     /// one.
     pub(super) fn run(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         residents: &SlotJobs,
         order: AlternativeOrder,
     ) -> Result<(), Violation> {
@@ -82,20 +82,20 @@ impl Alternative {
             self.forget();
             all.sort_by_key(|resident| (resident.slot, resident.admitted));
         }
-        let (mut leave, mut enter) = self.steps(desk.ledger(), &all);
+        let (mut leave, mut enter) = self.steps(context.ledger(), &all);
         // Jobs that leave a slot free processors for those that enter.
         each_job(&mut leave, |job, left| {
-            let has = &desk.ledger().entry(job).alternate_slots;
+            let has = &context.ledger().entry(job).alternate_slots;
             let stays: Vec<SlotId> = has.iter().copied().filter(|row| !left.contains(&(job, *row))).collect();
-            desk.set_alternate_slots(job, &stays)
+            context.set_alternate_slots(job, &stays)
         })?;
         each_job(&mut enter, |job, entered| {
-            let has = desk.ledger().entry(job).alternate_slots.iter().copied();
+            let has = context.ledger().entry(job).alternate_slots.iter().copied();
             let mut rows: Vec<SlotId> = has.chain(entered.iter().map(|(_, row)| *row)).collect();
             rows.sort_unstable();
-            desk.set_alternate_slots(job, &rows)
+            context.set_alternate_slots(job, &rows)
         })?;
-        self.note_versions(desk.ledger());
+        self.note_versions(context.ledger());
         Ok(())
     }
 

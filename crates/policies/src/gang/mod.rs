@@ -97,11 +97,11 @@ impl Gang {
     }
 
     /// Places the waiting jobs.
-    fn serve_queue(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        sort_again(&mut self.queue, &self.rules.order, desk);
+    fn serve_queue(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        sort_again(&mut self.queue, &self.rules.order, context);
         let mut passed = false;
         for waiting in self.queue.iter().copied().collect::<Vec<_>>() {
-            if !self.start(desk, &waiting, passed)? {
+            if !self.start(context, &waiting, passed)? {
                 if self.rules.strict {
                     break;
                 }
@@ -113,22 +113,27 @@ impl Gang {
 
     /// Places and starts a waiting job, if possible. `passed` if others before it in the queue
     /// still wait.
-    fn start(&mut self, desk: &mut Context<'_>, waiting: &Waiting, passed: bool) -> Result<bool, Violation> {
-        if !has_rest(desk.ledger(), waiting.job) {
+    fn start(
+        &mut self,
+        context: &mut Context<'_>,
+        waiting: &Waiting,
+        passed: bool,
+    ) -> Result<bool, Violation> {
+        if !has_rest(context.ledger(), waiting.job) {
             return Ok(false);
         }
-        let admitted = desk.ledger().entry(waiting.job).admitted;
-        let Some((place, mark)) = self.find(desk, admitted, Procs::new(waiting.procs.into()))? else {
+        let admitted = context.ledger().entry(waiting.job).admitted;
+        let Some((place, mark)) = self.find(context, admitted, Procs::new(waiting.procs.into()))? else {
             return Ok(false);
         };
-        let reason = if passed { StartReason::Backfilled } else { in_turn(desk, waiting.job) };
-        start_on(desk, waiting.job, placement(desk.ledger(), waiting.job, &place), reason)?;
+        let reason = if passed { StartReason::Backfilled } else { in_turn(context, waiting.job) };
+        start_on(context, waiting.job, placement(context.ledger(), waiting.job, &place), reason)?;
         if let Some(mark) = mark {
-            desk.set_slot_state(place.slot, &mark)?;
+            context.set_slot_state(place.slot, &mark)?;
         }
         self.queue.remove(&waiting.key);
         self.packing.came(&place.pes);
-        let resident = SlotJob::of(desk.ledger(), waiting.job, place);
+        let resident = SlotJob::of(context.ledger(), waiting.job, place);
         if self.rules.alternative.is_some() {
             self.alternative.came(resident.admitted);
         }
@@ -142,16 +147,16 @@ impl Gang {
     /// Moves other jobs if the packing does so.
     fn find(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         admitted: u64,
         size: Procs,
     ) -> Result<Option<(Place, Option<FilledFromRight>)>, Violation> {
-        let Some(matrix) = desk.ledger().matrix() else { return Ok(None) };
+        let Some(matrix) = context.ledger().matrix() else { return Ok(None) };
         if let Some(place) = self.packing.place(matrix, size) {
             return Ok(Some((place, None)));
         }
-        if let Some((place, others)) = self.map_with(desk.ledger(), admitted, size) {
-            self.migrate(desk, others)?;
+        if let Some((place, others)) = self.map_with(context.ledger(), admitted, size) {
+            self.migrate(context, others)?;
             return Ok(Some((place, None)));
         }
         let Some(slot) = matrix.unused().filter(|_| !self.packing.moves_jobs()) else { return Ok(None) };
@@ -193,11 +198,11 @@ impl Gang {
     }
 
     /// Moves the jobs that are placed differently.
-    fn migrate(&mut self, desk: &mut Context<'_>, places: Vec<Place>) -> Result<(), Violation> {
+    fn migrate(&mut self, context: &mut Context<'_>, places: Vec<Place>) -> Result<(), Violation> {
         let mut moves: Vec<(JobId, Placement)> = vec![];
         for (resident, place) in self.residents.iter_mut().zip(places) {
             if (resident.slot, &resident.pes) != (place.slot, &place.pes) {
-                moves.push((resident.job, placement(desk.ledger(), resident.job, &place)));
+                moves.push((resident.job, placement(context.ledger(), resident.job, &place)));
                 resident.move_to(place);
             }
         }
@@ -205,18 +210,18 @@ impl Gang {
             return Ok(());
         }
         self.alternative.forget();
-        desk.remap(&moves, self.rules.migrate)
+        context.remap(&moves, self.rules.migrate)
     }
 
     /// Reduces the number of slots after jobs have ended.
-    fn close_up(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let vacated = desk.ledger().matrix().map(Matrix::vacated).unwrap_or_default().to_vec();
+    fn close_up(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let vacated = context.ledger().matrix().map(Matrix::vacated).unwrap_or_default().to_vec();
         if self.packing.moves_jobs() {
-            return self.map_together(desk, &vacated);
+            return self.map_together(context, &vacated);
         }
         for slot in vacated {
-            if self.rules.unify && unification::unite(desk, &mut self.residents, slot)? {
-                desk.count_unification();
+            if self.rules.unify && unification::unite(context, &mut self.residents, slot)? {
+                context.count_unification();
             }
         }
         Ok(())
@@ -224,15 +229,15 @@ impl Gang {
 
     /// Maps all jobs again. Counts a unification if fewer slots remain, unless only because a slot
     /// became empty (§4.2, note 4).
-    fn map_together(&mut self, desk: &mut Context<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
-        let Some(places) = self.map_anew(desk.ledger(), &self.sizes()) else { return Ok(()) };
-        let used = |desk: &Context<'_>| desk.ledger().matrix().map_or(0, Matrix::used);
-        let matrix = desk.ledger().matrix();
+    fn map_together(&mut self, context: &mut Context<'_>, vacated: &[SlotId]) -> Result<(), Violation> {
+        let Some(places) = self.map_anew(context.ledger(), &self.sizes()) else { return Ok(()) };
+        let used = |context: &Context<'_>| context.ledger().matrix().map_or(0, Matrix::used);
+        let matrix = context.ledger().matrix();
         let left = vacated.iter().any(|slot| matrix.is_some_and(|matrix| matrix.slot(*slot).is_some()));
-        let before = used(desk);
-        self.migrate(desk, places)?;
-        if left && used(desk) < before {
-            desk.count_unification();
+        let before = used(context);
+        self.migrate(context, places)?;
+        if left && used(context) < before {
+            context.count_unification();
         }
         Ok(())
     }
@@ -296,15 +301,15 @@ impl Policy for Gang {
         self.moved = true;
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         if !std::mem::take(&mut self.moved) {
             return Ok(());
         }
-        self.drop_released(desk.ledger());
-        self.close_up(desk)?;
-        self.serve_queue(desk)?;
+        self.drop_released(context.ledger());
+        self.close_up(context)?;
+        self.serve_queue(context)?;
         if let Some(order) = self.rules.alternative {
-            self.alternative.run(desk, &self.residents, order)?;
+            self.alternative.run(context, &self.residents, order)?;
         }
         Ok(())
     }

@@ -8,20 +8,20 @@ use super::residents::SlotJobs;
 ///
 /// The unified slot has the lower of their numbers. Returns whether there is such a slot.
 pub(super) fn unite(
-    desk: &mut Context<'_>,
+    context: &mut Context<'_>,
     residents: &mut SlotJobs,
     slot: SlotId,
 ) -> Result<bool, Violation> {
-    let Some(other) = disjoint(desk.ledger(), slot) else { return Ok(false) };
+    let Some(other) = disjoint(context.ledger(), slot) else { return Ok(false) };
     let (kept, gone) = (slot.min(other), slot.max(other));
     let mut moves: Vec<(JobId, Placement)> = vec![];
     for resident in residents.iter_mut().filter(|resident| resident.slot == gone) {
-        let placement = desk.ledger().entry(resident.job).placement().cloned();
+        let placement = context.ledger().entry(resident.job).placement().cloned();
         moves.extend(placement.map(|placement| (resident.job, placement.in_slot(kept))));
         resident.slot = kept;
     }
     // Their processors stay the same, so the move costs no time.
-    desk.remap(&moves, Span::ZERO)?;
+    context.remap(&moves, Span::ZERO)?;
     Ok(true)
 }
 

@@ -74,49 +74,51 @@ impl Immediate {
     }
 
     /// Requeues the jobs whose quantum is over.
-    fn end_quanta(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn end_quanta(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let over: Vec<_> =
-            self.quanta.iter().copied().take_while(|(until, _)| *until <= desk.now()).collect();
+            self.quanta.iter().copied().take_while(|(until, _)| *until <= context.now()).collect();
         for (until, job) in over {
             // The job ends by itself at this instant. Its end event follows.
-            if matches!(desk.ledger().entry(job).state, State::Running { released: true, .. }) {
+            if matches!(context.ledger().entry(job).state, State::Running { released: true, .. }) {
                 continue;
             }
             self.quanta.remove(&(until, job));
-            desk.requeue(job, self.service.keep_work)?;
-            self.inner.event(desk.now(), Event::Changed(job), desk.ledger());
+            context.requeue(job, self.service.keep_work)?;
+            self.inner.event(context.now(), Event::Changed(job), context.ledger());
         }
         Ok(())
     }
 
     /// Resumes preempted jobs whose quantum is over, if their processors are free.
-    fn resume(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    fn resume(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         let in_quantum: BTreeSet<u64> =
-            self.quanta.iter().map(|(_, job)| desk.ledger().entry(*job).admitted).collect();
+            self.quanta.iter().map(|(_, job)| context.ledger().entry(*job).admitted).collect();
         for (until, admitted, job) in self.preempted.clone() {
-            let State::Suspended { by, ref placement, .. } = desk.ledger().entry(job).state else { continue };
+            let State::Suspended { by, ref placement, .. } = context.ledger().entry(job).state else {
+                continue;
+            };
             // Promises count on the processors until then.
             let early = !self.service.keep_promises && !in_quantum.contains(&by);
             let over = until <= now || early;
-            let free = desk.ledger().free_hosts();
+            let free = context.ledger().free_hosts();
             let fits =
                 placement.shares().iter().all(|s| s.amount.cpus_count() <= free.on(s.host).cpus_count());
             if over && fits {
-                desk.resume(job)?;
+                context.resume(job)?;
                 self.preempted.remove(&(until, admitted, job));
-                self.inner.event(now, Event::Changed(job), desk.ledger());
+                self.inner.event(now, Event::Changed(job), context.ledger());
             }
         }
         Ok(())
     }
 
     /// Gives quanta to the jobs that still wait for one. Returns whether any job got one.
-    fn serve(&mut self, desk: &mut Context<'_>) -> Result<bool, Violation> {
+    fn serve(&mut self, context: &mut Context<'_>) -> Result<bool, Violation> {
         let mut any = false;
         for (key, job) in self.expecting.clone() {
-            let waits = desk.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting);
-            let served = waits && self.serve_one(desk, job)?;
+            let waits = context.ledger().get(job).is_some_and(|entry| entry.state == State::Waiting);
+            let served = waits && self.serve_one(context, job)?;
             // Immediate service is given at once or never.
             if served || !waits || self.service.preempt_after.is_some() {
                 self.expecting.remove(&(key, job));
@@ -126,40 +128,40 @@ impl Immediate {
         Ok(any)
     }
 
-    fn pass_within(&mut self, desk: &mut Context<'_>) -> Result<Option<Time>, Violation> {
-        let mut within = desk.for_inner_policy(self.service.keep_promises);
+    fn pass_within(&mut self, context: &mut Context<'_>) -> Result<Option<Time>, Violation> {
+        let mut within = context.for_inner_policy(self.service.keep_promises);
         self.inner.pass(&mut within)?;
         Ok(within.wake())
     }
 
-    fn serve_one(&mut self, desk: &mut Context<'_>, job: JobId) -> Result<bool, Violation> {
+    fn serve_one(&mut self, context: &mut Context<'_>, job: JobId) -> Result<bool, Violation> {
         // Processors that a victim releases may be lost, and are then not free.
-        if desk.ledger().missing() != Resources::NONE {
+        if context.ledger().missing() != Resources::NONE {
             return Ok(false);
         }
-        let (now, until) = (desk.now(), desk.now() + self.service.quantum);
-        let need = self.need(desk.ledger(), job);
+        let (now, until) = (context.now(), context.now() + self.service.quantum);
+        let need = self.need(context.ledger(), job);
         let Service { preempt_after, .. } = self.service;
         let after = preempt_after.unwrap_or(Span::MAX);
         let chances = match preempt_after {
-            Some(_) => chances(desk.ledger(), now, &need, after, true),
-            None if need.cpus_count() > desk.ledger().free_hosts().most_cpus() => vec![],
-            None => chances(desk.ledger(), now, &need, after, false),
+            Some(_) => chances(context.ledger(), now, &need, after, true),
+            None if need.cpus_count() > context.ledger().free_hosts().most_cpus() => vec![],
+            None => chances(context.ledger(), now, &need, after, false),
         };
-        let ledger = desk.ledger();
+        let ledger = context.ledger();
         let chance =
             chances.into_iter().find(|chance| self.moves_nobody(ledger, now, until, job, &need, chance));
         let Some(chance) = chance else { return Ok(false) };
-        let by = desk.ledger().entry(job).admitted;
+        let by = context.ledger().entry(job).admitted;
         for victim in chance.victims {
-            desk.suspend(victim, until, by)?;
-            self.preempted.insert((until, desk.ledger().entry(victim).admitted, victim));
-            self.inner.event(now, Event::Changed(victim), desk.ledger());
+            context.suspend(victim, until, by)?;
+            self.preempted.insert((until, context.ledger().entry(victim).admitted, victim));
+            self.inner.event(now, Event::Changed(victim), context.ledger());
         }
-        desk.start_for_quantum(job, Placement::on(chance.host, need), until)?;
-        desk.set_job_state(job, &Served(true))?;
+        context.start_for_quantum(job, Placement::on(chance.host, need), until)?;
+        context.set_job_state(job, &Served(true))?;
         self.quanta.insert((until, job));
-        self.inner.event(now, Event::Changed(job), desk.ledger());
+        self.inner.event(now, Event::Changed(job), context.ledger());
         Ok(true)
     }
 
@@ -196,11 +198,13 @@ impl Immediate {
         trial.is_possible()
     }
 
-    fn wake(&self, desk: &mut Context<'_>, within: Option<Time>) -> Result<(), Violation> {
+    fn wake(&self, context: &mut Context<'_>, within: Option<Time>) -> Result<(), Violation> {
         let ends = self.quanta.iter().map(|(until, _)| *until);
-        let next =
-            ends.chain(self.preempted.iter().map(|(until, ..)| *until)).filter(|at| *at > desk.now()).min();
-        next.into_iter().chain(within).try_for_each(|at| desk.wake_at(at))
+        let next = ends
+            .chain(self.preempted.iter().map(|(until, ..)| *until))
+            .filter(|at| *at > context.now())
+            .min();
+        next.into_iter().chain(within).try_for_each(|at| context.wake_at(at))
     }
 }
 
@@ -255,16 +259,16 @@ impl Policy for Immediate {
         self.inner.event(now, event, ledger);
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        self.end_quanta(desk)?;
-        self.resume(desk)?;
-        let mut wake = self.pass_within(desk)?;
-        if self.serve(desk)? {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        self.end_quanta(context)?;
+        self.resume(context)?;
+        let mut wake = self.pass_within(context)?;
+        if self.serve(context)? {
             // Jobs may fit on the resources that the quanta leave. No work is left for a later
             // pass.
-            wake = self.pass_within(desk)?;
+            wake = self.pass_within(context)?;
         }
-        self.wake(desk, wake)
+        self.wake(context, wake)
     }
 }
 

@@ -111,23 +111,25 @@ impl PeAllocator {
     }
 
     /// Frees the resources of jobs that are swapped out by now.
-    pub(super) fn vacate(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let now = desk.now();
+    pub(super) fn vacate(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
         self.coming.retain(|(until, _)| *until > now);
         let gone = self.leaving.extract_if(.., |(until, _)| *until <= now).map(|(_, job)| job);
-        in_order(desk.ledger(), gone.collect()).into_iter().try_for_each(|job| desk.finish_swap_out(job))
+        in_order(context.ledger(), gone.collect())
+            .into_iter()
+            .try_for_each(|job| context.finish_swap_out(job))
     }
 
     /// Starts or resumes the jobs whose claims are free. Returns these jobs.
-    pub(super) fn serve_claims(&mut self, desk: &mut Context<'_>) -> Result<Vec<JobId>, Violation> {
+    pub(super) fn serve_claims(&mut self, context: &mut Context<'_>) -> Result<Vec<JobId>, Violation> {
         let mut served = vec![];
-        for job in in_order(desk.ledger(), std::mem::take(&mut self.claimants)) {
-            let ledger = desk.ledger();
+        for job in in_order(context.ledger(), std::mem::take(&mut self.claimants)) {
+            let ledger = context.ledger();
             let free = ledger.free_pes(HOST);
             let pes = claim(ledger.entry(job)).filter(|pes| free.is_some_and(|free| free.contains_all(pes)));
             match pes.cloned().filter(|_| rest(ledger, job).fits_in(&ledger.free())) {
                 Some(pes) => {
-                    self.go_on(desk, job, pes, StartReason::Reserved)?;
+                    self.go_on(context, job, pes, StartReason::Reserved)?;
                     served.push(job);
                 }
                 None => self.claimants.push(job),
@@ -181,54 +183,54 @@ impl PeAllocator {
     /// Starts or resumes a job on these processors, which are free.
     pub(super) fn go_on(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         job: JobId,
         pes: PeSet,
         reason: StartReason,
     ) -> Result<(), Violation> {
-        let entry = desk.ledger().entry(job);
+        let entry = context.ledger().entry(job);
         let State::Suspended { ref placement, .. } = entry.state else {
-            let demand = desk.ledger().machine().demand(&entry.request);
-            return desk.start(job, Placement::on_pes(HOST, demand, pes), reason);
+            let demand = context.ledger().machine().demand(&entry.request);
+            return context.start(job, Placement::on_pes(HOST, demand, pes), reason);
         };
         let read = self.moving.transfer.read(entry);
         if read > Span::ZERO {
-            self.coming.push((desk.now() + read, job));
+            self.coming.push((context.now() + read, job));
         }
         let moves = placement.pes() != Some(&pes);
         let on = moves.then(|| Placement::on_pes(HOST, placement.total(), pes));
-        desk.resume_on(job, on, read)
+        context.resume_on(job, on, read)
     }
 
     /// Suspends these jobs so that another one can have these processors, at once or after their
     /// swap-out.
     pub(super) fn take_over(
         &mut self,
-        desk: &mut Context<'_>,
+        context: &mut Context<'_>,
         job: JobId,
         victims: &[JobId],
         pes: PeSet,
         reason: StartReason,
     ) -> Result<(), Violation> {
-        let (now, by) = (desk.now(), desk.ledger().entry(job).admitted);
+        let (now, by) = (context.now(), context.ledger().entry(job).admitted);
         let mut latest = now;
         for victim in victims {
-            let Some(write) = self.moving.transfer.write(desk.ledger().entry(*victim)) else {
-                desk.suspend(*victim, Time::MAX, by)?;
+            let Some(write) = self.moving.transfer.write(context.ledger().entry(*victim)) else {
+                context.suspend(*victim, Time::MAX, by)?;
                 continue;
             };
             let until = now + write;
-            desk.swap_out(*victim, until, by)?;
+            context.swap_out(*victim, until, by)?;
             self.leaving.push((until, *victim));
             latest = latest.max(until);
         }
         // Transfers that take no time are finished.
-        self.vacate(desk)?;
+        self.vacate(context)?;
         if latest == now {
-            return self.go_on(desk, job, pes, reason);
+            return self.go_on(context, job, pes, reason);
         }
-        let demand = desk.ledger().machine().demand(desk.ledger().request(job));
-        desk.plan_on(job, latest, Placement::on_pes(HOST, demand, pes))?;
+        let demand = context.ledger().machine().demand(context.ledger().request(job));
+        context.plan_on(job, latest, Placement::on_pes(HOST, demand, pes))?;
         self.claimants.push(job);
         Ok(())
     }

@@ -85,7 +85,7 @@ impl SlowdownStats {
     }
 
     /// Counts the recorded jobs, and stores the sums in the ledger.
-    pub(super) fn write(&mut self, limits: &mut Limits, desk: &mut Context<'_>) {
+    pub(super) fn write(&mut self, limits: &mut Limits, context: &mut Context<'_>) {
         for (category, slowdown) in &self.0 {
             let (sum, jobs) = &mut limits.learned.0[*category];
             *sum += u128::from(*slowdown);
@@ -93,7 +93,7 @@ impl SlowdownStats {
         }
         if !self.0.is_empty() {
             self.0.clear();
-            desk.set_policy_state(&limits.learned);
+            context.set_policy_state(&limits.learned);
         }
     }
 }

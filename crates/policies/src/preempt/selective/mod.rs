@@ -107,17 +107,17 @@ impl Selective {
     /// Serves the jobs, the most urgent first, until one of them suspends others.
     ///
     /// Returns whether that happened: then other jobs may fit.
-    fn sweep(&mut self, desk: &mut Context<'_>) -> Result<bool, Violation> {
-        let mut view = View::of(&self.rules, &self.floor, &self.crowd.running, desk);
-        for (rank, _, job) in most_urgent_first(self.able(desk, &mut view)) {
-            if let Some(pes) = view.place(&self.floor, desk, job) {
-                let reason = self.reason(desk, job, rank);
-                self.floor.go_on(desk, job, pes.clone(), reason)?;
-                view.take(&self.floor, desk.ledger(), &pes);
+    fn sweep(&mut self, context: &mut Context<'_>) -> Result<bool, Violation> {
+        let mut view = View::of(&self.rules, &self.floor, &self.crowd.running, context);
+        for (rank, _, job) in most_urgent_first(self.able(context, &mut view)) {
+            if let Some(pes) = view.place(&self.floor, context, job) {
+                let reason = self.reason(context, job, rank);
+                self.floor.go_on(context, job, pes.clone(), reason)?;
+                view.take(&self.floor, context.ledger(), &pes);
                 self.now_runs(job);
-            } else if let Some((victims, pes)) = view.victims(&self.floor, desk, job, rank) {
-                let reason = self.reason(desk, job, rank);
-                self.floor.take_over(desk, job, &victims, pes, reason)?;
+            } else if let Some((victims, pes)) = view.victims(&self.floor, context, job, rank) {
+                let reason = self.reason(context, job, rank);
+                self.floor.take_over(context, job, &victims, pes, reason)?;
                 self.crowd.are_suspended(victims);
                 if !self.floor.claims(job) {
                     self.now_runs(job);
@@ -129,8 +129,8 @@ impl Selective {
     }
 
     /// Returns the jobs that can possibly run, with their ranks and admission numbers.
-    fn able(&mut self, desk: &Context<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    fn able(&mut self, context: &Context<'_>, view: &mut View) -> Vec<(Rank, u64, JobId)> {
+        let (ledger, now) = (context.ledger(), context.now());
         let Selective { rules, floor, crowd: JobSets { idle, running }, blockers, .. } = self;
         let settled = floor.settled(ledger);
         let mut able = vec![];
@@ -156,8 +156,8 @@ impl Selective {
     }
 
     /// Returns the start reason of a job: backfilled if a more urgent one still waits.
-    fn reason(&self, desk: &Context<'_>, job: JobId, rank: Rank) -> StartReason {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    fn reason(&self, context: &Context<'_>, job: JobId, rank: Rank) -> StartReason {
+        let (ledger, now) = (context.ledger(), context.now());
         let ahead = |other: &JobId| {
             *other != job
                 && self.floor.is_free_to_go(ledger, *other)
@@ -173,16 +173,16 @@ impl Selective {
     }
 
     /// Requests a wake-up at the next time at which a pass can have an effect without an event.
-    fn ask_to_wake(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn ask_to_wake(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let period = self.rules.period;
-        let by_waiting = period.and_then(|period| Some(multiple(self.entitled_next(desk)?, period)));
+        let by_waiting = period.and_then(|period| Some(multiple(self.entitled_next(context)?, period)));
         let transfers = self.floor.next_written().into_iter().chain(self.floor.next_read());
-        by_waiting.into_iter().chain(transfers).try_for_each(|at| desk.wake_at(at))
+        by_waiting.into_iter().chain(transfers).try_for_each(|at| context.wake_at(at))
     }
 
     /// Returns the earliest time at which a job will be entitled to enough processors.
-    fn entitled_next(&mut self, desk: &Context<'_>) -> Option<Time> {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    fn entitled_next(&mut self, context: &Context<'_>) -> Option<Time> {
+        let (ledger, now) = (context.ledger(), context.now());
         let Selective { rules, floor, crowd: JobSets { idle, running }, blockers, .. } = self;
         let settled = floor.settled(ledger);
         let mut view = None;
@@ -197,7 +197,7 @@ impl Selective {
                 let until = blockers.find((ledger, now), rules, job, running);
                 return until.filter(|at| *at < Time::MAX);
             }
-            let view = view.get_or_insert_with(|| View::of(rules, floor, running, desk));
+            let view = view.get_or_insert_with(|| View::of(rules, floor, running, context));
             let bar = view.bar(ledger, job)?;
             rules.criterion.entitled_at(entry, now, bar).filter(|at| *at > now)
         };
@@ -245,15 +245,15 @@ impl Policy for Selective {
         }
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         if let Some(limits) = &mut self.rules.limits {
-            self.lessons.write(limits, desk);
+            self.lessons.write(limits, context);
         }
-        self.floor.vacate(desk)?;
-        for job in self.floor.serve_claims(desk)? {
+        self.floor.vacate(context)?;
+        for job in self.floor.serve_claims(context)? {
             self.now_runs(job);
         }
-        while self.sweep(desk)? {}
-        self.ask_to_wake(desk)
+        while self.sweep(context)? {}
+        self.ask_to_wake(context)
     }
 }

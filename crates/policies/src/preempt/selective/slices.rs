@@ -66,25 +66,25 @@ impl Slices {
     }
 
     /// Starts the queue's jobs as EASY does.
-    fn pass_queue(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        let mut available = self.floor.available(desk.ledger());
-        let suspended = in_order_of_arrival(desk.ledger(), desk.ledger().suspended());
+    fn pass_queue(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let mut available = self.floor.available(context.ledger());
+        let suspended = in_order_of_arrival(context.ledger(), context.ledger().suspended());
         let mut reserved: Option<Reservation> = None;
-        for job in self.queue(desk.ledger()) {
-            let Some(pes) = self.room(desk, job, &available, &suspended, reserved.as_mut()) else {
-                if reserved.is_none() && self.floor.has_rest(desk.ledger(), job) {
-                    reserved = Some(self.reserve(desk, job, &available));
+        for job in self.queue(context.ledger()) {
+            let Some(pes) = self.room(context, job, &available, &suspended, reserved.as_mut()) else {
+                if reserved.is_none() && self.floor.has_rest(context.ledger(), job) {
+                    reserved = Some(self.reserve(context, job, &available));
                 }
                 continue;
             };
-            let comes_now = desk.ledger().request(job).submit == desk.now();
+            let comes_now = context.ledger().request(job).submit == context.now();
             let reason = match reserved {
                 Some(_) => StartReason::Backfilled,
                 None if comes_now => StartReason::Immediate,
                 None => StartReason::Reserved,
             };
             available.remove_all(&pes);
-            self.floor.go_on(desk, job, pes, reason)?;
+            self.floor.go_on(context, job, pes, reason)?;
             self.crowd.runs(job);
         }
         Ok(())
@@ -93,13 +93,13 @@ impl Slices {
     /// Returns processors on which a job can run now without delaying the first job of the queue.
     fn room(
         &self,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: JobId,
         available: &PeSet,
         suspended: &[JobId],
         reserved: Option<&mut Reservation>,
     ) -> Option<PeSet> {
-        let (ledger, now) = (desk.ledger(), desk.now());
+        let (ledger, now) = (context.ledger(), context.now());
         let Some(first) = reserved else { return self.floor.place(ledger, job, available, || suspended) };
         let entry = ledger.entry(job);
         let procs = entry.request.procs();
@@ -117,8 +117,8 @@ impl Slices {
     }
 
     /// Returns the reservation of the first job of the queue, if no job is suspended for it.
-    fn reserve(&self, desk: &Context<'_>, job: JobId, available: &PeSet) -> Reservation {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    fn reserve(&self, context: &Context<'_>, job: JobId, available: &PeSet) -> Reservation {
+        let (ledger, now) = (context.ledger(), context.now());
         let entry = ledger.entry(job);
         let mut occupied = self.occupied(ledger, now);
         if let Some(own) = floor::own(entry).filter(|_| self.floor.must_return(ledger, entry)) {
@@ -161,8 +161,8 @@ impl Slices {
     }
 
     /// Gives a job that has just arrived its slice, if possible.
-    fn serve(&mut self, desk: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    fn serve(&mut self, context: &mut Context<'_>, job: JobId) -> Result<(), Violation> {
+        let (ledger, now) = (context.ledger(), context.now());
         let need = need_of_leavers(ledger, job);
         let victims = self.crowd.running.iter().filter_map(|job| self.victim(ledger, now, *job));
         let victims = by_rank(victims.collect());
@@ -176,7 +176,7 @@ impl Slices {
         let Some(pes) = self.floor.choose(ledger, procs, &available, &returning) else {
             return Ok(());
         };
-        self.floor.take_over(desk, job, &victims, pes, StartReason::Quantum)?;
+        self.floor.take_over(context, job, &victims, pes, StartReason::Quantum)?;
         self.crowd.are_suspended(victims);
         if !self.floor.claims(job) {
             self.crowd.runs(job);
@@ -244,19 +244,19 @@ impl Policy for Slices {
         }
     }
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        self.floor.vacate(desk)?;
-        for job in self.floor.serve_claims(desk)? {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        self.floor.vacate(context)?;
+        for job in self.floor.serve_claims(context)? {
             self.crowd.runs(job);
         }
-        self.pass_queue(desk)?;
+        self.pass_queue(context)?;
         for job in std::mem::take(&mut self.new) {
             if self.crowd.idle.contains(&job) {
-                self.serve(desk, job)?;
+                self.serve(context, job)?;
                 // Other jobs may fit on the remaining processors.
-                self.pass_queue(desk)?;
+                self.pass_queue(context)?;
             }
         }
-        self.floor.next_written().map_or(Ok(()), |at| desk.wake_at(at))
+        self.floor.next_written().map_or(Ok(()), |at| context.wake_at(at))
     }
 }

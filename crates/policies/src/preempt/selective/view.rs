@@ -34,8 +34,13 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn of(rules: &Suspension, floor: &PeAllocator, running: &[JobId], desk: &Context<'_>) -> View {
-        let (ledger, now) = (desk.ledger(), desk.now());
+    pub(super) fn of(
+        rules: &Suspension,
+        floor: &PeAllocator,
+        running: &[JobId],
+        context: &Context<'_>,
+    ) -> View {
+        let (ledger, now) = (context.ledger(), context.now());
         let victims = by_rank(running.iter().filter_map(|job| victim(rules, ledger, now, *job)).collect());
         let available = floor.available(ledger);
         let free = room(floor, ledger, &available);
@@ -43,10 +48,10 @@ impl View {
     }
 
     /// Returns processors on which a job could run now.
-    pub(super) fn place(&mut self, floor: &PeAllocator, desk: &Context<'_>, job: JobId) -> Option<PeSet> {
+    pub(super) fn place(&mut self, floor: &PeAllocator, context: &Context<'_>, job: JobId) -> Option<PeSet> {
         let View { rules, available, suspended, .. } = self;
-        floor.place(desk.ledger(), job, available, || {
-            suspended.get_or_insert_with(|| by_urgency(rules, desk, desk.ledger().suspended()))
+        floor.place(context.ledger(), job, available, || {
+            suspended.get_or_insert_with(|| by_urgency(rules, context, context.ledger().suspended()))
         })
     }
 
@@ -116,11 +121,11 @@ impl View {
     pub(super) fn victims(
         &self,
         floor: &PeAllocator,
-        desk: &Context<'_>,
+        context: &Context<'_>,
         job: JobId,
         rank: Rank,
     ) -> Option<(Vec<JobId>, PeSet)> {
-        let ledger = desk.ledger();
+        let ledger = context.ledger();
         let entry = ledger.entry(job);
         let entitled = |victim: &Victim| self.rules.criterion.entitles(rank, victim.rank);
         let own = floor::own(entry).filter(|_| floor.must_return(ledger, entry));
@@ -144,7 +149,7 @@ impl View {
             pes.contains_all(own).then(|| own.clone())?
         } else {
             let leave = victims.iter().copied();
-            let returning = by_urgency(&self.rules, desk, ledger.suspended().chain(leave));
+            let returning = by_urgency(&self.rules, context, ledger.suspended().chain(leave));
             floor.choose(ledger, entry.request.procs(), &pes, &returning)?
         };
         Some((victims, pes))
@@ -198,8 +203,8 @@ pub(super) fn enough<'v>(
 }
 
 /// Returns these jobs, the most urgent first.
-fn by_urgency(rules: &Suspension, desk: &Context<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
-    let (ledger, now) = (desk.ledger(), desk.now());
+fn by_urgency(rules: &Suspension, context: &Context<'_>, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
+    let (ledger, now) = (context.ledger(), context.now());
     let ranked = jobs
         .map(|job| (job, ledger.entry(job)))
         .map(|(job, entry)| (rules.criterion.rank(entry, now), entry.admitted, job))

@@ -27,23 +27,23 @@ impl Policy for Tossing {
 
     fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let toss = self.tosses.pop().unwrap_or(0);
-        if let Some(job) = picked(toss, desk.ledger().suspended()) {
+        if let Some(job) = picked(toss, context.ledger().suspended()) {
             // An attempt that succeeds if its processors are free.
-            let _ = desk.resume(job);
+            let _ = context.resume(job);
         }
-        for job in desk.ledger().waiting().collect::<Vec<_>>() {
-            let demand = desk.ledger().machine().demand(desk.ledger().request(job));
-            match desk.ledger().fit(&demand) {
-                Some(place) if job.index() % 4 == 3 => desk.start_for_quantum(job, place, Time::MAX)?,
-                Some(place) => desk.start(job, place, miserly_core::StartReason::Immediate)?,
+        for job in context.ledger().waiting().collect::<Vec<_>>() {
+            let demand = context.ledger().machine().demand(context.ledger().request(job));
+            match context.ledger().fit(&demand) {
+                Some(place) if job.index() % 4 == 3 => context.start_for_quantum(job, place, Time::MAX)?,
+                Some(place) => context.start(job, place, miserly_core::StartReason::Immediate)?,
                 None => {}
             }
         }
-        let now = desk.now();
-        let running = desk.ledger().running().collect::<Vec<_>>();
-        picked(toss / 2, running.into_iter()).map_or(Ok(()), |job| desk.suspend(job, now + Span::TICK, 0))
+        let now = context.now();
+        let running = context.ledger().running().collect::<Vec<_>>();
+        picked(toss / 2, running.into_iter()).map_or(Ok(()), |job| context.suspend(job, now + Span::TICK, 0))
     }
 }
 

@@ -9,7 +9,7 @@ use miserly_report::page::{Block, Page, Section, html};
 
 use crate::{page::hostile, sample};
 
-/// The widths of a desk and of a phone.
+/// The widths of a context and of a phone.
 const WIDTHS: [u32; 2] = [1280, 375];
 
 /// Charts that have drawn nothing, or curves as areas, or text outside of their drawing.

@@ -25,10 +25,10 @@ impl Policy for Then {
 
     fn event(&mut self, _: Time, _: Event, _: &Ledger) {}
 
-    fn pass(&mut self, desk: &mut Context<'_>) -> Result<(), Violation> {
-        desk.start(JobId(0), on(0, 0, 2), StartReason::Immediate)?;
-        desk.start(JobId(1), on(1, 1, 2), StartReason::Immediate)?;
-        (self.0)(desk)
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        context.start(JobId(0), on(0, 0, 2), StartReason::Immediate)?;
+        context.start(JobId(1), on(1, 1, 2), StartReason::Immediate)?;
+        (self.0)(context)
     }
 }
 
@@ -50,46 +50,46 @@ fn check(then: fn(&mut Context<'_>) -> Result<(), Violation>, rule: Rule) {
 
 #[test]
 fn places_that_are_not_open() {
-    check(|desk| desk.start(JobId(2), on(0, 1, 2), StartReason::Immediate), Rule::WrongPes);
-    check(|desk| desk.start(JobId(2), on(1, 3, 2), StartReason::Immediate), Rule::WrongPes);
-    check(|desk| desk.start(JobId(2), on(2, 0, 2), StartReason::Immediate), Rule::NoSuchRow);
-    check(|desk| desk.start(JobId(2), on(0, 2, 1), StartReason::Immediate), Rule::WrongAmount);
-    let unnamed = |desk: &mut Context<'_>| {
-        desk.start(JobId(2), Placement::on_plain(Resources::cpus(2)), StartReason::Immediate)
+    check(|context| context.start(JobId(2), on(0, 1, 2), StartReason::Immediate), Rule::WrongPes);
+    check(|context| context.start(JobId(2), on(1, 3, 2), StartReason::Immediate), Rule::WrongPes);
+    check(|context| context.start(JobId(2), on(2, 0, 2), StartReason::Immediate), Rule::NoSuchRow);
+    check(|context| context.start(JobId(2), on(0, 2, 1), StartReason::Immediate), Rule::WrongAmount);
+    let unnamed = |context: &mut Context<'_>| {
+        context.start(JobId(2), Placement::on_plain(Resources::cpus(2)), StartReason::Immediate)
     };
     check(unnamed, Rule::WrongPes);
 }
 
 #[test]
 fn further_rows_that_are_not_idle() {
-    check(|desk| desk.set_alternate_slots(JobId(0), &[SlotId(1)]), Rule::WrongPes);
-    check(|desk| desk.set_alternate_slots(JobId(0), &[SlotId(0)]), Rule::NoSuchRow);
-    check(|desk| desk.set_alternate_slots(JobId(2), &[SlotId(0)]), Rule::NotRunning);
+    check(|context| context.set_alternate_slots(JobId(0), &[SlotId(1)]), Rule::WrongPes);
+    check(|context| context.set_alternate_slots(JobId(0), &[SlotId(0)]), Rule::NoSuchRow);
+    check(|context| context.set_alternate_slots(JobId(2), &[SlotId(0)]), Rule::NotRunning);
     // Two jobs that would conflict there, and one in an unused slot.
-    let both = |desk: &mut Context<'_>| {
-        desk.start(JobId(2), on(0, 2, 2), StartReason::Immediate)?;
-        desk.remap(&[(JobId(1), on(1, 2, 2))], Span::ZERO)?;
-        desk.set_alternate_slots(JobId(0), &[SlotId(1)])?;
-        desk.set_alternate_slots(JobId(2), &[SlotId(1)])
+    let both = |context: &mut Context<'_>| {
+        context.start(JobId(2), on(0, 2, 2), StartReason::Immediate)?;
+        context.remap(&[(JobId(1), on(1, 2, 2))], Span::ZERO)?;
+        context.set_alternate_slots(JobId(0), &[SlotId(1)])?;
+        context.set_alternate_slots(JobId(2), &[SlotId(1)])
     };
     check(both, Rule::WrongPes);
-    let unused = |desk: &mut Context<'_>| {
-        desk.remap(&[(JobId(1), on(0, 2, 2))], Span::ZERO)?;
-        desk.set_alternate_slots(JobId(0), &[SlotId(1)])
+    let unused = |context: &mut Context<'_>| {
+        context.remap(&[(JobId(1), on(0, 2, 2))], Span::ZERO)?;
+        context.set_alternate_slots(JobId(0), &[SlotId(1)])
     };
     check(unused, Rule::NoSuchRow);
 }
 
 #[test]
 fn moves_to_where_others_are() {
-    check(|desk| desk.remap(&[(JobId(0), on(1, 0, 2))], Span::ZERO), Rule::WrongPes);
-    check(|desk| desk.remap(&[(JobId(0), on(0, 0, 3))], Span::ZERO), Rule::WrongAmount);
-    check(|desk| desk.remap(&[(JobId(2), on(0, 2, 2))], Span::ZERO), Rule::NotRunning);
+    check(|context| context.remap(&[(JobId(0), on(1, 0, 2))], Span::ZERO), Rule::WrongPes);
+    check(|context| context.remap(&[(JobId(0), on(0, 0, 3))], Span::ZERO), Rule::WrongAmount);
+    check(|context| context.remap(&[(JobId(2), on(0, 2, 2))], Span::ZERO), Rule::NotRunning);
     // All at once they may change places, and then the first is where the second was.
-    let swap = |desk: &mut Context<'_>| {
-        desk.remap(&[(JobId(0), on(1, 1, 2)), (JobId(1), on(0, 0, 2))], Span::ZERO)?;
-        desk.start(JobId(2), on(1, 2, 2), StartReason::Immediate)
+    let swap = |context: &mut Context<'_>| {
+        context.remap(&[(JobId(0), on(1, 1, 2)), (JobId(1), on(0, 0, 2))], Span::ZERO)?;
+        context.start(JobId(2), on(1, 2, 2), StartReason::Immediate)
     };
     check(swap, Rule::WrongPes);
-    check(|desk| desk.set_slot_state(SlotId(2), &Bypassed(1)), Rule::NoSuchRow);
+    check(|context| context.set_slot_state(SlotId(2), &Bypassed(1)), Rule::NoSuchRow);
 }

@@ -16,11 +16,11 @@ use crate::{
 /// ```
 /// use miserly_core::{Context, JobId, StartReason, Violation};
 ///
-/// fn pass(desk: &mut Context<'_>) -> Result<(), Violation> {
-///     let waiting: Vec<JobId> = desk.ledger().waiting().collect();
+/// fn pass(context: &mut Context<'_>) -> Result<(), Violation> {
+///     let waiting: Vec<JobId> = context.ledger().waiting().collect();
 ///     for job in waiting {
-///         if let Some(placement) = desk.ledger().fit_request(job) {
-///             desk.start(job, placement, StartReason::Reserved)?;
+///         if let Some(placement) = context.ledger().fit_request(job) {
+///             context.start(job, placement, StartReason::Reserved)?;
 ///         }
 ///     }
 ///     Ok(())
@@ -237,13 +237,13 @@ impl Context<'_> {
         self.ledger.set_host_state(host, value).map_err(|rule| refused(self.now, None, rule))
     }
 
-    /// The same desk for a policy within this one. What it promises is not told, unless `promises`.
+    /// The same context for a policy within this one. What it promises is not told, unless `promises`.
     pub fn for_inner_policy(&mut self, promises: bool) -> Context<'_> {
         let silent = self.silent || !promises;
         Context { now: self.now, ledger: self.ledger, effects: self.effects, wake: None, silent }
     }
 
-    /// The wake-up that the policy of this desk has asked for.
+    /// The wake-up that the policy of this context has asked for.
     pub fn wake(&self) -> Option<Time> {
         self.wake
     }
