@@ -46,9 +46,11 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Returns the time in the system less the runtime on the requested processors (Chiang and Vernon §4.4).
+    /// Returns the time in the system less the runtime on the requested processors (Chiang and
+    /// Vernon §4.4).
     ///
-    /// It has the time in the queue, the suspensions, the time lost with fewer processors, and work that was lost.
+    /// It has the time in the queue, the suspensions, the time lost with fewer processors, and work
+    /// that was lost.
     pub fn wait(&self) -> Span {
         (self.response() - self.runtime).max(Span::ZERO)
     }
@@ -58,7 +60,8 @@ impl Finished {
         self.end - self.request.submit
     }
 
-    /// Returns the start reason as tables and files have it; `ahead` for a job that ended before its start.
+    /// Returns the start reason as tables and files have it; `ahead` for a job that ended before
+    /// its start.
     pub fn reason_word(&self) -> &'static str {
         self.reason.map_or("ahead", StartReason::as_str)
     }
@@ -105,16 +108,16 @@ pub struct SystemSnapshot {
 
 /// An observer of a run.
 pub trait Observer {
-    /// A job was submitted.
+    /// Called when a job was submitted.
     fn submitted(&mut self, _now: Time, _request: &Request) {}
 
-    /// The scheduler decided about a job.
+    /// Called for each decision about a job.
     fn effect(&mut self, _now: Time, _job: JobNumber, _effect: &Effect) {}
 
-    /// An instant is over.
+    /// Called at the end of an instant.
     fn instant(&mut self, _now: Time, _snapshot: SystemSnapshot) {}
 
-    /// A round is over; the ledgers are there to see. An instant may have several rounds.
+    /// Called at the end of a round, with the ledgers. An instant may have several rounds.
     fn system(&mut self, _now: Time, _system: &System) {}
 
     /// Returns whether the run may end. One observer is enough to end it.
@@ -122,7 +125,7 @@ pub trait Observer {
         false
     }
 
-    /// The policy will never start the job, which has left the system.
+    /// Called when the policy refuses a job, which leaves the system.
     ///
     /// # Errors
     /// As [`finished`](Observer::finished).
@@ -130,7 +133,7 @@ pub trait Observer {
         Ok(())
     }
 
-    /// A job ended. Called in the order of the ends.
+    /// Called when a job ended, in the order of the ends.
     ///
     /// # Errors
     /// If the observer cannot write. The run ends there.

@@ -136,8 +136,8 @@ mod tests {
         }
     }
 
-    /// Jobs 1 to 4 come; 3 ends first. Nobody has to wait for a job that was refused, not even where the refusal is the
-    /// last that happens.
+    /// Jobs 1 to 4 arrive, and 3 ends first. No job waits for a refused one, even if the refusal is
+    /// the last event.
     #[test]
     fn a_refused_job_holds_nobody_up() {
         let refuse = |jobs: &mut InOrder<Numbers>, number| {

@@ -5,7 +5,7 @@ use miserly_core::{Span, Time};
 /// The interruptions of one job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interruptions {
-    /// How often it was suspended.
+    /// The number of suspensions.
     pub count: u32,
     /// The total time from suspension to resumption.
     pub suspended: Span,
@@ -27,7 +27,7 @@ impl Interrupted {
         self.since = Some(now);
     }
 
-    /// It was written out.
+    /// Records the end of a swap-out.
     pub(crate) fn written(&mut self, now: Time) {
         if let Some(since) = self.since {
             self.so_far.overhead += now - since;

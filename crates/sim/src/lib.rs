@@ -1,8 +1,8 @@
 //! Virtual time: runs a policy on jobs and measures the schedule.
 //!
-//! [`Simulation`] is a source of events for the [`Driver`](miserly_core::Driver). Arrivals come from an
-//! iterator of [`Job`]s. Ends follow from their runtimes, which no policy sees. [`Observer`]s see the
-//! jobs as they finish; [`Metrics`] is one of them.
+//! [`Simulation`] is a source of events for the [`Driver`](miserly_core::Driver). Arrivals come
+//! from an iterator of [`Job`]s. Ends follow from their runtimes, which no policy sees.
+//! [`Observer`]s see the jobs as they finish; [`Metrics`] is one of them.
 //!
 //! ```
 //! use std::convert::Infallible;

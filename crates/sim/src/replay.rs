@@ -1,8 +1,8 @@
 //! Replay of the log of a daemon under virtual time.
 //!
-//! The replay log has the external events: submissions, withdrawals, amended requests, faults, and the
-//! runtime of each start. Starts, promises and their order are not part of it. The policies decide them
-//! again, and under the same policies they are the same.
+//! The replay log has the external events: submissions, withdrawals, amended requests, faults, and
+//! the runtime of each start. Starts, promises and their order are not part of it. The policies
+//! decide them again, and under the same policies they are the same.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -188,7 +188,7 @@ impl Replay {
             self.add_external(external, &mut round);
         }
         for job in &round.withdrawn {
-            // Unless it has come back in the same round, by another handle.
+            // A job with the same number may have been submitted in the same round.
             let number = self.numbers[job.index()];
             if self.handles.get(&number) == Some(job) {
                 self.handles.remove(&number);

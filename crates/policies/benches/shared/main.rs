@@ -1,5 +1,7 @@
-//! The shared structures by size, so that their growth can be looked at: a line of the documentation that says
-//! O(log n) or O(n / c) should show here as times that hardly grow, or grow by much less than the size does.
+//! The shared structures by size, to show their growth.
+//!
+//! An operation documented as O(log n) or O(n / c) should show times that hardly grow, or grow much
+//! less than the size.
 
 mod profile;
 

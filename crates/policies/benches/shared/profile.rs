@@ -18,7 +18,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     }
 }
 
-/// Where jobs would go. In the comb no hole but the last is long enough, and each of them is looked at.
+/// Where jobs would go. In the comb no hole but the last is long enough, and each of them is looked
+/// at.
 fn earliest(criterion: &mut Criterion, name: &str, build: fn(i64) -> Profile) {
     let mut group = criterion.benchmark_group(format!("profile, {name}: earliest"));
     for size in BREAKPOINTS {
@@ -55,7 +56,7 @@ fn take_and_give(criterion: &mut Criterion, name: &str, build: fn(i64) -> Profil
     }
 }
 
-/// What a queue of reservations makes: each job at its earliest hole, two breakpoints a job.
+/// The profile of a queue of reservations: each job at its earliest hole, two breakpoints per job.
 fn backlog(size: i64) -> Profile {
     let mut profile = Profile::new(PROCS);
     for number in 1..=size / 2 {

@@ -7,31 +7,32 @@ use miserly_core::{Context, Entry, JobId, Ledger, Machine, Placement, Time, Viol
 use super::reservations::{Reservation, Reservations};
 use crate::shared::{Admits, Waiting};
 
-/// Where capacity was freed since jobs were last found unable to start or to move.
+/// The places of capacity freed since jobs were last found unable to start or to move.
 ///
-/// Only freed capacity lets such a job start or move. The default is nowhere.
+/// Only freed capacity lets such a job start or move. The default has no place.
 pub trait FreedCapacity: Debug + Default + Send {
-    /// Returns the value for a first look: capacity may have been freed anywhere, for any time.
+    /// Returns the value for a first search: capacity may have been freed anywhere, for any time.
     fn anywhere() -> Self;
 
-    /// Whether no capacity was freed.
+    /// Returns whether no capacity was freed.
     fn is_nowhere(&self) -> bool;
 
-    /// Whether every job has to be looked at.
+    /// Returns whether every job has to be examined.
     fn is_anywhere(&self) -> bool;
 }
 
 /// Free resources over time, beside the jobs on the machine and the reservations that were taken.
 ///
-/// Two types implement it: [`CountPlan`](super::CountPlan) for a machine of identical processors, and
-/// [`HostPlan`](crate::shared::HostPlan) for all others. The engine is monomorphised over them.
+/// Two types implement it: [`CountPlan`](super::CountPlan) for a machine of identical processors,
+/// and [`HostPlan`](crate::shared::HostPlan) for all others. The engine is monomorphised over them.
 ///
-/// Overdue jobs hold what they have until the next tick, whenever now is. They are in the plan only between
-/// [`hold_overdue`](Availability::hold_overdue) and [`release_overdue`](Availability::release_overdue).
+/// Overdue jobs hold their resources until the next tick, for any value of `now`. They are in the
+/// plan only between [`hold_overdue`](Availability::hold_overdue) and
+/// [`release_overdue`](Availability::release_overdue).
 pub trait Availability: Clone + Debug + Send {
-    /// Where a job lies.
+    /// The placement of a job in the plan.
     type Place: Clone + Debug + PartialEq + Send;
-    /// Where capacity was freed.
+    /// The places of freed capacity.
     type Freed: FreedCapacity;
 
     /// Returns the availability of an idle machine.
@@ -40,19 +41,19 @@ pub trait Availability: Clone + Debug + Send {
     /// Returns the availability beside the jobs on the machine of the ledger.
     fn rebuild(now: Time, ledger: &Ledger) -> Self;
 
-    /// Forgets the time before `now`. Adds what became free without an event.
+    /// Forgets the time before `now`. Adds the resources that became free without an event.
     fn advance(&mut self, now: Time, ledger: &Ledger, freed: &mut Self::Freed);
 
     /// Removes a job that ended. The ledger still has it.
     fn job_ended(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut Self::Freed);
 
-    /// Notes that a job is past its expected end.
+    /// Records that a job is past its expected end.
     fn job_overdue(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut Self::Freed);
 
-    /// Notes that another policy changed what a job holds.
+    /// Records that another policy changed the allocation of a job.
     fn job_changed(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut Self::Freed);
 
-    /// Whether a job is past its expected end.
+    /// Returns whether a job is past its expected end.
     fn any_overdue(&self) -> bool;
 
     /// Holds the resources of overdue jobs until the next tick, for the length of a pass.
@@ -69,7 +70,7 @@ pub trait Availability: Clone + Debug + Send {
 
     /// Returns the place where a job can start now beside all reservations.
     ///
-    /// `freed`: where it has to be searched for, if the job could not start before.
+    /// `freed` limits the search, if the job could not start before.
     fn place_now(
         &self,
         context: &Context<'_>,
@@ -77,8 +78,10 @@ pub trait Availability: Clone + Debug + Send {
         freed: Option<&Self::Freed>,
     ) -> Option<Self::Place>;
 
-    /// Returns the earliest start in `from..until`; [`Time::MAX`] if only jobs without end prevent one and
-    /// `until` is [`Time::MAX`].
+    /// Returns the earliest start in `from..until`.
+    ///
+    /// The start is [`Time::MAX`] if only jobs without end prevent an earlier one and `until` is
+    /// [`Time::MAX`].
     ///
     /// `begun`: the kept reservations. The ledger does not have those that have begun.
     fn earliest_start(
@@ -90,8 +93,9 @@ pub trait Availability: Clone + Debug + Send {
         begun: Option<&Reservations<Self::Place>>,
     ) -> Option<(Time, Self::Place)>;
 
-    /// Returns the earliest start, if it follows from the reservation that was made last and from what changed:
-    /// capacity that was freed, and places that were taken.
+    /// Returns the earliest start, if it follows from the last reservation and the changes since.
+    ///
+    /// The changes are freed capacity and taken placements.
     fn earliest_start_again(
         &self,
         context: &Context<'_>,
@@ -100,8 +104,9 @@ pub trait Availability: Clone + Debug + Send {
         taken: &Self::Freed,
     ) -> Option<(Time, Self::Place)>;
 
-    /// Returns a start from `from` on and before that of a reservation, which is in the plan. The job had none
-    /// before this capacity was freed.
+    /// Returns a start from `from` on and before that of a reservation, which is in the plan.
+    ///
+    /// The job had no such start before this capacity was freed.
     fn earlier_start(
         &mut self,
         context: &Context<'_>,
@@ -111,8 +116,9 @@ pub trait Availability: Clone + Debug + Send {
         begun: Option<&Reservations<Self::Place>>,
     ) -> Option<(Time, Self::Place)>;
 
-    /// Returns the start at `from` in the same place, or else the earliest one in `from..until`. `from` may be
-    /// now or later; only what is in the plan counts.
+    /// Returns the start at `from` in the same place, or else the earliest one in `from..until`.
+    ///
+    /// `from` may be now or later. Only the plan counts.
     fn start_from(
         &self,
         ledger: &Ledger,
@@ -122,19 +128,19 @@ pub trait Availability: Clone + Debug + Send {
         place: Option<&Self::Place>,
     ) -> Option<(Time, Self::Place)>;
 
-    /// Whether the job fits at no time, even on an idle machine that has lost nothing.
+    /// Returns whether the job fits at no time, even on an idle machine without capacity loss.
     fn never_fits(&self, ledger: &Ledger, from: Time, job: &Waiting) -> bool;
 
     /// Takes a place from `at` on.
     fn take(&mut self, at: Time, job: &Waiting, place: &Self::Place);
 
-    /// Gives a place back.
+    /// Releases a place.
     fn give(&mut self, at: Time, job: &Waiting, place: &Self::Place);
 
     /// Takes the place of a reservation for the length of a pass.
     fn hold(&mut self, now: Time, reservation: &Reservation<Self::Place>);
 
-    /// Gives the places of all reservations back that were [held](Availability::hold).
+    /// Releases the places of all reservations that were [held](Availability::hold).
     fn release(&mut self, held: &[Reservation<Self::Place>]);
 
     /// Enters a job that has just started without a reservation in the plan.
@@ -165,19 +171,20 @@ pub trait Availability: Clone + Debug + Send {
     /// Returns the width of the widest job that can move to freed capacity.
     fn widest(&self, now: Time, freed: &mut Self::Freed) -> u32;
 
-    /// Whether the capacity of the machine varies by a calendar. Then changes of jobs are not all changes.
+    /// Returns whether the capacity of the machine varies by a calendar, and not only by changes of
+    /// jobs.
     fn varies(&self) -> bool;
 
     /// Returns the next change by the calendar.
     fn next_change(&self, now: Time) -> Option<Time>;
 
-    /// Whether a reservation can start even if no overdue job ends before.
+    /// Returns whether a reservation can start even if no overdue job ends before.
     fn is_beside_overdue(&self, reservation: &Reservation<Self::Place>, ledger: &Ledger) -> bool;
 
     /// Returns the placement of a job that starts in this place.
     fn placement(ledger: &Ledger, job: JobId, place: Self::Place) -> Placement;
 
-    /// Returns the reservation of a job as the ledger has it. `promised`: its start is the promised one.
+    /// Returns the reservation of a job from the ledger. `promised`: its start is the promised one.
     fn kept_start(entry: &Entry, promised: bool) -> Option<(Time, Self::Place)>;
 
     /// Records the planned start. `promised`: a promise records the same start.

@@ -2,14 +2,14 @@
 
 use miserly_core::{Refusal, Request, Span, Time};
 
-/// When the reservation of a job may lie.
+/// The bounds of the reservation of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// Its earliest start.
     pub(super) begin: Time,
     /// Its latest end.
     end: Time,
-    /// Why the job is refused if there is no place by then.
+    /// The reason of the refusal if there is no place by then.
     pub(super) refusal: Refusal,
 }
 
@@ -27,7 +27,7 @@ impl Bounds {
 
     /// Returns the time before which a reservation of this length has to begin.
     pub(super) fn until(&self, span: Span) -> Time {
-        // Nothing ends later than the end of time.
+        // No reservation ends later than the end of time.
         if self.end == Time::MAX { Time::MAX } else { self.end + (Span::TICK - span) }
     }
 }

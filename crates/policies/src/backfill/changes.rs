@@ -1,4 +1,4 @@
-//! What changed since the last pass, and so which jobs may start now that could not then.
+//! The changes since the last pass, which determine the jobs that may start now but could not then.
 
 use miserly_core::{Context, JobId, Time};
 
@@ -6,14 +6,15 @@ use super::availability::{Availability, FreedCapacity};
 use super::reservations::Reservation;
 use crate::shared::Waiting;
 
-/// Changes since the last pass of a policy that recomputes one reservation at most, that of the head.
+/// Changes since the last pass of a policy that recomputes one reservation at most, that of the
+/// head.
 ///
-/// A job that could not start then can start now only in freed capacity, the place of a former reservation
-/// included. The head's reservation can differ only where capacity was freed or taken.
+/// A job that could not start then can start now only in freed capacity, the place of a former
+/// reservation included. The head's reservation can differ only where capacity was freed or taken.
 #[derive(Debug)]
 pub(super) struct ChangeTracker<A: Availability> {
     pub(super) freed: A::Freed,
-    /// Where jobs started since the head's reservation was made.
+    /// The places where jobs started since the head's reservation was made.
     taken: A::Freed,
     /// The head's reservation. It is not in the plan between passes.
     head: Option<Reservation<A::Place>>,
@@ -25,19 +26,19 @@ impl<A: Availability> ChangeTracker<A> {
         ChangeTracker { freed: A::Freed::anywhere(), taken: A::Freed::anywhere(), head: None }
     }
 
-    /// Notes that a job started there.
+    /// Records a place where a job started.
     pub(super) fn note_taken(&mut self, place: &A::Place) {
         A::note_changed(&mut self.taken, place);
     }
 
-    /// Notes that a job is not in the queue any more.
+    /// Records that a job left the queue.
     pub(super) fn job_left(&mut self, job: JobId) {
         if self.head.as_ref().is_some_and(|head| head.job.job == job) {
             self.drop_head();
         }
     }
 
-    /// Notes that this job is the head: another one has no reservation any more.
+    /// Records that this job is the head. The reservation of a former head is dropped.
     pub(super) fn set_head(&mut self, job: JobId) {
         if self.head.as_ref().is_some_and(|head| head.job.job != job) {
             self.drop_head();

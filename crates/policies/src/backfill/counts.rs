@@ -11,9 +11,10 @@ use crate::shared::{Admits, Profile, ProfileStaircase, Staircase, Waiting};
 
 /// The profile of free processors beside the running jobs and the reservations.
 ///
-/// Within a pass, one reservation beside running jobs leaves two steps: the free processors until its start
-/// (the shadow time), and the extra nodes for ever. So the first reservation of a pass is not entered in the
-/// profile before a second one is searched for. A bound on the jobs that can start now is exact here.
+/// Within a pass, one reservation beside running jobs leaves two steps: the free processors until
+/// its start (the shadow time), and the extra nodes for ever. So the first reservation of a pass is
+/// not entered in the profile before a second one is searched for. A bound on the jobs that can
+/// start now is exact here.
 #[derive(Clone, Debug)]
 pub struct CountPlan {
     profile: Profile,
@@ -25,18 +26,18 @@ pub struct CountPlan {
     pending: Option<(Time, Time, u32)>,
 }
 
-/// What fits now.
+/// The limit on jobs that fit now.
 #[derive(Clone, Debug)]
 enum Room {
     /// This number of processors.
     Free(u32),
-    /// What fits beside one reservation.
+    /// The limit beside one reservation.
     Beside {
         free: u32,
         shadow: Span,
         extra: u32,
     },
-    /// What fits in the profile.
+    /// The limit by the profile.
     Profile(ProfileStaircase),
     Nothing,
 }
@@ -54,12 +55,12 @@ impl Admits for Room {
     }
 }
 
-/// Where the count of free processors rose: nowhere from `until` on, and nowhere above `most`.
+/// The rise of the count of free processors: nowhere from `until` on, and nowhere above `most`.
 #[derive(Clone, Copy, Debug)]
 pub struct FreedProcs {
     until: Time,
     most: u32,
-    /// Until when the jobs that ended would have held processors: not yet counted in `most`.
+    /// The time until which the ended jobs would have held processors, not yet counted in `most`.
     ended: Time,
 }
 
@@ -133,8 +134,8 @@ impl Availability for CountPlan {
     fn advance(&mut self, now: Time, ledger: &Ledger, freed: &mut FreedProcs) {
         self.profile.advance(now);
         let free = free_now(ledger);
-        // Under sequential events a job that is expected to end now is gone before its end is an event. While a
-        // job is overdue, reservations move with now.
+        // Under sequential events a job that is expected to end now is gone before its end is an
+        // event. While a job is overdue, reservations move with now.
         if free > self.free || self.any_overdue() {
             *freed = FreedProcs::anywhere();
         }
@@ -298,7 +299,7 @@ impl Availability for CountPlan {
         _ledger: &Ledger,
         _freed: &mut FreedProcs,
     ) {
-        // The job holds what was reserved for it.
+        // The job holds the processors reserved for it.
         self.free -= reservation.job.procs;
         self.room = Room::Free(self.free);
     }

@@ -45,7 +45,7 @@ impl<A: Availability> Backfill<A> {
     }
 }
 
-/// Returns the policy for a machine of its own: on counts, if the machine has nothing but processors.
+/// Returns the policy for a dedicated machine: on counts, if the machine has only processors.
 pub fn backfill(name: &'static str, machine: &Machine, rules: BackfillRules) -> Box<dyn Policy> {
     if machine.is_plain() {
         Box::new(Backfill::<CountPlan>::new(name, machine, rules))
@@ -90,10 +90,13 @@ impl<A: Availability> Policy for Backfill<A> {
     }
 }
 
-/// A backfill policy that another policy can run around. It follows the changes that the other makes to jobs
-/// ([`Event::Changed`]), and shows its plan.
+/// A backfill policy that another policy can contain.
+///
+/// It follows the changes that the other policy makes to jobs ([`Event::Changed`]), and shows its
+/// plan.
 pub trait Backfilling: Policy {
-    /// Returns the plan of one host for a trial: the running jobs, and the promised reservations if `promised`.
+    /// Returns the plan of one host for a trial: the running jobs, and the promised reservations if
+    /// `promised`.
     fn trial(&self, host: HostId, promised: bool) -> WhatIf<'_>;
 }
 

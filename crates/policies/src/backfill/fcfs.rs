@@ -5,7 +5,8 @@ use miserly_core::{Context, Event, Ledger, Policy, Time, Violation};
 use super::{in_turn, sort_again, start_on, waiting};
 use crate::shared::{Order, QueueIndex};
 
-/// Starts the head of the queue while it fits on some host, and stops at the first job that does not.
+/// Starts the head of the queue while it fits on some host, and stops at the first job that does
+/// not.
 ///
 /// O(log n) per event and per start.
 #[derive(Debug)]
@@ -15,7 +16,7 @@ pub struct Fcfs {
 }
 
 impl Fcfs {
-    /// No backfilling, with the queue in this order.
+    /// Returns a policy without backfilling, with the queue in this order.
     pub const fn new(order: Order) -> Fcfs {
         Fcfs { order, queue: QueueIndex::new() }
     }

@@ -1,17 +1,19 @@
-//! Starts in the order of the queue under a guarantee: sorted backfilling (Zotkin et al. §5, Table 8).
+//! Starts in the order of the queue under a guarantee: sorted backfilling (Zotkin et al. §5, Table
+//! 8).
 //!
-//! A job's place at arrival is that of conservative backfilling. The interval until then, times the guarantee,
-//! makes its deadline, which is promised.
+//! A job's reservation at arrival is that of conservative backfilling. The interval until then,
+//! times the guarantee, gives its deadline, which is promised.
 //!
-//! In a pass the first job of the order that fits starts if all others still have places that meet their
-//! deadlines: those of a new plan, made in order of deadline (ties by arrival), or else their kept ones. That is
-//! repeated until no job can start. So a job whose place begins now starts now, or has been given a later place.
+//! A pass starts the first job of the order that fits, if all others can still meet their
+//! deadlines. They do so by a new plan, made in order of deadline (ties by arrival), or else by
+//! their kept reservations. That is repeated until no job can start. So a job with a reservation
+//! for now starts now, or has been given a later one.
 //!
-//! With exact estimates and a guarantee of 1 no job can move, and the schedule is that of conservative
-//! backfilling.
+//! With exact estimates and a guarantee of 1 no job can move, and the schedule is that of
+//! conservative backfilling.
 //!
-//! With w waiting jobs, of which f fit, and n breakpoints: O(f w n) at worst per start. A new plan is given up at
-//! the first deadline that it misses.
+//! With w waiting jobs, of which f fit, and n breakpoints: O(f w n) at worst per start. A new plan
+//! is abandoned at the first deadline that it misses.
 
 use miserly_core::{Context, JobId, Span, StartReason, Time, Violation};
 
@@ -25,12 +27,12 @@ use crate::shared::Waiting;
 struct Startable<P> {
     job: Waiting,
     place: P,
-    /// Where the reservations of the other jobs move then; those that are not listed stay.
+    /// The new reservations of the other jobs. Jobs that are not listed keep theirs.
     moves: Vec<(JobId, Time, P)>,
 }
 
 impl<A: Availability> Kept<A> {
-    /// Starts jobs, always the first one that may, until there is none.
+    /// Starts jobs, always the first one that is permitted, until there is none.
     pub(super) fn start_in_order(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
         while let Some(Startable { job, place, moves }) = self.first_startable(context) {

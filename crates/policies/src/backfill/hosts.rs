@@ -69,7 +69,7 @@ impl Availability for HostPlan {
     }
 
     fn job_ended(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut FreedHosts) {
-        // An overdue job held what it has until the next tick.
+        // An overdue job held its resources until the next tick.
         let until = self.until(job).max(Some(now + Span::TICK));
         if let (Some(placement), Some(until)) = (ledger.entry(job).placement(), until) {
             freed.add(placement, until);
@@ -87,7 +87,7 @@ impl Availability for HostPlan {
     fn job_changed(&mut self, now: Time, job: JobId, ledger: &Ledger, freed: &mut FreedHosts) {
         let (before, after) = (self.placement_of(job), ledger.entry(job).placement());
         if before.or(after).is_none() {
-            // It was overdue, so it was in no plan, and has gone.
+            // It was overdue, so it was in no plan.
             *freed = FreedHosts::all();
         }
         before.into_iter().chain(after).for_each(|placement| freed.add(placement, Time::MAX));
@@ -246,7 +246,7 @@ impl Availability for HostPlan {
         let Reservation { job, at, place, .. } = reservation;
         self.give(*at, job.span, place);
         self.follow(now, job.job, ledger);
-        // It needs less time than was planned, if work of a quantum was kept.
+        // It needs less time than planned, if work of a quantum was kept.
         if self.until(job.job) < Some(reservation.end()) {
             freed.add(place, reservation.end());
         }

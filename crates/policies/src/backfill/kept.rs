@@ -14,36 +14,38 @@ use crate::shared::{Key, Waiting};
 
 /// Backfilling with a kept reservation for every job.
 ///
-/// At arrival a job gets the earliest place that holds it for its planned time. After terminations the plan is
-/// compressed: each waiting job, in the order of the queue, is lifted out and put back at the earliest place,
-/// never later than before. Where it cannot start earlier, it stays in its place. Every reservation is a promise.
+/// At arrival a job gets the earliest place that holds it for its planned time. After terminations
+/// the plan is compressed. Each waiting job, in the order of the queue, is removed and inserted
+/// again at the earliest place, never later than before. If it cannot start earlier, it keeps its
+/// place. Every reservation is a promise.
 ///
-/// No job starts before its `begin`. With a horizon a job is refused that has no place within its bounds.
-/// Without one, only a job is refused that could never run. A job whose place was lost with capacity keeps a
-/// reservation at the end of time until the capacity is back.
+/// No job starts before its `begin`. With a horizon a job is refused that has no place within its
+/// bounds. Without one, only a job is refused that could never run. A job that lost its place with
+/// capacity keeps a reservation at the end of time until the capacity is back.
 ///
 /// # Fast path
-/// Since a job was last found unable to move, only freed capacity can have made a place for it. So compression
-/// passes over jobs that are wider than the freed capacity, and searches only there.
+/// Since a job was last found unable to move, only freed capacity can have made a place for it. So
+/// compression skips jobs that are wider than the freed capacity, and searches only there.
 ///
 /// # Overdue jobs
-/// While a running job is past its expected end, and while a reservation lies in the past, each pass first
-/// repairs the plan. All reservations, by their starts (ties by arrival), go to the earliest place not before
-/// now and not before where they were. A promise that this moves later is broken, with the cause.
+/// While a running job is past its expected end, and while a reservation lies in the past, each
+/// pass first repairs the plan. All reservations, by their starts (ties by arrival), move to the
+/// earliest place not before now and not before their present start. A promise that this moves
+/// later is broken, with the cause.
 ///
 /// # The order of starts
-/// Jobs that start at one instant start in the order in which that was decided. A reservation that was moved
-/// counts from its last move. Under sequential events jobs end in this order too.
+/// Jobs that start at one instant start in the order in which that was decided. A reservation that
+/// was moved counts from its last move. Under sequential events jobs end in this order too.
 #[derive(Debug)]
 pub(super) struct Kept<A: Availability> {
     pub(super) rules: BackfillRules,
     pub(super) queue: WaitQueue,
     pub(super) plan: Plan<A>,
-    /// Jobs that came since the last pass.
+    /// Jobs that arrived since the last pass.
     arrived: Vec<JobId>,
     /// Whether a job ended since the last pass.
     compress: bool,
-    /// Whether reservations may be in the way of an outside change.
+    /// Whether an external change may conflict with reservations.
     repair: bool,
 }
 
@@ -51,7 +53,7 @@ pub(super) struct Kept<A: Availability> {
 #[derive(Debug)]
 pub(super) struct Plan<A: Availability> {
     pub(super) availability: A,
-    /// The reservations of the jobs in the queue, and of those that were lent a quantum.
+    /// The reservations of the jobs in the queue, and of those in a quantum of another policy.
     pub(super) reservations: Reservations<A::Place>,
     /// The capacity that was freed since jobs were last found unable to move.
     freed: A::Freed,
@@ -64,14 +66,14 @@ impl<A: Availability> Plan<A> {
         Plan { availability, reservations: Reservations::default(), freed: A::Freed::anywhere(), guarantee }
     }
 
-    /// Takes the place of a reservation out of the plan.
+    /// Removes a reservation from the plan.
     pub(super) fn lift(&mut self, job: JobId) -> Option<Reservation<A::Place>> {
         let held = self.reservations.get(job)?.clone();
         self.availability.give(held.at, &held.job, &held.place);
         Some(held)
     }
 
-    /// Puts a reservation that was lifted back in a place that is free.
+    /// Inserts a removed reservation again in a place that is free.
     pub(super) fn put(
         &mut self,
         context: &mut Context<'_>,
@@ -95,7 +97,9 @@ impl<A: Availability> Plan<A> {
         }
     }
 
-    /// Moves a reservation to an earlier start, if there is one in this freed capacity. Returns the former one.
+    /// Moves a reservation to an earlier start in this freed capacity, if there is one.
+    ///
+    /// Returns the former reservation.
     fn advance(
         &mut self,
         context: &mut Context<'_>,
@@ -138,7 +142,7 @@ impl<A: Availability> Kept<A> {
         }
     }
 
-    /// Returns the reservation of a job as the ledger has it, if it has one.
+    /// Returns the reservation of a job from the ledger, if it has one.
     fn saved(&self, job: JobId, entry: &Entry) -> Option<Reservation<A::Place>> {
         let guarantee = self.plan.guarantee;
         let (at, place) = A::kept_start(entry, !guarantee)?;
@@ -160,7 +164,7 @@ impl<A: Availability> Kept<A> {
         queue.jobs().visit_narrow(&mut width, |job, width| {
             let Some(left) = plan.advance(context, job.job, &freed)? else { return Ok(()) };
             let at = plan.reservations.get(job.job).map_or(left.at, |held| held.at);
-            // The place that it leaves is free for those behind it now, and for all at the next pass.
+            // The released place is free for the jobs behind it now, and for all at the next pass.
             let (from, until) = (left.at.max(at + job.span), left.end());
             for freed in [&mut freed, &mut plan.freed] {
                 plan.availability.note_freed(freed, job, &left.place, from, until);
@@ -170,8 +174,8 @@ impl<A: Availability> Kept<A> {
         })
     }
 
-    /// Makes the plan possible again: all reservations, by their starts, go to the earliest start not before where
-    /// they were.
+    /// Repairs the plan: all reservations, by their starts, move to the earliest start not before
+    /// their present one.
     fn repair(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
         let Kept { queue, plan, .. } = self;
@@ -192,7 +196,7 @@ impl<A: Availability> Kept<A> {
         Ok(())
     }
 
-    /// Reserves for the jobs that came, in the order in which they came.
+    /// Reserves for the arrived jobs, in the order of arrival.
     fn admit(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         for job in std::mem::take(&mut self.arrived) {
             self.admit_one(context, job)?;
@@ -223,7 +227,8 @@ impl<A: Availability> Kept<A> {
         context.promise(job, deadline)
     }
 
-    /// Starts every job whose reserved start is now, in the order in which these starts were decided.
+    /// Starts every job whose reserved start is now, in the order in which these starts were
+    /// decided.
     fn start_due(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut due = self.plan.reservations.take_begun();
         due.sort_unstable_by_key(|job| context.ledger().entry(*job).decided);
@@ -237,7 +242,7 @@ impl<A: Availability> Kept<A> {
         Ok(())
     }
 
-    /// Starts a job in its reserved place. It is in no index any more.
+    /// Starts a job in its reserved place. The job is no longer in an index.
     pub(super) fn start(
         &mut self,
         context: &mut Context<'_>,
@@ -251,8 +256,10 @@ impl<A: Availability> Kept<A> {
         Ok(())
     }
 
-    /// Returns the reason of a start. A job that starts at its arrival passed the jobs that came before it and
-    /// still wait, if there are any.
+    /// Returns the start reason of a job.
+    ///
+    /// A job that starts at its arrival has overtaken the earlier jobs that still wait, if there
+    /// are any.
     fn reason(&self, context: &Context<'_>, job: &Waiting) -> StartReason {
         let now = context.now();
         if context.ledger().request(job.job).submit < now {
@@ -263,7 +270,8 @@ impl<A: Availability> Kept<A> {
         if passed { StartReason::Backfilled } else { StartReason::Immediate }
     }
 
-    /// Asks for a pass at the next reserved start that can be kept even if no overdue job ends until then.
+    /// Requests a pass at the next reserved start that can be kept even if no overdue job ends
+    /// until then.
     fn wake(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let Plan { availability, reservations, .. } = &mut self.plan;
         let next = if availability.any_overdue() {
@@ -297,7 +305,7 @@ impl<A: Availability> Kept<A> {
                 None => self.arrived.push(job),
             }
         }
-        // A job that was lent a quantum returns to its reservation.
+        // A job in a quantum of another policy returns to its reservation.
         for job in ledger.running() {
             let entry = ledger.entry(job);
             let in_quantum = matches!(entry.state, State::Running { quantum: Some(_), .. });
@@ -316,7 +324,7 @@ impl<A: Availability> Kept<A> {
             Event::Ended(ended) => {
                 self.compress = true;
                 availability.job_ended(now, ended.job, ledger, freed);
-                // It has a reservation if it ended in a quantum that was lent to it.
+                // It has a reservation if it ended in a quantum of another policy.
                 if let Some(held) = reservations.remove(ended.job) {
                     availability.give(held.at, &held.job, &held.place);
                     availability.note_freed(freed, &held.job, &held.place, held.at, held.end());

@@ -1,8 +1,8 @@
 //! Backfilling (Lifka 1995; Zotkin, Keleher, Perkovic 2000; Chiang, Vernon 2001).
 //!
-//! Every policy of the family is a value of [`BackfillRules`], run by one engine ([`Backfill`]). The engine is
-//! monomorphised over the free resources ([`Availability`]): counts of processors ([`CountPlan`]), or hosts
-//! ([`HostPlan`](crate::shared::HostPlan)).
+//! Every policy of the family is a value of [`BackfillRules`], run by one engine ([`Backfill`]).
+//! The engine is monomorphised over the free resources ([`Availability`]): counts of processors
+//! ([`CountPlan`]), or hosts ([`HostPlan`](crate::shared::HostPlan)).
 //!
 //! | policy | rules |
 //! |---|---|
@@ -70,7 +70,9 @@ pub(crate) fn sort_again(queue: &mut QueueIndex, order: &Order, context: &Contex
     }
 }
 
-/// Returns the job's processors. The registry admits no machine, and the driver no job, beyond a `u32`.
+/// Returns the job's processors.
+///
+/// The registry admits no machine, and the driver no job, beyond a `u32`.
 pub(crate) fn procs(entry: &Entry) -> u32 {
     u32::try_from(entry.request.procs()).unwrap_or(u32::MAX)
 }

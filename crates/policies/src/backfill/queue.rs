@@ -14,24 +14,24 @@ pub(super) struct WaitQueue {
     candidate_order: Order,
     /// In the order of the queue.
     jobs: QueueIndex,
-    /// In the order of the candidates, where that is another one.
+    /// In the order of the candidates, if that differs.
     candidates: Option<QueueIndex>,
-    /// By the job's handle.
+    /// Indexed by job.
     slots: Vec<Option<Slot>>,
-    /// The jobs that were inserted since the last pass; those that left are among them.
+    /// The jobs that were inserted since the last pass, including those that left.
     arrived: Vec<JobId>,
-    /// Where the search for a successor ended.
+    /// The position at which the search for a successor ended.
     position: Position,
 }
 
 /// A waiting job.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// As it stands in the queue.
+    /// The job with its key in the queue.
     waiting: Waiting,
     /// Its key among the candidates.
     candidate: Key,
-    /// It was inserted since the last pass.
+    /// Whether it was inserted since the last pass.
     is_new: bool,
 }
 
@@ -41,7 +41,7 @@ impl WaitQueue {
         WaitQueue { order, candidate_order, candidates, ..WaitQueue::default() }
     }
 
-    /// Whether the candidates have an order of their own.
+    /// Returns whether the candidates have an order of their own.
     pub(super) fn has_candidates(&self) -> bool {
         self.candidates.is_some()
     }
@@ -62,7 +62,7 @@ impl WaitQueue {
         self.arrived.push(job);
     }
 
-    /// Removes a job. Returns it if it was here.
+    /// Removes a job. Returns it if it was in the queue.
     pub(super) fn remove(&mut self, job: JobId) -> Option<Waiting> {
         let Slot { waiting, candidate, .. } = self.slots.get_mut(job.index())?.take()?;
         self.jobs.remove(&waiting.key);
@@ -72,7 +72,7 @@ impl WaitQueue {
         Some(waiting)
     }
 
-    /// Sorts the queue again as of `now`, where its order changes with time.
+    /// Sorts the queue again as of `now`, if its order changes with time.
     pub(super) fn sort_again(&mut self, now: Time, ledger: &Ledger) {
         let WaitQueue { order, candidate_order, jobs, candidates, slots, .. } = self;
         if order.changes() {
@@ -99,7 +99,7 @@ impl WaitQueue {
         self.slots.get(job.index())?.as_ref()
     }
 
-    /// Returns the job as it stands in the queue.
+    /// Returns the job with its key in the queue.
     pub(super) fn get(&self, job: JobId) -> Option<Waiting> {
         self.slot(job).map(|slot| slot.waiting)
     }
@@ -119,27 +119,28 @@ impl WaitQueue {
         &self.jobs
     }
 
-    /// Returns the job behind `last` in the queue; the head, if `None`.
+    /// Returns the job after `last` in the queue, or the head for `None`.
     pub(super) fn successor(&mut self, last: Option<Key>) -> Option<Waiting> {
         self.jobs.successor(last.as_ref(), &mut self.position)
     }
 
-    /// Returns the next job of the queue that the room admits.
+    /// Returns the next job of the queue that `room` admits.
     pub(super) fn next(&self, last: Option<&Key>, room: &impl Admits) -> Option<Waiting> {
         self.jobs.next_admitted(last, room)
     }
 
-    /// Returns the next candidate that the room admits.
+    /// Returns the next candidate that `room` admits.
     pub(super) fn next_candidate(&self, last: Option<&Key>, room: &impl Admits) -> Option<Waiting> {
         self.candidates.as_ref().unwrap_or(&self.jobs).next_admitted(last, room)
     }
 
-    /// Whether the job was inserted since the last pass.
+    /// Returns whether the job was inserted since the last pass.
     pub(super) fn is_new(&self, job: JobId) -> bool {
         self.slot(job).is_some_and(|slot| slot.is_new)
     }
 
-    /// Fills `candidates` with the jobs that were inserted since the last pass, in the order of the candidates.
+    /// Fills `candidates` with the jobs that were inserted since the last pass, in the order of the
+    /// candidates.
     pub(super) fn new_candidates(&self, candidates: &mut Vec<Waiting>) {
         let slots = self.arrived.iter().filter_map(|job| self.slot(*job));
         let own = self.has_candidates();

@@ -14,7 +14,7 @@ pub struct Reservation<P> {
     pub job: Waiting,
     /// The reserved start.
     pub at: Time,
-    /// Where.
+    /// The reserved place.
     pub place: P,
     /// The promised start: the reserved one, unless the policy promises a later one.
     pub deadline: Time,
@@ -31,17 +31,19 @@ impl<P> Reservation<P> {
 
 /// The kept reservations.
 ///
-/// Those of waiting jobs are indexed by start. A job that was lent a quantum keeps its reservation, but does
-/// not start from it.
+/// Those of waiting jobs are indexed by start. A job in a quantum of another policy keeps its
+/// reservation, but does not start from it.
 #[derive(Debug)]
 pub struct Reservations<P> {
     by_job: Vec<Option<Reservation<P>>>,
     /// The number of reservations in `by_job`.
     len: usize,
-    /// Starts later than now, earliest first. An entry that differs from `by_job` is outdated. It is dropped
-    /// when it comes to the front, or when there are too many of them.
+    /// Starts later than now, earliest first.
+    ///
+    /// An entry that differs from `by_job` is outdated. It is dropped when it reaches the front, or
+    /// when there are too many of them.
     later: BinaryHeap<Reverse<(Time, JobId)>>,
-    /// Jobs whose reservations have begun; some entries may be outdated.
+    /// Jobs with reservations that have begun. Some entries may be outdated.
     begun: Vec<JobId>,
     lent: Vec<JobId>,
     now: Time,
@@ -65,7 +67,7 @@ impl<P> Reservations<P> {
         self.by_job.get(job.index())?.as_ref()
     }
 
-    /// Enters the reservation of a job that waits, or that was lent a quantum.
+    /// Inserts the reservation of a job that waits, or that is in a quantum of another policy.
     pub(super) fn insert(&mut self, reservation: Reservation<P>, waits: bool) {
         let (job, at) = (reservation.job.job, reservation.at);
         if self.by_job.len() <= job.index() {
@@ -86,15 +88,17 @@ impl<P> Reservations<P> {
         }
     }
 
-    /// Rebuilds the index with one entry per job. It has as many outdated entries as were pushed since the last
-    /// time, so the amortised cost is constant.
+    /// Rebuilds the index with one entry per job.
+    ///
+    /// It has as many outdated entries as were pushed since the last time, so the amortized cost is
+    /// constant.
     fn drop_outdated(&mut self) {
         let Reservations { by_job, lent, now, .. } = self;
         let waiting = by_job.iter().flatten().filter(|held| held.at > *now && !lent.contains(&held.job.job));
         self.later = waiting.map(|held| Reverse((held.at, held.job.job))).collect();
     }
 
-    /// Notes whether a job waits. Returns whether it has a reservation.
+    /// Records whether a job waits. Returns whether it has a reservation.
     pub(super) fn set_waiting(&mut self, job: JobId, waits: bool) -> bool {
         let Some(at) = self.get(job).map(|held| held.at) else { return false };
         let lent = self.lent.contains(&job);
@@ -124,7 +128,7 @@ impl<P> Reservations<P> {
         Some(held)
     }
 
-    /// All reservations, in no particular order.
+    /// Returns all reservations, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Reservation<P>> {
         self.by_job.iter().flatten()
     }
@@ -148,19 +152,20 @@ impl<P> Reservations<P> {
         self.get(job).is_some_and(|held| held.at <= self.now)
     }
 
-    /// Returns the places of the reservations that have begun, those of lent jobs too.
+    /// Returns the places of the reservations that have begun, including those of jobs in a
+    /// quantum.
     pub(super) fn begun_places(&self) -> Vec<&P> {
         let begun = self.begun.iter().chain(&self.lent).filter(|job| self.has_begun(**job));
         begun.filter_map(|job| Some(&self.get(*job)?.place)).collect()
     }
 
-    /// Whether the reserved start of a waiting job was missed.
+    /// Returns whether the reserved start of a waiting job was missed.
     pub(super) fn any_missed(&self) -> bool {
         let missed = |job: &JobId| self.get(*job).is_some_and(|held| held.at < self.now);
         self.begun.iter().any(|job| missed(job) && !self.lent.contains(job))
     }
 
-    /// Removes the waiting jobs whose reservations have begun from the index, and returns each once.
+    /// Removes the waiting jobs with begun reservations from the index, and returns each once.
     pub(super) fn take_begun(&mut self) -> Vec<JobId> {
         let mut begun = std::mem::take(&mut self.begun);
         begun.retain(|job| self.has_begun(*job) && !self.lent.contains(job));
@@ -200,7 +205,7 @@ mod tests {
         (0..10).for_each(|job| reservations.insert(reservation(job), true));
         for round in 0..1000 {
             for job in 0..10 {
-                // There and back again, and where it was.
+                // Moves away, back, and to the same place.
                 for at in [round % 2, round % 3, round % 3] {
                     reservations.set(JobId(job), Time::from_ticks(at), (), Time::MAX);
                 }

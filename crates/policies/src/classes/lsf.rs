@@ -39,10 +39,10 @@ use super::table::{Turn, Turns, turns};
 /// 1. Jobs beyond the classes are refused, and those whose size no sufficient host runs.
 /// 2. In the order of the hosts, the jobs with a kept host start if they can.
 /// 3. For each ended job, in the order of the events, a special reservation is made as above. A job
-///   that has just started on its kept host is the one for this end.
+///    that has just started on its kept host is the one for this end.
 /// 4. The first host, in the order of the machine, with a next job starts it. For the Origin 2000
-///   that is the order of Table 2. If the job is next on several hosts, it starts on the one with
-///   the fewest free processors, then on the first. This is repeated until no host has a next job.
+///    that is the order of Table 2. If the job is next on several hosts, it starts on the one with
+///    the fewest free processors, then on the first. This is repeated until no host has a next job.
 ///
 /// # Open questions of the paper
 /// - Table 1 has "≥ 12 hrs" where the text has "longer than". Here it is at least.

@@ -1,4 +1,5 @@
-//! Immediate service around any backfill policy, as a registered policy (Chiang and Vernon §2.4, §4.3).
+//! Immediate service around any backfill policy, as a registered policy (Chiang and Vernon §2.4,
+//! §4.3).
 
 use miserly_core::{Machine, Policy};
 

@@ -31,7 +31,8 @@ impl Promises {
 
 /// The typed parameters of a policy, and the policy that they make.
 ///
-/// A policy has one type for its parameters. [`PolicyDescriptor::read`] fills it from the written form.
+/// A policy has one type for its parameters. [`PolicyDescriptor::read`] fills it from the written
+/// form.
 pub trait Params: fmt::Debug {
     /// Makes the policy, ready for a driver. The machine meets the needs of the policy.
     fn build(&self, machine: &Machine) -> Box<dyn Policy>;
@@ -59,13 +60,14 @@ pub trait Params: fmt::Debug {
 pub struct Spelling {
     /// The name.
     pub name: &'static str,
-    /// The parameters that it stands for, as they are written. Others may be added, and these may be given again.
+    /// The parameters that it stands for, as written. Others may be added, and these may be given
+    /// again.
     pub means: &'static str,
     /// The effect of these parameters, in one line.
     pub title: &'static str,
 }
 
-/// A registered policy: all that the rest of the program knows of it.
+/// A registered policy, with all of its facts for the rest of the program.
 ///
 /// # Example
 /// A policy with one parameter, added to the policies of this crate:
@@ -116,7 +118,8 @@ pub struct PolicyDescriptor {
 }
 
 impl PolicyDescriptor {
-    /// Returns a descriptor of a policy that promises nothing and runs on any machine of constant capacity.
+    /// Returns a descriptor of a policy that promises nothing and runs on any machine of constant
+    /// capacity.
     pub const fn new(
         name: &'static str,
         title: &'static str,

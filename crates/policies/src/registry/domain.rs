@@ -16,7 +16,8 @@ pub(super) type Word = (&'static str, &'static str);
 /// The values that a parameter can have.
 #[derive(Clone, Debug)]
 pub enum Domain {
-    /// An order of the queue: by a criterion, by a preset of the literature, or by a formula in quotes.
+    /// An order of the queue: by a criterion, by a preset of the literature, or by a formula in
+    /// quotes.
     Order,
     /// One of these words, each with its meaning.
     Choice(Vec<(&'static str, &'static str)>),
@@ -24,11 +25,13 @@ pub enum Domain {
     Number,
     /// A number, at least this one, or one of these words, each with its meaning.
     NumberOr(f64, Vec<(&'static str, &'static str)>),
-    /// This number of non-negative numbers, with blanks between them, or one of these words, each with its meaning.
+    /// This number of non-negative numbers, with blanks between them, or one of these words, each
+    /// with its meaning.
     NumbersOr(usize, Vec<(&'static str, &'static str)>),
     /// A whole number from the first of these to the second.
     Integer(u64, u64),
-    /// A whole number from the first of these to the second, or one of these words, each with its meaning.
+    /// A whole number from the first of these to the second, or one of these words, each with its
+    /// meaning.
     IntegerOr(u64, u64, Vec<(&'static str, &'static str)>),
     /// Yes or no.
     Flag,
@@ -69,7 +72,7 @@ impl Domain {
         }
     }
 
-    /// Returns the named value or the unit that is most like the one in this text.
+    /// Returns the named value or the unit that is most similar to this text.
     pub(super) fn nearest(&self, text: &str) -> Option<&'static str> {
         if let (Domain::Duration { .. }, Err(UnitError::TimeUnit { nearest, .. })) =
             (self, parse_duration_from(text, Span::ZERO))
@@ -80,12 +83,12 @@ impl Domain {
     }
 }
 
-/// Returns the number that is written so, if it is at least `least`.
+/// Returns the number that `text` denotes, if it is at least `least`.
 pub(super) fn number(text: &str, least: f64) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= least)
 }
 
-/// Returns the numbers that are written so with blanks between them, if there are as many.
+/// Returns the numbers that `text` denotes, separated by blanks, if there are as many.
 pub(super) fn numbers<const N: usize>(text: &str) -> Option<[f64; N]> {
     let numbers: Option<Vec<f64>> = text.split_whitespace().map(|text| number(text, 0.0)).collect();
     numbers?.try_into().ok()
@@ -104,7 +107,7 @@ pub(super) fn duration(text: &str, least: u64) -> Option<Span> {
     parse_duration_from(text, least).ok()
 }
 
-/// The values in words, for messages and pages.
+/// Formats the values in words, for messages and pages.
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = || self.values().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");

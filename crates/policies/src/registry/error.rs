@@ -5,7 +5,7 @@ use miserly_formula::FormulaError;
 use super::SyntaxError;
 use crate::shared::Profile;
 
-/// A policy that cannot be had as it was asked for.
+/// A policy that cannot be built as requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// Not written as a policy.
@@ -14,9 +14,9 @@ pub enum PolicyError {
     /// No such policy.
     #[error("no policy {name:?}{}; `miserly policies` lists them", suggestion(*.nearest))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The name that looks most like it.
+        /// The most similar name.
         nearest: Option<&'static str>,
     },
     /// No such parameter.
@@ -24,9 +24,9 @@ pub enum PolicyError {
     UnknownParam {
         /// The policy.
         policy: &'static str,
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The name that looks most like it.
+        /// The most similar name.
         nearest: Option<&'static str>,
         /// Its parameters.
         has: String,
@@ -46,11 +46,11 @@ pub enum PolicyError {
         policy: &'static str,
         /// The parameter.
         name: &'static str,
-        /// What was asked for.
+        /// The requested value.
         value: String,
-        /// The value that looks most like it.
+        /// The most similar value.
         nearest: Option<&'static str>,
-        /// What it has to be.
+        /// The allowed values.
         allowed: String,
     },
     /// An order in quotes that is no formula.
@@ -60,7 +60,7 @@ pub enum PolicyError {
         policy: &'static str,
         /// The parameter.
         name: &'static str,
-        /// What is wrong with it, and where.
+        /// The problem, and its position.
         problem: Box<FormulaError>,
     },
     /// A policy within this one that is none.
@@ -70,15 +70,15 @@ pub enum PolicyError {
         policy: &'static str,
         /// The parameter.
         name: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         problem: Box<PolicyError>,
     },
-    /// A machine that the policy does not know how to use.
+    /// A machine that the policy cannot use.
     #[error("policy {policy} runs on {wanted}; take another policy, or another machine")]
     Machine {
         /// The policy.
         policy: &'static str,
-        /// What it runs on.
+        /// The machine that it runs on.
         wanted: &'static str,
     },
     /// A machine that is too large.
@@ -93,7 +93,7 @@ fn suggestion(nearest: Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean {name:?}"))
 }
 
-/// The candidate that looks most like `wanted`, if one looks like it at all.
+/// Returns the candidate that is most similar to `wanted`, if one is similar at all.
 pub(super) fn nearest<'a>(wanted: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const ALIKE: f64 = 0.7;
     among

@@ -65,7 +65,7 @@ impl Registry {
         Registry { added: Vec::new() }
     }
 
-    /// Adds a policy. A policy whose name is registered already takes the place of that one.
+    /// Adds a policy. It replaces a registered policy of the same name.
     #[must_use]
     pub fn with(mut self, descriptor: &'static PolicyDescriptor) -> Registry {
         self.added.retain(|added| added.name != descriptor.name);

@@ -1,4 +1,4 @@
-//! The needs of a policy: independent facts that others ask for, so that none asks for its name.
+//! The needs of a policy: independent facts, so that no other component depends on its name.
 
 use miserly_core::{Machine, Sharing, Spread};
 
@@ -18,14 +18,15 @@ pub struct Needs {
     pub only_processors: bool,
     /// The hosts are those of a table in its paper.
     pub host_table: bool,
-    /// The policy plans with a calendar: capacity that varies over time. Others need constant capacity.
+    /// The policy plans with a calendar: capacity that varies over time. Others need constant
+    /// capacity.
     pub calendar: bool,
 
     /// The policy decides which processors a job has.
     pub named_processors: bool,
     /// It suspends and resumes running jobs.
     pub suspension: bool,
-    /// Suspended jobs leave memory and come back: swap out, swap in.
+    /// Suspended jobs leave memory: swap out, swap in.
     pub swapping: bool,
     /// It returns running jobs to the queue.
     pub requeue: bool,
@@ -36,11 +37,11 @@ pub struct Needs {
     /// It slices the time of processors.
     pub time_slices: bool,
 
-    /// It heeds the constraints `begin` and `deadline` of a request.
+    /// It honours the constraints `begin` and `deadline` of a request.
     pub begin_and_deadline: bool,
     /// It may refuse a job that fits on the machine.
     pub refusals: bool,
-    /// Jobs run ahead of their promised starts, unless a user switches that off.
+    /// Jobs run opportunistically before their promised starts, unless a user disables that.
     pub opportunistic: bool,
 }
 
@@ -65,7 +66,7 @@ impl Needs {
         opportunistic: false,
     };
 
-    /// Returns the machine that is needed, in words, if this one does not do.
+    /// Returns the machine that is needed, in words, if this one is unsuitable.
     pub fn unmet(&self, machine: &Machine) -> Option<&'static str> {
         if !self.calendar && machine.varies() {
             return Some("machines that have the same at all times");

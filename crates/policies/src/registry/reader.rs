@@ -1,5 +1,5 @@
-//! Reads the parameters of a policy: one declaration gives the name, the values, the default, the documentation and the
-//! typed value of a parameter.
+//! Reads the parameters of a policy: one declaration gives the name, the values, the default, the
+//! documentation and the typed value of a parameter.
 
 use std::ops::RangeInclusive;
 
@@ -15,11 +15,12 @@ use crate::shared::{Draw, Order, Priority, Weight};
 
 /// Declares the parameters of a policy and reads their values.
 ///
-/// Each method declares one parameter and returns its value: the written one, or the default. The declarations are also the
-/// documentation of the policy, so their order is that of the document.
+/// Each method declares one parameter and returns its value: the written one, or the default. The
+/// declarations are also the documentation of the policy, so their order is that of the document.
 ///
 /// # Errors
-/// All methods: if the written value, or the default, is no value of the parameter, or if it is given twice.
+/// All methods: if the written value, or the default, is no value of the parameter, or if it is
+/// given twice.
 ///
 /// # Example
 /// ```
@@ -139,8 +140,8 @@ impl<'a> ParamReader<'a> {
         self.plain(name, domain, &default.to_string(), doc, |text| integer(text, &range))
     }
 
-    /// Reads a whole number of this range, which `number` turns into a value; or one of these words, each with its value and
-    /// its meaning.
+    /// Reads a whole number of this range, which `number` turns into a value; or one of these
+    /// words, each with its value and its meaning.
     pub fn integer_or<T: Clone>(
         &mut self,
         name: &'static str,
@@ -165,7 +166,8 @@ impl<'a> ParamReader<'a> {
         self.plain(name, Domain::Number, &default.to_string(), doc, |text| domain::number(text, 0.0))
     }
 
-    /// Reads a number of at least `least`; or one of these words, each with its value and its meaning.
+    /// Reads a number of at least `least`; or one of these words, each with its value and its
+    /// meaning.
     pub fn number_or<T: Clone>(
         &mut self,
         name: &'static str,
@@ -180,7 +182,8 @@ impl<'a> ParamReader<'a> {
         })
     }
 
-    /// Reads `N` numbers that are not negative; or this word with its meaning, which is the default and gives `None`.
+    /// Reads `N` numbers that are not negative; or this word with its meaning, which is the default
+    /// and gives `None`.
     pub fn numbers_or<const N: usize>(
         &mut self,
         name: &'static str,
@@ -233,9 +236,10 @@ impl<'a> ParamReader<'a> {
         })
     }
 
-    /// Reads the horizon: the bound of promised starts and ends, counted from the submission. `None` is no bound.
+    /// Reads the horizon: the bound of promised starts and ends, counted from the submission.
     ///
-    /// Others can ask for the horizon of a policy, and set it: [`PolicySpec::horizon`], [`PolicySpec::with_horizon`].
+    /// `None` is no bound. Callers can read and set the horizon of a policy:
+    /// [`PolicySpec::horizon`], [`PolicySpec::with_horizon`].
     pub fn horizon(&mut self, default: &str, doc: &'static str) -> Result<Option<Span>, PolicyError> {
         let horizon = self.duration_or_none(HORIZON, 1, default, doc)?;
         self.horizon = Some(horizon.unwrap_or(Span::MAX));
@@ -256,7 +260,8 @@ impl<'a> ParamReader<'a> {
         Ok(seed)
     }
 
-    /// Reads an order of the queue. [`order_settings`](ParamReader::order_settings) are applied to it afterwards.
+    /// Reads an order of the queue. [`order_settings`](ParamReader::order_settings) apply to it
+    /// afterwards.
     pub fn order(
         &mut self,
         name: &'static str,
@@ -438,7 +443,7 @@ fn integer(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
     text.parse().ok().filter(|number| range.contains(number))
 }
 
-/// Returns the order that is written so: a formula in quotes, or the name of an order.
+/// Returns the order that `written` denotes: a formula in quotes, or the name of an order.
 fn order(written: &WrittenValue) -> Parsed<Order> {
     let WrittenValue::Quoted(text) = written else {
         return Ok((domain::order(written.text()).ok_or(Mistake::NoValue)?, None));

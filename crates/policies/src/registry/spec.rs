@@ -13,8 +13,8 @@ use crate::shared::Profile;
 
 /// A policy of a registry with its parameters, checked: ready to be built any number of times.
 ///
-/// Shown in its written form, with the parameters that were given. A [`Spelling`](super::Spelling) is shown as the policy
-/// and the parameters that it stands for.
+/// It is displayed in its written form, with the parameters that were given. A
+/// [`Spelling`](super::Spelling) is displayed as the policy and the parameters that it stands for.
 ///
 /// # Example
 /// ```
@@ -37,7 +37,7 @@ pub struct PolicySpec {
     needs: Needs,
 }
 
-/// Two are equal if they have the same written form.
+/// Compares the written forms.
 impl PartialEq for PolicySpec {
     fn eq(&self, other: &PolicySpec) -> bool {
         self.descriptor == other.descriptor && self.facts.given == other.facts.given
@@ -94,12 +94,15 @@ impl PolicySpec {
         self.needs
     }
 
-    /// Returns whether the policy draws at random by the seed of the run. A policy with a seed of its own does not.
+    /// Returns whether the policy draws at random by the seed of the run.
+    ///
+    /// A policy with its own seed does not.
     pub fn is_random(&self) -> bool {
         self.facts.is_random
     }
 
-    /// Returns the bound of promised starts and ends, if the policy has one: the time from the submission.
+    /// Returns the horizon of the policy, if it has one: the bound of promised starts and ends,
+    /// from the submission.
     pub fn horizon(&self) -> Option<Span> {
         self.facts.horizon.filter(|horizon| *horizon < Span::MAX)
     }
@@ -107,7 +110,7 @@ impl PolicySpec {
     /// Returns the same policy with this horizon.
     ///
     /// # Errors
-    /// If the policy knows no horizon, or was written with one.
+    /// If the policy has no horizon parameter, or was written with one.
     pub fn with_horizon(&self, horizon: Span) -> Result<PolicySpec, PolicyError> {
         let mut written = self.written.clone();
         let value = WrittenValue::Word(miserly_units::duration(horizon));
@@ -115,7 +118,8 @@ impl PolicySpec {
         PolicySpec::new(self.descriptor, written, &self.registry)
     }
 
-    /// Makes the policy, ready for a driver. `seed` is for its random draws, if it has no seed of its own.
+    /// Makes the policy, ready for a driver. `seed` is for its random draws, if it has no seed of
+    /// its own.
     ///
     /// # Errors
     /// If the policy does not run on such a machine.

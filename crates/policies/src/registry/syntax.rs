@@ -21,7 +21,7 @@ pub(super) struct Arg {
 pub(super) enum WrittenValue {
     /// A word: letters, digits and the signs of numbers.
     Word(String),
-    /// Between single quotes, where anything may stand but a single quote.
+    /// Text between single quotes, which may contain anything but a single quote.
     Quoted(String),
 }
 
@@ -34,7 +34,8 @@ pub struct SyntaxError {
 }
 
 impl WrittenPolicy {
-    /// Reads `name` or `name(parameter=value, ...)`, a value being a word or `'anything in quotes'`.
+    /// Reads `name` or `name(parameter=value, ...)`, a value being a word or `'anything in
+    /// quotes'`.
     ///
     /// # Errors
     /// If a name or value is missing, or brackets or quotes are not balanced.
@@ -63,7 +64,7 @@ fn spec(whole: &str) -> Result<WrittenPolicy, String> {
     Ok(WrittenPolicy { name: word(name)?, args })
 }
 
-/// What stands before the closing bracket, behind which nothing may stand.
+/// Returns the text before the closing bracket, which must be the last character.
 fn inside(rest: &str) -> Result<&str, String> {
     let Some(close) = bare(rest, ')').next() else {
         let open = if rest.matches('\'').count() % 2 == 1 { "quote" } else { "bracket" };
@@ -79,7 +80,7 @@ fn inside(rest: &str) -> Result<&str, String> {
     if after.is_empty() { Ok(inner) } else { Err(format!("{after:?} after the closing bracket")) }
 }
 
-/// Where this sign stands outside quotes.
+/// Returns the positions of this sign outside quotes.
 fn bare(text: &str, sign: char) -> impl Iterator<Item = usize> {
     let mut quoted = false;
     text.char_indices().filter_map(move |(at, c)| {
@@ -109,7 +110,7 @@ fn argument(text: &str) -> Result<Arg, String> {
     Ok(Arg { name: word(name)?, value: written(value.trim())? })
 }
 
-/// A value; its quotes, if any, are balanced.
+/// Reads a value. Its quotes, if any, are balanced.
 fn written(value: &str) -> Result<WrittenValue, String> {
     match value.strip_prefix('\'').and_then(|rest| rest.split_once('\'')) {
         Some((text, "")) => Ok(WrittenValue::Quoted(text.to_owned())),
@@ -121,7 +122,7 @@ fn written(value: &str) -> Result<WrittenValue, String> {
     }
 }
 
-/// Letters, digits and the signs of numbers.
+/// Reads a word: letters, digits and the signs of numbers.
 fn word(text: &str) -> Result<String, String> {
     let word = text.trim();
     if word.is_empty() {

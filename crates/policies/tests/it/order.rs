@@ -73,7 +73,8 @@ proptest! {
         prop_assert_eq!(order.changes(), pass && criterion.is_random());
     }
 
-    /// The delay counted at any instant gives the same order as the key that does not look at the instant.
+    /// The delay counted at any instant gives the same order as the key that does not look at the
+    /// instant.
     #[test]
     fn as_the_value_and_the_weighted_delay(
         seed: u64, weighted in 1e-9..1.0, now in 1000 * SECOND..2000 * SECOND, one in job(), other in job(),
@@ -101,7 +102,8 @@ proptest! {
         }
     }
 
-    /// §8: after a delay of (r - `r_min`) / (weight * `r_min` * r), nobody who comes gets ahead in the queue.
+    /// §8: after a delay of (r - `r_min`) / (weight * `r_min` * r), no later job gets ahead in the
+    /// queue.
     #[test]
     fn a_weight_bounds_overtaking_by_shorter_jobs(
         weighted in 1e-6..1.0, waiting in job(), shorter in job(), beyond in 1e-3..1e3,
@@ -113,7 +115,8 @@ proptest! {
         prop_assert!(stays_ahead(&order, waiting, shorter, delay));
     }
 
-    /// §8: after a delay of the greatest random number / weight, nobody who comes gets ahead in the queue.
+    /// §8: after a delay of the greatest random number / weight, no later job gets ahead in the
+    /// queue.
     #[test]
     fn a_weight_bounds_overtaking_by_luck(
         seed: u64, weighted in 1e-6..1.0, waiting in job(), lucky in job(), beyond in 1e-3..1e3,

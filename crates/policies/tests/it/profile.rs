@@ -5,7 +5,7 @@ use miserly_policies::shared::{Admits, Profile};
 use proptest::prelude::*;
 
 const PROCS: u32 = 20;
-/// The naive profile's length; from here on everything is free.
+/// The length of the reference profile. Everything is free from here on.
 const END: i64 = 600;
 
 /// How many processors are free at each tick.
@@ -117,7 +117,7 @@ proptest! {
         prop_assert!(lifted == profile);
     }
 
-    /// What fits under the outlook is what has its earliest hole now.
+    /// Jobs that fit under the staircase have their earliest hole now.
     #[test]
     fn the_outlook_tells_what_can_start(
         taken in prop::collection::vec((0i64..300, 1i64..40, 1u32..8), 1..200),
@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// Two breakpoints at the end of time would leave counts there that nobody gives back.
+/// Two breakpoints at the end of time would leave counts there that are never given back.
 #[test]
 fn what_is_taken_for_ever_is_given_back_whole() {
     let mut profile = Profile::new(PROCS);

@@ -35,7 +35,7 @@ impl Log {
         Jobs::new(&self.trace, survey.in_order, options).expect("the log can be read")
     }
 
-    /// The first so many jobs.
+    /// Returns the first `count` jobs.
     pub(crate) fn first(&self, count: usize) -> Vec<Job> {
         self.jobs(&self.survey()).take(count).map(|job| job.expect("the log is well-formed")).collect()
     }

@@ -1,7 +1,8 @@
 //! Whole logs: how long it takes to read them, and to schedule them.
 //!
-//! The logs are generated in the size of two well-known ones; the real ones join where `MISERLY_TRACES` names
-//! the folder that holds them. `cargo bench -p miserly-sim -- --quick` for a first look.
+//! The logs are generated in the size of two well-known ones; the real ones join where
+//! `MISERLY_TRACES` names the folder that holds them. `cargo bench -p miserly-sim -- --quick` for a
+//! first look.
 
 mod input;
 

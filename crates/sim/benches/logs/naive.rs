@@ -1,5 +1,6 @@
-//! The policies beside their naive versions, on the beginning of each log: the whole would take the naive ones
-//! too long.
+//! The policies beside their reference implementations, on the beginning of each log.
+//!
+//! The references would take too long for a whole log.
 
 use std::hint::black_box;
 

@@ -1,11 +1,11 @@
-//! How long a policy takes for many jobs on many hosts.
+//! The time that a policy takes for many jobs on many hosts.
 //!
 //! ```sh
 //! cargo run --release -p miserly-sim --example hosts -- --hosts 10000 --jobs 1000000 --policy easy
 //! ```
 //!
-//! The machine has hosts of 64 processors and 256 GB, and the jobs come to nine tenths of it: [`workload`] says more.
-//! The last line is a checksum of the schedule: whoever makes a policy faster must not change it.
+//! The machine has hosts of 64 processors and 256 GB, and the jobs use nine tenths of it: see
+//! [`workload`]. The last line is a checksum of the schedule. A faster policy must not change it.
 
 mod workload;
 
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the command line asks for.
+/// The settings of the command line.
 struct Run {
     workload: Workload,
     policy: PolicySpec,
@@ -85,7 +85,9 @@ fn count<N: TryFrom<u32>>(name: &str, value: &str) -> Result<N, String> {
     number.ok_or_else(|| format!("{name} {value}: it has to be a number from 1 to {}", u32::MAX))
 }
 
-/// Who started when, in the order of the ends: Fowler, Noll and Vo's hash (FNV-1a) of it, word by word.
+/// A checksum of the jobs and their starts, in the order of the ends.
+///
+/// It is Fowler, Noll and Vo's hash (FNV-1a), word by word.
 struct Checksum(u64);
 
 impl Default for Checksum {

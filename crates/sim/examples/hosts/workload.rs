@@ -1,4 +1,5 @@
-//! A made-up workload for a machine of many hosts: whole numbers only, so that it is the same everywhere.
+//! A made-up workload for a machine of many hosts: whole numbers only, so that it is the same
+//! everywhere.
 
 use miserly_core::{Host, JobNumber, Kind, Machine, Request, Resources, Span, Time, draw};
 use miserly_sim::Job;
@@ -9,13 +10,14 @@ const CPUS: u64 = 64;
 const MEMORY: u64 = 256 << 20;
 /// A job has 1, 2, 4, ... 64 processors, all alike often.
 const WIDTHS: u64 = 7;
-/// A job runs between a minute and some four hours: a uniform doubling of this, and up to as much again, ticks.
+/// A job runs between a minute and some four hours: a uniform doubling of this, and up to as much
+/// again, ticks.
 const RUNTIME: u64 = 60_000_000;
 const RUNTIME_DOUBLINGS: u64 = 8;
 /// A job has between 256 MB and 8 GB for each processor, by the same rule, kB.
 const MEMORY_PER_CPU: u64 = 256 << 10;
 const MEMORY_DOUBLINGS: u64 = 5;
-/// Submissions are dense for so long, then sparse for as long, ticks: three hours.
+/// The length of the dense and of the sparse periods of submissions, ticks: three hours.
 const SWING: u64 = 3 * 3600 * 1_000_000;
 
 /// A machine of hosts all alike, and jobs for it.
@@ -23,7 +25,7 @@ const SWING: u64 = 3 * 3600 * 1_000_000;
 pub(crate) struct Workload {
     pub(crate) hosts: u64,
     pub(crate) jobs: i64,
-    /// What the jobs ask for of what the machine has, per cent.
+    /// The load: requested work over the capacity of the machine, per cent.
     pub(crate) load: u64,
     pub(crate) seed: u64,
 }
@@ -39,7 +41,8 @@ impl Workload {
 
     /// The jobs in the order of their submission.
     ///
-    /// The queue grows in the dense hours, a quarter above the load, and shrinks in the sparse ones.
+    /// The queue grows in the dense hours, a quarter above the load, and shrinks in the sparse
+    /// ones.
     pub(crate) fn jobs(self) -> impl Iterator<Item = Job> {
         let mut now = 0;
         (1..=self.jobs).map(move |number| {

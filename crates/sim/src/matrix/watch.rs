@@ -23,7 +23,7 @@ pub struct PlaceHeld {
 pub struct MatrixRecord {
     /// The processors of the machine.
     pub procs: Procs,
-    /// Where the record begins. Places that jobs had already then have their true begins.
+    /// The beginning of the record. Positions held already then have their true beginnings.
     pub from: Time,
     /// The end of the record: the requested end, or an earlier one if there were too many
     /// positions.

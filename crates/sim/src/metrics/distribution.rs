@@ -12,7 +12,8 @@ pub(super) const TICKS_PER_SECOND: f64 = 1_000_000.0;
 
 /// An accumulator of one measure.
 ///
-/// The sum is an integer (of ticks, or of 2^-32 of a ratio), so the mean does not depend on the order.
+/// The sum is an integer (of ticks, or of 2^-32 of a ratio), so the mean does not depend on the
+/// order.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     unit: f64,

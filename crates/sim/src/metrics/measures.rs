@@ -5,7 +5,8 @@ use miserly_core::Span;
 use super::distribution::{Distribution, Summary};
 use crate::finished::Finished;
 
-/// The bound of the bounded slowdowns: jobs shorter than this count as this long (Zotkin et al. §2).
+/// The bound of the bounded slowdowns: jobs shorter than this count as this long (Zotkin et al.
+/// §2).
 const TAU: Span = Span::from_ticks(10_000_000);
 
 /// The number of measures.

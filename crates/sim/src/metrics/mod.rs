@@ -182,8 +182,8 @@ impl Metrics {
         self.share_of_capacity(self.busy)
     }
 
-    /// Returns the share of the machine that was idle while a job waited (Zhang et al. 2000), 0 to
-    /// 1.
+    /// Returns the share of the machine, 0 to 1, that was idle while jobs waited (Zhang et al.
+    /// 2000).
     pub fn loss_of_capacity(&self) -> Option<f64> {
         self.share_of_capacity(self.queue.lost)
     }

@@ -131,7 +131,8 @@ impl Simulation {
 
     /// Schedules the next event of a running job: its end, or before that the end of its estimate.
     ///
-    /// The scheduler ends a quantum in which the job does not end, and one with too little memory for it.
+    /// The scheduler ends a quantum in which the job does not end, and one with too little memory
+    /// for it.
     fn expect_end<E>(&mut self, now: Time, job: JobId) -> Result<(), RunError<E>> {
         let Some(live) = &mut self.live[job.index()] else { return Ok(()) };
         let ledger = self.system.queues()[live.queue].ledger();

@@ -49,7 +49,8 @@ pub enum RunError<E = Infallible> {
     },
 }
 
-/// A simulation: one machine under virtual time, with a policy, or with a policy for each of its queues.
+/// A simulation: one machine under virtual time, with a policy, or with a policy for each of its
+/// queues.
 ///
 /// Jobs stream through; memory follows the jobs that are in the system.
 pub struct Simulation {
@@ -86,7 +87,8 @@ impl Simulation {
 
     /// Returns a simulation of empty queues, on a machine of `procs` processors in all.
     ///
-    /// The jobs' queue numbers name the queues by position from 1; any other number, or none, means the first.
+    /// The jobs' queue numbers name the queues by position from 1; any other number, or none, means
+    /// the first.
     pub fn over(system: System, procs: impl Into<Procs>) -> Simulation {
         Simulation {
             rows: vec![Rows::none(); system.queues().len()],
@@ -106,7 +108,8 @@ impl Simulation {
         }
     }
 
-    /// Numbers the processors: each job gets the lowest that are free on its hosts. The schedule does not depend on it.
+    /// Numbers the processors: each job gets the lowest that are free on its hosts. The schedule
+    /// does not depend on it.
     #[must_use]
     pub fn with_pes(mut self) -> Simulation {
         self.pes = Some(match self.system.queues() {
@@ -272,7 +275,8 @@ impl Simulation {
 
     /// Records the number of slots in use.
     ///
-    /// A job that runs in twice as many of twice as many slots keeps its pace, so there is no effect for it.
+    /// A job that runs in twice as many of twice as many slots keeps its pace, so there is no
+    /// effect for it.
     fn record_slots(&mut self, now: Time) {
         let mut changed = false;
         for (rows, queue) in self.rows.iter_mut().zip(self.system.queues()) {

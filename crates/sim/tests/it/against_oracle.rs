@@ -1,4 +1,4 @@
-//! The policies against deliberately naive ones, which share no code with them but the types.
+//! The policies against reference implementations, which share no code with them but the types.
 
 use miserly_core::{EventOrder, Span, Time};
 use miserly_oracle::{NaiveJob, NaivePolicy, schedule};
@@ -96,7 +96,7 @@ proptest! {
     }
 }
 
-/// Not a property of proptest's: the naive policies take seconds for each of these.
+/// Not a property of proptest: the reference implementations take seconds for each of these.
 #[test]
 fn the_same_start_for_every_job_of_a_crowd() {
     for seed in 1..=3 {

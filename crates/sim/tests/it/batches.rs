@@ -1,4 +1,5 @@
-//! Batches by termination, against a slow version: the whole list of the jobs that ended, cut into pieces.
+//! Batches by termination, against a slow version: the whole list of the jobs that ended, cut into
+//! pieces.
 
 use miserly_core::{EventOrder, Machine, Procs, Span, Time, work};
 use miserly_sim::{BatchRule, Finished, Job, Mark, Metrics, Simulation};
@@ -7,7 +8,7 @@ use crate::support::{SEED, Schedule, in_order, jobs_in};
 
 const RULE: BatchRule = BatchRule { jobs: 7, count: 11, discard: 2 };
 
-/// The jobs that ended, in that order, and what was measured.
+/// Returns the jobs in the order of their ends, and the measures.
 fn measured(jobs: &[Job], policy: &str, rule: Option<BatchRule>) -> (Vec<Finished>, Metrics) {
     let machine = Machine::plain(40);
     let policy = policy.parse::<miserly_policies::PolicySpec>().unwrap().build(&machine, SEED).unwrap();
@@ -74,7 +75,7 @@ fn marks_are_how_all_stood() {
     let window = metrics.window.unwrap();
     assert_eq!(window.marks.len(), 12);
     for (nth, mark) in window.marks.iter().enumerate() {
-        // The begin is the end of what is discarded.
+        // The beginning is the end of the discarded batches.
         let last = 14 + 7 * nth - 1;
         assert_eq!(mark.at, all[last].end);
         let by = |from: Time, to: Time| work(to.min(mark.at) - from.min(mark.at), Procs::new(1));

@@ -1,4 +1,4 @@
-//! Spatial equipartitioning on random workloads: what has to hold whatever the jobs are.
+//! Spatial equipartitioning on random workloads: invariants for any jobs.
 
 use std::io;
 
@@ -14,10 +14,11 @@ use proptest::prelude::*;
 
 use crate::support::{BOTH, SEED, in_order};
 
-/// (submit, runtime, estimate beyond that), seconds; processors; memory, and how much of ten parts of it are used.
+/// (submit, runtime, estimate beyond that), seconds; processors; memory, and how much of ten parts
+/// of it are used.
 type Asks = ((i64, i64, i64), u64, (u64, u64));
 
-/// Hosts of so many processors and so much memory.
+/// Returns hosts with these processors and this memory.
 fn hosts(each: &[(u64, u64)]) -> Machine {
     let host = |&(cpus, memory): &(u64, u64)| Host {
         name: format!("{cpus}x{memory}"),
@@ -33,7 +34,8 @@ fn job((number, &((submit, runtime, more), procs, (memory, used))): (i64, &Asks)
     Job { used_memory: Some(memory * used / 10), ..Job::new(request, secs(runtime)) }
 }
 
-/// One to three hosts, and jobs whose memory one of them has; crowded, with many equal instants.
+/// One to three hosts, and jobs with memory that one of them has, with load and many equal
+/// instants.
 pub(crate) fn workload() -> impl Strategy<Value = (Machine, Vec<Job>)> {
     prop::collection::vec((1u64..9, 10u64..40), 1..4).prop_flat_map(|each| {
         let most = each.iter().map(|(_, memory)| *memory).max().unwrap_or(Procs::ZERO.get());
@@ -44,7 +46,7 @@ pub(crate) fn workload() -> impl Strategy<Value = (Machine, Vec<Job>)> {
     })
 }
 
-/// The policy, and what of its parameters the checks need.
+/// The policy, and the parameters that the checks need.
 #[derive(Clone, Debug)]
 pub(crate) struct Params {
     pub(crate) written: String,
@@ -72,7 +74,7 @@ pub(crate) fn params() -> impl Strategy<Value = Params> {
     )
 }
 
-/// What became of the jobs, and whose processors changed in the round.
+/// The outcome of the jobs, and the jobs resized in the round.
 #[derive(Default)]
 struct Watch {
     finished: Vec<Finished>,
@@ -92,7 +94,7 @@ impl Observer for Watch {
     }
 }
 
-/// Plays the jobs; `after` sees each round: its instant, the ledger, and what was resized.
+/// Plays the jobs. `after` receives each round: its instant, the ledger, and the resized jobs.
 fn play(
     machine: &Machine,
     jobs: &[Job],
@@ -121,7 +123,8 @@ fn on_host(ledger: &Ledger, host: HostId) -> Vec<&Entry> {
     ledger.running().map(|job| ledger.entry(job)).filter(here).collect()
 }
 
-/// Whether a running job shares equally: it is in no quantum, catches nothing up, and has not run for `long`.
+/// Whether a running job shares equally: it is in no quantum, catches nothing up, and has not run
+/// for `long`.
 fn shares(entry: &Entry, now: Time, long: Option<Span>) -> bool {
     let State::Running { start, quantum, .. } = entry.state else { return false };
     quantum.is_none()
@@ -129,7 +132,7 @@ fn shares(entry: &Entry, now: Time, long: Option<Span>) -> bool {
         && long.is_none_or(|long| now - start < long)
 }
 
-/// What has to be true of a host that has just been repartitioned.
+/// Checks a host that has just been repartitioned.
 fn check_division(ledger: &Ledger, host: HostId, now: Time, long: Option<Span>) {
     let jobs = on_host(ledger, host);
     let procs = ledger.machine().host(host).capacity.cpus_count();
@@ -184,7 +187,7 @@ proptest! {
             play(&machine, &jobs, &params.written, instants, |now, simulation, watch| {
                 let ledger = simulation.system().queues()[0].ledger();
                 for job in &watch.resized {
-                    // One that has been taken off its host since, and started elsewhere, says nothing.
+                    // A job that was requeued since, and started elsewhere, does not count.
                     let Some(State::Running { start, placement, .. }) = ledger.get(*job).map(|entry| &entry.state)
                     else {
                         continue;
@@ -216,7 +219,8 @@ proptest! {
                 let (done, asked) = (worked(job) - job.lost, work(job.runtime, job.request.procs()));
                 let last = job.pes.as_ref().map_or(Procs::ZERO, PeSet::count);
                 prop_assert!(done >= asked, "job {} ended before it was done", job.request.number);
-                // One that outgrows its memory in the quantum runs to the end of that, whatever it has to do.
+                // One that outgrows its memory in the quantum runs to the end of that, whatever it
+                // has to do.
                 let outgrew = params.keep_work && source.used_memory > Some(params.quantum_memory);
                 prop_assert!(outgrew || done - asked < u128::from(last.max(Procs::new(1))), "job {} did more", job.request.number);
             }

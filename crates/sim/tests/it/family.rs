@@ -1,4 +1,5 @@
-//! The family on hosts, on one host of processors alone: there it is the policies that know nothing else.
+//! The family on hosts, on one host of processors alone: there it is the policies that know nothing
+//! else.
 
 use miserly_core::{EventOrder, Machine};
 use proptest::prelude::*;
@@ -32,7 +33,8 @@ const PAIRS: [(&str, &str); 16] = [
     ),
 ];
 
-/// One host, whose memory is never short: so the policies on hosts run there, and memory makes no difference.
+/// One host with ample memory, so that the policies for hosts run there without an effect of
+/// memory.
 fn one_host(procs: u64) -> Machine {
     machine(&[(procs, 1 << 40)])
 }

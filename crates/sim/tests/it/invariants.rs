@@ -1,4 +1,4 @@
-//! What holds of every schedule on hosts, whatever the policy: worked out again from what was told of it.
+//! Invariants of every schedule on hosts under any policy, derived again from the observed events.
 
 use miserly_core::{
     EventOrder, HostId, JobNumber, Kind, Ledger, Machine, Procs, Resources, Sharing, Spread, State, Time,
@@ -49,7 +49,8 @@ fn check_jobs(story: &Story, jobs: &[Job]) {
     }
 }
 
-/// Each processor has one job at a time; each job its processors, or, where they are resized, some of them.
+/// Each processor has one job at a time; each job its processors, or, where they are resized, some
+/// of them.
 fn check_processors(story: &Story, machine: &Machine, resized: bool) {
     for (job, stay) in story.stays() {
         let (asked, had) = (job.request.procs(), stay.pes.count());
@@ -89,7 +90,8 @@ fn check_whole_hosts(job: &Finished, stay: &Allocation, machine: &Machine) {
     assert!(its.len() == 1 || (machine.spread() == Spread::Any && !fits));
 }
 
-/// No host has more of its memory taken than it has. Who is suspended keeps it, on the one host where it is.
+/// Checks that no host's memory is oversubscribed. A suspended job keeps its memory on its one
+/// host.
 fn check_memory(story: &Story, machine: &Machine, cap: u64) {
     if machine.sharing() == Sharing::Whole {
         return;
@@ -110,7 +112,7 @@ fn check_memory(story: &Story, machine: &Machine, cap: u64) {
     }
 }
 
-/// What of which host's memory a job holds all through this.
+/// Returns the memory that a job holds on each host throughout a tenure.
 fn memory_of(job: &Finished, tenure: &Tenure, machine: &Machine, cap: u64) -> Vec<(usize, u64)> {
     // It may have been suspended as it started, and have done all it had to do as it was resumed.
     let mut stays = stays(job).into_iter().skip_while(|stay| stay.from < tenure.from);
@@ -151,7 +153,7 @@ const OTHERS: [&str; 4] = [
     "eqspatial(quantum=0, long_job_after=4)",
 ];
 
-/// Every promise is kept, and whoever is to have one has one.
+/// Checks that every promise is kept, and that every job that needs a promise has one.
 fn check_promises(story: &Story, policy: &str) {
     let promises = policy.parse::<PolicySpec>().unwrap().promises();
     for job in &story.finished {
@@ -165,7 +167,7 @@ fn check_promises(story: &Story, policy: &str) {
     }
 }
 
-/// A job runs for its runtime, and all else that it did is told to be lost.
+/// Checks that a job runs for its runtime, and that all its other work is reported as lost.
 fn check_work(story: &Story, jobs: &[Job], policy: &str) {
     let keeps = policy.contains("keep_work=true");
     for (job, source) in story.finished.iter().zip(by_end(story, jobs)) {
@@ -176,7 +178,8 @@ fn check_work(story: &Story, jobs: &[Job], policy: &str) {
         };
         let asked = work(job.runtime, procs);
         let all = did(job.request.submit);
-        // One that outgrows its memory in the quantum runs to the end of that, whatever it has to do.
+        // One that outgrows its memory in the quantum runs to the end of that, whatever it has to
+        // do.
         if keeps && source.used_memory > Some(cap(policy)) {
             assert!(all >= asked, "job {} under {policy}", job.request.number);
         } else {
@@ -270,8 +273,9 @@ proptest! {
     }
 }
 
-/// Job 3 is promised 14, when job 2 will end, and has a quantum from 9 to 12, for which job 1 is suspended. Job 4 comes at 11:
-/// nobody may promise it 14 too, although job 3 is not in the queue then. At 14 job 3 does the second that is left of it.
+/// Job 3 is promised 14, when job 2 will end. It has a quantum from 9 to 12, for which job 1 is
+/// suspended. Job 4 arrives at 11. It must not be promised 14 too, although job 3 is not in the
+/// queue then. At 14 job 3 runs for its remaining second.
 #[test]
 fn who_is_lent_a_quantum_keeps_the_place_that_was_promised() {
     let policy = "immediate(policy=fcfs-backfill, quantum=3, after=1, keep_promises=true, keep_work=true)";

@@ -1,4 +1,5 @@
-//! Six workloads of three or four jobs that tell a right EASY from a wrong one, and one for the order of starts.
+//! Six workloads of three or four jobs that separate a right EASY from a wrong one, and one for the
+//! order of starts.
 
 use miserly_core::EventOrder;
 
@@ -46,7 +47,8 @@ fn l6_no_peeking_at_the_true_runtime_of_a_waiting_job() {
     check(&[A, B, (102, 20, 4, 1000)], &[100, 200, 250]);
 }
 
-/// Jobs 6 and 15 start at 21 and end at 24. The start of 15 was decided at 17, that of 6 at 20: so 15 ends first.
+/// Jobs 6 and 15 start at 21 and end at 24. The start of 15 was decided at 17, that of 6 at 20: so
+/// 15 ends first.
 #[test]
 fn l7_starts_in_the_order_of_their_decisions() {
     let quads = [

@@ -1,4 +1,5 @@
-//! LSF on hosts with memory: against a naive version, against its own limits, and rebuilt.
+//! LSF on hosts with memory: against a reference implementation, against its own limits, and
+//! rebuilt.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Policies in pools that vary over time, that lose capacity, and whose jobs are withdrawn and amended.
+//! Policies in pools with varying and lost capacity, and with withdrawn and amended jobs.
 
 use miserly_core::{
     ActualRuntime, Constraints, Effect, Expected, JobId, Kind, Machine, OpportunisticConfig, Procs, Request,
@@ -44,7 +44,7 @@ fn job(overruns: bool) -> impl Strategy<Value = NaiveJob> {
     )
 }
 
-/// More than any script has, so that some changes are about nobody.
+/// More than any script has, so that some changes affect no job.
 const JOBS: usize = 20;
 
 fn change() -> impl Strategy<Value = NaiveChange> {
@@ -67,7 +67,7 @@ fn script(overruns: bool) -> impl Strategy<Value = NaivePool> {
     })
 }
 
-/// At no instant do the windows of waiting jobs, with what runs, take more than there is.
+/// Checks that the windows of waiting jobs, with running jobs, never exceed the capacity.
 fn check_windows(now: Time, system: &System) {
     let ledger = system.queues()[0].ledger();
     let ends = |at: Expected| if let Expected::At(end) = at { end } else { now + Span::TICK };
@@ -148,7 +148,7 @@ fn run_replacing(script: &NaivePool, policy: &str, replace: &[bool]) -> Vec<Vec<
     BOTH.map(run).into()
 }
 
-/// Who runs ahead of its start on how many processors, worked out from the beginning.
+/// Checks the processors of each opportunistic job, derived from the beginning.
 fn check_filling(now: Time, system: &System, filler: OpportunisticConfig) {
     let ledger = system.queues()[0].ledger();
     let demand = |request: &Request| ledger.machine().demand(request).masked(&filler.machine);
@@ -180,8 +180,9 @@ fn check_filling(now: Time, system: &System, filler: OpportunisticConfig) {
     }
 }
 
-/// Four processors of eight are batch's. Job 1 has them until 10; job 2 is promised 10, runs on the others, and is done at 4.
-/// Its window is job 3's then, which was promised 20; and that one parks a tick before.
+/// Four processors of eight are batch's. Job 1 has them until 10; job 2 is promised 10, runs on the
+/// others, and is done at 4. Its window is job 3's then, which was promised 20; and that one parks
+/// a tick before.
 #[test]
 fn who_is_done_ahead_of_its_start_leaves_its_window() {
     let job = |(number, runtime)| NaiveJob {
@@ -207,8 +208,8 @@ fn who_is_done_ahead_of_its_start_leaves_its_window() {
     }
 }
 
-/// Job 1 has the batch processors until 20; job 2 is promised 20, and may run on the others from 5 on, though nothing else
-/// happens then. An amendment at 2 lets it run at once, or not before 7.
+/// Job 1 has the batch processors until 20; job 2 is promised 20, and may run on the others from 5
+/// on, though nothing else happens then. An amendment at 2 lets it run at once, or not before 7.
 #[test]
 fn nobody_runs_ahead_of_its_earliest_start() {
     let job = |(number, begin): (i64, Option<i64>)| {
@@ -234,9 +235,10 @@ fn nobody_runs_ahead_of_its_earliest_start() {
     assert_eq!(begins(at_two(Some(19))), None);
 }
 
-/// The pool has neither memory nor, but for one, processors in the first two of nineteen ticks. Job 1 is promised 21, and loses
-/// that when the pool loses the memory it needs; job 2 is the head then, and is promised 40. The memory comes back, and job 1
-/// could start at 40 too: it does not take the start that job 2 was promised.
+/// The pool has neither memory nor, but for one, processors in the first two of nineteen ticks. Job
+/// 1 is promised 21, and loses that when the pool loses the memory it needs; job 2 is the head
+/// then, and is promised 40. The memory comes back, and job 1 could start at 40 too: it does not
+/// take the start that job 2 was promised.
 #[test]
 fn a_head_that_comes_back_takes_no_promised_start() {
     let amount = |cpus, memory| Resources::cpus(cpus).with(Kind::Memory, memory);

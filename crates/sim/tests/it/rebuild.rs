@@ -1,4 +1,5 @@
-//! Rebuild is a theorem: a policy thrown away at any moment and made anew from the ledger goes on the same.
+//! Rebuild is a theorem: a policy thrown away at any moment and made anew from the ledger goes on
+//! the same.
 
 use miserly_core::{EventOrder, Machine, Sharing, Spread};
 use miserly_policies::PolicySpec;
@@ -10,7 +11,7 @@ use crate::support::{
     some_policies, workload,
 };
 
-/// Runs with the policy replaced by a new one after each round for which `replace` says so.
+/// Runs with the policy replaced by a new one after each round for which `replace` returns true.
 pub(crate) fn run_replacing(
     machine: &Machine,
     jobs: &[Job],

@@ -1,4 +1,5 @@
-//! Runs with everything that can happen to a pool: jobs that come, end and overrun, and changes from outside.
+//! Runs with everything that can happen to a pool: jobs that come, end and overrun, and changes
+//! from outside.
 
 use miserly_core::{
     Amendment, Calendar, Change, Driver, Effect, EndHow, Ended, Entry, EventOrder, Expected, Fault, JobId,
@@ -7,7 +8,7 @@ use miserly_core::{
 };
 use miserly_oracle::{NaiveChange, NaiveFate, NaivePool};
 
-/// What became of a job: what the naive one tells, and all else that was decided of it.
+/// The outcome of a job: that of the reference implementation, and all other decisions on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fate {
     pub(crate) naive: NaiveFate,
@@ -32,11 +33,11 @@ pub(crate) struct Play<'a> {
     now: Time,
     /// Nothing is played from then on.
     last: Time,
-    /// Whether every round says that somebody was away, too.
+    /// Whether every round with events also has one for an absent daemon.
     away: bool,
 }
 
-/// Longer than any script: whoever waits then waits for ever.
+/// Longer than any script: jobs that wait then wait for ever.
 const LAST: Time = Time::from_ticks(2_000);
 
 impl<'a> Play<'a> {
@@ -67,7 +68,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// The same, where in each round in which something happens the policy is told besides that somebody was away.
+    /// Returns the same play with a further event, for an absent daemon, in each round with events.
     pub(crate) fn away(self) -> Play<'a> {
         Play { away: true, ..self }
     }
@@ -86,7 +87,7 @@ impl<'a> Play<'a> {
         while let Some(now) = self.next_instant().filter(|at| *at < self.last) {
             let mut round = self.round(now);
             self.now = now;
-            // Where a change is about nobody, nothing happens.
+            // A change that affects no job has no event.
             if round.is_empty() && self.system.wake() != Some(now) {
                 continue;
             }
@@ -180,7 +181,7 @@ impl<'a> Play<'a> {
         round
     }
 
-    /// What a change means just before it happens.
+    /// Returns the effect of a change just before it happens.
     fn change(&self, change: NaiveChange, round: &mut Round) {
         let handle = |job: usize| JobId(u32::try_from(job).unwrap());
         let waits = |job: JobId| {
@@ -216,8 +217,10 @@ pub(crate) fn there_is(machine: &Machine, at: Time) -> Resources {
     machine.calendar().unwrap().at(at).least(&machine.capacity())
 }
 
-/// Whether a job waits at its promised start because an overdue one is in its way. Nobody is woken for such a start, so its window
-/// is moved in the next round of its queue; a round in which only jobs ahead of their starts are parked is none.
+/// Returns whether a job waits at its promised start because an overdue one is in its way.
+///
+/// There is no wake-up for such a start, so its window is moved in the next round of its queue. A
+/// round that only parks opportunistic jobs does not count.
 pub(crate) fn is_blocked(now: Time, ledger: &Ledger) -> bool {
     let is_overdue =
         |entry: &Entry| matches!(entry.state, State::Running { expected: Expected::Overdue { .. }, .. });

@@ -1,4 +1,4 @@
-//! What is told of a run on hosts, kept for whoever checks it.
+//! A record of a run on hosts, for the checks.
 
 use std::io;
 
@@ -8,7 +8,8 @@ use miserly_sim::{Allocation, Finished, Job, Observer, Simulation};
 
 use crate::support::{SEED, in_order};
 
-/// Some time of a job on the machine: from a start to its end, or until it was put back into the queue.
+/// Some time of a job on the machine: from a start to its end, or until it was put back into the
+/// queue.
 pub(crate) struct Tenure {
     pub(crate) job: JobNumber,
     pub(crate) from: Time,
@@ -16,7 +17,7 @@ pub(crate) struct Tenure {
     pub(crate) quantum: bool,
 }
 
-/// All that an observer is told.
+/// All events of an observer.
 #[derive(Default)]
 pub(crate) struct Story {
     pub(crate) tenures: Vec<Tenure>,
@@ -83,7 +84,7 @@ impl Story {
     }
 }
 
-/// Where a job was when: at one place, or at those that it was told.
+/// Returns the allocations of a job: one throughout, or those reported.
 pub(crate) fn stays(job: &Finished) -> Vec<Allocation> {
     let whole = job.pes.iter().map(|pes| Allocation {
         from: job.start,

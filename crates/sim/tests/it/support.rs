@@ -11,7 +11,7 @@ use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Job, Observer, Simulation};
 use proptest::prelude::*;
 
-/// A job as (submit, runtime, processors, estimate), in the unit that the test says.
+/// A job as (submit, runtime, processors, estimate), in the unit of the test.
 pub(crate) type Quad = (i64, i64, u64, i64);
 
 /// Jobs numbered from 1, their times in seconds.
@@ -27,7 +27,7 @@ pub(crate) fn tick_jobs(quads: &[Quad]) -> Vec<Job> {
     jobs_in(1, quads)
 }
 
-/// Jobs numbered from 1, their times in units of so many ticks.
+/// Returns jobs numbered from 1, with times in units of `ticks`.
 pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
     let job = |(number, &(submit, runtime, procs, estimate)): (i64, &Quad)| {
         let request = Request {
@@ -44,7 +44,7 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
     (1..).zip(quads).map(job).collect()
 }
 
-/// What became of the jobs, in the order of their numbers.
+/// The outcome of the jobs, in the order of their numbers.
 #[derive(Default)]
 pub(crate) struct Schedule(pub(crate) Vec<Finished>);
 
@@ -55,7 +55,7 @@ impl Observer for Schedule {
     }
 }
 
-/// Which job started when and why, what it was promised, and whether that was broken.
+/// The job, its start, its start reason, its promise, and whether the promise was broken.
 pub(crate) type Decision = (JobNumber, Time, Option<StartReason>, Option<Time>, bool);
 
 impl Schedule {
@@ -184,15 +184,16 @@ pub(crate) fn some_policies() -> impl Strategy<Value = Vec<String>> {
     (0..TURNS).prop_map(taken)
 }
 
-/// What the written form of an order contains that counts in seconds.
+/// The parts of a written order that count in seconds.
 const IN_SECONDS: [&str; 13] =
     ["weight", "length", "'", "sjf", "sqf", "saf", "lxf", "wfp3", "unicep", "=f1", "=f2", "=f3", "=f4"];
 
-/// Jobs for a policy: their times in ticks, where what an overdue job is given matters most; but in three tenths of
-/// a second, where estimates count in seconds and are divisors, so that some are above the least divisor and some below.
+/// Returns jobs for a policy, with times in ticks, where the handling of overdue jobs matters most.
 ///
-/// There an estimate of nothing is one of three tenths: who waits behind overdue jobs is planned again after each span of
-/// the shortest estimate, and that is not to be a tick of many.
+/// If estimates count in seconds and are divisors, the unit is three tenths of a second. Then some
+/// estimates are above the least divisor and some below. An estimate of zero becomes three tenths.
+/// Jobs behind overdue ones are planned again after each span of the shortest estimate, which must
+/// not be a single tick.
 pub(crate) fn jobs_for(policy: &str, quads: &[Quad]) -> Vec<Job> {
     let in_seconds = IN_SECONDS.iter().any(|word| policy.contains(word));
     if !in_seconds {
@@ -232,8 +233,8 @@ pub(crate) fn crowd(seed: u64) -> (u64, Vec<Quad>) {
 /// Both conventions.
 pub(crate) const BOTH: [EventOrder; 2] = [EventOrder::Batched, EventOrder::Sequential];
 
-/// A machine of a few hosts, and jobs that could run there, crowded as in [`workload`]. Memory is as tight as processors.
-/// Some estimates are for ever.
+/// A machine of a few hosts, and jobs that could run there, crowded as in [`workload`]. Memory is
+/// as tight as processors. Some estimates are for ever.
 pub(crate) fn hosts_workload(
     overruns: bool,
     spread: Spread,
@@ -248,7 +249,8 @@ pub(crate) fn hosts_workload(
         (Just(machine), jobs).prop_map(move |(machine, asks)| {
             let mut all: Vec<Job> = Vec::new();
             for (submit, runtime, procs, estimate, for_ever, memory, outgrows) in asks {
-                // Overdue jobs are waited for by the shortest estimate: of a second here, not of a tick.
+                // Overdue jobs are waited for by the shortest estimate: of a second here, not of a
+                // tick.
                 let estimate = if overruns { estimate.max(1) } else { estimate.max(runtime) };
                 let number = i64::try_from(all.len()).unwrap() + 1;
                 let mut job = jobs_in(1_000_000, &[(submit, runtime, procs, estimate)]).remove(0);
@@ -267,7 +269,7 @@ pub(crate) fn hosts_workload(
     })
 }
 
-/// Hosts of so many processors and so much memory.
+/// Returns hosts with these processors and this memory.
 pub(crate) fn machine(hosts: &[(u64, u64)]) -> Machine {
     let host = |(name, &(cpus, memory)): (char, &(u64, u64))| Host {
         name: name.into(),
@@ -276,7 +278,8 @@ pub(crate) fn machine(hosts: &[(u64, u64)]) -> Machine {
     Machine::new(('a'..).zip(hosts).map(host).collect())
 }
 
-/// How many of these processors are on which host: a host's are numbered behind those of the hosts before it.
+/// How many of these processors are on which host: a host's are numbered behind those of the hosts
+/// before it.
 pub(crate) fn processors_on(machine: &Machine, pes: &PeSet) -> Vec<(usize, u64)> {
     let mut low = 0;
     let on = machine.hosts().iter().enumerate().map(|(place, host)| {

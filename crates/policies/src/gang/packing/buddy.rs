@@ -37,8 +37,7 @@ pub struct Buddy {
     procs: u32,
     /// The size of the root.
     span: u32,
-    /// The jobs mapped to each controller. The root is 1, and the children of c are 2 c and 2 c +
-    /// 1.
+    /// The jobs mapped to each controller. The root is 1. The children of c are 2 c and 2 c + 1.
     own: Vec<u32>,
     /// The own jobs plus the larger load of the two children: the maximum of a path downwards.
     down: Vec<u32>,

@@ -32,8 +32,8 @@ use super::Profile;
 /// would not show whether the free processors and the free memory are on one host.
 ///
 /// Each host has a timeline. An index over all breakpoints leads a search from one instant at which
-/// some host changes to the next. With n breakpoints of a host and m of all hosts, a change is O(n
-/// + log m).
+/// some host changes to the next. With n breakpoints of a host and m of all hosts, a change takes
+/// O(n + log m).
 ///
 /// A pool is a machine of one host whose capacity changes over time. Its calendar is known for
 /// ever, so it is not part of the timeline.

@@ -2,7 +2,8 @@
 
 use miserly_core::Persistent;
 
-/// The number of jobs that sort behind a waiting job and started before it (Chiang and Vernon, Table 3).
+/// The number of jobs that sort behind a waiting job and started before it (Chiang and Vernon,
+/// Table 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bypassed(pub u32);
 

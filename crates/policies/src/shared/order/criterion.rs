@@ -78,8 +78,8 @@ impl Criterion {
     /// Returns the criterion as a number to which a weighted delay can be added. Larger comes
     /// first.
     ///
-    /// With r the estimate in seconds, at least 1, p the processors, and u the random number in [0,
-    /// 1).
+    /// With r the estimate in seconds, at least 1, p the processors, and u the random number. The
+    /// random number is in [0, 1).
     pub(super) fn value(self, request: &Request, random: f64) -> f64 {
         let r = request.estimate.max(SECOND).as_secs_f64();
         let p = request.procs().get() as f64;

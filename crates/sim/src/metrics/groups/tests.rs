@@ -45,7 +45,7 @@ fn status(procs: u64) -> LoggedStatus {
     }
 }
 
-/// An estimate that is exact, or just good, or just bad.
+/// Returns an estimate that is exact, or just good, or just bad.
 fn estimate(run: i64, user: Option<u32>) -> i64 {
     match user {
         Some(3) => 2 * run,
@@ -54,8 +54,7 @@ fn estimate(run: i64, user: Option<u32>) -> i64 {
     }
 }
 
-/// A memory in kB that exceeds that of the size class for some numbers of processors, and none for
-/// others.
+/// Returns a memory in kB that exceeds that of the size class for some numbers of processors only.
 fn memory(procs: u64) -> u64 {
     ((procs % 7) * (procs % 5)) << 20
 }
@@ -75,7 +74,7 @@ fn grouped(by: Grouping, exact_most: u64, jobs: &[Drawn]) -> Groups {
     groups
 }
 
-/// All published figures of the groups.
+/// Returns all published figures of the groups.
 fn told(groups: &mut Groups) -> Vec<String> {
     let tell = |(key, group): (GroupKey, &mut Group)| {
         let (jobs, work, exact) = (group.jobs(), group.work(), group.measures.wait.is_exact());

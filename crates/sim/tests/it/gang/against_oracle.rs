@@ -1,4 +1,4 @@
-//! Job by job as the naive version, which has a truth value for each processor of each row.
+//! Job by job against the reference implementation, with a boolean for each processor of each slot.
 
 use miserly_core::{EventOrder, Machine, PeSet, Time};
 use miserly_oracle::{NaiveGang, NaiveJob, gang_schedule};

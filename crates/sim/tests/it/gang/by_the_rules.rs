@@ -1,4 +1,4 @@
-//! What is true of any gang schedule.
+//! Invariants of any gang schedule.
 
 use std::collections::BTreeMap;
 
@@ -157,7 +157,7 @@ proptest! {
         (procs, quads) in crate::support::workload(true),
         packing in 0..7usize,
     ) {
-        // Whoever takes any processors that are free; the costs are of more rows than one.
+        // The packings that take any free processors. The costs apply to several slots only.
         let (packing, _) = PACKINGS[packing];
         let policy = format!("gang({packing}, slots=1, strict=true, quantum=1s, switch=0.5, migrate=3)");
         let jobs = tick_jobs(&quads);

@@ -1,4 +1,5 @@
-//! Machines that lose processors and memory, limits of slots that change, and policies that begin anew, while jobs take turns.
+//! Machines that lose processors and memory, limits of slots that change, and policies that begin
+//! anew, while jobs take turns.
 
 use miserly_core::{EventOrder, Kind, Machine, Time};
 use miserly_oracle::{NaiveChange, NaiveJob, NaivePool};
@@ -10,7 +11,8 @@ use super::settings::{scheduler, workload};
 use crate::scripted::{Fate, Play};
 use crate::support::{BOTH, SEED, jobs};
 
-/// What is left of a machine, in tenths, after each of so many seconds; then all of it.
+/// Returns the remaining capacity of a machine, in tenths, after each of some seconds; then all of
+/// it.
 fn losses() -> impl Strategy<Value = Vec<(i64, u64, u64)>> {
     prop::collection::vec((0i64..100, 0u64..=10, 0u64..=10), 0..8)
 }
@@ -43,7 +45,9 @@ fn limited(policy: &str, slots: usize) -> PolicySpec {
     format!("{before}slots={slots},{after}").parse().unwrap()
 }
 
-/// What comes of the jobs with these limits of slots, one after the other round by round, and a new policy besides where `replace` says so.
+/// Returns the outcome of the jobs with these limits of slots, one limit after the other.
+///
+/// The policy is also replaced by a new one after rounds for which `replace` returns true.
 fn played(
     machine: &Machine,
     script: &NaivePool,

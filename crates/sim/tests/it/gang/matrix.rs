@@ -1,4 +1,5 @@
-//! Small matrices, drawn: a line for each row, a column for each processor; a job that runs in a further row is a letter there.
+//! Small matrices, drawn: a line for each row, a column for each processor; a job that runs in a
+//! further row is a letter there.
 
 use miserly_core::{EventOrder, Ledger, Machine, Span, Time};
 use miserly_sim::Job;
@@ -60,7 +61,8 @@ fn figure_9_by_minimal_maximum_load() {
     // No processor has more than two jobs.
     let third: &[&str] = &["0 11111...", "1 2....222", "2 .333333."];
     let fifth: &[&str] = &["0 111114.4", "1 2555.222", "2 .333333."];
-    // Three slots with few jobs in them, and only the one on two processors runs in another one too.
+    // Three slots with few jobs in them, and only the one on two processors runs in another one
+    // too.
     let end: &[&str] = &["0 111114.4", "1 .555.d.d", "2 .333333."];
     check(8, &FIGURE_9, "gang(packing=min-max-load)", &[(2, third), (4, fifth), (1000, end)]);
 }
@@ -99,12 +101,14 @@ fn unifications_are_counted() {
     let quads = [(0, 10, 3, 10), (0, 900, 3, 900), (0, 900, 1, 900), (0, 900, 4, 900)];
     assert_eq!(unifications(&quads, "gang(packing=first-fit)"), 1);
     assert_eq!(unifications(&quads, "gang(packing=first-fit, unify=false)"), 0);
-    // 3 and 1, 2: without the one of three the others are together. The last one leaves a row empty, which is no unification.
+    // 3 and 1, 2: without the one of three the others are together. The last one leaves a row
+    // empty, which is no unification.
     let quads = [(0, 10, 3, 10), (0, 900, 1, 900), (0, 900, 2, 900), (0, 90, 4, 90)];
     assert_eq!(unifications(&quads, "gang(packing=migration)"), 1);
 }
 
-/// The third job came before the seventh, whose own row is lower, and both could run in the last row.
+/// The third job arrived before the seventh, which has a lower own slot. Both could run in the last
+/// slot.
 #[test]
 fn who_goes_first_in_a_further_row() {
     let before = [(0, 900, 4, 900), (0, 5, 4, 5), (0, 900, 2, 900), (0, 900, 2, 900), (0, 25, 3, 25)];
@@ -123,7 +127,7 @@ fn who_runs_in_a_further_row_gives_way() {
     let before: &[&str] = &["0 1111", "1 22.."];
     check(4, &quads, "gang(packing=first-fit)", &[(0, before), (9, &["0 1111", "1 2233"])]);
     let quads = [(0, 900, 3, 900), (0, 900, 4, 900), (0, 900, 1, 900), (0, 5, 2, 5), (9, 900, 2, 900)];
-    // The fourth job has gone from the third row, in which now nobody is; then the fifth comes to it.
+    // The fourth job has left the third slot, which is empty now. Then the fifth one enters it.
     let rows: &[(i64, &[&str])] = &[
         (0, &["0 1113", "1 2222", "2 44.c"]),
         (15, &["0 1113", "1 2222"]),
@@ -135,9 +139,10 @@ fn who_runs_in_a_further_row_gives_way() {
 
 #[test]
 fn buddies_of_sizes_that_are_no_powers_of_two() {
-    // The first one gets three of the lower four, which loads the fourth too: so the second one goes to the upper four. Then nobody else has
-    // all of a four in that row. The fourth job takes all of the upper half, which is loaded less, and one of the lower. The fifth one goes to
-    // where nobody but it is mapped above.
+    // The first job gets three of the lower four processors, which loads the fourth controller too.
+    // So the second one goes to the upper four. Then no other controller of four is free in that
+    // slot. The fourth job takes all of the less loaded upper half, and one of the lower. The fifth
+    // one goes to a controller without other jobs on its ancestors.
     let quads = [(0, 900, 3, 900), (0, 900, 1, 900), (0, 900, 3, 900), (0, 900, 5, 900), (0, 900, 1, 900)];
     let rows: &[&str] = &["0 111.25..", "1 333.....", "2 4...4444"];
     check(8, &quads, "gang(packing=buddy, alternative=false)", &[(0, rows)]);
@@ -160,7 +165,7 @@ fn what_switching_costs() {
     assert_eq!(ends(&plain, &two, "gang(quantum=9s)"), [200_000_000, 200_000_000]);
     // Nine tenths of half of the time, to the tick.
     assert_eq!(ends(&plain, &two, "gang(quantum=9s, switch=1)"), [222_222_223, 222_222_223]);
-    // Two at once, and one that runs beside either: nobody stops it.
+    // Two at once, and one that runs beside either: it is never stopped.
     let three = jobs(&[(0, 100, 3, 100), (0, 100, 1, 100), (0, 100, 3, 100)]);
     assert_eq!(
         ends(&plain, &three, "gang(packing=first-fit, quantum=9s, switch=1)"),
@@ -175,11 +180,13 @@ fn what_moving_costs() {
     let plain = Machine::plain(4);
     let two = jobs(&[(0, 100, 1, 100), (10, 100, 3, 100)]);
     assert_eq!(ends(&plain, &two, "gang(packing=migration, migrate=5)"), [105_000_000, 110_000_000]);
-    // The third comes to the right end while the first one is still on its way there, and moves it back.
+    // The third comes to the right end while the first one is still on its way there, and moves it
+    // back.
     let three = jobs(&[(0, 100, 1, 100), (10, 100, 2, 100), (12, 4, 1, 4)]);
     let moved = ends(&plain, &three, "gang(packing=migration, migrate=5)");
     assert_eq!(moved, [105_000_000, 110_000_000, 16_000_000]);
-    // The two that wait start at once, the shorter one first; but the other one came before it, gets the place to the left, and keeps it.
+    // The two that wait start at once, the shorter one first; but the other one came before it,
+    // gets the place to the left, and keeps it.
     let waits = jobs(&[(0, 10, 4, 10), (1, 100, 2, 100), (2, 50, 2, 50)]);
     let moved = ends(&plain, &waits, "gang(packing=migration, migrate=5, slots=1, order=shortest)");
     assert_eq!(moved, [10_000_000, 110_000_000, 65_000_000]);

@@ -1,4 +1,5 @@
-//! Gang time-slicing: against a naive version, by its rules, and in the small cases of its paper.
+//! Gang scheduling: against a reference implementation, by its rules, and in the small cases of its
+//! paper.
 
 use miserly_core::{EventOrder, Ledger, Machine, Time};
 use miserly_policies::PolicySpec;

@@ -32,7 +32,7 @@ impl Policy for Then {
     }
 }
 
-/// So many processors of a row.
+/// Returns a placement on `count` processors of a slot.
 fn on(slot: u32, low: u32, count: u32) -> Placement {
     let pes = PeSet::block(low, count);
     Placement::on_pes(HostId(0), Resources::cpus(u64::from(count)), pes).in_slot(SlotId(slot))
@@ -65,7 +65,7 @@ fn further_rows_that_are_not_idle() {
     check(|context| context.set_alternate_slots(JobId(0), &[SlotId(1)]), Rule::WrongPes);
     check(|context| context.set_alternate_slots(JobId(0), &[SlotId(0)]), Rule::NoSuchRow);
     check(|context| context.set_alternate_slots(JobId(2), &[SlotId(0)]), Rule::NotRunning);
-    // Of two that would meet there, and in a row that nobody uses.
+    // Two jobs that would conflict there, and one in an unused slot.
     let both = |context: &mut Context<'_>| {
         context.start(JobId(2), on(0, 2, 2), StartReason::Immediate)?;
         context.remap(&[(JobId(1), on(1, 2, 2))], Span::ZERO)?;

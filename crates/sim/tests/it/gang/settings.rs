@@ -1,4 +1,4 @@
-//! Gang schedulers, as they are written and as the naive one has them.
+//! Gang schedulers, as written and as settings of the reference implementation.
 
 use miserly_core::{Machine, Span};
 use miserly_oracle::{NaiveFurther, NaiveGang, NaiveOrder, NaivePacking};
@@ -21,7 +21,7 @@ pub(crate) const PACKINGS: [(&str, NaivePacking); 10] = [
     ("packing=migration", NaivePacking::Migration),
 ];
 
-/// A scheduler, in its written form and as the naive one has it.
+/// Returns a scheduler, as written and as a setting of the reference implementation.
 pub(super) fn scheduler() -> impl Strategy<Value = (String, NaiveGang)> {
     let alternative = prop_oneof![1 => (Just(false), any::<bool>()), 2 => (Just(true), any::<bool>())];
     let flags = (any::<bool>(), alternative, any::<bool>(), any::<bool>());

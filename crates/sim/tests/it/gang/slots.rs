@@ -10,7 +10,7 @@ use super::play;
 use super::settings::{scheduler, workload};
 use crate::support::{BOTH, Quad, jobs, jobs_in};
 
-/// What a job has so far, and what it adds in a tick: rows in which it runs, rows that are used.
+/// The sums of a job, and its increments in a tick: slots in which it runs, slots in use.
 #[derive(Default)]
 struct Counted {
     last: Option<Time>,

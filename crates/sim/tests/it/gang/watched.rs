@@ -1,4 +1,4 @@
-//! What the observers of the matrix record is what the ledger has, at every instant.
+//! The records of the matrix observers equal the ledger at every instant.
 
 use std::collections::BTreeMap;
 

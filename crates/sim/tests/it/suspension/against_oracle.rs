@@ -1,4 +1,4 @@
-//! The policies that suspend against naive ones, to every suspension and every processor.
+//! The policies with suspension against reference implementations: all suspensions and processors.
 
 use std::io;
 
@@ -25,7 +25,7 @@ struct Life {
     stays: Vec<Stay>,
 }
 
-/// What is told of the jobs.
+/// The recorded events of the jobs.
 #[derive(Default)]
 struct Lives {
     suspended: Vec<(JobNumber, Time)>,
@@ -48,7 +48,8 @@ impl Observer for Lives {
     }
 }
 
-/// Stays of no length are not compared: they are where nobody sees them.
+/// Returns whether an allocation has a duration. Others are not compared, because they have no
+/// effect.
 fn lasting(stay: &Stay) -> bool {
     stay.0 < stay.1
 }

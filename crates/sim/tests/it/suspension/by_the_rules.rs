@@ -1,4 +1,5 @@
-//! What holds of every run of a policy that suspends, worked out again from the ledger and from what was told of the jobs.
+//! Invariants of every run with suspension, derived again from the ledger and from the observed
+//! events.
 
 use miserly_core::{
     Entry, EventOrder, Holds, HostId, JobId, Ledger, Machine, PeSet, Placement, Span, State, Time,
@@ -33,8 +34,9 @@ fn may_suspend(idle: &Entry, running: &Entry, now: Time, factor: u64) -> bool {
     over * its_under * 1_000_000 >= its_over * under * i128::from(factor) && (comes_back || narrow)
 }
 
-/// That nobody is left who fits in what is free, or could suspend enough: nobody but those with a claim on processors, and
-/// those that are being written out.
+/// Checks that no remaining job fits on the free resources, or could suspend enough jobs.
+///
+/// Jobs with a claim on processors and jobs being swapped out are excluded.
 fn nobody_could_run(ledger: &Ledger, now: Time, factor: Option<u64>, migrates: bool) {
     let all = || ledger.waiting().chain(ledger.suspended());
     let mut available = ledger.free_pes(HostId(0)).unwrap().clone();
@@ -70,7 +72,8 @@ fn nobody_could_run(ledger: &Ledger, now: Time, factor: Option<u64>, migrates: b
 /// A machine, jobs, and a policy.
 type Case = (Machine, Vec<Job>, Setting);
 
-/// Plays the jobs, with the ledger checked after every round; what became of them, in the order of their numbers.
+/// Plays the jobs, and checks the ledger after every round. Returns the outcomes in the order of
+/// the numbers.
 fn play(
     (machine, jobs, setting): &Case,
     instants: EventOrder,
@@ -100,7 +103,7 @@ fn lengths(job: &Finished) -> (Span, Span, Span) {
     )
 }
 
-/// That nobody still claims what was to be his by now.
+/// Checks that no claim is overdue.
 fn every_claim_is_in_time(ledger: &Ledger, now: Time) {
     for job in ledger.waiting().chain(ledger.suspended()) {
         let entry = ledger.entry(job);

@@ -1,4 +1,5 @@
-//! Machines that lose processors and memory, and get them back, while jobs are suspended for others.
+//! Machines that lose processors and memory, and get them back, while jobs are suspended for
+//! others.
 
 use miserly_core::{EventOrder, HostId, Kind, Machine, PeSet, Request, System, Time};
 use miserly_oracle::{NaiveChange, NaiveJob, NaivePool};
@@ -10,7 +11,10 @@ use super::settings::cases;
 use crate::scripted::{Fate, Play};
 use crate::support::{BOTH, SEED};
 
-/// What is left of a machine after each of so many instants, in parts of all that the jobs take to come; in the end, all of it.
+/// Returns the remaining capacity after each of some instants, in parts of the time until the last
+/// arrival.
+///
+/// In the end all capacity is back.
 fn losses() -> impl Strategy<Value = Vec<(i64, u64, u64)>> {
     prop::collection::vec((0i64..=100, 0u64..=10, 0u64..=10), 1..8)
 }
@@ -34,7 +38,7 @@ fn script(machine: &Machine, jobs: &[Job], losses: &[(i64, u64, u64)]) -> NaiveP
     NaivePool { steps: vec![], period: 1, horizon: None, jobs: jobs.collect(), changes }
 }
 
-/// As many processors are free by number as are free, all of the machine, and nobody has two names for them.
+/// Checks that the numbers of the free processors match their count and are unique.
 fn check_free(system: &System) {
     let ledger = system.queues()[0].ledger();
     let capacity = ledger.machine().capacity().cpus_count();

@@ -16,8 +16,8 @@ fn suspensions(factor: &str, instants: EventOrder) -> u32 {
     jobs.iter().map(|job| job.interruptions.count).sum()
 }
 
-/// n times, with n the least that has factor^(n+1) >= 2. The period is a 120th of the runtime: with a coarser one they
-/// suspend each other too late, and so perhaps more seldom.
+/// n times, with n the least that has factor^(n+1) >= 2. The period is a 120th of the runtime: with
+/// a coarser one they suspend each other too late, and so perhaps more seldom.
 #[test]
 fn identical_jobs_suspend_each_other_as_often_as_the_factor_says() {
     for instants in BOTH {
@@ -29,8 +29,10 @@ fn identical_jobs_suspend_each_other_as_often_as_the_factor_says() {
     }
 }
 
-/// The long job has run for a time, and the short one has less to run than what is left: it goes first, and the mean time in the
-/// system is (2 `T_s` + `T_l`) / 2. (The slides print (`T_s` + `T_l`) / 2.)
+/// The long job has run for a time, and the short one is shorter than its remaining time.
+///
+/// The short one goes first, and the mean time in the system is (2 `T_s` + `T_l`) / 2. (The slides
+/// print (`T_s` + `T_l`) / 2.)
 #[test]
 fn by_remaining_time_the_short_one_goes_first() {
     let (long, short) = (7200, 3600);
@@ -43,7 +45,7 @@ fn by_remaining_time_the_short_one_goes_first() {
     }
 }
 
-/// `T_s` < `T_l` - t is what counts: what is left of the long one, not all of it. Equal is not less.
+/// The criterion is `T_s` < `T_l` - t: the remaining time of the long job. Equality is not enough.
 #[test]
 fn by_remaining_time_one_that_is_shorter_but_not_than_what_is_left_waits() {
     for instants in BOTH {

@@ -1,4 +1,5 @@
-//! Selective suspension and its relatives: against naive versions, by their rules, and in small cases with known schedules.
+//! Selective suspension and its relatives: against reference implementations, by their rules, and
+//! in small cases with known schedules.
 
 mod against_oracle;
 mod by_the_rules;

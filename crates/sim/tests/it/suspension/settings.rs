@@ -1,4 +1,4 @@
-//! Policies that suspend, written and as the naive versions have them, and work for them.
+//! Policies with suspension, as written and as reference settings, with workloads.
 
 use miserly_core::{Machine, Span};
 use miserly_oracle::{NaiveDisk, NaiveLimit, NaiveRule, NaiveSuspension};
@@ -57,7 +57,7 @@ fn decimal(millionths: u64) -> String {
     format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000)
 }
 
-/// Any of these policies, for jobs whose times are counted in units of so many seconds.
+/// Returns any of these policies, for jobs with times in units of `unit` seconds.
 fn setting(unit: i64) -> impl Strategy<Value = Setting> {
     let disk = (prop::sample::select(vec![2000u64, 50_000, 400_000, 1_000_000_000]), any::<bool>());
     let disk = disk.prop_map(|(rate, read)| NaiveDisk { rate, read, seed: SEED });
@@ -85,7 +85,8 @@ fn rule(unit: i64) -> impl Strategy<Value = NaiveRule> {
     ]
 }
 
-/// A crowded machine of one host, with memory or without, and a policy for it. Times are in tenths, seconds or minutes.
+/// A crowded machine of one host, with memory or without, and a policy for it. Times are in tenths,
+/// seconds or minutes.
 pub(super) fn cases() -> impl Strategy<Value = (Machine, Vec<Job>, Setting)> {
     let memory = prop_oneof![2 => Just(None), 1 => (4u64..14).prop_map(Some)];
     memory.prop_flat_map(cases_on)
