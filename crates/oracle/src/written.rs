@@ -90,13 +90,6 @@ fn table_3(job: ExactFacts) -> Ratio {
     job.wait / 3600.into() + ratio(5, 1) * xfactor(job) + ratio(1, 5) * job.procs
 }
 
-/// Returns the ratio that a decimal number denotes.
-fn decimal(text: &str) -> Option<Ratio> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let digits: i128 = format!("{whole}{part}").parse().ok()?;
-    Some(Ratio::new(digits, 10i128.pow(u32::try_from(part.len()).ok()?)))
-}
-
 fn ratio(numerator: i128, denominator: i128) -> Ratio {
     Ratio::new(numerator, denominator)
 }

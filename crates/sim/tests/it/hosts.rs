@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 /// More depths, more orders of the candidates, held heads, and orders that count bypasses.
-const MORE: [&str; 19] = [
+const MORE: [&str; 24] = [
     "easy(order=shortest, backfill=widest)",
     "easy(order=shortest, backfill=widest, hold_head=true)",
     "easy(order=random, draw=pass)",
