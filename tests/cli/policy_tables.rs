@@ -37,7 +37,7 @@ fn yes(holds: bool) -> String {
 #[track_caller]
 fn check(document: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = std::fs::read_to_string(&path).expect("the document is there");
     assert!(text.contains(table), "{document} should have this table:\n\n{table}");
 }
 

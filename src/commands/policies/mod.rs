@@ -69,7 +69,8 @@ fn needs(needs: &Needs) -> [String; 2] {
         .facts()
         .into_iter()
         .skip_while(|(name, _)| *name != "named_processors")
-        .filter_map(|(name, holds)| holds.then(|| name.replace('_', " ")))
+        .filter(|(_, holds)| *holds)
+        .map(|(name, _)| name.replace('_', " "))
         .collect();
     let facts = if facts.is_empty() { "nothing".to_owned() } else { facts.join(", ") };
     [format!("{}{table}{varying}", needs.hosts()), facts]
