@@ -1,7 +1,7 @@
 //! Machine files: the hosts of a machine, its pool, the queues and their calendars (Miser §3.1).
 //!
 //! The simulator and the daemon read the same grammar here, and refuse it with the same messages.
-//! [`file`] has the grammar. [`MachineSpec`] is the machine of a run: built in, a number of
+//! [`mod@file`] has the grammar. [`MachineSpec`] is the machine of a run: built in, a number of
 //! processors, or a file. [`Pools::new`] checks the pool and the queues alone, as the daemon needs
 //! them. At every instant the queues together have at most the pool, and the pool at most the machine.
 //!

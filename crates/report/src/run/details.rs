@@ -60,7 +60,7 @@ pub struct DifferenceDoc {
     pub policy_b: String,
     /// Mean paired difference, first minus second, in the unit of the measure.
     pub mean: Option<f64>,
-    /// Half width of its 95 % interval; null if unreliable, as in [`Uncertainty`].
+    /// Half width of its 95 % interval; null if unreliable, as in [`UncertaintyDoc`].
     pub half_width: Option<f64>,
     /// Correlation of each paired difference with the next; null with fewer than 10 pairs or
     /// without variance.

@@ -75,7 +75,7 @@ impl WeekSlot {
         WeekSlot { weekend: day >= 5, period: Period::of_hour(second / HOUR) }
     }
 
-    /// Returns the position in [`Slot::ALL`].
+    /// Returns the position in [`WeekSlot::ALL`].
     pub const fn index(self) -> usize {
         self.weekend as usize * Period::ALL.len() + self.period as usize
     }
