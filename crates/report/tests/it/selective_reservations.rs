@@ -19,7 +19,7 @@ fn a_job_has_a_reservation_once_its_factor_reaches_the_threshold() {
          +-----+----+----+----+----+----+----+
           0         10        20        30
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0         9      0    9  at_once            -
+      1      3       0         9      0    9  immediate          -
       2      4       1         8     18   26  reserved           -
       3      1       2         6      2    8  backfilled         -
       4      1       4        10      8   18  backfilled         -
@@ -38,7 +38,7 @@ fn a_lower_threshold_is_reached_earlier() {
          +-----+----+----+----+----+-
           0         10        20
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0         9      0    9  at_once            -
+      1      3       0         9      0    9  immediate          -
       2      4       1         8      9   17  reserved           -
       3      1       2         6      2    8  backfilled         -
       4      1       4        10     17   27  reserved           -
@@ -57,7 +57,7 @@ fn without_a_threshold_a_wide_job_waits_for_all_others() {
          +-----+----+----+----+----+-
           0         10        20
     job  procs  submit  estimate  start  end  reason      promised
-      1      3       0         9      0    9  at_once            -
+      1      3       0         9      0    9  immediate          -
       2      4       1         8     19   27  reserved           -
       3      1       2         6      2    8  backfilled         -
       4      1       4        10      8   18  backfilled         -
@@ -79,7 +79,7 @@ fn entitled_jobs_come_before_all_others() {
          +-----+----+----+----+----+----+----+-
           0         10        20        30
     job  procs  submit  estimate  start  end  reason      promised
-      1      4       0        10      0   10  at_once            -
+      1      4       0        10      0   10  immediate          -
       2      3       1        12     19   31  reserved           -
       3      2       2         4     10   14  backfilled         -
       4      2       3         9     10   19  backfilled         -
