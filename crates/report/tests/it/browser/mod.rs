@@ -130,7 +130,7 @@ fn a_matrix_can_be_led_through_time_and_read() {
         // The script draws the same as the page without it.
         browser.scripts(false);
         let drawn = "[...document.querySelectorAll('.places path')].map((path) => { const box = path.getBBox(); return [path.getAttribute('class'), Math.round(box.x), Math.round(box.y), Math.round(box.width)].join(' ') }).sort().join('|')";
-        let said = "document.querySelector('.said').textContent";
+        let said = "document.querySelector('.description').textContent";
         let with = (browser.evaluate(drawn), browser.evaluate(said));
         browser.load(&html(&alone(sample::matrix())));
         assert_eq!(browser.evaluate("document.querySelectorAll('input').length"), 0);
@@ -154,7 +154,7 @@ fn slide(browser: &mut Browser, drawn: &str, said: &str) {
     browser.evaluate(&to("0"));
     let begin = (browser.evaluate(drawn), browser.evaluate(said));
     assert_ne!(begin.0, first);
-    assert!(begin.1.as_str().is_some_and(|text| text.starts_with("At 0: 1 slot used.")), "{}", begin.1);
+    assert!(begin.1.as_str().is_some_and(|text| text.starts_with("At 0s: 1 slot used.")), "{}", begin.1);
     browser.evaluate("document.querySelector('button[aria-label=\"Next event\"]').click()");
     assert_eq!(browser.evaluate(&format!("{slider}.value")), "1");
     let next = (browser.evaluate(drawn), browser.evaluate(said));
