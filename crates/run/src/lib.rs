@@ -17,6 +17,8 @@
 
 mod setup;
 
+mod recorded;
+
 mod options;
 
 mod opportunistic;
@@ -35,5 +37,6 @@ pub use error::SetupError;
 pub use log::Log;
 pub use opportunistic::{OpportunisticMode, OpportunisticOptions};
 pub use options::RunOptions;
+pub use recorded::RECORDED;
 pub use setup::RunSetup;
 pub use stopwatch::Stopwatch;

@@ -142,7 +142,7 @@ impl RunSetup {
         Ok(self.logged_jobs(true)?.map(move |job| job.map(record)))
     }
 
-    fn logged_jobs(&self, keep_records: bool) -> Result<Jobs<'_>, TraceError> {
+    pub(crate) fn logged_jobs(&self, keep_records: bool) -> Result<Jobs<'_>, TraceError> {
         let options = JobOptions { keep_records, ..self.job_options.clone() };
         Jobs::new(&self.trace, self.survey.in_order, options)
     }
@@ -170,10 +170,8 @@ impl RunSetup {
         let counts = self.play(&mut simulation, &mut metrics, series.as_mut(), observers)?;
         self.check_batches(&metrics)?;
         let seconds = watch.elapsed().as_secs_f64();
-        let trace =
-            TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() };
         let mut outcome =
-            RunDoc::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds);
+            RunDoc::new(policy.to_string(), self.settings(), self.trace_doc(), &counts, &mut metrics, seconds);
         outcome.early = self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.early));
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
         outcome.slicing = slices.then(|| SlicingDoc::new(&mut metrics));
@@ -181,6 +179,10 @@ impl RunSetup {
         outcome.batches = BatchesDoc::new(&metrics, self.job_options.procs, slices, log_at_its_end);
         outcome.details = series.map(|series| DetailsDoc::new(&mut metrics, &series));
         Ok(outcome)
+    }
+
+    pub(crate) fn trace_doc(&self) -> TraceDoc {
+        TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() }
     }
 
     fn check_batches(&self, metrics: &Metrics) -> Result<(), SetupError> {
@@ -219,7 +221,7 @@ impl RunSetup {
 }
 
 /// Returns the job of a simulation that a line of the log describes.
-fn simulated(job: LoggedJob) -> Job {
+pub(crate) fn simulated(job: LoggedJob) -> Job {
     let status = match job.status {
         Status::Completed => LoggedStatus::Completed,
         Status::Failed => LoggedStatus::Failed,
