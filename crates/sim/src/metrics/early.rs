@@ -34,13 +34,4 @@ impl Early {
     pub fn share(&self) -> Option<f64> {
         (self.all > 0).then(|| self.work as f64 / self.all as f64)
     }
-
-    /// Adds the contents of another accumulator.
-    pub fn merge(&mut self, other: &Early) {
-        self.jobs += other.jobs;
-        self.done += other.done;
-        self.work += other.work;
-        self.ran += other.ran;
-        self.all += other.all;
-    }
 }
