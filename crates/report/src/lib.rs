@@ -24,7 +24,7 @@ pub use atomic::{AtomicFile, remove_unfinished};
 pub use gantt::gantt;
 pub use jobs::{CsvJobs, SwfJobs};
 pub use matrix::MatrixDoc;
-pub use numbers::{count, figure, percent};
+pub use numbers::{count, decimals, figure, percent};
 pub use run::{
     BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, GroupDoc, GuaranteeRatio,
     GuaranteesDoc, HostsDoc, IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc,
