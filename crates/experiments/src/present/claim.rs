@@ -1,11 +1,12 @@
 //! Claims about results, decided by formulas over their figures.
 
 use miserly_formula::Formula;
+use miserly_report::decimals;
 use miserly_report::page::{Claim, ClaimVerdict};
 use serde_json::Value;
 
 use crate::experiment::file::{ClaimFile, FigureFile, OfDifference, Take};
-use crate::present::lines::{Lookup, part, shown};
+use crate::present::lines::{Lookup, part};
 use crate::results::{Found, Results, differences};
 use crate::selector::Selector;
 
@@ -30,7 +31,7 @@ pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, Stri
     let plain = names.iter().zip(&values).map(|(name, value)| format!("{name} {}", short(*value)));
     let derived = shows
         .iter()
-        .map(|(show, formula)| format!("{} {}", show.label, shown(formula.eval(&values), show.digits)));
+        .map(|(show, formula)| format!("{} {}", show.label, decimals(formula.eval(&values), show.digits)));
     let figures: Vec<String> = if shows.is_empty() { plain.collect() } else { derived.collect() };
     Ok(Claim { text: claim.text.clone(), verdict, figures: figures.join("; ") })
 }
@@ -45,7 +46,7 @@ fn undecided(claim: &ClaimFile, why: &str) -> Claim {
 
 /// Returns a number in short, for a line of several.
 fn short(value: f64) -> String {
-    shown(value, if value.abs() < 1000.0 { 2 } else { 0 })
+    decimals(value, if value.abs() < 1000.0 { 2 } else { 0 })
 }
 
 /// The reasons for which a claim cannot be decided.
