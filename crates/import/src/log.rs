@@ -78,16 +78,13 @@ impl LogHeader<'_> {
             format!("; MaxJobs: {jobs}"),
             format!("; MaxRecords: {jobs}"),
         ];
-        let mut add = |name: &str, value: Option<String>| {
-            comments.extend(value.map(|value| format!("; {name}: {value}")));
-        };
-        add("UnixStartTime", self.unix_start.map(|start| start.to_string()));
-        comments.extend(self.zone.iter().map(|zone| format!("; {zone}")));
-        let mut add = |name: &str, value: Option<String>| {
-            comments.extend(value.map(|value| format!("; {name}: {value}")));
-        };
-        add("MaxNodes", self.nodes.map(|nodes| nodes.to_string()));
-        add("MaxProcs", self.procs.map(|procs| procs.to_string()));
+        let optional = [
+            self.unix_start.map(|start| format!("; UnixStartTime: {start}")),
+            self.zone.as_ref().map(|zone| format!("; {zone}")),
+            self.nodes.map(|nodes| format!("; MaxNodes: {nodes}")),
+            self.procs.map(|procs| format!("; MaxProcs: {procs}")),
+        ];
+        comments.extend(optional.into_iter().flatten());
         comments.extend(named("Queue", self.queues));
         comments.extend(named("Partition", self.partitions));
         comments.extend(self.notes.iter().map(|note| format!("; Note: {note}")));
