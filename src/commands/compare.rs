@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::run::{open, prepare};
 
 /// The default set of policies.
-const TELLING: [&str; 6] = [
+const DEFAULT_POLICIES: [&str; 6] = [
     "fcfs",
     "easy",
     "easy(backfill=shortest)",
@@ -50,9 +50,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     drop(progress);
     // The first error in the order of the runs, not in the order of time.
     let mut outcomes: Vec<RunDoc> = finished.into_iter().collect::<Result<_, _>>()?;
-    let of_runs = logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy)));
+    let all_runs = logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy)));
     args.report
-        .write(of_runs.zip(&outcomes).map(|((log, policy), outcome)| (log, policy, outcome)).collect())?;
+        .write(all_runs.zip(&outcomes).map(|((log, policy), outcome)| (log, policy, outcome)).collect())?;
     for outcome in &mut outcomes {
         forget(outcome, false, &args.by);
     }
@@ -71,14 +71,14 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
 
 fn policies(args: &CompareArgs) -> anyhow::Result<Vec<PolicySpec>> {
     if args.policy.is_empty() {
-        return Ok(TELLING.iter().map(|policy| policy.parse()).collect::<Result<_, _>>()?);
+        return Ok(DEFAULT_POLICIES.iter().map(|policy| policy.parse()).collect::<Result<_, _>>()?);
     }
     Ok(args.policy.clone())
 }
 
 fn logs(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
     let viewed = |log: RunSetup| -> anyhow::Result<RunSetup> {
-        Ok(args.report.records(log.with_checksum(args.json || args.report.asked())?, false, &args.by))
+        Ok(args.report.records(log.with_checksum(args.json || args.report.is_requested())?, false, &args.by))
     };
     if args.traces.is_empty() {
         let log = prepare(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;
