@@ -47,7 +47,9 @@ impl Format {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("csv") => Ok(Format::Csv),
             Some("swf") => Ok(Format::Swf),
-            _ => bail!("--jobs {}: the name must end in .csv or .swf, which gives the format", path.display()),
+            _ => {
+                bail!("--jobs {}: the name must end in .csv or .swf, which gives the format", path.display())
+            }
         }
     }
 }

@@ -127,7 +127,7 @@ pub(crate) fn busiest(records: &[Record]) -> Option<u64> {
 
 /// Returns start, end and processors of a job with a positive runtime.
 fn run(record: &Record) -> Option<(i64, i64, i64)> {
-    let (wait, runtime) = (record.known(Field::Wait)?, record.positive(Field::Runtime)?);
+    let (wait, runtime) = (record.recorded(Field::Wait)?, record.positive(Field::Runtime)?);
     let procs = record.positive(Field::Allocated)?;
     let start = record.get(Field::Submit).checked_add_unsigned(wait)?;
     Some((start, start.checked_add_unsigned(runtime)?, i64::try_from(procs).ok()?))

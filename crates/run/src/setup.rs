@@ -182,7 +182,7 @@ impl RunSetup {
             TraceDoc { name: self.name().to_owned(), sha256: self.sha256.clone().unwrap_or_default() };
         let mut outcome =
             RunDoc::new(policy.to_string(), self.settings(), trace, &counts, &mut metrics, seconds);
-        outcome.early = self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.early));
+        outcome.early = self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.opportunistic));
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
         outcome.slicing = slices.then(|| SlicingDoc::new(&mut metrics));
         let log_at_its_end = counts.read == self.survey.records;

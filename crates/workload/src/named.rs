@@ -1,6 +1,6 @@
 //! Enums whose variants have names.
 
-/// Defines an enum with `ALL`, its variants in order, and `name`.
+/// Defines an enum with `ALL`, its variants in order, and `name`, which `Display` writes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! named_enum {
@@ -18,6 +18,12 @@ macro_rules! named_enum {
             /// Returns the name in output.
             pub const fn name(self) -> &'static str {
                 match self { $($Enum::$Variant => $name,)* }
+            }
+        }
+
+        impl std::fmt::Display for $Enum {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
             }
         }
     };

@@ -184,7 +184,11 @@ impl Event {
             What::Moved(start, kind) => kind.description(start, start - self.at),
             What::Started(reason) if started => format!("started again {}", reason_text(reason)),
             What::Started(reason) => {
-                format!("started {}, after {} of waiting", reason_text(reason), duration_rounded(self.at - submit))
+                format!(
+                    "started {}, after {} of waiting",
+                    reason_text(reason),
+                    duration_rounded(self.at - submit)
+                )
             }
             What::Suspended => "suspended".into(),
             What::WrittenOut => "swapped out: holds no resources".into(),

@@ -51,7 +51,7 @@ impl Experiment {
             .map_err(|error| ExperimentError::Toml { file: name.clone(), problem: error.to_string() })?;
         let mut experiment = Experiment { name, text, file, beside: &[], registry: registry.clone() };
         experiment.check_traces()?;
-        experiment.file.traces = experiment.file.traces.iter().flat_map(of_each_seed).collect();
+        experiment.file.traces = experiment.file.traces.iter().flat_map(each_seed).collect();
         experiment.check_policies()?;
         experiment.check_runs()?;
         experiment.check_selectors()?;
@@ -185,7 +185,7 @@ impl Experiment {
 }
 
 /// Returns a log for each of its seeds, if it has several.
-fn of_each_seed(trace: &Spanned<TraceFile>) -> Vec<Spanned<TraceFile>> {
+fn each_seed(trace: &Spanned<TraceFile>) -> Vec<Spanned<TraceFile>> {
     let of = trace.get_ref();
     if of.seeds.is_empty() {
         return vec![trace.clone()];
@@ -284,5 +284,5 @@ fn check_digits(digits: usize) -> Result<(), String> {
 }
 
 fn no_axis(name: &str) -> String {
-    format!("{name:?} tells no runs apart; these do: {}", AXES.join(", "))
+    format!("{name:?} is no axis of the runs; the axes are {}", AXES.join(", "))
 }

@@ -51,8 +51,8 @@ impl Options {
         }
         self.placement()?;
         let jobs = JobOptions {
-            overrun: word(self.overrun.as_deref(), "overrun", &OVERRUN)?,
-            procs_field: word(self.procs_field.as_deref(), "procs-field", &PROCS_FIELD)?,
+            overrun: word(self.overrun.as_deref(), "overrun", &Overrun::ALL)?,
+            procs_field: word(self.procs_field.as_deref(), "procs-field", &ProcsField::ALL)?,
             drop,
             lenient: self.lenient.unwrap_or_default(),
             from: self.from,
@@ -140,9 +140,7 @@ impl Options {
 /// More batches, and more jobs in one, than any log has.
 const MOST_IN_BATCHES: u64 = 1_000_000_000;
 
-const OVERRUN: [Overrun; 3] = [Overrun::Kill, Overrun::Extend, Overrun::Run];
 const EVENT_ORDERS: [EventOrder; 2] = [EventOrder::Batched, EventOrder::Sequential];
-const PROCS_FIELD: [ProcsField; 2] = [ProcsField::Allocated, ProcsField::Requested];
 
 /// Returns the value of that name; the default without one.
 fn word<T: Copy + Default + ToString>(written: Option<&str>, name: &str, all: &[T]) -> Result<T, String> {

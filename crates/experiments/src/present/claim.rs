@@ -73,8 +73,8 @@ fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static 
     }
 }
 
-fn plain(asked: Lookup) -> Result<f64, &'static str> {
-    match asked {
+fn plain(lookup: Lookup) -> Result<f64, &'static str> {
+    match lookup {
         Lookup::Figure(figure) => Ok(figure.mean),
         Lookup::NoLog => Err(NO_LOG),
         Lookup::Nothing => Err(NOTHING),
@@ -92,12 +92,12 @@ fn difference(
     }
     let [mine, theirs] = [&figure.select, less].map(|select| results.find(select));
     let (Found::Runs(mine), Found::Runs(theirs)) = (mine?, theirs?) else { return Ok(Err(NO_LOG)) };
-    let told = differences(&mine, &theirs, &figure.value)?;
-    let asked = match figure.of {
-        OfDifference::Mean => Some(told.mean).filter(|mean| mean.is_finite()),
-        OfDifference::HalfWidth => told.half_width,
+    let differences = differences(&mine, &theirs, &figure.value)?;
+    let figure = match figure.of {
+        OfDifference::Mean => Some(differences.mean).filter(|mean| mean.is_finite()),
+        OfDifference::HalfWidth => differences.half_width,
     };
-    Ok(asked.ok_or(NO_INTERVAL))
+    Ok(figure.ok_or(NO_INTERVAL))
 }
 
 /// Returns one of the figures of several runs.

@@ -42,15 +42,15 @@ const NAMED: usize = 16;
 /// Returns the note on the layout: slots, or the hosts of a machine of several.
 pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
     let slots = part(results, select, "matrix").ok().flatten();
-    if slots.is_some() { Some(SLOTS.to_owned()) } else { hosts_told(select, results) }
+    if slots.is_some() { Some(SLOTS.to_owned()) } else { hosts_note(select, results) }
 }
 
 /// How a matrix is laid out.
-const SLOTS: &str = "Jobs share processors by turns. Each slot has all processors, and a job is drawn in every slot in which it runs: its own, and \
-                     others where nobody else needs its processors.";
+const SLOTS: &str = "Jobs share processors in time slices. Each slot has all processors, and a job is drawn in every slot in which it runs: its own, and \
+                     others where no other job needs its processors.";
 
 /// The names of the hosts, as they lie above each other; none of a machine of one.
-fn hosts_told(select: &Selector, results: &Results) -> Option<String> {
+fn hosts_note(select: &Selector, results: &Results) -> Option<String> {
     let hosts = hosts(select, results);
     let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
     match names.len() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_sim::{Batches, EXACT_MOST, Early, Metrics, SKETCH_ERROR, Suspended};
+use miserly_sim::{Batches, EXACT_MOST, Metrics, OpportunisticTotals, SKETCH_ERROR, Suspended};
 use miserly_workload::LineCounts;
 use serde::Serialize;
 
@@ -212,14 +212,14 @@ pub struct OpportunisticDoc {
 
 impl OpportunisticDoc {
     /// Creates the document from the measured values.
-    pub fn new(early: &Early) -> OpportunisticDoc {
-        let Early { jobs, done, work, ran, .. } = *early;
+    pub fn new(totals: &OpportunisticTotals) -> OpportunisticDoc {
+        let OpportunisticTotals { jobs, done, work, ran, .. } = *totals;
         OpportunisticDoc {
             jobs,
             done,
             time: ran.as_secs_f64(),
             work: work as f64 / 1e6,
-            share: early.share(),
+            share: totals.share(),
         }
     }
 }

@@ -12,7 +12,7 @@ mod student;
 
 mod guarantees;
 
-mod early;
+mod opportunistic;
 
 mod suspended;
 
@@ -31,10 +31,10 @@ use miserly_core::{Procs, Refusal, Request, Span, StartReason, System, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
-pub use early::Early;
 pub use groups::{Group, GroupKey, Grouping, GroupingError, Groups, Quality};
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
+pub use opportunistic::OpportunisticTotals;
 pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};
 pub use series::{BUCKETS_MOST, Bucket, Series};
 pub use sliced::Sliced;
@@ -61,7 +61,7 @@ pub struct Metrics {
     /// The quality of the promises as forecasts.
     pub guarantees: Guarantees,
     /// The opportunistic work before starts.
-    pub early: Early,
+    pub opportunistic: OpportunisticTotals,
     /// The measures of each group, for the requested groupings.
     pub groups: BTreeMap<Grouping, Groups>,
     /// The number and the cost of suspensions.
@@ -116,7 +116,7 @@ impl Metrics {
             batches: Batches::new(measures.all().map(Distribution::unit)),
             measures,
             guarantees: Guarantees::default(),
-            early: Early::default(),
+            opportunistic: OpportunisticTotals::default(),
             groups: BTreeMap::new(),
             suspended: Suspended::default(),
             sliced: Sliced::default(),
@@ -324,7 +324,7 @@ impl Observer for Metrics {
         // A job that ended before its start was in the queue until then.
         let left_queue = job.reason.map_or(job.end, |_| job.start);
         self.totals.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
-        self.early.add(job);
+        self.opportunistic.add(job);
         self.suspended.add(job);
         self.totals.lost += job.lost;
         self.totals.last_end = self.totals.last_end.max(Some(job.end));

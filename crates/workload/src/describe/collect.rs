@@ -90,7 +90,7 @@ impl Collector {
 
     fn add_size(&mut self, record: &Record) {
         let Some(size) = self.field.size(record) else { return };
-        let runtime = record.known(Field::Runtime);
+        let runtime = record.recorded(Field::Runtime);
         self.sizes.add(size.get());
         self.by_size.add(size, runtime);
         self.run_lengths.add(record, size.get());
@@ -135,7 +135,7 @@ impl Collector {
 }
 
 fn add_known(tally: &mut ValueCounts, record: &Record, field: Field) {
-    if let Some(value) = record.known(field) {
+    if let Some(value) = record.recorded(field) {
         tally.add(value);
     }
 }

@@ -129,13 +129,13 @@ impl Record {
         self.cpu_time.as_str()
     }
 
-    /// Returns the field if it is known: 0 or more.
-    pub fn known(&self, field: Field) -> Option<u64> {
+    /// Returns the field if the log has it: 0 or more.
+    pub fn recorded(&self, field: Field) -> Option<u64> {
         u64::try_from(self.get(field)).ok()
     }
 
     /// Returns the field if it is positive.
     pub fn positive(&self, field: Field) -> Option<u64> {
-        self.known(field).filter(|&value| value > 0)
+        self.recorded(field).filter(|&value| value > 0)
     }
 }
