@@ -15,7 +15,7 @@ pub(crate) fn run(log: &Path, policy: &str) -> anyhow::Result<String> {
     let setup = RunSetup::new(Trace::open(log)?, RunOptions::default())?;
     let policy: PolicySpec = policy.parse()?;
 
-    let mut metrics = Metrics::new(setup.job_options.procs, Span::ZERO);
+    let mut metrics = Metrics::new(setup.procs(), Span::ZERO);
     setup.simulation(&policy)?.run(&mut setup.jobs()?, &mut [&mut metrics])?;
 
     let (jobs, wait) = (metrics.simulated(), metrics.measures.wait.summary().mean.unwrap_or_default());

@@ -1,7 +1,6 @@
 //! The page of one or a few runs.
 
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::Context;
 use miserly_experiments::{Overview, overview};
@@ -13,12 +12,12 @@ use miserly_sim::Grouping;
 
 use crate::args::ReportFileArgs;
 
-/// The groups that the page shows.
+/// The groups that the page shows. The verdict of a comparison reads the categories too.
 const SHOWN: [Grouping; 2] = [Grouping::Category, Grouping::RuntimeBin];
 
 impl ReportFileArgs {
     /// Returns whether a page was requested.
-    pub(crate) fn asked(&self) -> bool {
+    pub(crate) fn is_requested(&self) -> bool {
         self.report.is_some()
     }
 
@@ -30,17 +29,18 @@ impl ReportFileArgs {
 
     /// Makes the runs record the requested data and the data of the page.
     pub(crate) fn records(&self, log: RunSetup, details: bool, by: &[Grouping]) -> RunSetup {
-        let shown = if self.asked() { &SHOWN[..] } else { &[] };
+        let shown = if self.is_requested() { &SHOWN[..] } else { &SHOWN[..1] };
         let more = shown.iter().filter(|kind| !by.contains(kind)).copied();
         let by: Vec<Grouping> = by.iter().copied().chain(more).collect();
-        log.with_details(details || self.asked()).grouped(&by)
+        log.with_details(details || self.is_requested()).grouped(&by)
     }
 
     /// Writes the page of these runs, if it was requested.
     pub(crate) fn write(&self, runs: Vec<(&RunSetup, &PolicySpec, &RunDoc)>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let page = overview(&Overview { command: command(), runs, window: self.window })?;
-        write(path, html(&page).as_bytes()).with_context(|| format!("--report {}", path.display()))
+        let written = AtomicFile::write(path, |output| output.write_all(html(&page).as_bytes()));
+        written.with_context(|| format!("--report {}", path.display()))
     }
 }
 
@@ -50,12 +50,6 @@ pub(crate) fn forget(outcome: &mut RunDoc, details: bool, by: &[Grouping]) {
         outcome.details = None;
     }
     outcome.by.retain(|kind, _| by.iter().any(|asked| asked.as_str() == kind));
-}
-
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let (file, mut output) = AtomicFile::create(path)?;
-    output.write_all(bytes)?;
-    file.commit(output)
 }
 
 /// Returns the command as given, without the folder of the program.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use miserly_machine_file::{MachineError, MachineSpec};
 use miserly_run::{OpportunisticMode, OpportunisticOptions, RunOptions, RunSetup};
-use miserly_workload::{Estimates, Interactive, Trace, TraceError};
+use miserly_workload::{Estimates, Interactive, JobOptions, Trace, TraceError};
 
 use crate::args::RunArgs;
 
@@ -25,26 +25,27 @@ impl RunArgs {
         Ok(RunOptions {
             procs: self.procs,
             machine: self.machine()?,
-            estimates: self.estimates.unwrap_or(estimates),
-            overrun: self.overrun.into(),
+            jobs: JobOptions {
+                estimates: self.estimates.unwrap_or(estimates),
+                overrun: self.overrun.into(),
+                procs_field: self.procs_field.into(),
+                drop: self.drop.clone(),
+                lenient: self.lenient,
+                from: self.from,
+                to: self.to,
+                users: self.user.clone(),
+                queues: self.queue.clone(),
+                arrivals: self.arrivals(),
+                seed: self.seed,
+                ..JobOptions::default()
+            },
             event_order: self.event_order.into(),
-            procs_field: self.procs_field.into(),
-            drop: self.drop.clone(),
-            lenient: self.lenient,
-            from: self.from,
-            to: self.to,
-            users: self.user.clone(),
-            queues: self.queue.clone(),
-            arrivals: self.arrivals(),
             warmup: self.warmup,
-            batches: None,
-            seed: self.seed,
             opportunistic: OpportunisticOptions {
                 mode: self.opportunistic_mode(),
                 interactive: self.load()?,
             },
-            details: false,
-            by: Vec::new(),
+            ..RunOptions::default()
         })
     }
 

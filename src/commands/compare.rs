@@ -1,7 +1,7 @@
 //! `miserly compare`: several policies on the same logs.
 
 use miserly_policies::PolicySpec;
-use miserly_report::{DifferenceDoc, RunDoc, compare_tables, differences};
+use miserly_report::{DifferenceDoc, RunDoc, compare_tables, differences, paragraph, verdict};
 use miserly_run::{RunSetup, SetupError};
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Trace};
@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::run::{open, prepare};
 
 /// The default set of policies.
-const TELLING: [&str; 6] = [
+const DEFAULT_POLICIES: [&str; 6] = [
     "fcfs",
     "easy",
     "easy(backfill=shortest)",
@@ -27,58 +27,125 @@ const TELLING: [&str; 6] = [
 /// The error of the estimates of the embedded workload. Backfilling depends on it.
 const EMBEDDED_ESTIMATES: &str = "uniform:5";
 
-/// The runs of a comparison, as `--json` prints them.
+/// The document of `--json`.
 #[derive(Serialize)]
-struct Comparison {
+struct CompareDoc<'a> {
     version: &'static str,
-    runs: Vec<RunDoc>,
+    /// All runs: those of the first log first.
+    runs: Vec<&'a RunDoc>,
+    /// The recorded schedules of the logs that have one.
+    recorded: Vec<&'a RunDoc>,
     differences: Vec<DifferenceDoc>,
+    verdicts: Vec<VerdictDoc<'a>>,
+}
+
+/// The verdict on the runs of one log.
+#[derive(Serialize)]
+struct VerdictDoc<'a> {
+    trace: &'a str,
+    text: String,
+}
+
+/// The schedules of one log: the recorded one, if there is one, and one for each policy.
+struct Schedules {
+    recorded: Option<RunDoc>,
+    runs: Vec<RunDoc>,
 }
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     args.report.check()?;
     let policies = policies(args)?;
-    let logs = logs(args)?;
-    let jobs: u64 = logs.iter().map(|log| log.survey.records).sum();
-    let progress = Progress::new(jobs * policies.len() as u64);
-    let runs: Vec<(&RunSetup, &PolicySpec)> =
-        logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy))).collect();
-    let finished: Vec<Result<RunDoc, SetupError>> = runs
-        .into_par_iter()
-        .map(|(log, policy)| log.outcome(policy, false, &mut [&mut progress.watch()]))
-        .collect();
-    drop(progress);
-    // The first error in the order of the runs, not in the order of time.
-    let mut outcomes: Vec<RunDoc> = finished.into_iter().collect::<Result<_, _>>()?;
-    let of_runs = logs.iter().flat_map(|log| policies.iter().map(move |policy| (log, policy)));
-    args.report
-        .write(of_runs.zip(&outcomes).map(|((log, policy), outcome)| (log, policy, outcome)).collect())?;
-    for outcome in &mut outcomes {
+    let setups = setups(args)?;
+    let mut schedules = schedules(&setups, &policies)?;
+    let run_of = |(setup, schedules): (_, &_)| page_runs(setup, &policies, schedules);
+    args.report.write(setups.iter().zip(&schedules).flat_map(run_of).collect())?;
+    let verdicts: Vec<Option<String>> = schedules.iter().map(Schedules::verdict).collect();
+    for outcome in schedules.iter_mut().flat_map(Schedules::all_mut) {
         forget(outcome, false, &args.by);
     }
     if args.json {
-        let differences = outcomes
-            .chunks(policies.len())
-            .flat_map(|of_log| differences(&of_log.iter().collect::<Vec<_>>()))
-            .collect();
-        return print_json(&Comparison { version: env!("CARGO_PKG_VERSION"), runs: outcomes, differences });
+        return print_json(&CompareDoc::new(&schedules, &verdicts));
     }
-    let tables = outcomes
-        .chunks(policies.len())
-        .map(|of_log| compare_tables(&of_log.iter().collect::<Vec<_>>(), width()));
+    let tables = schedules.iter().zip(&verdicts).map(|(schedules, verdict)| {
+        let tables = compare_tables(&schedules.all(), width());
+        let verdict = verdict.as_ref().map(|verdict| paragraph(&format!("verdict: {verdict}"), width()));
+        tables + &verdict.map_or_else(String::new, |verdict| format!("\n{verdict}\n"))
+    });
     print(&tables.collect::<Vec<_>>().join("\n"))
+}
+
+/// Runs every policy on every log, on all cores.
+fn schedules(setups: &[RunSetup], policies: &[PolicySpec]) -> anyhow::Result<Vec<Schedules>> {
+    let jobs: u64 = setups.iter().map(|setup| setup.survey.records).sum();
+    let progress = Progress::new(jobs * policies.len() as u64);
+    let runs: Vec<(&RunSetup, &PolicySpec)> =
+        setups.iter().flat_map(|setup| policies.iter().map(move |policy| (setup, policy))).collect();
+    let outcomes: Vec<Result<RunDoc, SetupError>> = runs
+        .into_par_iter()
+        .map(|(setup, policy)| setup.outcome(policy, false, &mut [&mut progress.watch()]))
+        .collect();
+    drop(progress);
+    // The first error in the order of the runs, not in the order of time.
+    let mut outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
+    let of_log = |setup: &RunSetup| {
+        Ok(Schedules {
+            recorded: setup.recorded()?,
+            runs: outcomes.by_ref().take(policies.len()).collect(),
+        })
+    };
+    setups.iter().map(of_log).collect()
+}
+
+/// Returns the runs of one log for the page.
+fn page_runs<'a>(
+    setup: &'a RunSetup,
+    policies: &'a [PolicySpec],
+    schedules: &'a Schedules,
+) -> impl Iterator<Item = (&'a RunSetup, &'a PolicySpec, &'a RunDoc)> {
+    policies.iter().zip(&schedules.runs).map(move |(policy, outcome)| (setup, policy, outcome))
+}
+
+impl Schedules {
+    /// Returns all schedules, the recorded one first.
+    fn all(&self) -> Vec<&RunDoc> {
+        self.recorded.iter().chain(&self.runs).collect()
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut RunDoc> {
+        self.recorded.iter_mut().chain(&mut self.runs)
+    }
+
+    fn verdict(&self) -> Option<String> {
+        verdict(self.recorded.as_ref(), &self.runs.iter().collect::<Vec<_>>())
+    }
+}
+
+impl<'a> CompareDoc<'a> {
+    fn new(schedules: &'a [Schedules], verdicts: &[Option<String>]) -> CompareDoc<'a> {
+        let verdict = |(schedules, text): (&'a Schedules, &Option<String>)| {
+            Some(VerdictDoc { trace: &schedules.runs.first()?.trace.name, text: text.clone()? })
+        };
+        CompareDoc {
+            version: env!("CARGO_PKG_VERSION"),
+            runs: schedules.iter().flat_map(|schedules| &schedules.runs).collect(),
+            recorded: schedules.iter().filter_map(|schedules| schedules.recorded.as_ref()).collect(),
+            differences: schedules.iter().flat_map(|schedules| differences(&schedules.all())).collect(),
+            verdicts: schedules.iter().zip(verdicts).filter_map(verdict).collect(),
+        }
+    }
 }
 
 fn policies(args: &CompareArgs) -> anyhow::Result<Vec<PolicySpec>> {
     if args.policy.is_empty() {
-        return Ok(TELLING.iter().map(|policy| policy.parse()).collect::<Result<_, _>>()?);
+        return Ok(DEFAULT_POLICIES.iter().map(|policy| policy.parse()).collect::<Result<_, _>>()?);
     }
     Ok(args.policy.clone())
 }
 
-fn logs(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
+/// Returns the setup of each log.
+fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
     let viewed = |log: RunSetup| -> anyhow::Result<RunSetup> {
-        Ok(args.report.records(log.with_checksum(args.json || args.report.asked())?, false, &args.by))
+        Ok(args.report.records(log.with_checksum(args.json || args.report.is_requested())?, false, &args.by))
     };
     if args.traces.is_empty() {
         let log = prepare(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;

@@ -39,10 +39,7 @@ fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()> {
             log.write(std::io::stdout().lock()).context("cannot write to standard output")
         }
         Some(path) => {
-            let written = AtomicFile::create(path).and_then(|(file, mut output)| {
-                log.write(&mut output)?;
-                file.commit(output)
-            });
+            let written = AtomicFile::write(path, |output| log.write(output));
             written.with_context(|| format!("cannot write {}", path.display()))?;
             print(&report)
         }

@@ -69,10 +69,7 @@ fn generate_log(args: &GenerateArgs) -> anyhow::Result<()> {
     match &args.output {
         None => write_to_stdout(&log),
         Some(path) => {
-            let written = AtomicFile::create(path).and_then(|(file, mut output)| {
-                log.write(&mut output)?;
-                file.commit(output)
-            });
+            let written = AtomicFile::write(path, |output| log.write(output));
             written.with_context(|| format!("cannot write {}", path.display()))
         }
     }
@@ -87,7 +84,7 @@ fn write_to_stdout(log: &GeneratedLog) -> anyhow::Result<()> {
 impl GenerateArgs {
     /// Returns the model with its parameters.
     pub(crate) fn model(&self) -> anyhow::Result<Box<dyn Model>> {
-        let asked = ModelOptions {
+        let options = ModelOptions {
             jobs: self.jobs,
             procs: self.procs,
             load: self.load,
@@ -96,6 +93,6 @@ impl GenerateArgs {
             repeat_after_end: self.repeat_after_end,
             set: self.set.clone(),
         };
-        Ok((find_model(&self.model)?.build)(&asked)?)
+        Ok((find_model(&self.model)?.build)(&options)?)
     }
 }

@@ -358,7 +358,7 @@ fn mistakes_are_said_where_they_are() {
     refused(
         "{ label = \"BF\", policy = \"BF\" }, { l",
         "{ label = \"BF\", polcy = \"BF\" }, { l",
-        "\"polcy\" tells no runs apart",
+        "\"polcy\" is no axis of the runs",
     );
     refused(
         "value = \"metrics.wait.mean\"\nrows",

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use miserly_core::Time;
 use miserly_policies::PolicySpec;
-use miserly_report::RunDoc;
 use miserly_report::page::{Block, Page, Section, TableCell, TableData};
+use miserly_report::{RunDoc, decimals};
 use miserly_sim::MostSlots;
 use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
 use crate::experiment::{Axes, Index, IndexedRun};
-use crate::present::{blocks, number_charts, shown};
+use crate::present::{blocks, number_charts};
 use crate::results::{Results, at};
 use crate::run_result::{MatrixRows, RunResult, Window, document, matrix_watch};
 use crate::selector::Selector;
@@ -196,7 +196,7 @@ fn measures(log: &str, overview: &Overview<'_>) -> Section {
     let row = |&(name, path, digits, unit): &(&str, &str, usize, f64)| {
         let cell = |document: &Value| {
             let value = at(document, path).and_then(Value::as_f64);
-            TableCell::number(value.map_or_else(|| "-".into(), |value| shown(value / unit, digits)))
+            TableCell::number(value.map_or_else(|| "-".into(), |value| decimals(value / unit, digits)))
         };
         std::iter::once(TableCell::text(name)).chain(documents.iter().map(cell)).collect()
     };

@@ -6,7 +6,7 @@ use std::io;
 use miserly_core::{PeSet, Request, Span, Time};
 use miserly_report::RunDoc;
 use miserly_sim::{Allocation, Finished, MatrixRecord, MatrixWatch, Observer, PlaceHeld};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The stored result of a run.
@@ -28,65 +28,65 @@ pub(crate) struct RunResult<'a> {
 }
 
 /// A job of the window of a Gantt chart. Times in the log's seconds.
-#[derive(Serialize)]
+#[derive(Deserialize, Serialize)]
 pub(crate) struct GanttRow {
-    job: i64,
-    user: Option<u32>,
-    submit: f64,
-    start: f64,
-    end: f64,
-    reason: String,
+    pub(crate) job: i64,
+    pub(crate) user: Option<u32>,
+    pub(crate) submit: f64,
+    pub(crate) start: f64,
+    pub(crate) end: f64,
+    pub(crate) reason: String,
     /// First and last processor of each range, in the end.
-    pes: Vec<(u32, u32)>,
-    /// Where it was when, if that was not one place from the start to the end.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    stays: Vec<StayRow>,
+    pub(crate) pes: Vec<(u32, u32)>,
+    /// The allocations, unless there was one from the start to the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) stays: Vec<StayRow>,
 }
 
-/// Some time on some processors.
-#[derive(Serialize)]
-struct StayRow {
-    start: f64,
-    end: f64,
-    pes: Vec<(u32, u32)>,
-    /// From when to when it worked there, if that is less: it was read back before, or written out afterwards.
+/// An allocation of a job.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct StayRow {
+    pub(crate) start: f64,
+    pub(crate) end: f64,
+    pub(crate) pes: Vec<(u32, u32)>,
+    /// Begin and end of its work there, unless it worked all the time. It is swapped in before, or out afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
-    worked: Option<[f64; 2]>,
+    pub(crate) worked: Option<[f64; 2]>,
 }
 
 /// The limit of stored places of jobs in a matrix. The record ends where there would be more.
 pub(crate) const PLACES: usize = 10_000;
 
 /// A matrix over the window of a Gantt chart. Times in the log's seconds.
-#[derive(Serialize)]
+#[derive(Deserialize, Serialize)]
 pub(crate) struct MatrixRows {
-    procs: u64,
-    from: f64,
-    to: f64,
+    pub(crate) procs: u32,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
     /// Whether it ends before the window does, since it would have had too many places.
-    cut: bool,
+    pub(crate) cut: bool,
     /// The jobs, in the order in which they come.
-    jobs: Vec<MatrixJobRow>,
-    places: Vec<PlaceRow>,
+    pub(crate) jobs: Vec<MatrixJobRow>,
+    pub(crate) places: Vec<PlaceRow>,
 }
 
-#[derive(Serialize)]
-struct MatrixJobRow {
-    job: i64,
-    user: Option<u32>,
-    submit: f64,
+#[derive(Deserialize, Serialize)]
+pub(crate) struct MatrixJobRow {
+    pub(crate) job: i64,
+    pub(crate) user: Option<u32>,
+    pub(crate) submit: f64,
 }
 
-#[derive(Serialize)]
-struct PlaceRow {
+#[derive(Deserialize, Serialize)]
+pub(crate) struct PlaceRow {
     /// Which of the jobs.
-    of: usize,
-    slot: u32,
+    pub(crate) of: usize,
+    pub(crate) slot: u32,
     /// Whether it is the job's own slot; else an alternate slot, as long as no other job needs its processors.
-    own: bool,
-    from: f64,
-    to: f64,
-    pes: Vec<(u32, u32)>,
+    pub(crate) own: bool,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) pes: Vec<(u32, u32)>,
 }
 
 impl MatrixRows {
@@ -109,7 +109,7 @@ impl MatrixRows {
         };
         let places = record.places.iter().map(&mut row).collect();
         MatrixRows {
-            procs: record.procs.get(),
+            procs: u32::try_from(record.procs).unwrap_or(u32::MAX),
             from: secs(record.from),
             to: secs(record.to),
             cut: record.cut,

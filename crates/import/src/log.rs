@@ -78,16 +78,13 @@ impl LogHeader<'_> {
             format!("; MaxJobs: {jobs}"),
             format!("; MaxRecords: {jobs}"),
         ];
-        let mut add = |name: &str, value: Option<String>| {
-            comments.extend(value.map(|value| format!("; {name}: {value}")));
-        };
-        add("UnixStartTime", self.unix_start.map(|start| start.to_string()));
-        comments.extend(self.zone.iter().map(|zone| format!("; {zone}")));
-        let mut add = |name: &str, value: Option<String>| {
-            comments.extend(value.map(|value| format!("; {name}: {value}")));
-        };
-        add("MaxNodes", self.nodes.map(|nodes| nodes.to_string()));
-        add("MaxProcs", self.procs.map(|procs| procs.to_string()));
+        let optional = [
+            self.unix_start.map(|start| format!("; UnixStartTime: {start}")),
+            self.zone.as_ref().map(|zone| format!("; {zone}")),
+            self.nodes.map(|nodes| format!("; MaxNodes: {nodes}")),
+            self.procs.map(|procs| format!("; MaxProcs: {procs}")),
+        ];
+        comments.extend(optional.into_iter().flatten());
         comments.extend(named("Queue", self.queues));
         comments.extend(named("Partition", self.partitions));
         comments.extend(self.notes.iter().map(|note| format!("; Note: {note}")));
@@ -130,7 +127,7 @@ pub(crate) fn busiest(records: &[Record]) -> Option<u64> {
 
 /// Returns start, end and processors of a job with a positive runtime.
 fn run(record: &Record) -> Option<(i64, i64, i64)> {
-    let (wait, runtime) = (record.known(Field::Wait)?, record.positive(Field::Runtime)?);
+    let (wait, runtime) = (record.recorded(Field::Wait)?, record.positive(Field::Runtime)?);
     let procs = record.positive(Field::Allocated)?;
     let start = record.get(Field::Submit).checked_add_unsigned(wait)?;
     Some((start, start.checked_add_unsigned(runtime)?, i64::try_from(procs).ok()?))

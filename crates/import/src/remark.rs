@@ -2,105 +2,67 @@
 
 use std::collections::BTreeMap;
 
+use miserly_workload::{described_enum, named_enum};
+
 /// Maximum number of examples per kind.
 const EXAMPLES: usize = 5;
 
-/// The effect on the jobs of a remark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RemarkEffect {
-    /// The jobs are not in the log.
-    LeftOut,
-    /// The jobs are in the log with a loss of information.
-    Changed,
-}
-
-impl RemarkEffect {
-    /// All variants.
-    pub const ALL: [RemarkEffect; 2] = [RemarkEffect::LeftOut, RemarkEffect::Changed];
-
-    /// Returns the name in output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RemarkEffect::LeftOut => "left_out",
-            RemarkEffect::Changed => "changed",
-        }
+named_enum! {
+    /// The effect on the jobs of a remark.
+    RemarkEffect [2] {
+        /// The jobs are not in the log.
+        LeftOut "left_out",
+        /// The jobs are in the log with a loss of information.
+        Changed "changed",
     }
 }
 
-macro_rules! remarks {
-    ($($variant:ident $name:literal $sort:ident $about:literal,)*) => {
-        /// A kind of remark. The kinds that exclude jobs come first.
-        #[expect(clippy::doc_markdown, reason = "the same words are shown to users, without backticks")]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Remark {
-            $(#[doc = $about] $variant,)*
-        }
-
-        impl Remark {
-            /// All variants.
-            pub const ALL: &[Remark] = &[$(Remark::$variant),*];
-
-            /// Returns the name in output and for scripts.
-            pub const fn name(self) -> &'static str {
-                match self { $(Remark::$variant => $name,)* }
-            }
-
-            /// Returns a line with the meaning and the consequence.
-            pub const fn about(self) -> &'static str {
-                match self { $(Remark::$variant => $about,)* }
-            }
-
-            /// Returns the effect on the jobs.
-            pub const fn sort(self) -> RemarkEffect {
-                match self { $(Remark::$variant => RemarkEffect::$sort,)* }
-            }
-        }
-    };
-}
-
-remarks! {
-    Malformed "malformed" LeftOut
-        "a line that is not a valid job",
-    Step "step" LeftOut
-        "a step of a job, not a job; sacct -X does not print them",
-    Unfinished "unfinished" LeftOut
-        "pending, running or suspended when the accounting was read",
-    Elsewhere "elsewhere" LeftOut
-        "revoked: another cluster of the federation ran it",
-    NoSubmitTime "no_submit_time" LeftOut
-        "submit time unknown",
-    Repeated "repeated" LeftOut
-        "the same run of the same job again, as from periods that overlap",
-    NoDuration "no_duration" LeftOut
-        "its profile computes or communicates, so its runtime depends on the platform; only delays have a fixed runtime",
-    NeverStarted "never_started" Changed
-        "ended before it started: written without a runtime, with the wait until its end; a simulation leaves it out",
-    RunAgain "run_again" Changed
-        "a further run of the same job, requeued or resized; each run is a job, submitted when Slurm put it back",
-    Delayed "delayed" Changed
-        "not eligible at its submission (dependency, begin time, hold, array limit); see --submit-at",
-    NeverEligible "never_eligible" Changed
-        "the time at which it became eligible is unknown; its submission replaces it",
-    StartedEarly "started_early" Changed
-        "started before it was submitted; the wait is unknown",
-    Suspended "suspended" Changed
-        "was suspended; the runtime is without that time",
-    NoTimeLimit "no_time_limit" Changed
-        "without a time limit of its own; the estimate is unknown",
-    NoWalltime "no_walltime" Changed
-        "without a walltime; the estimate is unknown",
-    UnknownState "unknown_state" Changed
-        "in an unknown state; the status is unknown",
-    ManyNodes "many_nodes" Changed
-        "ran on several nodes; the format counts processors only",
-    GenericResources "generic_resources" Changed
-        "had GPUs or other generic resources; the format cannot represent them",
-    LocalTime "local_time" Changed
-        "times without a zone, read as UTC; see --time-zone, or run sacct with SLURM_TIME_FORMAT=%s",
-    Rounded "rounded" Changed
-        "times with fractions of seconds, rounded half up",
-    Renumbered "renumbered" Changed
-        "ids that are not distinct numbers; the jobs are numbered from 1 in the order of submission",
+described_enum! {
+    /// A kind of remark. The kinds that exclude jobs come first.
+    Remark [21], effect: RemarkEffect {
+        Malformed "malformed" LeftOut
+            "a line that is not a valid job",
+        Step "step" LeftOut
+            "a step of a job, not a job; sacct -X does not print them",
+        Unfinished "unfinished" LeftOut
+            "pending, running or suspended when the accounting was read",
+        Elsewhere "elsewhere" LeftOut
+            "revoked: another cluster of the federation ran it",
+        NoSubmitTime "no_submit_time" LeftOut
+            "submit time unknown",
+        Repeated "repeated" LeftOut
+            "the same run of the same job again, as from periods that overlap",
+        NoDuration "no_duration" LeftOut
+            "its profile computes or communicates, so its runtime depends on the platform; only delays have a fixed runtime",
+        NeverStarted "never_started" Changed
+            "ended before it started: written without a runtime, with the wait until its end; a simulation leaves it out",
+        RunAgain "run_again" Changed
+            "a further run of the same job, requeued or resized; each run is a job, submitted when Slurm put it back",
+        Delayed "delayed" Changed
+            "not eligible at its submission (dependency, begin time, hold, array limit); see --submit-at",
+        NeverEligible "never_eligible" Changed
+            "the time at which it became eligible is unknown; its submission replaces it",
+        StartedEarly "started_early" Changed
+            "started before it was submitted; the wait is unknown",
+        Suspended "suspended" Changed
+            "was suspended; the runtime is without that time",
+        NoTimeLimit "no_time_limit" Changed
+            "without a time limit of its own; the estimate is unknown",
+        NoWalltime "no_walltime" Changed
+            "without a walltime; the estimate is unknown",
+        UnknownState "unknown_state" Changed
+            "in an unknown state; the status is unknown",
+        ManyNodes "many_nodes" Changed
+            "ran on several nodes; the format counts processors only",
+        GenericResources "generic_resources" Changed
+            "had GPUs or other generic resources; the format cannot represent them",
+        LocalTime "local_time" Changed
+            "times without a zone, read as UTC; see --time-zone, or run sacct with SLURM_TIME_FORMAT=%s",
+        Rounded "rounded" Changed
+            "times with fractions of seconds, rounded half up",
+        Renumbered "renumbered" Changed
+            "ids that are not distinct numbers; the jobs are numbered from 1 in the order of submission",
+    }
 }
 
 /// The frequency of a kind with examples.
@@ -132,8 +94,11 @@ impl Remarks {
     }
 
     /// Returns the remarks with this effect.
-    pub fn with_effect(&self, sort: RemarkEffect) -> impl Iterator<Item = (Remark, &RemarkCount)> {
-        self.0.iter().map(|(&remark, tally)| (remark, tally)).filter(move |(remark, _)| remark.sort() == sort)
+    pub fn with_effect(&self, effect: RemarkEffect) -> impl Iterator<Item = (Remark, &RemarkCount)> {
+        self.0
+            .iter()
+            .map(|(&remark, tally)| (remark, tally))
+            .filter(move |(remark, _)| remark.effect() == effect)
     }
 }
 
@@ -143,7 +108,7 @@ mod tests {
 
     #[test]
     fn left_out_first_and_named_once() {
-        assert!(Remark::ALL.is_sorted_by_key(|remark| remark.sort()));
+        assert!(Remark::ALL.is_sorted_by_key(|remark| remark.effect()));
         let mut names: Vec<_> = Remark::ALL.iter().map(|remark| remark.name()).collect();
         names.sort_unstable();
         names.dedup();

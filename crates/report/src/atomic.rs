@@ -53,6 +53,16 @@ impl AtomicFile {
         Ok((AtomicFile { temporary, path: path.to_owned() }, output))
     }
 
+    /// Writes a file with `write`, and gives it its name when it is complete.
+    ///
+    /// # Errors
+    /// See [`create`](AtomicFile::create) and [`commit`](AtomicFile::commit), or `write` fails.
+    pub fn write(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+        let (file, mut output) = AtomicFile::create(path)?;
+        write(&mut output)?;
+        file.commit(output)
+    }
+
     /// Renames the file to its final name and replaces an existing file.
     ///
     /// # Errors

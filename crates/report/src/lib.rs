@@ -24,12 +24,12 @@ pub use atomic::{AtomicFile, remove_unfinished};
 pub use gantt::gantt;
 pub use jobs::{CsvJobs, SwfJobs};
 pub use matrix::MatrixDoc;
-pub use numbers::{count, figure, percent};
+pub use numbers::{count, decimals, figure, percent};
 pub use run::{
     BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, GroupDoc, GuaranteeRatio,
     GuaranteesDoc, HostsDoc, IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc,
     OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc, QueueLengthDoc, RunDoc,
     SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc, StepDoc, SuspensionDoc, TimingDoc, TraceDoc,
-    UncertaintyDoc, compare_tables, differences, simulate_table,
+    UncertaintyDoc, compare_tables, differences, paragraph, simulate_table, verdict,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

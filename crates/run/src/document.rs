@@ -11,8 +11,7 @@ use crate::setup::RunSetup;
 impl RunSetup {
     /// Returns the settings of the run, as documents have them.
     pub fn settings(&self) -> SettingsDoc {
-        let RunOptions { event_order, warmup, .. } = self.options;
-        let jobs = &self.job_options;
+        let RunOptions { jobs, event_order, warmup, batches, .. } = &self.options;
         SettingsDoc {
             procs: u32::try_from(jobs.procs).unwrap_or(u32::MAX),
             machine: machine(&self.spec),
@@ -31,8 +30,8 @@ impl RunSetup {
                 1.0
             },
             offline: jobs.arrivals == ArrivalScaling::Offline,
-            warmup,
-            batches: self.options.batches.map(BatchSettings::from),
+            warmup: *warmup,
+            batches: batches.map(BatchSettings::from),
             seed: jobs.seed,
             filling: self.spec.pools.as_ref().map(|_| self.options.opportunistic.document()),
             lenient: jobs.lenient,

@@ -26,11 +26,11 @@ impl RunSetup {
     /// # Errors
     /// If the log cannot be read.
     pub fn recorded(&self) -> Result<Option<RunDoc>, SetupError> {
-        if self.job_options.arrivals != ArrivalScaling::Logged || self.options.batches.is_some() {
+        if self.options.jobs.arrivals != ArrivalScaling::Logged || self.options.batches.is_some() {
             return Ok(None);
         }
         let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
-        let mut metrics = Metrics::new(self.job_options.procs, warmup).grouped(&self.options.by);
+        let mut metrics = Metrics::new(self.procs(), warmup).grouped(&self.options.by);
         let mut schedule = RecordedSchedule::default();
         let mut jobs = self.logged_jobs(true)?;
         schedule.replay(&mut jobs, &mut metrics)?;
@@ -44,7 +44,7 @@ impl RunSetup {
         document.queue_length.max = schedule.longest_queue();
         if schedule.without_wait > 0 {
             document.jobs.skipped.insert("no_recorded_wait".into(), schedule.without_wait);
-            document.batch_sums = Metrics::new(self.job_options.procs, warmup).batches;
+            document.batch_sums = Metrics::new(self.procs(), warmup).batches;
         }
         Ok(Some(document))
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use miserly_core::{Machine, Span};
+use miserly_core::{Machine, Procs, Span};
 use miserly_machine_file::{MachineSpec, Pools};
 use miserly_policies::{PolicyError, PolicySpec};
 use miserly_report::{BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
@@ -25,8 +25,6 @@ pub struct RunSetup {
     pub trace: Arc<Trace>,
     /// The result of the survey of the log.
     pub survey: Arc<Survey>,
-    /// The rules by which its lines become jobs.
-    pub job_options: JobOptions,
     pub(crate) spec: MachineSpec,
     machine: Arc<Machine>,
     pub(crate) options: RunOptions,
@@ -54,13 +52,17 @@ impl RunSetup {
         Ok(RunSetup { sha256: Some(log.sha256.clone()), ..setup })
     }
 
-    fn surveyed(trace: Arc<Trace>, survey: Arc<Survey>, options: RunOptions) -> Result<RunSetup, SetupError> {
+    fn surveyed(
+        trace: Arc<Trace>,
+        survey: Arc<Survey>,
+        mut options: RunOptions,
+    ) -> Result<RunSetup, SetupError> {
         if survey.records == 0 {
             return Err(TraceError::Empty { name: trace.name().into() }.into());
         }
         let procs = options.procs.or_else(|| survey.header.procs());
         let Some(spec) = options.machine.clone().or_else(|| procs.map(MachineSpec::plain)) else {
-            return Err(no_machine(&trace, options.lenient).into());
+            return Err(no_machine(&trace, options.jobs.lenient).into());
         };
         if let (None, Some(option)) = (&spec.pools, options.opportunistic.option()) {
             return Err(SetupError::NoPools(option));
@@ -68,8 +70,10 @@ impl RunSetup {
         let machine = Arc::new(spec.machine());
         let unix_start = survey.header.unix_start();
         let pools = spec.pools.as_ref().map_or_else(Vec::new, |pools| machines(pools, unix_start));
-        let job_options = JobOptions { pools: pools.into(), ..options.job_options(spec.procs(), &machine) };
-        Ok(RunSetup { trace, survey, job_options, spec, machine, options, sha256: None })
+        options.jobs.procs = spec.procs();
+        options.jobs.machine = (!machine.is_plain()).then(|| Arc::clone(&machine));
+        options.jobs.pools = pools.into();
+        Ok(RunSetup { trace, survey, spec, machine, options, sha256: None })
     }
 
     /// Adds the checksum of the log, for documents.
@@ -95,19 +99,24 @@ impl RunSetup {
         self
     }
 
+    /// Returns the processors of the machine.
+    pub fn procs(&self) -> Procs {
+        self.options.jobs.procs
+    }
+
     /// Returns a simulation of the machine under `policy`.
     ///
     /// # Errors
     /// If the policy does not run on the machine.
     pub fn simulation(&self, policy: &PolicySpec) -> Result<Simulation, PolicyError> {
         let machine = Machine::clone(&self.machine);
-        let (seed, event_order) = (self.job_options.seed, self.options.event_order);
+        let (seed, event_order) = (self.options.jobs.seed, self.options.event_order);
         let Some(pools) = &self.spec.pools else {
             let policy = policy.build(&machine, seed)?;
             return Ok(Simulation::new(machine, policy, event_order));
         };
         let has = machine.capacity();
-        let system = system(pools, &self.job_options.pools, policy, seed, event_order)?;
+        let system = system(pools, &self.options.jobs.pools, policy, seed, event_order)?;
         let Some(filler) = self.options.opportunistic.filler(policies(pools, policy), has) else {
             return Ok(Simulation::over(system, has.cpus_count().get()));
         };
@@ -143,7 +152,7 @@ impl RunSetup {
     }
 
     pub(crate) fn logged_jobs(&self, keep_records: bool) -> Result<Jobs<'_>, TraceError> {
-        let options = JobOptions { keep_records, ..self.job_options.clone() };
+        let options = JobOptions { keep_records, ..self.options.jobs.clone() };
         Jobs::new(&self.trace, self.survey.in_order, options)
     }
 
@@ -163,20 +172,19 @@ impl RunSetup {
         let simulation = self.simulation(policy)?;
         let mut simulation = if pes { simulation.with_pes() } else { simulation };
         let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
-        let mut metrics = Metrics::new(self.job_options.procs, warmup)
-            .in_batches(self.options.batches)
-            .grouped(&self.options.by);
-        let mut series = self.options.details.then(|| Series::new(self.job_options.procs));
+        let mut metrics =
+            Metrics::new(self.procs(), warmup).in_batches(self.options.batches).grouped(&self.options.by);
+        let mut series = self.options.details.then(|| Series::new(self.procs()));
         let counts = self.play(&mut simulation, &mut metrics, series.as_mut(), observers)?;
         self.check_batches(&metrics)?;
         let seconds = watch.elapsed().as_secs_f64();
         let mut outcome =
             RunDoc::new(policy.to_string(), self.settings(), self.trace_doc(), &counts, &mut metrics, seconds);
-        outcome.early = self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.early));
+        outcome.early = self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.opportunistic));
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
         outcome.slicing = slices.then(|| SlicingDoc::new(&mut metrics));
         let log_at_its_end = counts.read == self.survey.records;
-        outcome.batches = BatchesDoc::new(&metrics, self.job_options.procs, slices, log_at_its_end);
+        outcome.batches = BatchesDoc::new(&metrics, self.procs(), slices, log_at_its_end);
         outcome.details = series.map(|series| DetailsDoc::new(&mut metrics, &series));
         Ok(outcome)
     }

@@ -17,7 +17,7 @@ pub(crate) struct Numbering {
 
 impl Numbering {
     /// Returns all processors of an idle machine.
-    pub(crate) fn of(machine: &Machine) -> Numbering {
+    pub(crate) fn new(machine: &Machine) -> Numbering {
         let mut low = 0;
         let mut lows = Vec::new();
         let block = |host: &miserly_core::Host| {
@@ -32,7 +32,7 @@ impl Numbering {
     }
 
     /// Returns all processors of an idle host with pools.
-    pub(crate) fn of_pools(procs: Procs, pools: &[Driver]) -> Numbering {
+    pub(crate) fn from_pools(procs: Procs, pools: &[Driver]) -> Numbering {
         let count = |number: Procs| u32::try_from(number).unwrap_or(u32::MAX);
         let mut shared = count(procs);
         let (mut lows, mut blocks, mut queues) = (vec![0], vec![], vec![]);
@@ -110,7 +110,7 @@ mod tests {
             Driver::new(Ledger::new(machine), policy, EventOrder::Batched)
         };
         let pools = [(2, "ss"), (3, "easy"), (2, "is")].map(pool);
-        let mut numbering = Numbering::of_pools(Procs::new(8), &pools);
+        let mut numbering = Numbering::from_pools(Procs::new(8), &pools);
         let counted = Placement::on_plain(Resources::cpus(3));
         let named = Placement::on_pes(HostId(0), Resources::cpus(2), PeSet::first(2));
         let had = [(0, &named), (1, &counted), (2, &named)].map(|(queue, on)| numbering.take(queue, on));

@@ -1,5 +1,6 @@
 //! Conditions on the fields of a log, such as `runtime<=0`.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,29 +10,21 @@ use crate::swf::{Field, Record};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldFilter {
     field: Field,
-    comparison: FieldComparison,
+    sign: &'static str,
+    /// The orderings of the field and the value that meet the condition.
+    accepted: &'static [Ordering],
     value: i64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FieldComparison {
-    LessOrEqual,
-    GreaterOrEqual,
-    NotEqual,
-    Equal,
-    Less,
-    Greater,
-}
-
-/// Longer signs first, so that `<=` is not parsed as `<`.
-const SIGNS: [(&str, FieldComparison); 7] = [
-    ("<=", FieldComparison::LessOrEqual),
-    (">=", FieldComparison::GreaterOrEqual),
-    ("!=", FieldComparison::NotEqual),
-    ("==", FieldComparison::Equal),
-    ("=", FieldComparison::Equal),
-    ("<", FieldComparison::Less),
-    (">", FieldComparison::Greater),
+/// The signs as written, their usual forms, and the orderings that they accept.
+const SIGNS: [(&str, &str, &[Ordering]); 7] = [
+    ("<=", "<=", &[Ordering::Less, Ordering::Equal]),
+    (">=", ">=", &[Ordering::Greater, Ordering::Equal]),
+    ("!=", "!=", &[Ordering::Less, Ordering::Greater]),
+    ("==", "=", &[Ordering::Equal]),
+    ("=", "=", &[Ordering::Equal]),
+    ("<", "<", &[Ordering::Less]),
+    (">", ">", &[Ordering::Greater]),
 ];
 
 /// An invalid filter.
@@ -65,25 +58,13 @@ fn field_names() -> String {
 impl FieldFilter {
     /// Returns whether the record meets the condition.
     pub fn matches(&self, record: &Record) -> bool {
-        if self.field == Field::CpuTime {
+        let ordering = if self.field == Field::CpuTime {
             // The only field with decimals. Whole numbers of its range are exact in an f64.
-            let found = record.cpu_time().parse().unwrap_or(-1.0);
-            return self.comparison.holds(found, self.value as f64);
-        }
-        self.comparison.holds(record.get(self.field), self.value)
-    }
-}
-
-impl FieldComparison {
-    fn holds<T: PartialOrd + Copy>(self, found: T, value: T) -> bool {
-        match self {
-            FieldComparison::LessOrEqual => found <= value,
-            FieldComparison::GreaterOrEqual => found >= value,
-            FieldComparison::NotEqual => found != value,
-            FieldComparison::Equal => found == value,
-            FieldComparison::Less => found < value,
-            FieldComparison::Greater => found > value,
-        }
+            record.cpu_time().parse().unwrap_or(-1.0).partial_cmp(&(self.value as f64))
+        } else {
+            Some(record.get(self.field).cmp(&self.value))
+        };
+        ordering.is_some_and(|ordering| self.accepted.contains(&ordering))
     }
 }
 
@@ -92,30 +73,26 @@ impl FromStr for FieldFilter {
 
     fn from_str(text: &str) -> Result<FieldFilter, FilterError> {
         let filter = || text.to_owned();
-        let (position, sign, comparison) = SIGNS
-            .iter()
-            .filter_map(|&(sign, comparison)| text.find(sign).map(|position| (position, sign, comparison)))
-            .min_by_key(|&(position, sign, _)| (position, std::cmp::Reverse(sign.len())))
+        // Of `<=` and `<` at one position, the longer one.
+        let (position, (written, sign, accepted)) = SIGNS
+            .into_iter()
+            .filter_map(|sign| text.find(sign.0).map(|position| (position, sign)))
+            .min_by_key(|(position, sign)| (*position, std::cmp::Reverse(sign.0.len())))
             .ok_or_else(|| FilterError::NoComparison(filter()))?;
-        let (name, value) = (text[..position].trim(), text[position + sign.len()..].trim());
+        let (name, value) = (text[..position].trim(), text[position + written.len()..].trim());
         let field = Field::ALL
             .into_iter()
             .find(|field| field.name() == name)
             .ok_or_else(|| FilterError::NoSuchField { filter: filter(), field: name.into() })?;
         let value =
             value.parse().map_err(|_| FilterError::NotANumber { filter: filter(), value: value.into() })?;
-        Ok(FieldFilter { field, comparison, value })
+        Ok(FieldFilter { field, sign, accepted, value })
     }
 }
 
 impl fmt::Display for FieldFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The first entry of a comparison is its usual sign, except for `=`, which has two.
-        let sign = match self.comparison {
-            FieldComparison::Equal => "=",
-            other => SIGNS.iter().find(|(_, comparison)| *comparison == other).map_or("", |(sign, _)| sign),
-        };
-        write!(f, "{}{sign}{}", self.field.name(), self.value)
+        write!(f, "{}{}{}", self.field.name(), self.sign, self.value)
     }
 }
 

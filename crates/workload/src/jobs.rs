@@ -2,7 +2,6 @@
 //! estimates.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::BufRead;
 use std::sync::Arc;
 
@@ -12,39 +11,34 @@ use miserly_core::{
 
 use crate::estimates::{Estimates, Factor};
 use crate::filter::FieldFilter;
+use crate::named_enum;
 use crate::swf::{Field, ReadError, Reader, Record, Status};
 use crate::trace::{Trace, TraceError};
 
-/// The treatment of a job that reaches the log's own estimate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Overrun {
-    /// The job is killed (Zotkin et al. §2).
-    #[default]
-    Kill,
-    /// The estimate is raised to the runtime, as the archive repairs such logs.
-    Extend,
-    /// The job continues, overdue.
-    Run,
-}
-
-impl fmt::Display for Overrun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Overrun::Kill => "kill",
-            Overrun::Extend => "extend",
-            Overrun::Run => "run",
-        })
+named_enum! {
+    /// The treatment of a job that reaches the log's own estimate.
+    #[derive(Default)]
+    Overrun [3] {
+        /// The job is killed (Zotkin et al. §2).
+        #[default]
+        Kill "kill",
+        /// The estimate is raised to the runtime, as the archive repairs such logs.
+        Extend "extend",
+        /// The job continues, overdue.
+        Run "run",
     }
 }
 
-/// The preferred field for a job's size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ProcsField {
-    /// Allocated processors (field 5).
-    #[default]
-    Allocated,
-    /// Requested processors (field 8).
-    Requested,
+named_enum! {
+    /// The preferred field for a job's size.
+    #[derive(Default)]
+    ProcsField [2] {
+        /// Allocated processors (field 5).
+        #[default]
+        Allocated "allocated",
+        /// Requested processors (field 8).
+        Requested "requested",
+    }
 }
 
 impl ProcsField {
@@ -55,15 +49,6 @@ impl ProcsField {
             ProcsField::Requested => (Field::RequestedProcs, Field::Allocated),
         };
         record.positive(first).or_else(|| record.positive(second)).map(Procs::new)
-    }
-}
-
-impl fmt::Display for ProcsField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ProcsField::Allocated => "allocated",
-            ProcsField::Requested => "requested",
-        })
     }
 }
 
@@ -164,17 +149,10 @@ pub struct LineCounts {
 /// A reason to skip a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SkipReason {
+    /// The filter at this position.
     Dropped(usize),
-    NoSubmit,
-    BeforeFrom,
-    AfterTo,
-    OtherUser,
-    OtherQueue,
-    NoSize,
-    TooWide,
-    NoRuntime,
-    FitsNoHost,
-    TooLargeForQueue,
+    /// Another reason, as documents name it.
+    Named(&'static str),
 }
 
 /// The jobs of a log in the order of their submission.
@@ -292,16 +270,7 @@ impl SkipReason {
     fn reason(self, options: &JobOptions) -> String {
         match self {
             SkipReason::Dropped(filter) => options.drop[filter].to_string(),
-            SkipReason::NoSubmit => "no_submit_time".into(),
-            SkipReason::BeforeFrom => "before_from".into(),
-            SkipReason::AfterTo => "after_to".into(),
-            SkipReason::OtherUser => "other_user".into(),
-            SkipReason::OtherQueue => "other_queue".into(),
-            SkipReason::NoSize => "no_processors".into(),
-            SkipReason::TooWide => "too_wide".into(),
-            SkipReason::NoRuntime => "no_runtime".into(),
-            SkipReason::FitsNoHost => "fits_no_host".into(),
-            SkipReason::TooLargeForQueue => "too_large_for_queue".into(),
+            SkipReason::Named(reason) => reason.into(),
         }
     }
 }
@@ -315,13 +284,13 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
     let submit = submit_within(record, options)?;
     let (user, queue) = (small(record, Field::User), small(record, Field::Queue));
     if !is_selected(&options.users, user) {
-        return Err(SkipReason::OtherUser);
+        return Err(SkipReason::Named("other_user"));
     }
     if !is_selected(&options.queues, queue) {
-        return Err(SkipReason::OtherQueue);
+        return Err(SkipReason::Named("other_queue"));
     }
     let procs = procs_of(record, options)?;
-    let runtime = record.known(Field::Runtime).ok_or(SkipReason::NoRuntime)?;
+    let runtime = record.recorded(Field::Runtime).ok_or(SkipReason::Named("no_runtime"))?;
     let trace_estimate = record.positive(Field::Estimate).unwrap_or(runtime);
     let (runtime, trace_estimate, killed) = match options.overrun {
         Overrun::Kill => (runtime.min(trace_estimate), trace_estimate, runtime > trace_estimate),
@@ -340,11 +309,11 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         constraints: Constraints::NONE,
     };
     if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
-        return Err(SkipReason::FitsNoHost);
+        return Err(SkipReason::Named("fits_no_host"));
     }
     let pool = options.pools.get(queue_position(queue, options.pools.len()));
     if pool.is_some_and(|pool| !pool.could_hold(&request)) {
-        return Err(SkipReason::TooLargeForQueue);
+        return Err(SkipReason::Named("too_large_for_queue"));
     }
     let used_memory = record.positive(Field::UsedMemory).map(|each| each.saturating_mul(procs.get()));
     let status = record.status();
@@ -360,21 +329,21 @@ fn is_selected(names: &[u32], name: Option<u32>) -> bool {
 fn submit_within(record: &Record, options: &JobOptions) -> Result<Time, SkipReason> {
     let secs = record.get(Field::Submit);
     if secs < 0 {
-        return Err(SkipReason::NoSubmit);
+        return Err(SkipReason::Named("no_submit_time"));
     }
     if options.from.is_some_and(|from| secs < from) {
-        return Err(SkipReason::BeforeFrom);
+        return Err(SkipReason::Named("before_from"));
     }
     if options.to.is_some_and(|to| secs >= to) {
-        return Err(SkipReason::AfterTo);
+        return Err(SkipReason::Named("after_to"));
     }
     // The parser limits times far below the range of ticks.
-    Time::from_secs(secs).ok_or(SkipReason::NoSubmit)
+    Time::from_secs(secs).ok_or(SkipReason::Named("no_submit_time"))
 }
 
 fn procs_of(record: &Record, options: &JobOptions) -> Result<Procs, SkipReason> {
-    let procs = options.procs_field.size(record).ok_or(SkipReason::NoSize)?;
-    if procs > options.procs { Err(SkipReason::TooWide) } else { Ok(procs) }
+    let procs = options.procs_field.size(record).ok_or(SkipReason::Named("no_processors"))?;
+    if procs > options.procs { Err(SkipReason::Named("too_wide")) } else { Ok(procs) }
 }
 
 /// Returns the memory in kB: requested, else used, both per processor in the log.
@@ -384,7 +353,7 @@ fn memory_of(record: &Record, procs: Procs) -> u64 {
 }
 
 fn small(record: &Record, field: Field) -> Option<u32> {
-    record.known(field).and_then(|value| u32::try_from(value).ok())
+    record.recorded(field).and_then(|value| u32::try_from(value).ok())
 }
 
 fn span(secs: u64) -> Span {

@@ -14,6 +14,8 @@
 //! # Ok::<(), miserly_workload::TraceError>(())
 //! ```
 
+mod named;
+
 pub mod swf;
 
 mod compression;

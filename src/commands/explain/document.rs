@@ -84,7 +84,7 @@ struct PassedBy {
 }
 
 impl Document {
-    pub(super) fn of(story: &Story, policy: String) -> Document {
+    pub(super) fn new(story: &Story, policy: String) -> Document {
         let request = &story.request;
         Document {
             version: env!("CARGO_PKG_VERSION"),
@@ -95,7 +95,7 @@ impl Document {
             submit: secs(request.submit),
             free_at_submit: story.free.get(),
             waiting_at_submit: story.waiting,
-            reservations: story.events.iter().filter_map(Reservation::of).collect(),
+            reservations: story.events.iter().filter_map(Reservation::from_event).collect(),
             start: story.start().map(|(start, _)| secs(start)),
             start_reason: story.start().map(|(_, reason)| reason.as_str()),
             end: story.end.map(|(end, _)| secs(end)),
@@ -110,7 +110,7 @@ impl Document {
                 work: processor_seconds(ahead.work),
             }),
             changes: changes(&story.events),
-            passed_by: story.passed_by.iter().map(PassedBy::of).collect(),
+            passed_by: story.passed_by.iter().map(PassedBy::new).collect(),
         }
     }
 }
@@ -119,11 +119,11 @@ impl Document {
 fn changes(events: &[Event]) -> Vec<Change> {
     let start = events.iter().position(|event| matches!(event.what, What::Started(_)));
     let others = events.iter().enumerate().filter(|(at, _)| Some(*at) != start);
-    others.filter_map(|(_, event)| Change::of(event)).collect()
+    others.filter_map(|(_, event)| Change::from_event(event)).collect()
 }
 
 impl Reservation {
-    fn of(event: &Event) -> Option<Reservation> {
+    fn from_event(event: &Event) -> Option<Reservation> {
         let What::Moved(start, kind) = event.what else { return None };
         let kind = match kind {
             MoveKind::Promised => "promised",
@@ -138,7 +138,7 @@ impl Reservation {
 }
 
 impl Change {
-    fn of(event: &Event) -> Option<Change> {
+    fn from_event(event: &Event) -> Option<Change> {
         let change = |kind| Change { at: secs(event.at), kind, ..Change::default() };
         match event.what {
             What::Moved(..) => None,
@@ -163,7 +163,7 @@ impl Change {
 }
 
 impl PassedBy {
-    fn of(passer: &Passer) -> PassedBy {
+    fn new(passer: &Passer) -> PassedBy {
         PassedBy {
             job: passer.request.number,
             procs: passer.request.procs().get(),

@@ -20,15 +20,15 @@ use crate::run::{open, prepare};
 
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
-    let mut watch = Watch::of(args.job, prepared.job_options.procs);
+    let mut watch = Watch::new(args.job, prepared.procs());
     let mut simulation = prepared.simulation(&args.policy)?;
     let mut jobs = prepared.jobs()?.peekable();
     while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
     let Some(story) = watch.story else { return Err(absent(&prepared, args.job)?) };
     if args.json {
-        return print_json(&Document::of(&story, args.policy.to_string()));
+        return print_json(&Document::new(&story, args.policy.to_string()));
     }
-    print(&story.told(&args.policy.to_string()))
+    print(&story.text(&args.policy.to_string()))
 }
 
 /// Returns the reason why there is no such job in the run.

@@ -90,7 +90,7 @@ impl Story {
         })
     }
 
-    pub(super) fn told(&self, policy: &str) -> String {
+    pub(super) fn text(&self, policy: &str) -> String {
         let request = &self.request;
         let mut text = format!(
             "job {}: {} processors, estimate {}, under {policy}\n\n",
@@ -102,7 +102,7 @@ impl Story {
             text.push_str(&format!("{:>12}  {what}\n", at.to_string()));
         };
         let queue = match self.waiting {
-            0 => "nobody waiting".to_owned(),
+            0 => "no job waiting".to_owned(),
             1 => "1 job waiting".to_owned(),
             waiting => format!("{} jobs waiting", count(waiting as u64)),
         };
@@ -115,7 +115,7 @@ impl Story {
             moves = if event.moves() { moves + usize::from(!again) } else { 0 };
             last_move = event.moves().then_some(event.at);
             if moves <= NAMED {
-                line(event.at, event.told(request.submit, started));
+                line(event.at, event.description(request.submit, started));
             } else if !next.is_some_and(Event::moves) {
                 let more = count((moves - NAMED) as u64);
                 let what = event.what_moves();
@@ -124,9 +124,9 @@ impl Story {
             started |= matches!(event.what, What::Started(_));
         }
         if let Some((end, how)) = self.end {
-            line(end, how.told().to_owned());
+            line(end, how.description().to_owned());
         }
-        text.push_str(&self.ahead.map_or_else(String::new, |ahead| told_ahead(&ahead)));
+        text.push_str(&self.ahead.map_or_else(String::new, |ahead| opportunistic_work(&ahead)));
         text.push_str(&self.passers());
         text.push_str("\nTimes are seconds of the log.\n");
         text
@@ -179,15 +179,19 @@ impl Event {
 
     /// Returns the text of the event. `submit` is the submission of the job, and `started` whether
     /// it has started before.
-    fn told(&self, submit: Time, started: bool) -> String {
+    fn description(&self, submit: Time, started: bool) -> String {
         match self.what {
-            What::Moved(start, kind) => kind.told(start, start - self.at),
-            What::Started(reason) if started => format!("started again {}", told(reason)),
+            What::Moved(start, kind) => kind.description(start, start - self.at),
+            What::Started(reason) if started => format!("started again {}", reason_text(reason)),
             What::Started(reason) => {
-                format!("started {}, after {} of waiting", told(reason), duration_rounded(self.at - submit))
+                format!(
+                    "started {}, after {} of waiting",
+                    reason_text(reason),
+                    duration_rounded(self.at - submit)
+                )
             }
             What::Suspended => "suspended".into(),
-            What::WrittenOut => "written out: holds nothing now".into(),
+            What::WrittenOut => "swapped out: holds no resources".into(),
             What::Resumed => "resumed".into(),
             What::Resized(Procs::ONE) => "goes on with 1 processor".into(),
             What::Resized(procs) => format!("goes on with {} processors", count(procs.get())),
@@ -211,7 +215,7 @@ impl Event {
 }
 
 impl MoveKind {
-    fn told(self, start: Time, ahead: Span) -> String {
+    fn description(self, start: Time, ahead: Span) -> String {
         let ahead = duration_rounded(ahead);
         match self {
             MoveKind::Promised => format!("promised a start at {start} or before, {ahead} ahead"),
@@ -227,21 +231,21 @@ impl MoveKind {
 const fn cause(why: BreachCause) -> &'static str {
     match why {
         BreachCause::Overdue => "a running job is overdue",
-        BreachCause::Away => "nobody scheduled when it was due",
+        BreachCause::Away => "no scheduler ran when it was due",
         BreachCause::Capacity => "the machine lost capacity",
         BreachCause::Amended => "another request was amended",
     }
 }
 
 impl End {
-    fn told(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             End::Done => "ended",
             End::KilledAtEstimate => "killed at the log's estimate",
             End::Refused(Refusal::BeyondClasses) => {
-                "refused: it asks for more than the largest of the policy's job classes"
+                "refused: it requests more than the largest of the policy's job classes"
             }
-            End::Refused(Refusal::TooLarge) => "refused: it asks for more than its pool ever has",
+            End::Refused(Refusal::TooLarge) => "refused: it requests more than its pool ever has",
             End::Refused(Refusal::NoWindow) => "refused: there is no window for it within the horizon",
             End::Refused(Refusal::Deadline) => "refused: there is no window for it that ends by its deadline",
         }
@@ -249,7 +253,7 @@ impl End {
 }
 
 /// Returns a line on the opportunistic work before its start.
-fn told_ahead(ahead: &OpportunisticWork) -> String {
+fn opportunistic_work(ahead: &OpportunisticWork) -> String {
     let work = figure(Some(processor_seconds(ahead.work)));
     format!(
         "\nAhead of its start it ran for {}, and did {work} processor-seconds of its work.\n",
@@ -261,7 +265,7 @@ pub(super) fn processor_seconds(ticks: u128) -> f64 {
     ticks as f64 / 1e6
 }
 
-fn told(reason: StartReason) -> &'static str {
+fn reason_text(reason: StartReason) -> &'static str {
     match reason {
         StartReason::Immediate => "at once",
         StartReason::Reserved => "in its turn (reserved)",

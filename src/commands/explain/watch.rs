@@ -23,7 +23,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Returns the observer of a job on an idle machine of `procs` processors.
-    pub(super) fn of(job: JobNumber, procs: Procs) -> Watch {
+    pub(super) fn new(job: JobNumber, procs: Procs) -> Watch {
         let before = (procs, 0);
         Watch { job, before, story: None, waits: true, behind: Vec::new(), handle: None, turns: None }
     }

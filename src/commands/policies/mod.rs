@@ -16,7 +16,7 @@ pub(crate) fn run(args: &PoliciesArgs) -> anyhow::Result<()> {
         return if args.json { print_json(&Listing::new()?) } else { print(&listing()) };
     };
     if let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) {
-        return if args.json { print_json(&OrderDoc::of(preset)) } else { print(&order_page(preset)) };
+        return if args.json { print_json(&OrderDoc::new(preset)) } else { print(&order_page(preset)) };
     }
     let policy = name.parse::<PolicySpec>().map_err(|error| anyhow!(error))?.descriptor();
     if args.json { print_json(&PolicyDoc::new(policy)?) } else { print(&page(policy)?) }
@@ -99,7 +99,7 @@ fn page(policy: &'static PolicyDescriptor) -> anyhow::Result<String> {
         }
         if matches!(param.domain, Domain::Order) {
             text.push_str(
-                "    'FORMULA'      largest value of a formula first; `miserly policies` tells its names\n",
+                "    'FORMULA'      largest value of a formula first; `miserly policies` lists its names\n",
             );
         }
     }

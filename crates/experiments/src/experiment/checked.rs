@@ -51,7 +51,7 @@ impl Experiment {
             .map_err(|error| ExperimentError::Toml { file: name.clone(), problem: error.to_string() })?;
         let mut experiment = Experiment { name, text, file, beside: &[], registry: registry.clone() };
         experiment.check_traces()?;
-        experiment.file.traces = experiment.file.traces.iter().flat_map(of_each_seed).collect();
+        experiment.file.traces = experiment.file.traces.iter().flat_map(each_seed).collect();
         experiment.check_policies()?;
         experiment.check_runs()?;
         experiment.check_selectors()?;
@@ -150,50 +150,42 @@ impl Experiment {
         Ok(())
     }
 
+    /// Checks each of some entries of the file.
+    fn check_each<T>(
+        &self,
+        entries: &[Spanned<T>],
+        check: impl Fn(&T) -> Result<(), String>,
+    ) -> Result<(), ExperimentError> {
+        let check = |entry: &Spanned<T>| check(entry.get_ref()).map_err(|problem| self.wrong(entry, problem));
+        entries.iter().try_for_each(check)
+    }
+
     /// Checks the tables, charts and claims, as far as possible before the runs.
     fn check_shown(&self) -> Result<(), ExperimentError> {
-        for table in &self.file.tables {
-            check_table(table.get_ref()).map_err(|problem| self.wrong(table, problem))?;
-        }
-        for chart in &self.file.charts {
-            check_chart(chart.get_ref()).map_err(|problem| self.wrong(chart, problem))?;
-        }
-        for claim in &self.file.claims {
-            check_claim(claim.get_ref()).map_err(|problem| self.wrong(claim, problem))?;
-        }
-        Ok(())
+        self.check_each(&self.file.tables, check_table)?;
+        self.check_each(&self.file.charts, check_chart)?;
+        self.check_each(&self.file.claims, check_claim)
     }
 
     /// Checks that selectors name axes. Whether they find runs is checked at their use.
     fn check_selectors(&self) -> Result<(), ExperimentError> {
-        for table in &self.file.tables {
-            let lines = table.get_ref().rows.iter().chain(&table.get_ref().columns).map(|line| &line.select);
-            for select in lines.chain([&table.get_ref().common]) {
-                known_axes(select).map_err(|problem| self.wrong(table, problem))?;
-            }
-        }
-        for chart in &self.file.charts {
-            let lines = chart.get_ref().lines.iter().map(|line| &line.select);
-            for select in lines.chain([&chart.get_ref().common]) {
-                known_axes(select).map_err(|problem| self.wrong(chart, problem))?;
-            }
-        }
-        for claim in &self.file.claims {
-            for figure in claim.get_ref().figures.values() {
-                let selects = [Some(&figure.select), figure.less.as_ref()];
-                selects
-                    .into_iter()
-                    .flatten()
-                    .try_for_each(known_axes)
-                    .map_err(|problem| self.wrong(claim, problem))?;
-            }
-        }
-        Ok(())
+        self.check_each(&self.file.tables, |table| {
+            let lines = table.rows.iter().chain(&table.columns).map(|line| &line.select);
+            lines.chain([&table.common]).try_for_each(known_axes)
+        })?;
+        self.check_each(&self.file.charts, |chart| {
+            chart.lines.iter().map(|line| &line.select).chain([&chart.common]).try_for_each(known_axes)
+        })?;
+        self.check_each(&self.file.claims, |claim| {
+            let selectors =
+                claim.figures.values().flat_map(|figure| [Some(&figure.select), figure.less.as_ref()]);
+            selectors.flatten().try_for_each(known_axes)
+        })
     }
 }
 
 /// Returns a log for each of its seeds, if it has several.
-fn of_each_seed(trace: &Spanned<TraceFile>) -> Vec<Spanned<TraceFile>> {
+fn each_seed(trace: &Spanned<TraceFile>) -> Vec<Spanned<TraceFile>> {
     let of = trace.get_ref();
     if of.seeds.is_empty() {
         return vec![trace.clone()];
@@ -292,5 +284,5 @@ fn check_digits(digits: usize) -> Result<(), String> {
 }
 
 fn no_axis(name: &str) -> String {
-    format!("{name:?} tells no runs apart; these do: {}", AXES.join(", "))
+    format!("{name:?} is no axis of the runs; the axes are {}", AXES.join(", "))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use miserly_report::BatchSettings;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -79,7 +80,7 @@ pub struct TraceFile {
 }
 
 /// The options of a run, as `miserly simulate` has them.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
     /// The machine's processors.
@@ -118,20 +119,7 @@ pub struct Options {
     #[serde(default, deserialize_with = "seconds::one")]
     pub warmup: Option<i64>,
     /// Which terminations are measured, in place of a warm-up.
-    pub batches: Option<BatchesFile>,
-}
-
-/// Batches of terminations.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct BatchesFile {
-    /// Terminations in a batch.
-    pub jobs: u64,
-    /// Batches that are measured.
-    pub count: u64,
-    /// Batches before them that are not.
-    #[serde(default)]
-    pub discard: u64,
+    pub batches: Option<BatchSettings>,
 }
 
 /// A block of runs: every log under every policy with every model of the estimates and every seed.

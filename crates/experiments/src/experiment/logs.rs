@@ -73,7 +73,7 @@ impl TraceFile {
             .map(str::parse)
             .transpose()
             .map_err(|error: NoSuchMonth| error.to_string())?;
-        let asked = ModelOptions {
+        let options = ModelOptions {
             jobs: self.jobs,
             procs: self.options.processors(machines),
             load: self.load,
@@ -84,7 +84,7 @@ impl TraceFile {
         };
         let entry = find_model(model).map_err(|error| error.to_string())?;
         let made =
-            (entry.build)(&asked).and_then(|model| model.generate()).map_err(|error| error.to_string())?;
+            (entry.build)(&options).and_then(|model| model.generate()).map_err(|error| error.to_string())?;
         Ok(made.into_trace(&self.name))
     }
 

@@ -3,34 +3,32 @@
 use miserly_core::{EventOrder, Procs, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use miserly_sim::{BatchRule, Grouping, GroupingError};
-use miserly_workload::{ArrivalScaling, Overrun, ProcsField};
+use miserly_workload::{ArrivalScaling, JobOptions, Overrun, ProcsField};
 
-use super::file::{BatchesFile, Options, Record};
+use super::file::{Options, Record};
 use super::machines::Machines;
 use miserly_machine_file::{MachineSpec, SHARINGS, SPANS, value_of};
+use miserly_report::BatchSettings;
 use miserly_run::RunOptions;
 
 impl Options {
     /// Returns these options where they are given, else those of `below`.
     pub(super) fn over(&self, below: &Options) -> Options {
-        Options {
-            procs: self.procs.or(below.procs.filter(|_| self.machine.is_none())),
-            machine: self.machine.clone().or_else(|| below.machine.clone().filter(|_| self.procs.is_none())),
-            span: self.span.clone().or_else(|| below.span.clone()),
-            sharing: self.sharing.clone().or_else(|| below.sharing.clone()),
-            overrun: self.overrun.clone().or_else(|| below.overrun.clone()),
-            event_order: self.event_order.clone().or_else(|| below.event_order.clone()),
-            procs_field: self.procs_field.clone().or_else(|| below.procs_field.clone()),
-            drop: self.drop.clone().or_else(|| below.drop.clone()),
-            lenient: self.lenient.or(below.lenient),
-            from: self.from.or(below.from),
-            to: self.to.or(below.to),
-            users: self.users.clone().or_else(|| below.users.clone()),
-            queues: self.queues.clone().or_else(|| below.queues.clone()),
-            scale_load: self.scale_load.or(below.scale_load),
-            offline: self.offline.or(below.offline),
-            warmup: self.warmup.or(below.warmup.filter(|_| self.batches.is_none())),
-            batches: self.batches.or(below.batches.filter(|_| self.warmup.is_none())),
+        // Each of a pair excludes the other.
+        let below = Options {
+            procs: below.procs.filter(|_| self.machine.is_none()),
+            machine: below.machine.clone().filter(|_| self.procs.is_none()),
+            warmup: below.warmup.filter(|_| self.batches.is_none()),
+            batches: below.batches.filter(|_| self.warmup.is_none()),
+            ..below.clone()
+        };
+        let own = self.clone();
+        macro_rules! first_given {
+            ($($field:ident)*) => { Options { $($field: own.$field.or(below.$field),)* } };
+        }
+        first_given! {
+            procs machine span sharing overrun event_order procs_field drop lenient from to users queues
+            scale_load offline warmup batches
         }
     }
 
@@ -52,11 +50,9 @@ impl Options {
             return Err("give procs or machine, not both".into());
         }
         self.placement()?;
-        Ok(RunOptions {
-            procs: self.procs.map(u64::from).map(Procs::new),
-            overrun: word(self.overrun.as_deref(), "overrun", &OVERRUN)?,
-            event_order: word(self.event_order.as_deref(), "event-order", &EVENT_ORDERS)?,
-            procs_field: word(self.procs_field.as_deref(), "procs-field", &PROCS_FIELD)?,
+        let jobs = JobOptions {
+            overrun: word(self.overrun.as_deref(), "overrun", &Overrun::ALL)?,
+            procs_field: word(self.procs_field.as_deref(), "procs-field", &ProcsField::ALL)?,
             drop,
             lenient: self.lenient.unwrap_or_default(),
             from: self.from,
@@ -64,14 +60,18 @@ impl Options {
             users: self.users.clone().unwrap_or_default(),
             queues: self.queues.clone().unwrap_or_default(),
             arrivals: self.arrivals()?,
+            ..JobOptions::default()
+        };
+        Ok(RunOptions {
+            procs: self.procs.map(u64::from).map(Procs::new),
+            jobs,
+            event_order: word(self.event_order.as_deref(), "event-order", &EVENT_ORDERS)?,
             warmup: self.warmup.unwrap_or_default(),
             batches: self.batches()?,
             ..RunOptions::default()
         })
     }
-}
 
-impl Options {
     /// Returns the machine of a run, if the options name one.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Record {
 
 impl Options {
     fn batches(&self) -> Result<Option<BatchRule>, String> {
-        let Some(BatchesFile { jobs, count, discard }) = self.batches else { return Ok(None) };
+        let Some(BatchSettings { jobs, count, discard }) = self.batches else { return Ok(None) };
         if self.warmup.is_some() {
             return Err("give warmup or batches, not both: batches that are discarded are a warm-up".into());
         }
@@ -140,9 +140,7 @@ impl Options {
 /// More batches, and more jobs in one, than any log has.
 const MOST_IN_BATCHES: u64 = 1_000_000_000;
 
-const OVERRUN: [Overrun; 3] = [Overrun::Kill, Overrun::Extend, Overrun::Run];
 const EVENT_ORDERS: [EventOrder; 2] = [EventOrder::Batched, EventOrder::Sequential];
-const PROCS_FIELD: [ProcsField; 2] = [ProcsField::Allocated, ProcsField::Requested];
 
 /// Returns the value of that name; the default without one.
 fn word<T: Copy + Default + ToString>(written: Option<&str>, name: &str, all: &[T]) -> Result<T, String> {

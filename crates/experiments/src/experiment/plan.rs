@@ -172,8 +172,8 @@ impl RunRequest<'_> {
         written.scale_load = self.load.or(written.scale_load);
         let mut options = written.run_options()?;
         options.machine = written.machine(machines)?;
-        options.estimates = self.estimates;
-        options.seed = self.seed;
+        options.jobs.estimates = self.estimates;
+        options.jobs.seed = self.seed;
         options.details = block.record.details;
         options.by = block.record.groupings().map_err(|error| error.to_string())?;
         Ok(options)

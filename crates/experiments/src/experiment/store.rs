@@ -110,9 +110,7 @@ impl Store {
         let path = self.path(name);
         let write = || {
             fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
-            let (file, mut output) = AtomicFile::create(&path)?;
-            output.write_all(bytes)?;
-            file.commit(output)
+            AtomicFile::write(&path, |output| output.write_all(bytes))
         };
         write().map_err(ExperimentError::io(&path))
     }

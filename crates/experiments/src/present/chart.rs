@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, Ramp, Style};
+use miserly_report::decimals;
 use miserly_report::page::Block;
 use serde_json::Value;
 
 use super::drawn::Drawn;
 use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
-use crate::present::lines::{Lookup, part, shown};
+use crate::present::lines::{Lookup, part};
 use crate::present::{gantt, matrix};
 use crate::results::{Found, Results, at};
 
@@ -173,9 +174,9 @@ fn line(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<O
 
 /// Returns pairs of a document as steps.
 fn steps(_chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<Option<DataSeries>, String> {
-    let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
-    let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", line.figure))?;
-    Ok(Some(DataSeries::steps("", pairs.into_iter().map(|(x, y)| (x / line.unit, y)).collect())))
+    let pairs = listed_pairs(line, results)?;
+    let scaled = |pairs: Vec<(f64, f64)>| pairs.into_iter().map(|(x, y)| (x / line.unit, y)).collect();
+    Ok(pairs.map(|pairs| DataSeries::steps("", scaled(pairs))))
 }
 
 /// Returns pairs of a document as points.
@@ -184,9 +185,13 @@ fn points(
     line: &LineRequest,
     results: &Results,
 ) -> Result<Option<DataSeries>, String> {
+    let pairs = listed_pairs(line, results)?;
+    Ok(pairs.map(|pairs| DataSeries { style: Style::Points, ..DataSeries::line("", pairs) }))
+}
+
+fn listed_pairs(line: &LineRequest, results: &Results) -> Result<Option<Vec<(f64, f64)>>, String> {
     let Some(value) = part(results, &line.runs, &line.figure)? else { return Ok(None) };
-    let pairs = pairs(value).ok_or_else(|| format!("{:?} is no list of pairs", line.figure))?;
-    Ok(Some(DataSeries { style: Style::Points, ..DataSeries::line("", pairs) }))
+    pairs(value).map(Some).ok_or_else(|| format!("{:?} is no list of pairs", line.figure))
 }
 
 /// A figure of `details.series`, by the log's time in seconds.
@@ -287,7 +292,7 @@ fn bars(line: &LineRequest, results: &Results) -> Result<Option<Drawn>, String> 
             value,
         };
         let bins = pairs.iter().enumerate().map(bin).collect();
-        let columns = pairs.iter().map(|(x, _)| shown(x / line.unit, 0)).collect();
+        let columns = pairs.iter().map(|(x, _)| decimals(x / line.unit, 0)).collect();
         return Ok(Some(Drawn { body: Body::Bars { bins }, columns, rows: vec![] }));
     }
     let bin = |bin: &Value| {

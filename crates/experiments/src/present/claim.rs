@@ -1,11 +1,12 @@
 //! Claims about results, decided by formulas over their figures.
 
 use miserly_formula::Formula;
+use miserly_report::decimals;
 use miserly_report::page::{Claim, ClaimVerdict};
 use serde_json::Value;
 
 use crate::experiment::file::{ClaimFile, FigureFile, OfDifference, Take};
-use crate::present::lines::{Lookup, part, shown};
+use crate::present::lines::{Lookup, part};
 use crate::results::{Found, Results, differences};
 use crate::selector::Selector;
 
@@ -30,7 +31,7 @@ pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, Stri
     let plain = names.iter().zip(&values).map(|(name, value)| format!("{name} {}", short(*value)));
     let derived = shows
         .iter()
-        .map(|(show, formula)| format!("{} {}", show.label, shown(formula.eval(&values), show.digits)));
+        .map(|(show, formula)| format!("{} {}", show.label, decimals(formula.eval(&values), show.digits)));
     let figures: Vec<String> = if shows.is_empty() { plain.collect() } else { derived.collect() };
     Ok(Claim { text: claim.text.clone(), verdict, figures: figures.join("; ") })
 }
@@ -45,7 +46,7 @@ fn undecided(claim: &ClaimFile, why: &str) -> Claim {
 
 /// Returns a number in short, for a line of several.
 fn short(value: f64) -> String {
-    shown(value, if value.abs() < 1000.0 { 2 } else { 0 })
+    decimals(value, if value.abs() < 1000.0 { 2 } else { 0 })
 }
 
 /// The reasons for which a claim cannot be decided.
@@ -72,8 +73,8 @@ fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static 
     }
 }
 
-fn plain(asked: Lookup) -> Result<f64, &'static str> {
-    match asked {
+fn plain(lookup: Lookup) -> Result<f64, &'static str> {
+    match lookup {
         Lookup::Figure(figure) => Ok(figure.mean),
         Lookup::NoLog => Err(NO_LOG),
         Lookup::Nothing => Err(NOTHING),
@@ -91,12 +92,12 @@ fn difference(
     }
     let [mine, theirs] = [&figure.select, less].map(|select| results.find(select));
     let (Found::Runs(mine), Found::Runs(theirs)) = (mine?, theirs?) else { return Ok(Err(NO_LOG)) };
-    let told = differences(&mine, &theirs, &figure.value)?;
-    let asked = match figure.of {
-        OfDifference::Mean => Some(told.mean).filter(|mean| mean.is_finite()),
-        OfDifference::HalfWidth => told.half_width,
+    let differences = differences(&mine, &theirs, &figure.value)?;
+    let figure = match figure.of {
+        OfDifference::Mean => Some(differences.mean).filter(|mean| mean.is_finite()),
+        OfDifference::HalfWidth => differences.half_width,
     };
-    Ok(asked.ok_or(NO_INTERVAL))
+    Ok(figure.ok_or(NO_INTERVAL))
 }
 
 /// Returns one of the figures of several runs.

@@ -1,6 +1,7 @@
 //! The jobs of a recorded window on the processors of the hosts.
 
 use miserly_report::chart::{Body, GanttJob};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::drawn::Drawn;
@@ -8,6 +9,7 @@ use crate::chart_request::LineRequest;
 use crate::present::lines::part;
 use crate::present::matrix;
 use crate::results::Results;
+use crate::run_result::{GanttRow, StayRow};
 use crate::selector::Selector;
 
 /// Returns the jobs of the recorded window.
@@ -40,15 +42,15 @@ const NAMED: usize = 16;
 /// Returns the note on the layout: slots, or the hosts of a machine of several.
 pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
     let slots = part(results, select, "matrix").ok().flatten();
-    if slots.is_some() { Some(SLOTS.to_owned()) } else { hosts_told(select, results) }
+    if slots.is_some() { Some(SLOTS.to_owned()) } else { hosts_note(select, results) }
 }
 
 /// How a matrix is laid out.
-const SLOTS: &str = "Jobs share processors by turns. Each slot has all processors, and a job is drawn in every slot in which it runs: its own, and \
-                     others where nobody else needs its processors.";
+const SLOTS: &str = "Jobs share processors in time slices. Each slot has all processors, and a job is drawn in every slot in which it runs: its own, and \
+                     others where no other job needs its processors.";
 
 /// The names of the hosts, as they lie above each other; none of a machine of one.
-fn hosts_told(select: &Selector, results: &Results) -> Option<String> {
+fn hosts_note(select: &Selector, results: &Results) -> Option<String> {
     let hosts = hosts(select, results);
     let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
     match names.len() {
@@ -81,45 +83,36 @@ fn hosts(select: &Selector, results: &Results) -> Vec<(String, u32)> {
 /// The name of swapping out and in.
 const TRANSFER: &str = "written or read";
 
-/// A job of the window: the whole of it, or each of its stays, and within these its work and its transfers.
+/// Returns the parts of a job of the window: the whole job, or its work and its transfers in each allocation.
 fn stays(row: &Value) -> Option<Vec<GanttJob>> {
-    let whole = stay(row, row, None)?;
-    let Some(stays) = row.get("stays").and_then(Value::as_array) else { return Some(vec![whole]) };
-    let numbered = stays.iter().enumerate();
-    let drawn =
-        numbered.filter_map(|(at, of)| Some((stay(row, of, Some((at + 1, stays.len())))?, worked(of))));
-    Some(drawn.flat_map(|(stay, worked)| apart(stay, worked)).collect())
+    let row = GanttRow::deserialize(row).ok()?;
+    let part = |start, end, pes: &[(u32, u32)], part| GanttJob {
+        number: row.job,
+        pes: pes.to_vec(),
+        submit: row.submit,
+        start,
+        end,
+        user: row.user.map(|user| user.to_string()),
+        key: row.reason.clone(),
+        part,
+    };
+    if row.stays.is_empty() {
+        return Some(vec![part(row.start, row.end, &row.pes, None)]);
+    }
+    let numbered = (1..).zip(&row.stays);
+    let stay = |(number, stay): (usize, &StayRow)| {
+        apart(part(stay.start, stay.end, &stay.pes, Some((number, row.stays.len()))), stay.worked)
+    };
+    Some(numbered.flat_map(stay).collect())
 }
 
-/// From when to when a job worked in a stay, if not all the time.
-fn worked(stay: &Value) -> Option<(f64, f64)> {
-    let worked = stay.get("worked")?;
-    Some((worked.get(0)?.as_f64()?, worked.get(1)?.as_f64()?))
-}
-
-/// A stay as its transfers and its work.
-fn apart(stay: GanttJob, worked: Option<(f64, f64)>) -> Vec<GanttJob> {
-    let Some((from, to)) = worked else { return vec![stay] };
+/// Returns an allocation as its transfers and its work.
+fn apart(stay: GanttJob, worked: Option<[f64; 2]>) -> Vec<GanttJob> {
+    let Some([from, to]) = worked else { return vec![stay] };
     let transfer = |start, end| GanttJob { start, end, key: TRANSFER.to_owned(), ..stay.clone() };
     let work = GanttJob { start: from, end: to, ..stay.clone() };
     let pieces = [transfer(stay.start, from), work, transfer(to, stay.end)];
     pieces.into_iter().filter(|piece| piece.start < piece.end).collect()
-}
-
-/// Returns the job of `row` during the allocation `stay`.
-fn stay(row: &Value, stay: &Value, part: Option<(usize, usize)>) -> Option<GanttJob> {
-    let end = |pair: &Value, at: usize| pair.get(at)?.as_u64().and_then(|pe| u32::try_from(pe).ok());
-    let pes = stay.get("pes")?.as_array()?.iter();
-    Some(GanttJob {
-        number: row.get("job")?.as_i64()?,
-        pes: pes.filter_map(|pair| Some((end(pair, 0)?, end(pair, 1)?))).collect(),
-        submit: row.get("submit")?.as_f64()?,
-        start: stay.get("start")?.as_f64()?,
-        end: stay.get("end")?.as_f64()?,
-        user: row.get("user").and_then(Value::as_u64).map(|user| user.to_string()),
-        key: row.get("reason")?.as_str()?.to_owned(),
-        part,
-    })
 }
 
 #[cfg(test)]
@@ -134,18 +127,18 @@ mod tests {
             "job": 7, "user": null, "submit": 1.0, "start": 5.0, "end": 20.0, "reason": "reserved",
             "pes": [[0, 1], [4, 5]],
         });
-        let told = |row: &Value| -> Vec<_> {
+        let parts = |row: &Value| -> Vec<_> {
             let jobs = stays(row).unwrap().into_iter();
             jobs.map(|job| (job.start, job.end, job.pes, job.part)).collect()
         };
-        assert_eq!(told(&row), [(5.0, 20.0, vec![(0, 1), (4, 5)], None)]);
+        assert_eq!(parts(&row), [(5.0, 20.0, vec![(0, 1), (4, 5)], None)]);
         // A quantum on other processors before, and the stay in which it ended.
         row["stays"] = json!([
             { "start": 1.0, "end": 2.0, "pes": [[8, 11]] },
             { "start": 5.0, "end": 20.0, "pes": [[0, 1], [4, 5]] },
         ]);
         let quantum = (1.0, 2.0, vec![(8, 11)], Some((1, 2)));
-        assert_eq!(told(&row), [quantum, (5.0, 20.0, vec![(0, 1), (4, 5)], Some((2, 2)))]);
+        assert_eq!(parts(&row), [quantum, (5.0, 20.0, vec![(0, 1), (4, 5)], Some((2, 2)))]);
     }
 
     #[test]
@@ -157,11 +150,11 @@ mod tests {
                 { "start": 20.0, "end": 30.0, "pes": [[0, 1]], "worked": [24.0, 30.0] },
             ],
         });
-        let told: Vec<_> =
+        let parts: Vec<_> =
             stays(&row).unwrap().into_iter().map(|job| (job.start, job.end, job.key)).collect();
         let (work, transfer) = ("reserved".to_owned(), TRANSFER.to_owned());
         let expected =
             [(0.0, 5.0, &work), (5.0, 9.0, &transfer), (20.0, 24.0, &transfer), (24.0, 30.0, &work)];
-        assert_eq!(told, expected.map(|(start, end, key)| (start, end, key.clone())));
+        assert_eq!(parts, expected.map(|(start, end, key)| (start, end, key.clone())));
     }
 }

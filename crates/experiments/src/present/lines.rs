@@ -63,33 +63,3 @@ fn in_run(path: &str) -> String {
     let beside = path.starts_with("gantt") || path == "matrix" || path == "longest_waits";
     if beside { path.to_owned() } else { format!("run.{path}") }
 }
-
-/// Returns a number with `digits` decimals, its thousands apart.
-pub(crate) fn shown(value: f64, digits: usize) -> String {
-    let text = format!("{value:.digits$}");
-    let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |text| ("-", text));
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    let mut grouped = String::new();
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 {
-            grouped.push(' ');
-        }
-        grouped.push(digit);
-    }
-    let point = if decimals.is_empty() { "" } else { "." };
-    format!("{sign}{grouped}{point}{decimals}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shown;
-
-    #[test]
-    fn thousands_apart() {
-        for (value, digits, expect) in
-            [(0.0, 2, "0.00"), (999.999, 2, "1 000.00"), (-1_234_567.5, 1, "-1 234 567.5"), (12.0, 0, "12")]
-        {
-            assert_eq!(shown(value, digits), expect);
-        }
-    }
-}

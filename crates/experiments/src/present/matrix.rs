@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use miserly_report::chart::{Body, GanttJob, MatrixJob, MatrixPlace};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::drawn::Drawn;
 use crate::chart_request::LineRequest;
 use crate::present::lines::part;
 use crate::results::Results;
-use crate::run_result::PLACES;
+use crate::run_result::{MatrixJobRow, MatrixRows, PLACES, PlaceRow};
 use crate::selector::Selector;
 
 /// The matrix of the window, slots by processors.
@@ -19,8 +20,9 @@ pub(super) fn body(line: &LineRequest, results: &Results) -> Result<Option<Drawn
     // That one run is meant: else it is that which is to be said.
     part(results, select, "settings.procs")?;
     let Some(recorded) = part(results, select, "matrix").map_err(|_| none)? else { return Ok(None) };
-    let matrix = Recorded::from_json(recorded).ok_or(none)?;
-    let Recorded { procs, from, to, jobs, places } = matrix;
+    let MatrixRows { procs, from, to, jobs, places, .. } =
+        MatrixRows::deserialize(recorded).map_err(|_| none)?;
+    let (jobs, places) = (jobs.iter().map(job).collect(), places.into_iter().map(place).collect());
     Ok(Some(Drawn::from(Body::Matrix { procs, from, to, jobs, places })))
 }
 
@@ -35,12 +37,12 @@ pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
 
 /// The same as a Gantt chart: the jobs in the slots in which they run. `None` if the run has no matrix.
 pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
-    let Recorded { procs, from, to, jobs, places } =
-        Recorded::from_json(part(results, select, "matrix").ok().flatten()?)?;
+    let recorded = part(results, select, "matrix").ok().flatten()?;
+    let MatrixRows { procs, from, to, jobs, places, .. } = MatrixRows::deserialize(recorded).ok()?;
     let slots = places.iter().map(|place| place.slot + 1).max().unwrap_or(1);
     let parts = Parts::new(&places);
     let drawn = places.iter().enumerate().filter_map(|(at, place)| {
-        let job = jobs.get(place.job)?;
+        let job = job(jobs.get(place.of)?);
         let first = place.slot.saturating_mul(procs);
         Some(GanttJob {
             number: job.number,
@@ -48,7 +50,7 @@ pub(super) fn over_time(select: &Selector, results: &Results) -> Option<Body> {
             submit: job.submit,
             start: place.from,
             end: place.to,
-            user: job.user.clone(),
+            user: job.user,
             key: if place.own { OWN } else { OTHER }.to_owned(),
             part: parts.part(at),
         })
@@ -67,15 +69,15 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(places: &[MatrixPlace]) -> Parts {
+    fn new(places: &[PlaceRow]) -> Parts {
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut number = |place: &MatrixPlace| {
-            let count = counts.entry(place.job).or_default();
+        let mut number = |place: &PlaceRow| {
+            let count = counts.entry(place.of).or_default();
             *count += 1;
             *count
         };
         let numbers = places.iter().map(&mut number).collect();
-        let of = places.iter().map(|place| counts.get(&place.job).copied().unwrap_or(1)).collect();
+        let of = places.iter().map(|place| counts.get(&place.of).copied().unwrap_or(1)).collect();
         Parts { numbers, of }
     }
 
@@ -84,47 +86,13 @@ impl Parts {
     }
 }
 
-/// A matrix as it was recorded.
-struct Recorded {
-    procs: u32,
-    from: f64,
-    to: f64,
-    jobs: Vec<MatrixJob>,
-    places: Vec<MatrixPlace>,
+fn job(row: &MatrixJobRow) -> MatrixJob {
+    MatrixJob { number: row.job, submit: row.submit, user: row.user.map(|user| user.to_string()) }
 }
 
-impl Recorded {
-    fn from_json(matrix: &Value) -> Option<Recorded> {
-        let list = |name: &str| matrix.get(name).and_then(Value::as_array);
-        Some(Recorded {
-            procs: u32::try_from(matrix.get("procs")?.as_u64()?).ok()?,
-            from: matrix.get("from")?.as_f64()?,
-            to: matrix.get("to")?.as_f64()?,
-            jobs: list("jobs")?.iter().map(job).collect::<Option<_>>()?,
-            places: list("places")?.iter().map(place).collect::<Option<_>>()?,
-        })
-    }
-}
-
-fn job(row: &Value) -> Option<MatrixJob> {
-    Some(MatrixJob {
-        number: row.get("job")?.as_i64()?,
-        submit: row.get("submit")?.as_f64()?,
-        user: row.get("user").and_then(Value::as_u64).map(|user| user.to_string()),
-    })
-}
-
-fn place(row: &Value) -> Option<MatrixPlace> {
-    let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
-    let range = |pair: &Value| Some((number(pair.get(0)?)?, number(pair.get(1)?)?));
-    Some(MatrixPlace {
-        job: usize::try_from(row.get("of")?.as_u64()?).ok()?,
-        slot: number(row.get("slot")?)?,
-        own: row.get("own")?.as_bool()?,
-        from: row.get("from")?.as_f64()?,
-        to: row.get("to")?.as_f64()?,
-        pes: row.get("pes")?.as_array()?.iter().map(range).collect::<Option<_>>()?,
-    })
+fn place(row: PlaceRow) -> MatrixPlace {
+    let PlaceRow { of, slot, own, from, to, pes } = row;
+    MatrixPlace { job: of, slot, own, from, to, pes }
 }
 
 #[cfg(test)]
@@ -141,15 +109,15 @@ mod tests {
             "jobs": [{ "job": 7, "user": 3, "submit": 0.5 }, { "job": 8, "user": null, "submit": 1.0 }],
             "places": [place(0, 0, true, 1.0), place(1, 1, true, 1.0), place(0, 1, false, 2.0)],
         });
-        let recorded = Recorded::from_json(&kept).unwrap();
+        let recorded = MatrixRows::deserialize(&kept).unwrap();
         assert_eq!((recorded.procs, recorded.jobs.len()), (8, 2));
-        assert_eq!(recorded.jobs[0], MatrixJob { number: 7, submit: 0.5, user: Some("3".into()) });
+        assert_eq!(job(&recorded.jobs[0]), MatrixJob { number: 7, submit: 0.5, user: Some("3".into()) });
         assert_eq!(
             (recorded.places[2].slot, recorded.places[2].own, recorded.places[2].from),
             (1, false, 2.0)
         );
         let parts = Parts::new(&recorded.places);
         assert_eq!([0, 1, 2].map(|at| parts.part(at)), [Some((1, 2)), None, Some((2, 2))]);
-        assert!(Recorded::from_json(&json!({ "procs": 8 })).is_none());
+        assert!(MatrixRows::deserialize(&json!({ "procs": 8 })).is_err());
     }
 }

@@ -15,7 +15,6 @@ mod table;
 mod lines;
 
 pub(crate) use chart::blocks;
-pub(crate) use lines::shown;
 use std::collections::BTreeMap;
 
 use miserly_report::page::{Block, Page, Section};

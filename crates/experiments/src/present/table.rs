@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use miserly_report::decimals;
 use miserly_report::page::{Block, Emphasis, TableCell, TableData};
 use serde_json::Value;
 
 use crate::experiment::file::{Line, TableFile};
-use crate::present::lines::{Lookup, part, shown};
+use crate::present::lines::{Lookup, part};
 use crate::results::{Figure, Results};
 use crate::selector::Selector;
 
@@ -63,7 +64,7 @@ fn cells_of(table: &TableFile, ours: &Entry, paper: Option<f64>) -> Vec<TableCel
         Entry::Nothing => TableCell::number("-").with(Emphasis::Muted),
     };
     let Some(paper) = paper else { return vec![shown_ours] };
-    let shown_paper = if paper.is_nan() { "-".into() } else { shown(paper, table.digits) };
+    let shown_paper = if paper.is_nan() { "-".into() } else { decimals(paper, table.digits) };
     let off = match ours {
         Entry::Figure(ours) => Some(off(ours.mean / table.unit, paper)).filter(|off| off.is_finite()),
         Entry::Word(_) | Entry::Nothing => None,
@@ -73,8 +74,8 @@ fn cells_of(table: &TableFile, ours: &Entry, paper: Option<f64>) -> Vec<TableCel
 }
 
 fn with_width(table: &TableFile, ours: Figure) -> String {
-    let mean = shown(ours.mean / table.unit, table.digits);
-    let width = ours.half_width.map(|width| format!(" ±{}", shown(width / table.unit, table.digits)));
+    let mean = decimals(ours.mean / table.unit, table.digits);
+    let width = ours.half_width.map(|width| format!(" ±{}", decimals(width / table.unit, table.digits)));
     mean + &width.unwrap_or_default()
 }
 

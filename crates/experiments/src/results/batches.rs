@@ -8,11 +8,11 @@ use super::{Figure, at, figure};
 /// Half the width of the interval of the figure at a path, by the batches of its run; `None` if it was not measured in such, or there is none.
 pub(super) fn half_width(document: &Value, path: &str) -> Option<f64> {
     let batches = at(document, "run.batches")?;
-    let told = match measure(path)? {
+    let half_width = match measure(path)? {
         name @ ("slots" | "rows" | "unifications") => at(batches, "half_width")?.get(name),
         name => at(document, "run.uncertainty.half_width")?.get(name),
     };
-    told.and_then(Value::as_f64)
+    half_width.and_then(Value::as_f64)
 }
 
 /// The measure whose mean over the batches stands at that path.
@@ -60,8 +60,8 @@ fn of_batches(mine: &Value, theirs: &Value, path: &str) -> Result<Figure, String
         return Err("less: the runs have other batches".into());
     }
     let pairs = a.iter().zip(b).filter_map(|(mine, theirs)| Some(mine.as_f64()? - theirs.as_f64()?));
-    let told = interval(&pairs.collect::<Vec<_>>(), jobs.unwrap_or(0));
-    Ok(Figure { mean: told.mean.unwrap_or(f64::NAN), half_width: told.half_width })
+    let interval = interval(&pairs.collect::<Vec<_>>(), jobs.unwrap_or(0));
+    Ok(Figure { mean: interval.mean.unwrap_or(f64::NAN), half_width: interval.half_width })
 }
 
 /// The mean of each batch, and how many terminations these have.
@@ -107,8 +107,8 @@ mod tests {
         let waves = [9.0, 3.0, 8.0, 4.0, 9.0, 2.0, 8.0, 3.0, 9.0, 4.0];
         let a = document(&waves);
         let b = document(&waves.map(|mean| mean - 2.0));
-        let told = differences(&[&a], &[&b], "metrics.slowdown.mean").unwrap();
-        assert_eq!((told.mean, told.half_width), (2.0, Some(0.0)));
+        let found = differences(&[&a], &[&b], "metrics.slowdown.mean").unwrap();
+        assert_eq!((found.mean, found.half_width), (2.0, Some(0.0)));
         let shorter = document(&waves[1..]);
         assert!(differences(&[&a], &[&shorter], "metrics.slowdown.mean").is_err());
         assert!(differences(&[&a], &[&b], "metrics.slowdown.max").is_err());
@@ -118,10 +118,10 @@ mod tests {
     fn runs_of_several_seeds_are_compared_seed_by_seed() {
         let of = |seed: u64, wait: f64| json!({ "run": { "settings": { "seed": seed }, "wait": wait } });
         let [a, b, c, d] = [of(1, 10.0), of(2, 30.0), of(1, 8.0), of(2, 26.0)];
-        let told = differences(&[&a, &b], &[&c, &d], "wait").unwrap();
+        let found = differences(&[&a, &b], &[&c, &d], "wait").unwrap();
         // 2 and 4: a deviation of sqrt(2), t 12.706 with a degree of freedom, over sqrt(2).
-        assert_eq!(told.mean.to_bits(), 3.0_f64.to_bits());
-        assert!((told.half_width.unwrap() - 12.706_204).abs() < 1e-4, "{told:?}");
+        assert_eq!(found.mean.to_bits(), 3.0_f64.to_bits());
+        assert!((found.half_width.unwrap() - 12.706_204).abs() < 1e-4, "{found:?}");
         assert!(differences(&[&a, &b], &[&d, &c], "wait").is_err());
         assert!(differences(&[&a, &b], &[&c], "wait").is_err());
     }

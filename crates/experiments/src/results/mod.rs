@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use miserly_sim::student_t_95;
 use serde_json::Value;
 
-use crate::experiment::{Axes, ExperimentError, Index, Store};
+use crate::experiment::{ExperimentError, Index, IndexedRun, Store};
 use crate::selector::Selector;
 
 pub(crate) use batches::differences;
@@ -23,15 +23,8 @@ pub use rows::parquet;
 pub struct Results {
     /// The index of the folder.
     pub index: Index,
-    runs: Vec<Run>,
     documents: BTreeMap<String, Value>,
     traces: BTreeMap<String, Value>,
-}
-
-/// A run of the results.
-struct Run {
-    axes: Axes,
-    key: String,
 }
 
 /// The runs that a selector finds.
@@ -80,16 +73,12 @@ impl Results {
         for trace in index.traces.iter().filter(|trace| trace.missing.is_none()) {
             traces.insert(trace.name.clone(), store.read_json(Store::trace(&trace.name))?);
         }
-        let runs =
-            index.runs.iter().map(|run| Run { axes: run.axes.clone(), key: run.key.clone() }).collect();
-        Ok(Results { index, runs, documents, traces })
+        Ok(Results { index, documents, traces })
     }
 
     /// Returns results that are in no folder: runs with their documents.
     pub(crate) fn in_memory(index: Index, documents: BTreeMap<String, Value>) -> Results {
-        let runs =
-            index.runs.iter().map(|run| Run { axes: run.axes.clone(), key: run.key.clone() }).collect();
-        Results { index, runs, documents, traces: BTreeMap::new() }
+        Results { index, documents, traces: BTreeMap::new() }
     }
 
     /// Returns the documents of the runs that `select` chooses.
@@ -125,7 +114,7 @@ impl Results {
             values.sort_by(|a, b| numbers(a, b));
         }
         let of = |value: &String| {
-            let runs: Vec<&Run> =
+            let runs: Vec<&IndexedRun> =
                 runs.iter().copied().filter(|run| run.axes.get(axis) == Some(value)).collect();
             Ok((value.clone(), self.documents_of(&runs)?))
         };
@@ -153,21 +142,21 @@ impl Results {
     /// Returns the seeds of the runs.
     pub fn seeds(&self) -> Vec<String> {
         let mut seeds: Vec<String> =
-            self.runs.iter().filter_map(|run| run.axes.get("seed").cloned()).collect();
+            self.index.runs.iter().filter_map(|run| run.axes.get("seed").cloned()).collect();
         seeds.sort_by(|a, b| numbers(a, b));
         seeds.dedup();
         seeds
     }
 
-    fn matching(&self, select: &Selector) -> Result<Vec<&Run>, String> {
-        let runs: Vec<&Run> = self.runs.iter().filter(|run| select.matches(&run.axes)).collect();
+    fn matching(&self, select: &Selector) -> Result<Vec<&IndexedRun>, String> {
+        let runs: Vec<&IndexedRun> = self.index.runs.iter().filter(|run| select.matches(&run.axes)).collect();
         if runs.is_empty() { Err(format!("no run has {select}")) } else { Ok(runs) }
     }
 
     /// The documents of runs that differ in nothing but the seed, in the order of the experiment, so that the same
     /// figures are summed in the same order.
-    fn documents_of(&self, runs: &[&Run]) -> Result<Found<'_>, String> {
-        let mut of_seed: BTreeMap<&str, &Run> = BTreeMap::new();
+    fn documents_of(&self, runs: &[&IndexedRun]) -> Result<Found<'_>, String> {
+        let mut of_seed: BTreeMap<&str, &IndexedRun> = BTreeMap::new();
         let mut documents = Vec::new();
         for run in runs.iter().filter(|run| !run.key.is_empty()) {
             let before = *of_seed.entry(run.axis("seed")).or_insert(run);
@@ -185,14 +174,14 @@ impl Results {
     }
 }
 
-impl Run {
+impl IndexedRun {
     fn axis(&self, name: &str) -> &str {
         self.axes.get(name).map_or("", String::as_str)
     }
 }
 
 /// Returns the first axis in which the runs differ, except for those named.
-fn ambiguous(runs: &[&Run], but: &[&str]) -> Option<String> {
+fn ambiguous(runs: &[&IndexedRun], but: &[&str]) -> Option<String> {
     let first = runs.first()?;
     let differs = |axis: &&String| runs.iter().any(|run| run.axes.get(*axis) != first.axes.get(*axis));
     first.axes.keys().filter(|axis| !but.contains(&axis.as_str())).find(differs).cloned()
@@ -257,7 +246,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::experiment::IndexedRun;
 
     /// Runs of a policy by block, factor and seed, each with a wait.
     fn results(runs: &[(&str, &str, &str, &str, f64)]) -> Results {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::flat::flatten;
-use super::{Results, Run, at};
+use super::{Results, at};
 use crate::Table;
-use crate::experiment::AXES;
+use crate::experiment::{AXES, IndexedRun};
 
 /// Fields that are no figures of a run.
 const NOT_COLUMNS: [&str; 2] = ["policy", "trace.name"];
@@ -16,13 +16,14 @@ const NOT_COLUMNS: [&str; 2] = ["policy", "trace.name"];
 ///
 /// The columns are `figures`, by their paths, in this order; all that there are where none is named.
 pub(super) fn rows(results: &Results, figures: &[&str]) -> Table {
-    let runs: Vec<_> = results.runs.iter().filter(|run| results.documents.contains_key(&run.key)).collect();
+    let runs: Vec<_> =
+        results.index.runs.iter().filter(|run| results.documents.contains_key(&run.key)).collect();
     let document = |key: &str| &results.documents[key]["run"];
     let mut paths: Vec<String> = figures.iter().map(ToString::to_string).collect();
     if figures.is_empty() {
         paths = all_paths(runs.iter().map(|run| document(&run.key)));
     }
-    let row = |run: &&Run| {
+    let row = |run: &&IndexedRun| {
         let document = document(&run.key);
         let axes = AXES.iter().map(|axis| run.axes.get(*axis).map(|value| value.clone().into()));
         let names = [Some(run.key.clone().into()), document.get("policy").cloned()];

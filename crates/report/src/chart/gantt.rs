@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 
 use super::colours;
-use super::data::{Axis, AxisScale, Body, Chart, GanttJob};
+use super::data::{Axis, AxisScale, Chart, GanttJob};
 use super::draw::Drawing;
 use super::frame::PlotFrame;
-use super::ink::{LETTERS, Px, SvgPath, text_width};
+use super::ink::{Px, SvgPath};
 use super::legend::{Legend, LegendEntry};
-use super::matrix::{drawable, slots_axis};
+use super::matrix::{drawable, job_key, number_in, slots_axis, with_axes};
 use super::readout::{JobReadout, Plot, Readout};
 use super::scale::Extent;
 
@@ -118,8 +118,7 @@ fn bounded(chart: &Chart, view: &GanttView<'_>) -> Chart {
         0 | 1 => Axis { scale: AxisScale::Linear, ..chart.y.clone().between(0.0, f64::from(view.procs)) },
         slots => slots_axis("slot, with its processors", slots),
     };
-    let body = Body::Lines { series: Vec::new() };
-    Chart { id: chart.id.clone(), title: String::new(), caption: None, x, y, body }
+    with_axes(chart, x, y)
 }
 
 /// The meaning of the colours: the most frequent keys by name, and all others together.
@@ -154,11 +153,9 @@ impl<'a> ColourKeys<'a> {
         if self.named.len() < 2 {
             return Vec::new();
         }
-        let key =
-            |n| html! { rect class={ "job " (colours::series(n)) } x="2" y="-6" width="18" height="12" {} };
         let named = self.named.iter().map(|&key| key.to_owned());
         let rest = (self.others > 0).then(|| format!("{} others", self.others));
-        named.chain(rest).enumerate().map(|(n, name)| LegendEntry { name, key: key(n) }).collect()
+        named.chain(rest).enumerate().map(|(n, name)| LegendEntry { name, key: job_key("", n) }).collect()
     }
 }
 
@@ -226,13 +223,7 @@ fn place(plot: &ProcessorRows<'_>, job: &GanttJob, (low, high): (u32, u32)) -> O
 fn number(plot: &ProcessorRows<'_>, job: &GanttJob) -> Markup {
     let rects = job.pes.iter().filter_map(|&pes| place(plot, job, pes));
     let largest = rects.max_by(|left, right| left[3].total_cmp(&right[3]));
-    let number = job.number.to_string();
-    let room = largest.filter(|rect| rect[2] > text_width(&number) + 4.0 && rect[3] > LETTERS);
-    html! {
-        @if let Some([left, top, wide, tall]) = room {
-            text text-anchor="middle" x=(Px(left + wide / 2.0)) y=(Px(top + tall / 2.0 + LETTERS * 0.35)) { (number) }
-        }
-    }
+    number_in(largest, job.number)
 }
 
 #[cfg(test)]

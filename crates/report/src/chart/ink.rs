@@ -24,43 +24,38 @@ pub(super) struct SvgPath(String);
 impl SvgPath {
     /// Returns straight lines from each place to the next.
     pub(super) fn along(places: &[(f64, f64)]) -> SvgPath {
+        SvgPath::through(places, |x, y| format!("L{x} {y}"))
+    }
+
+    /// Returns steps from each place to the next: a horizontal line, then a vertical one.
+    pub(super) fn steps(places: &[(f64, f64)]) -> SvgPath {
+        SvgPath::through(places, |x, y| format!("H{x}V{y}"))
+    }
+
+    fn through(places: &[(f64, f64)], next: fn(Px, Px) -> String) -> SvgPath {
+        let piece = |(n, &(x, y)): (usize, &(f64, f64))| match n {
+            0 => format!("M{} {}", Px(x), Px(y)),
+            _ => next(Px(x), Px(y)),
+        };
+        SvgPath(places.iter().enumerate().map(piece).collect())
+    }
+
+    /// Returns dots: strokes of zero length with round ends.
+    pub(super) fn dots(places: &[(f64, f64)]) -> SvgPath {
         let mut path = SvgPath::default();
-        for (n, &(x, y)) in places.iter().enumerate() {
-            if n == 0 { path.go(x, y) } else { path.line(x, y) }
+        for &(x, y) in places {
+            path.0.push_str(&format!("M{} {}h0", Px(x), Px(y)));
         }
         path
     }
 
-    pub(super) fn go(&mut self, x: f64, y: f64) {
-        self.push('M', x, y);
-    }
-
-    pub(super) fn line(&mut self, x: f64, y: f64) {
-        self.push('L', x, y);
-    }
-
-    /// Appends a horizontal line to x and a vertical one to y.
-    pub(super) fn step(&mut self, x: f64, y: f64) {
-        self.0.push_str(&format!("H{}V{}", Px(x), Px(y)));
-    }
-
-    /// Appends a dot: a stroke of zero length with round ends.
-    pub(super) fn dot(&mut self, x: f64, y: f64) {
-        self.push('M', x, y);
-        self.0.push_str("h0");
-    }
-
     pub(super) fn rect(&mut self, left: f64, top: f64, width: f64, height: f64) {
-        self.push('M', left, top);
-        self.0.push_str(&format!("h{}v{}H{}Z", Px(width), Px(height), Px(left)));
+        let (left, top, width, height) = (Px(left), Px(top), Px(width), Px(height));
+        self.0.push_str(&format!("M{left} {top}h{width}v{height}H{left}Z"));
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    fn push(&mut self, command: char, x: f64, y: f64) {
-        self.0.push_str(&format!("{command}{} {}", Px(x), Px(y)));
     }
 }
 
@@ -125,8 +120,11 @@ mod tests {
     fn paths() {
         let mut path = SvgPath::default();
         path.rect(1.0, 2.0, 3.5, 4.0);
-        path.dot(1.0, 2.0);
-        assert_eq!(path.to_string(), "M1 2h3.5v4H1ZM1 2h0");
+        assert_eq!(path.to_string(), "M1 2h3.5v4H1Z");
+        let places = [(1.0, 2.0), (3.0, 4.5)];
+        assert_eq!(SvgPath::along(&places).to_string(), "M1 2L3 4.5");
+        assert_eq!(SvgPath::steps(&places).to_string(), "M1 2H3V4.5");
+        assert_eq!(SvgPath::dots(&places).to_string(), "M1 2h0M3 4.5h0");
     }
 
     #[test]

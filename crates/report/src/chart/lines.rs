@@ -102,10 +102,10 @@ fn curve(frame: &PlotFrame, n: usize, series: &DataSeries) -> Markup {
     match series.style {
         Style::Points => {
             let size = if places.len() <= FEW_DOTS { "dots big " } else { "dots " };
-            html! { path class={ (size) (colour) } d=(dots(&places)) {} }
+            html! { path class={ (size) (colour) } d=(SvgPath::dots(&places)) {} }
         }
         Style::Steps => {
-            html! { path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(steps(&places)) {} }
+            html! { path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(SvgPath::steps(&places)) {} }
         }
         Style::Line => html! {
             path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(SvgPath::along(&places)) {}
@@ -114,22 +114,6 @@ fn curve(frame: &PlotFrame, n: usize, series: &DataSeries) -> Markup {
             }
         },
     }
-}
-
-fn steps(places: &[(f64, f64)]) -> SvgPath {
-    let mut path = SvgPath::default();
-    for (n, &(x, y)) in places.iter().enumerate() {
-        if n == 0 { path.go(x, y) } else { path.step(x, y) }
-    }
-    path
-}
-
-fn dots(places: &[(f64, f64)]) -> SvgPath {
-    let mut path = SvgPath::default();
-    for &(x, y) in places {
-        path.dot(x, y);
-    }
-    path
 }
 
 /// Keeps one of the points in each unit square.

@@ -85,7 +85,11 @@ pub(super) fn drawable(slots: u32) -> (u32, Vec<String>) {
 /// Returns the chart with the axes of the machine and its slots.
 fn bounded(chart: &Chart, procs: u32, slots: u32) -> Chart {
     let x = Axis { scale: AxisScale::Linear, ..chart.x.clone().between(0.0, f64::from(procs.max(1))) };
-    let y = slots_axis(&chart.y.label, slots);
+    with_axes(chart, x, slots_axis(&chart.y.label, slots))
+}
+
+/// Returns an empty chart with these axes.
+pub(super) fn with_axes(chart: &Chart, x: Axis, y: Axis) -> Chart {
     let body = Body::Lines { series: Vec::new() };
     Chart { id: chart.id.clone(), title: String::new(), caption: None, x, y, body }
 }
@@ -98,14 +102,27 @@ pub(super) fn slots_axis(label: &str, slots: u32) -> Axis {
 }
 
 fn keys() -> Vec<LegendEntry> {
-    let key = |class: &str| {
-        html! { rect class={ "job " (class) (colours::series(COLOURS)) } x="2" y="-6" width="18" height="12" {} }
-    };
-    let entry = |class, name: &str| LegendEntry { name: name.into(), key: key(class) };
+    let entry = |class, name: &str| LegendEntry { name: name.into(), key: job_key(class, COLOURS) };
     vec![
         entry("", "a job's own slot"),
         entry("guest ", "an alternate slot: no other job needs its processors there"),
     ]
+}
+
+/// Returns the key of jobs of a colour in a legend.
+pub(super) fn job_key(class: &str, colour: usize) -> Markup {
+    html! { rect class={ "job " (class) (colours::series(colour)) } x="2" y="-6" width="18" height="12" {} }
+}
+
+/// Draws the number of a job in a rectangle (left, top, width, height), if it fits.
+pub(super) fn number_in(rect: Option<[f64; 4]>, number: i64) -> Markup {
+    let number = number.to_string();
+    let room = rect.filter(|rect| rect[2] > text_width(&number) + 4.0 && rect[3] > LETTERS);
+    html! {
+        @if let Some([left, top, wide, tall]) = room {
+            text text-anchor="middle" x=(Px(left + wide / 2.0)) y=(Px(top + tall / 2.0 + LETTERS * 0.35)) { (number) }
+        }
+    }
 }
 
 /// The geometry of the slots.
@@ -144,12 +161,6 @@ impl SlotRows<'_> {
     fn number(&self, matrix: &MatrixView<'_>, place: &MatrixPlace) -> Markup {
         let rects = place.pes.iter().filter_map(|&pes| self.rect(place.slot, pes));
         let widest = rects.max_by(|one, other| one[2].total_cmp(&other[2]));
-        let number = matrix.jobs.get(place.job).map(|job| job.number.to_string()).unwrap_or_default();
-        let room = widest.filter(|rect| rect[2] > text_width(&number) + 4.0 && rect[3] > LETTERS);
-        html! {
-            @if let Some([left, top, wide, tall]) = room {
-                text text-anchor="middle" x=(Px(left + wide / 2.0)) y=(Px(top + tall / 2.0 + LETTERS * 0.35)) { (number) }
-            }
-        }
+        matrix.jobs.get(place.job).map_or_else(Markup::default, |job| number_in(widest, job.number))
     }
 }

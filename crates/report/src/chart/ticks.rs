@@ -16,27 +16,10 @@ const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3_600.0;
 const DAY: f64 = 86_400.0;
 
-/// Common time steps. Longer ones are 1, 2, 5 times a power of ten in days.
+/// Common time steps in seconds, from a second to two days. Longer ones are 1, 2, 5 times a power of ten in days.
 const STEPS: [f64; 19] = [
-    1.0,
-    2.0,
-    5.0,
-    10.0,
-    15.0,
-    30.0,
-    MINUTE,
-    2.0 * MINUTE,
-    5.0 * MINUTE,
-    10.0 * MINUTE,
-    15.0 * MINUTE,
-    30.0 * MINUTE,
-    HOUR,
-    2.0 * HOUR,
-    3.0 * HOUR,
-    6.0 * HOUR,
-    12.0 * HOUR,
-    DAY,
-    2.0 * DAY,
+    1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 10_800.0,
+    21_600.0, 43_200.0, 86_400.0, 172_800.0,
 ];
 
 /// Durations labelled on a logarithmic axis. Beyond them, decades of days and of seconds follow.

@@ -2,6 +2,8 @@
 
 use miserly_units::{duration, span_of_seconds};
 
+use crate::numbers::grouped;
+
 const MINUTE: f64 = 60.0;
 const DAY: f64 = 86_400.0;
 
@@ -29,19 +31,8 @@ pub(super) fn with_decimals(value: f64, decimals: usize) -> String {
     let nothing = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     let sign = if value < 0.0 && !nothing { "−" } else { "" };
     // Four digits stand together, as in a year.
-    let grouped = if whole.len() > 4 { grouped(whole) } else { whole.to_owned() };
+    let grouped = if whole.len() > 4 { grouped(whole, '\u{2009}') } else { whole.to_owned() };
     format!("{sign}{grouped}{rest}")
-}
-
-fn grouped(digits: &str) -> String {
-    let mut shown = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push('\u{2009}');
-        }
-        shown.push(digit);
-    }
-    shown
 }
 
 fn scientific(value: f64) -> String {

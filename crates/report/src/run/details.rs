@@ -5,23 +5,7 @@ use miserly_sim::{BATCH_JOBS_LEAST, BATCHES_LEAST, Batches, Interval, MEASURES, 
 use serde::Serialize;
 
 use super::document::RunDoc;
-
-/// A figure for each mean measure; null if undefined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct PerMeasure {
-    /// Of the wait in seconds.
-    pub wait: Option<f64>,
-    /// Of the response time in seconds.
-    pub response: Option<f64>,
-    /// Of the slowdown.
-    pub slowdown: Option<f64>,
-    /// Of the bounded slowdown.
-    pub bounded_slowdown: Option<f64>,
-    /// Of the standard form of the bounded slowdown.
-    pub bounded_slowdown_standard: Option<f64>,
-    /// Of the width-normalised slowdown.
-    pub width_slowdown: Option<f64>,
-}
+use super::measures::{KEYS, NAMES, PerMeasure};
 
 /// The uncertainty of the means by the method of batch means.
 ///
@@ -39,11 +23,11 @@ pub struct UncertaintyDoc {
     ///
     /// Null with fewer than 10 batches, with fewer than 64 jobs per batch, or with a significant
     /// autocorrelation. The bound of the autocorrelation is 2 / sqrt(batches).
-    pub half_width: PerMeasure,
+    pub half_width: PerMeasure<Option<f64>>,
     /// Correlation of each batch mean with the next, -1 to 1.
     ///
     /// Null with fewer than 10 batches or without variance.
-    pub autocorrelation: PerMeasure,
+    pub autocorrelation: PerMeasure<Option<f64>>,
 }
 
 /// The difference of two policies' means of one measure on one log, by paired batches of the same
@@ -135,35 +119,6 @@ pub struct SeriesDoc {
     pub jobs_ended: Vec<u64>,
 }
 
-/// Keys of the measures in the order of `Measures::all`.
-pub(super) const KEYS: [&str; MEASURES] =
-    ["wait", "response", "slowdown", "bounded_slowdown", "bounded_slowdown_standard", "width_slowdown"];
-
-impl PerMeasure {
-    fn from_fn(figure: impl Fn(usize) -> Option<f64>) -> PerMeasure {
-        let [wait, response, slowdown, bounded_slowdown, bounded_slowdown_standard, width_slowdown] =
-            std::array::from_fn(figure);
-        PerMeasure { wait, response, slowdown, bounded_slowdown, bounded_slowdown_standard, width_slowdown }
-    }
-
-    /// Returns each figure with its name in tables.
-    fn named(&self) -> [(&'static str, Option<f64>); MEASURES] {
-        [
-            ("wait", self.wait),
-            ("response", self.response),
-            ("slowdown", self.slowdown),
-            ("bounded slowdown", self.bounded_slowdown),
-            ("standard form", self.bounded_slowdown_standard),
-            ("per processor", self.width_slowdown),
-        ]
-    }
-
-    /// Returns whether any figure is defined.
-    pub(super) fn has_any(&self) -> bool {
-        self.named().iter().any(|(_, figure)| figure.is_some())
-    }
-}
-
 impl UncertaintyDoc {
     /// Creates the document from the batches of a run.
     pub fn new(batches: &Batches) -> UncertaintyDoc {
@@ -187,11 +142,10 @@ impl UncertaintyDoc {
             let jobs = if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") };
             return Some(format!("no ±: batches of {jobs} are too short; the minimum is {BATCH_JOBS_LEAST}"));
         }
-        let (half_widths, correlations) = (self.half_width.named(), self.autocorrelation.named());
-        let correlated =
-            half_widths.iter().zip(correlations).filter(|((_, half_width), _)| half_width.is_none());
+        let figures = NAMES.iter().zip(self.half_width.all().into_iter().zip(self.autocorrelation.all()));
+        let correlated = figures.filter(|(_, (half_width, _))| half_width.is_none());
         let correlated: Vec<String> =
-            correlated.filter_map(|(_, (name, r))| Some(format!("{name} (r {:.2})", r?))).collect();
+            correlated.filter_map(|(name, (_, r))| Some(format!("{name} (r {:.2})", (*r)?))).collect();
         (!correlated.is_empty())
             .then(|| format!("no ±: consecutive batches are correlated: {}", correlated.join(", ")))
     }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use miserly_sim::{Batches, Distribution, EXACT_MOST, Early, Measures, Metrics, SKETCH_ERROR, Suspended};
+use miserly_sim::{Batches, EXACT_MOST, Metrics, OpportunisticTotals, SKETCH_ERROR, Suspended};
 use miserly_workload::LineCounts;
 use serde::Serialize;
 
 use super::details::{DetailsDoc, GuaranteesDoc, UncertaintyDoc};
 use super::groups::{GroupDoc, breakdowns};
 use super::machine::MachineDoc;
+use super::measures::MetricsDoc;
 use super::slicing::{BatchSettings, BatchesDoc, SlicingDoc};
 
 /// The complete results of one run. Repeated runs differ only in `timing`.
@@ -24,7 +25,7 @@ pub struct RunDoc {
     pub trace: TraceDoc,
     /// Counts of the log's lines and jobs.
     pub jobs: JobCountsDoc,
-    /// Measures per job.
+    /// Measures of the measured jobs.
     pub metrics: MetricsDoc,
     /// Accuracy of the percentiles.
     pub percentiles: PercentileDoc,
@@ -151,40 +152,6 @@ pub struct JobCountsDoc {
     pub without_estimate: u64,
 }
 
-/// The measures of the measured jobs. Times are in seconds.
-#[derive(Clone, Debug, Serialize)]
-pub struct MetricsDoc {
-    /// Time in the queue.
-    pub wait: MeasureDoc,
-    /// Time in the system.
-    pub response: MeasureDoc,
-    /// Response / runtime, over jobs with a runtime above 0.
-    pub slowdown: MeasureDoc,
-    /// (wait + max(run, 10 s)) / max(run, 10 s).
-    pub bounded_slowdown: MeasureDoc,
-    /// max(1, response / max(run, 10 s)).
-    pub bounded_slowdown_standard: MeasureDoc,
-    /// Response / (processors x max(run, 10 s)).
-    pub width_slowdown: MeasureDoc,
-}
-
-/// The summary of a measure; null if no job has the measure.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct MeasureDoc {
-    /// Number of jobs.
-    pub count: u64,
-    /// Arithmetic mean.
-    pub mean: Option<f64>,
-    /// Nearest-rank median.
-    pub median: Option<f64>,
-    /// Nearest-rank 95th percentile.
-    pub p95: Option<f64>,
-    /// Nearest-rank 99th percentile.
-    pub p99: Option<f64>,
-    /// Maximum.
-    pub max: Option<f64>,
-}
-
 /// The accuracy of the percentiles.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PercentileDoc {
@@ -245,14 +212,14 @@ pub struct OpportunisticDoc {
 
 impl OpportunisticDoc {
     /// Creates the document from the measured values.
-    pub fn new(early: &Early) -> OpportunisticDoc {
-        let Early { jobs, done, work, ran, .. } = *early;
+    pub fn new(totals: &OpportunisticTotals) -> OpportunisticDoc {
+        let OpportunisticTotals { jobs, done, work, ran, .. } = *totals;
         OpportunisticDoc {
             jobs,
             done,
             time: ran.as_secs_f64(),
             work: work as f64 / 1e6,
-            share: early.share(),
+            share: totals.share(),
         }
     }
 }
@@ -373,26 +340,4 @@ fn skipped(counts: &LineCounts, metrics: &Metrics) -> BTreeMap<String, u64> {
         skipped.extend((unfinished > 0).then(|| ("unfinished".into(), unfinished)));
     }
     skipped
-}
-
-impl MetricsDoc {
-    /// Summarises each measure.
-    pub fn new(measures: &mut Measures) -> MetricsDoc {
-        MetricsDoc {
-            wait: MeasureDoc::new(&mut measures.wait),
-            response: MeasureDoc::new(&mut measures.response),
-            slowdown: MeasureDoc::new(&mut measures.slowdown),
-            bounded_slowdown: MeasureDoc::new(&mut measures.bounded_slowdown),
-            bounded_slowdown_standard: MeasureDoc::new(&mut measures.bounded_slowdown_standard),
-            width_slowdown: MeasureDoc::new(&mut measures.width_slowdown),
-        }
-    }
-}
-
-impl MeasureDoc {
-    /// Summarises one measure.
-    pub(super) fn new(measured: &mut Distribution) -> MeasureDoc {
-        let miserly_sim::Summary { mean, median, p95, p99, max } = measured.summary();
-        MeasureDoc { count: measured.count(), mean, median, p95, p99, max }
-    }
 }

@@ -1,8 +1,9 @@
 //! Tables of breakdowns.
 
-use super::document::{MeasureDoc, RunDoc};
+use super::document::RunDoc;
 use super::groups::GroupDoc;
 use super::layout::TextTable;
+use super::measures::MeasureDoc;
 use super::tables::folded_policy;
 use crate::numbers::{count, figure, percent};
 

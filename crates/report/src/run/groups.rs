@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use miserly_sim::{GroupKey, Groups, Metrics};
 use serde::Serialize;
 
-use super::document::MetricsDoc;
+use super::measures::MetricsDoc;
 
 /// The measures of a group of jobs.
 #[derive(Clone, Debug, Serialize)]

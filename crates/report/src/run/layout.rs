@@ -55,6 +55,24 @@ impl TextTable {
     }
 }
 
+/// Breaks text into lines of at most `width` characters, at blanks; `None` is unlimited.
+pub fn paragraph(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last().map_or(0, |line| line.chars().count());
+        match lines.last_mut() {
+            Some(last) if line == 0 => last.push_str(word),
+            Some(last) if line + 1 + word.chars().count() <= width => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
 /// Aligns names to the left without padding and numbers to the right.
 fn align(table: &mut Table) {
     for (index, column) in table.column_iter_mut().enumerate() {

@@ -2,6 +2,8 @@
 
 mod details;
 
+mod measures;
+
 mod document;
 
 mod machine;
@@ -12,19 +14,24 @@ mod slicing;
 
 mod tables;
 
+mod verdict;
+
 mod group_tables;
 
 mod layout;
 
 pub use details::{
-    Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, GuaranteeRatio, GuaranteesDoc, PerMeasure, SeriesDoc,
-    UncertaintyDoc, differences,
+    Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, GuaranteeRatio, GuaranteesDoc, SeriesDoc, UncertaintyDoc,
+    differences,
 };
 pub use document::{
-    IdleUseDoc, JobCountsDoc, MeasureDoc, MetricsDoc, OpportunisticDoc, PercentileDoc, PromisesDoc,
-    QueueLengthDoc, RunDoc, SettingsDoc, SuspensionDoc, TimingDoc, TraceDoc,
+    IdleUseDoc, JobCountsDoc, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc, RunDoc,
+    SettingsDoc, SuspensionDoc, TimingDoc, TraceDoc,
 };
 pub use groups::GroupDoc;
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
+pub use measures::{MeasureDoc, MetricsDoc, PerMeasure};
 pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures, SlicingDoc, SlotsDoc};
+pub use layout::paragraph;
 pub use tables::{compare_tables, simulate_table};
+pub use verdict::verdict;

@@ -2,10 +2,9 @@
 
 use miserly_core::{Procs, Time};
 use miserly_sim::{BatchRule, Interval, MEASURES, Mark, Metrics, Window};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::details::KEYS;
-use super::document::MeasureDoc;
+use super::measures::{KEYS, MeasureDoc};
 
 /// The results of time slicing.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -49,13 +48,15 @@ impl SlicingDoc {
 }
 
 /// The choice of measured terminations.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct BatchSettings {
     /// Terminations per batch.
     pub jobs: u64,
     /// Measured batches.
     pub count: u64,
     /// Discarded batches before them.
+    #[serde(default)]
     pub discard: u64,
 }
 

@@ -4,9 +4,10 @@ use miserly_core::Span;
 use miserly_units::{duration, duration_rounded, span_of_seconds};
 
 use super::details::DifferenceDoc;
-use super::document::{MeasureDoc, OpportunisticDoc, RunDoc, SettingsDoc, SuspensionDoc};
+use super::document::{OpportunisticDoc, RunDoc, SettingsDoc, SuspensionDoc};
 use super::group_tables;
 use super::layout::TextTable;
+use super::measures::{LABELS, MeasureDoc};
 use super::slicing::{BatchSettings, SlicingDoc};
 use crate::numbers::{count, figure, percent};
 
@@ -30,15 +31,17 @@ pub fn simulate_table(outcome: &RunDoc, width: Option<usize>) -> String {
 }
 
 fn measure_table(outcome: &RunDoc) -> TextTable {
-    let sure = outcome.uncertainty.half_width.has_any();
+    let half_widths = outcome.uncertainty.half_width.all();
+    let sure = half_widths.iter().any(|half_width| half_width.is_some());
     let header = ["", "mean", "± 95 %", "median", "p95", "p99", "max"];
     let header = header.into_iter().filter(|name| sure || !name.starts_with('±')).map(str::to_owned);
-    let row = |(name, measure, half_width): (&str, &MeasureDoc, Option<f64>)| {
+    let row = |(name, (measure, half_width)): (&&str, (&MeasureDoc, &Option<f64>))| {
         let figures = [measure.median, measure.p95, measure.p99, measure.max].map(figure);
-        let mean = std::iter::once(figure(measure.mean)).chain(sure.then(|| figure(half_width)));
-        std::iter::once(name.to_owned()).chain(mean).chain(figures).collect()
+        let mean = std::iter::once(figure(measure.mean)).chain(sure.then(|| figure(*half_width)));
+        std::iter::once((*name).to_owned()).chain(mean).chain(figures).collect()
     };
-    TextTable { header: header.collect(), rows: measures(outcome).map(row).into() }
+    let measures = LABELS.iter().zip(outcome.metrics.all().into_iter().zip(half_widths));
+    TextTable { header: header.collect(), rows: measures.map(row).collect() }
 }
 
 /// Returns the figures below the table of measures.
@@ -207,8 +210,9 @@ const ROWS: &[ComparisonRow] = &[
     },
 ];
 
-/// Rows shown only if a run has a value: suspension and time slicing.
+/// Rows shown only if a run has a value: refused jobs, suspension and time slicing.
 const OPTIONAL_ROWS: &[ComparisonRow] = &[
+    ComparisonRow { show: whole, ..neutral("jobs refused", |run| Some(run.jobs.refused() as f64)) },
     ComparisonRow { show: whole, ..neutral("suspensions", |run| Some(run.suspensions as f64)) },
     neutral("slots per job, mean", |run| run.slicing.as_ref()?.slots.mean),
     neutral("slots used, mean", |run| run.slicing.as_ref()?.rows.mean),
@@ -387,18 +391,6 @@ fn promised_to_waited(outcome: &RunDoc) -> Option<String> {
     ratio
         .median
         .map(|_| format!("{median} in the median, {p80} at the 80th percentile, {mean} on the average"))
-}
-
-fn measures(outcome: &RunDoc) -> [(&'static str, &MeasureDoc, Option<f64>); 6] {
-    let (metrics, sure) = (&outcome.metrics, &outcome.uncertainty.half_width);
-    [
-        ("wait (s)", &metrics.wait, sure.wait),
-        ("response (s)", &metrics.response, sure.response),
-        ("slowdown", &metrics.slowdown, sure.slowdown),
-        ("bounded slowdown", &metrics.bounded_slowdown, sure.bounded_slowdown),
-        ("  standard form", &metrics.bounded_slowdown_standard, sure.bounded_slowdown_standard),
-        ("  per processor", &metrics.width_slowdown, sure.width_slowdown),
-    ]
 }
 
 #[cfg(test)]

@@ -19,13 +19,13 @@ use super::text::{INDENT, counted, with_commas, wrapped};
 /// # Ok::<(), miserly_import::ImportError>(())
 /// ```
 pub fn import_text(report: &Report) -> String {
-    let parts = RemarkEffect::ALL.map(|sort| part(report, sort));
+    let parts = RemarkEffect::ALL.map(|effect| part(report, effect));
     head(report) + &parts.concat() + &unused(report)
 }
 
 /// Returns the report of an import as JSON.
 pub fn import_json(report: &Report) -> Value {
-    let remarks = RemarkEffect::ALL.into_iter().flat_map(|sort| report.remarks.with_effect(sort));
+    let remarks = RemarkEffect::ALL.into_iter().flat_map(|effect| report.remarks.with_effect(effect));
     let remarks: Vec<_> = remarks.map(|(remark, tally)| remark_json(remark, tally)).collect();
     json!({
         "name": report.name,
@@ -42,7 +42,7 @@ pub fn import_json(report: &Report) -> Value {
 fn remark_json(remark: Remark, tally: &RemarkCount) -> Value {
     json!({
         "kind": remark.name(),
-        "sort": remark.sort().name(),
+        "sort": remark.effect().name(),
         "about": remark.about(),
         "count": tally.count,
         "examples": tally.examples,
@@ -62,10 +62,11 @@ fn head(report: &Report) -> String {
     format!("{name}: {format}\n{written} jobs written of {read} read{busiest}\nmachine: {machine}\n")
 }
 
-/// Formats the remarks of a sort, or returns an empty text without remarks.
-fn part(report: &Report, sort: RemarkEffect) -> String {
-    let these: String = report.remarks.with_effect(sort).map(|(remark, tally)| one(remark, tally)).collect();
-    let title = match sort {
+/// Formats the remarks of an effect, or returns an empty text without remarks.
+fn part(report: &Report, effect: RemarkEffect) -> String {
+    let these: String =
+        report.remarks.with_effect(effect).map(|(remark, tally)| one(remark, tally)).collect();
+    let title = match effect {
         RemarkEffect::LeftOut => "Left out: these are not in the log",
         RemarkEffect::Changed => "Not carried over: these are in the log, with changes",
     };

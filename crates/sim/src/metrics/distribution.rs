@@ -92,13 +92,6 @@ impl Distribution {
         self.values.is_exact()
     }
 
-    /// Adds the contents of another distribution.
-    pub fn merge(&mut self, other: &Distribution) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.values.merge(&other.values);
-    }
-
     /// Replaces the stored values by a histogram: the percentiles are within
     /// [`SKETCH_ERROR`](super::SKETCH_ERROR).
     pub(super) fn sketch(&mut self) {
@@ -127,23 +120,6 @@ fn fixed(ratio: f64) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_order_of_merging_does_not_show() {
-        let ratios: Vec<f64> = (1..200u32).map(|i| 1.0 / f64::from(i)).collect();
-        let of = |ratios: &[f64]| {
-            let mut all = Distribution::of_ratios();
-            for &ratio in ratios {
-                all.add_ratio(ratio);
-            }
-            all
-        };
-        let (mut a, mut b) = (of(&ratios[..70]), of(&ratios[70..]));
-        a.merge(&b);
-        b.merge(&of(&ratios[..70]));
-        assert_eq!(a.summary(), b.summary());
-        assert_eq!(a.summary(), of(&ratios).summary());
-    }
 
     #[test]
     fn nearest_rank() {

@@ -35,11 +35,4 @@ impl Guarantees {
     pub fn started_at_once(&self) -> Option<f64> {
         (self.jobs > 0).then(|| self.at_once as f64 / self.jobs as f64)
     }
-
-    /// Adds the contents of another accumulator.
-    pub fn merge(&mut self, other: &Guarantees) {
-        self.ratio.merge(&other.ratio);
-        self.at_once += other.at_once;
-        self.jobs += other.jobs;
-    }
 }

@@ -2,7 +2,7 @@
 
 use miserly_core::Span;
 
-use super::distribution::{Distribution, Summary};
+use super::distribution::Distribution;
 use crate::finished::Finished;
 
 /// The bound of the bounded slowdowns: jobs shorter than this count as this long (Zotkin et al.
@@ -80,24 +80,13 @@ impl Measures {
         ]
     }
 
-    /// Adds the contents of another accumulator.
-    pub fn merge(&mut self, other: &Measures) {
-        for (mine, theirs) in self.all_mut().into_iter().zip(other.all()) {
-            mine.merge(theirs);
-        }
-    }
-
     /// Replaces the stored values of each measure by a histogram.
     pub(super) fn sketch(&mut self) {
         self.all_mut().into_iter().for_each(Distribution::sketch);
     }
 
-    /// Returns the figures of each measure, in the order of [`all`](Measures::all).
-    pub fn summaries(&mut self) -> [Summary; MEASURES] {
-        self.all_mut().map(Distribution::summary)
-    }
-
-    pub(super) fn all_mut(&mut self) -> [&mut Distribution; MEASURES] {
+    /// Returns the distributions in the order of [`all`](Measures::all), to change them.
+    pub fn all_mut(&mut self) -> [&mut Distribution; MEASURES] {
         [
             &mut self.wait,
             &mut self.response,

@@ -1,4 +1,4 @@
-//! The measures of a schedule, as accumulators that merge: the same bytes in any order of merging.
+//! The measures of a schedule, as sums that do not depend on the order of the jobs.
 
 mod measures;
 
@@ -12,7 +12,7 @@ mod student;
 
 mod guarantees;
 
-mod early;
+mod opportunistic;
 
 mod suspended;
 
@@ -31,10 +31,10 @@ use miserly_core::{Procs, Refusal, Request, Span, StartReason, System, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
-pub use early::Early;
 pub use groups::{Group, GroupKey, Grouping, GroupingError, Groups, Quality};
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
+pub use opportunistic::OpportunisticTotals;
 pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};
 pub use series::{BUCKETS_MOST, Bucket, Series};
 pub use sliced::Sliced;
@@ -61,9 +61,21 @@ pub struct Metrics {
     /// The quality of the promises as forecasts.
     pub guarantees: Guarantees,
     /// The opportunistic work before starts.
-    pub early: Early,
+    pub opportunistic: OpportunisticTotals,
     /// The measures of each group, for the requested groupings.
     pub groups: BTreeMap<Grouping, Groups>,
+    /// The number and the cost of suspensions.
+    pub suspended: Suspended,
+    /// The use of slots, if time is sliced.
+    pub sliced: Sliced,
+    /// The measured terminations, if not all are measured.
+    pub window: Option<Window>,
+    totals: Totals,
+}
+
+/// The counts and sums over the whole run.
+#[derive(Clone, Debug, Default)]
+struct Totals {
     /// Jobs submitted, and those within the warm-up.
     submitted: u64,
     warming: u64,
@@ -73,12 +85,6 @@ pub struct Metrics {
     promised: u64,
     broken: u64,
     refused: BTreeMap<Refusal, u64>,
-    /// The number and the cost of suspensions.
-    pub suspended: Suspended,
-    /// The use of slots, if time is sliced.
-    pub sliced: Sliced,
-    /// The measured terminations, if not all are measured.
-    pub window: Option<Window>,
     lost: u128,
     arrived: u128,
     at_once: u64,
@@ -110,27 +116,12 @@ impl Metrics {
             batches: Batches::new(measures.all().map(Distribution::unit)),
             measures,
             guarantees: Guarantees::default(),
-            early: Early::default(),
+            opportunistic: OpportunisticTotals::default(),
             groups: BTreeMap::new(),
-            submitted: 0,
-            warming: 0,
-            simulated: 0,
-            measured: 0,
-            killed: 0,
-            promised: 0,
-            broken: 0,
-            refused: BTreeMap::new(),
             suspended: Suspended::default(),
             sliced: Sliced::default(),
             window: None,
-            lost: 0,
-            arrived: 0,
-            at_once: 0,
-            busy: 0,
-            waited: 0,
-            first_submit: None,
-            last_end: None,
-            queue: QueueMeasure::default(),
+            totals: Totals::default(),
         }
     }
 
@@ -153,57 +144,57 @@ impl Metrics {
 
     /// Returns the number of jobs that ended.
     pub fn simulated(&self) -> u64 {
-        self.simulated
+        self.totals.simulated
     }
 
     /// Returns the number of ended jobs that were submitted after the warm-up.
     pub fn measured(&self) -> u64 {
-        self.measured
+        self.totals.measured
     }
 
     /// Returns the number of ended jobs that were killed at their estimate.
     pub fn killed_at_estimate(&self) -> u64 {
-        self.killed
+        self.totals.killed
     }
 
     /// Returns the number of promises, and the number of broken ones.
     pub fn promises(&self) -> (u64, u64) {
-        (self.promised, self.broken)
+        (self.totals.promised, self.totals.broken)
     }
 
     /// Returns the time from the first submission to the last end, or `None` without jobs.
     pub fn makespan(&self) -> Option<Span> {
-        Some(self.last_end? - self.first_submit?)
+        Some(self.totals.last_end? - self.totals.first_submit?)
     }
 
     /// Returns busy processor-seconds over processors x makespan, 0 to 1, or `None` where that is 0
     /// / 0.
     pub fn utilization(&self) -> Option<f64> {
-        self.share_of_capacity(self.busy)
+        self.share_of_capacity(self.totals.busy)
     }
 
     /// Returns the share of the machine, 0 to 1, that was idle while jobs waited (Zhang et al.
     /// 2000).
     pub fn loss_of_capacity(&self) -> Option<f64> {
-        self.share_of_capacity(self.queue.lost)
+        self.share_of_capacity(self.totals.queue.lost)
     }
 
     /// Returns the share of the machine that was idle because a host was reserved for a waiting
     /// job, 0 to 1 (Chiang and Vernon §2.1).
     pub fn kept_idle(&self) -> Option<f64> {
-        self.share_of_capacity(self.queue.kept)
+        self.share_of_capacity(self.totals.queue.kept)
     }
 
     /// Returns the lost work as a share of the machine, 0 to 1.
     pub fn lost_work(&self) -> Option<f64> {
-        self.share_of_capacity(self.lost)
+        self.share_of_capacity(self.totals.lost)
     }
 
     /// Returns the number of measured jobs that started at their submission, quanta excluded.
     ///
     /// They may have started with fewer processors than requested, and have received more later.
     pub fn placed_at_once(&self) -> u64 {
-        self.at_once
+        self.totals.at_once
     }
 
     /// Returns the resources held during swap-out and swap-in, as a share of the machine, 0 to 1.
@@ -213,25 +204,25 @@ impl Metrics {
 
     /// Returns the number of jobs that the policy refused, by reason.
     pub fn refused_jobs(&self) -> &BTreeMap<Refusal, u64> {
-        &self.refused
+        &self.totals.refused
     }
 
     /// Returns the mean number of waiting jobs over the makespan, and the maximum.
     pub fn queue_length(&self) -> (Option<f64>, usize) {
-        let mean = self.length().map(|ticks| self.waited as f64 / ticks);
-        (mean, self.queue.longest)
+        let mean = self.length().map(|ticks| self.totals.waited as f64 / ticks);
+        (mean, self.totals.queue.longest)
     }
 
     /// Returns the jobs ended per hour of the makespan.
     pub fn throughput_per_hour(&self) -> Option<f64> {
         self.makespan()
             .filter(|span| span.ticks() > 0)
-            .map(|span| self.simulated as f64 * 3600.0 / span.as_secs_f64())
+            .map(|span| self.totals.simulated as f64 * 3600.0 / span.as_secs_f64())
     }
 
     /// Returns the mean number of used slots over the makespan, if time is sliced.
     pub fn rows(&self) -> Option<f64> {
-        let end = self.last_end?;
+        let end = self.totals.last_end?;
         self.length().map(|ticks| self.sliced.row_ticks(end) as f64 / ticks)
     }
 
@@ -243,47 +234,12 @@ impl Metrics {
         self.makespan().map(|span| span.ticks() as f64).filter(|&ticks| ticks > 0.0)
     }
 
-    /// Adds the measures of another accumulator for the same machine and groupings, from other jobs
-    /// or another run.
-    ///
-    /// Every sum is an integer, so the order of merging has no effect.
-    pub fn merge(&mut self, other: &Metrics) {
-        self.measures.merge(&other.measures);
-        self.batches.merge(&other.batches);
-        self.guarantees.merge(&other.guarantees);
-        self.early.merge(&other.early);
-        for (by, groups) in &other.groups {
-            self.groups.entry(*by).or_insert_with(|| Groups::new(*by)).merge(groups);
-        }
-        self.submitted += other.submitted;
-        self.warming += other.warming;
-        self.simulated += other.simulated;
-        self.measured += other.measured;
-        self.killed += other.killed;
-        self.promised += other.promised;
-        self.broken += other.broken;
-        self.busy += other.busy;
-        self.waited += other.waited;
-        self.first_submit = [self.first_submit, other.first_submit].into_iter().flatten().min();
-        self.last_end = self.last_end.max(other.last_end);
-        self.queue.longest = self.queue.longest.max(other.queue.longest);
-        self.queue.lost += other.queue.lost;
-        self.queue.kept += other.queue.kept;
-        self.suspended.merge(&other.suspended);
-        self.sliced.merge(&other.sliced);
-        self.lost += other.lost;
-        self.at_once += other.at_once;
-        for (why, count) in &other.refused {
-            *self.refused.entry(*why).or_default() += count;
-        }
-    }
-
     /// Measures a job at its position in the order of the batches.
     fn measure(&mut self, job: &Finished, place: u64) {
-        self.measured += 1;
+        self.totals.measured += 1;
         let at_once = job.start == job.request.submit
             && job.reason.is_some_and(|reason| reason != StartReason::Quantum);
-        self.at_once += u64::from(at_once);
+        self.totals.at_once += u64::from(at_once);
         let amounts = self.measures.add(job);
         self.batches.add(place, &amounts);
         let slots = self.sliced.add(job);
@@ -299,34 +255,34 @@ impl Metrics {
     /// The order is that of terminations, or of submissions.
     fn place(&self, job: &Finished) -> Option<u64> {
         match &self.window {
-            Some(window) => window.rule.place(self.simulated),
+            Some(window) => window.rule.place(self.totals.simulated),
             // All measured jobs were submitted after those that are not measured.
-            None => self.measures_from(job.request.submit).then(|| job.admission - self.warming),
+            None => self.measures_from(job.request.submit).then(|| job.admission - self.totals.warming),
         }
     }
 
     /// Returns whether a job submitted then is measured.
     fn measures_from(&self, submit: Time) -> bool {
-        submit >= self.first_submit.unwrap_or(submit) + self.warmup
+        submit >= self.totals.first_submit.unwrap_or(submit) + self.warmup
     }
 }
 
 impl Observer for Metrics {
     fn submitted(&mut self, now: Time, request: &Request) {
-        self.first_submit.get_or_insert(now);
-        self.submitted += 1;
-        self.warming += u64::from(!self.measures_from(request.submit));
+        self.totals.first_submit.get_or_insert(now);
+        self.totals.submitted += 1;
+        self.totals.warming += u64::from(!self.measures_from(request.submit));
         if self.window.is_none() {
             // A job that will be refused counts too, so that the batches are the same under every
             // policy.
-            self.batches.reach(self.submitted - self.warming);
+            self.batches.reach(self.totals.submitted - self.totals.warming);
         }
     }
 
     fn instant(&mut self, now: Time, standing: SystemSnapshot) {
         self.sliced.instant(now, standing);
-        self.arrived = standing.arrived;
-        let queue = &mut self.queue;
+        self.totals.arrived = standing.arrived;
+        let queue = &mut self.totals.queue;
         queue.longest = queue.longest.max(standing.waiting);
         if let Some((since, before)) = queue.last.filter(|(_, before)| before.waiting > 0) {
             let ticks = u128::from((now - since).ticks().unsigned_abs());
@@ -338,14 +294,14 @@ impl Observer for Metrics {
 
     fn system(&mut self, now: Time, system: &System) {
         self.sliced.system(system);
-        let Some(window) = self.window.as_mut().filter(|window| window.is_due(self.simulated)) else {
+        let Some(window) = self.window.as_mut().filter(|window| window.is_due(self.totals.simulated)) else {
             return;
         };
         let (done, jobs) = window::in_system(now, system);
-        let (arrived, row_ticks) = (self.arrived, self.sliced.row_ticks(now));
+        let (arrived, row_ticks) = (self.totals.arrived, self.sliced.row_ticks(now));
         let unifications = self.sliced.unifications;
-        let mark = Mark { at: now, jobs, arrived, done: self.busy + done, row_ticks, unifications };
-        window.mark(self.simulated, mark);
+        let mark = Mark { at: now, jobs, arrived, done: self.totals.busy + done, row_ticks, unifications };
+        window.mark(self.totals.simulated, mark);
     }
 
     fn has_enough(&self) -> bool {
@@ -353,25 +309,25 @@ impl Observer for Metrics {
     }
 
     fn refused(&mut self, _now: Time, _request: &Request, why: Refusal) -> io::Result<()> {
-        *self.refused.entry(why).or_default() += 1;
+        *self.totals.refused.entry(why).or_default() += 1;
         Ok(())
     }
 
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
         let place = self.place(job);
-        self.simulated += 1;
-        self.killed += u64::from(job.killed);
-        self.promised += u64::from(job.promised.is_some());
-        self.broken += u64::from(job.broken);
+        self.totals.simulated += 1;
+        self.totals.killed += u64::from(job.killed);
+        self.totals.promised += u64::from(job.promised.is_some());
+        self.totals.broken += u64::from(job.broken);
         let run = u128::from(job.runtime.ticks().unsigned_abs());
-        self.busy += run * u128::from(job.request.procs());
+        self.totals.busy += run * u128::from(job.request.procs());
         // A job that ended before its start was in the queue until then.
         let left_queue = job.reason.map_or(job.end, |_| job.start);
-        self.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
-        self.early.add(job);
+        self.totals.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
+        self.opportunistic.add(job);
         self.suspended.add(job);
-        self.lost += job.lost;
-        self.last_end = self.last_end.max(Some(job.end));
+        self.totals.lost += job.lost;
+        self.totals.last_end = self.totals.last_end.max(Some(job.end));
         if let Some(place) = place {
             self.measure(job, place);
         }
@@ -412,30 +368,28 @@ mod tests {
         }
     }
 
-    fn measured(numbers: impl Iterator<Item = i64>) -> Metrics {
+    /// Returns the measures of 90 jobs that end in this order.
+    fn measured(ends: impl Iterator<Item = i64>) -> Metrics {
         let mut metrics = Metrics::new(4, Span::ZERO);
-        for job in numbers.map(job) {
+        for job in (0..90).map(job) {
             metrics.submitted(job.request.submit, &job.request);
+        }
+        for job in ends.map(job) {
             metrics.finished(&job).unwrap();
         }
         metrics
     }
 
     #[test]
-    fn merged_in_any_order_the_parts_are_the_whole() {
-        let figures = |metrics: &mut Metrics| {
-            let summaries = metrics.measures.summaries();
+    fn the_order_of_the_ends_does_not_show() {
+        let figures = |mut metrics: Metrics| {
+            let summaries = metrics.measures.all_mut().map(Distribution::summary);
             let intervals: [Interval; MEASURES] = std::array::from_fn(|at| metrics.batches.interval(at));
             let counts = (metrics.simulated(), metrics.measured(), metrics.killed_at_estimate());
             (summaries, intervals, counts, metrics.promises(), metrics.makespan(), metrics.utilization())
         };
-        let whole = figures(&mut measured(0..90));
-        let parts = [0..20, 20..50, 50..90];
-        for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
-            let mut merged = measured(parts[order[0]].clone());
-            merged.merge(&measured(parts[order[1]].clone()));
-            merged.merge(&measured(parts[order[2]].clone()));
-            assert_eq!(figures(&mut merged), whole);
-        }
+        let in_order = figures(measured(0..90));
+        assert_eq!(figures(measured((0..90).rev())), in_order);
+        assert_eq!(figures(measured((0..90).map(|number| number * 37 % 90))), in_order);
     }
 }

@@ -52,19 +52,6 @@ impl Percentiles {
         !self.sketched
     }
 
-    /// Adds the contents of another accumulator.
-    pub fn merge(&mut self, other: &Percentiles) {
-        self.count += other.count;
-        self.max = self.max.max(other.max);
-        self.exact.extend(&other.exact);
-        for (&bucket, &count) in &other.buckets {
-            *self.buckets.entry(bucket).or_default() += count;
-        }
-        if self.exact.len() > EXACT_MOST || self.sketched || other.sketched {
-            self.sketch();
-        }
-    }
-
     /// Returns the value of rank ceil(n * percent / 100), or `None` without values.
     pub fn percentile(&mut self, percent: u64) -> Option<f64> {
         let [value] = self.percentiles([percent]);
@@ -183,20 +170,5 @@ mod tests {
             assert!((value / 1000.0 - share).abs() < 1e-12, "{value} at {share}");
         }
         assert_eq!(Percentiles::new().cdf(), vec![]);
-    }
-
-    #[test]
-    fn merged_sketches_are_one_sketch() {
-        let of = |range: std::ops::Range<u32>| {
-            let mut values = Percentiles::new();
-            for value in range {
-                values.add(f64::from(value));
-            }
-            values
-        };
-        let mut halves = of(0..600_000);
-        halves.merge(&of(600_000..1_100_000));
-        let mut whole = of(0..1_100_000);
-        assert_eq!(halves.percentile(95), whole.percentile(95));
     }
 }

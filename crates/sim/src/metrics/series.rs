@@ -63,28 +63,6 @@ impl Series {
         &self.buckets
     }
 
-    /// Adds the contents of another series.
-    pub fn merge(&mut self, other: &Series) {
-        let mut other = other.clone();
-        let Some(last) = other.buckets.len().checked_sub(1) else { return };
-        while other.width < self.width {
-            other.double();
-        }
-        while self.width < other.width {
-            self.double();
-        }
-        let begin = |at: usize, other: &Series| (other.first + signed(at)) * other.width;
-        self.reach(begin(0, &other));
-        self.reach(begin(last.min(other.buckets.len() - 1), &other));
-        while other.width < self.width {
-            other.double();
-        }
-        for at in 0..other.buckets.len() {
-            let mine = self.reach(begin(at, &other));
-            self.buckets[mine].merge(&other.buckets[at]);
-        }
-    }
-
     /// Returns the index of the bucket of an instant. Inserts it if absent.
     fn reach(&mut self, ticks: i64) -> usize {
         if self.buckets.is_empty() {
@@ -211,20 +189,5 @@ mod tests {
             sum = (sum.0 + busy, sum.1 + waiting);
         }
         assert!(sum.0 > 0 && sum.1 > 0);
-    }
-
-    #[test]
-    fn merged_in_any_order_the_parts_are_the_whole() {
-        let all = instants(2500);
-        let whole = series(&all);
-        let parts = [series(&all[..30]), series(&all[29..1000]), series(&all[999..])];
-        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
-            let mut merged = Series::new(4);
-            for part in order {
-                merged.merge(&parts[part]);
-            }
-            assert_eq!((merged.from(), merged.step()), (whole.from(), whole.step()));
-            assert_eq!(merged.buckets(), whole.buckets());
-        }
     }
 }

@@ -64,13 +64,4 @@ impl Sliced {
             self.last.map_or(0, |(at, rows)| u128::from((now - at).ticks().unsigned_abs()) * rows as u128);
         self.row_ticks + since
     }
-
-    /// Adds the contents of another accumulator.
-    pub fn merge(&mut self, other: &Sliced) {
-        self.slots.merge(&other.slots);
-        self.run_fraction.merge(&other.run_fraction);
-        self.most_rows = self.most_rows.max(other.most_rows);
-        self.unifications += other.unifications;
-        self.row_ticks += other.row_ticks;
-    }
 }

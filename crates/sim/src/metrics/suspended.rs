@@ -32,14 +32,4 @@ impl Suspended {
         self.overhead += ticks(of.overhead);
         self.held += work(of.overhead, job.request.procs());
     }
-
-    /// Adds the contents of another accumulator.
-    pub fn merge(&mut self, other: &Suspended) {
-        self.count += other.count;
-        self.jobs += other.jobs;
-        self.most = self.most.max(other.most);
-        self.time += other.time;
-        self.overhead += other.overhead;
-        self.held += other.held;
-    }
 }

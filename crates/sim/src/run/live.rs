@@ -51,7 +51,7 @@ pub(super) struct Started {
 }
 
 impl Live {
-    pub(super) fn of(job: Job, queue: usize, admission: u64) -> Live {
+    pub(super) fn new(job: Job, queue: usize, admission: u64) -> Live {
         Live {
             admission,
             queue,

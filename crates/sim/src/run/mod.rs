@@ -114,9 +114,9 @@ impl Simulation {
     pub fn with_pes(mut self) -> Simulation {
         self.pes = Some(match self.system.queues() {
             [only] if only.ledger().machine().capacity().cpus_count() == self.procs => {
-                Numbering::of(only.ledger().machine())
+                Numbering::new(only.ledger().machine())
             }
-            queues => Numbering::of_pools(self.procs, queues),
+            queues => Numbering::from_pools(self.procs, queues),
         });
         self
     }
@@ -240,7 +240,7 @@ impl Simulation {
                 request.queue = u32::try_from(queue).ok();
             }
             let submission = Submission { job: self.handle(), request };
-            let live = Live::of(job, queue, self.admitted);
+            let live = Live::new(job, queue, self.admitted);
             self.arrived += live.work();
             self.live[submission.job.index()] = Some(live);
             self.admitted += 1;

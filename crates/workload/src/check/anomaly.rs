@@ -1,118 +1,79 @@
 //! Kinds of anomaly with their names, descriptions and severities.
 
-/// The severity of an anomaly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The line or the log is unusable.
-    Error,
-    /// A simulation skips and counts the job.
-    Skipped,
-    /// The line is used unchanged.
-    Odd,
-}
+use crate::{described_enum, named_enum};
 
-impl Severity {
-    /// All variants, most severe first.
-    pub const ALL: [Severity; 3] = [Severity::Error, Severity::Skipped, Severity::Odd];
-
-    /// Returns the name in output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Skipped => "skipped",
-            Severity::Odd => "odd",
-        }
+named_enum! {
+    /// The severity of an anomaly, most severe first.
+    Severity [3] {
+        /// The line or the log is unusable.
+        Error "error",
+        /// A simulation skips and counts the job.
+        Skipped "skipped",
+        /// The line is used unchanged.
+        Odd "odd",
     }
 }
 
-macro_rules! anomalies {
-    ($($variant:ident $name:literal $severity:ident $about:literal,)*) => {
-        /// A kind of anomaly, most severe first.
-        #[expect(clippy::doc_markdown, reason = "the same words are shown to users, without backticks")]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Anomaly {
-            $(#[doc = $about] $variant,)*
-        }
-
-        impl Anomaly {
-            /// All variants.
-            pub const ALL: &[Anomaly] = &[$(Anomaly::$variant),*];
-
-            /// Returns the name in output and for scripts.
-            pub const fn name(self) -> &'static str {
-                match self { $(Anomaly::$variant => $name,)* }
-            }
-
-            /// Returns a line with the meaning and the consequence.
-            pub const fn about(self) -> &'static str {
-                match self { $(Anomaly::$variant => $about,)* }
-            }
-
-            /// Returns the severity.
-            pub const fn severity(self) -> Severity {
-                match self { $(Anomaly::$variant => Severity::$severity,)* }
-            }
-        }
-    };
-}
-
-anomalies! {
-    Malformed "malformed" Error
-        "not eighteen numbers; reading stops there unless --lenient is given",
-    NoJobs "no_jobs" Error
-        "the log has no readable job",
-    NoMachineSize "no_machine_size" Error
-        "the header has neither MaxProcs nor MaxNodes; give --procs to a simulation",
-    NoSubmitTime "no_submit_time" Skipped
-        "submit time unknown",
-    NoProcessors "no_processors" Skipped
-        "neither allocated nor requested processors are more than 0",
-    TooWide "too_wide" Skipped
-        "more processors than the machine has",
-    NoRuntime "no_runtime" Skipped
-        "runtime unknown",
-    OutOfOrder "out_of_order" Odd
-        "submitted before a job above it; the jobs are sorted",
-    ZeroRuntime "zero_runtime" Odd
-        "runtime 0",
-    NoEstimate "no_estimate" Odd
-        "estimate unknown; the runtime replaces it",
-    ZeroEstimate "zero_estimate" Odd
-        "estimate 0; the runtime replaces it",
-    RanPastEstimate "ran_past_estimate" Odd
-        "ran longer than its estimate; killed there by default",
-    SizesDiffer "sizes_differ" Odd
-        "allocated and requested processors differ; allocated is used by default",
-    NoJobNumber "no_job_number" Odd
-        "job number below 1",
-    DuplicateJobNumber "duplicate_job_number" Odd
-        "the number of a job above it",
-    NumbersDescend "numbers_descend" Odd
-        "job number less than the one before it",
-    MemoryOverRequest "memory_over_request" Odd
-        "used more memory than it had requested",
-    CpuOverRuntime "cpu_over_runtime" Odd
-        "cpu time per processor over a second more than the runtime",
-    UnknownStatus "unknown_status" Odd
-        "status unknown: not 0 to 5",
-    PartOfJob "part_of_job" Odd
-        "a partial execution (status 2 to 4), used like a whole job",
-    PrecedingUnknown "preceding_unknown" Odd
-        "the preceding job is not in the log",
-    PrecedingLater "preceding_later" Odd
-        "the preceding job is not above it",
-    OverCapacity "over_capacity" Odd
-        "by the recorded waits, more ran than the machine holds: clock skew, shared nodes; the waits are not used",
-    SizeFromMaxNodes "size_from_max_nodes" Odd
-        "the header gives no usable MaxProcs; MaxNodes is the machine's size",
-    SizeNotPlain "size_not_plain" Odd
-        "the header's machine size is not a plain number; its leading number is used",
-    CountDiffers "count_differs" Odd
-        "the header has another number of jobs",
-    ZonesDiffer "zones_differ" Odd
-        "TimeZone is not an offset of TimeZoneString, which is used",
-    UnknownZone "unknown_zone" Odd
-        "TimeZoneString is not a known zone; TimeZone is used if present",
+described_enum! {
+    /// A kind of anomaly, most severe first.
+    Anomaly [28], severity: Severity {
+        Malformed "malformed" Error
+            "not eighteen numbers; reading stops there unless --lenient is given",
+        NoJobs "no_jobs" Error
+            "the log has no readable job",
+        NoMachineSize "no_machine_size" Error
+            "the header has neither MaxProcs nor MaxNodes; give --procs to a simulation",
+        NoSubmitTime "no_submit_time" Skipped
+            "submit time unknown",
+        NoProcessors "no_processors" Skipped
+            "neither allocated nor requested processors are more than 0",
+        TooWide "too_wide" Skipped
+            "more processors than the machine has",
+        NoRuntime "no_runtime" Skipped
+            "runtime unknown",
+        OutOfOrder "out_of_order" Odd
+            "submitted before a job above it; the jobs are sorted",
+        ZeroRuntime "zero_runtime" Odd
+            "runtime 0",
+        NoEstimate "no_estimate" Odd
+            "estimate unknown; the runtime replaces it",
+        ZeroEstimate "zero_estimate" Odd
+            "estimate 0; the runtime replaces it",
+        RanPastEstimate "ran_past_estimate" Odd
+            "ran longer than its estimate; killed there by default",
+        SizesDiffer "sizes_differ" Odd
+            "allocated and requested processors differ; allocated is used by default",
+        NoJobNumber "no_job_number" Odd
+            "job number below 1",
+        DuplicateJobNumber "duplicate_job_number" Odd
+            "the number of a job above it",
+        NumbersDescend "numbers_descend" Odd
+            "job number less than the one before it",
+        MemoryOverRequest "memory_over_request" Odd
+            "used more memory than it had requested",
+        CpuOverRuntime "cpu_over_runtime" Odd
+            "cpu time per processor over a second more than the runtime",
+        UnknownStatus "unknown_status" Odd
+            "status unknown: not 0 to 5",
+        PartOfJob "part_of_job" Odd
+            "a partial execution (status 2 to 4), used like a whole job",
+        PrecedingUnknown "preceding_unknown" Odd
+            "the preceding job is not in the log",
+        PrecedingLater "preceding_later" Odd
+            "the preceding job is not above it",
+        OverCapacity "over_capacity" Odd
+            "by the recorded waits, more ran than the machine holds: clock skew, shared nodes; the waits are not used",
+        SizeFromMaxNodes "size_from_max_nodes" Odd
+            "the header gives no usable MaxProcs; MaxNodes is the machine's size",
+        SizeNotPlain "size_not_plain" Odd
+            "the header's machine size is not a plain number; its leading number is used",
+        CountDiffers "count_differs" Odd
+            "the header has another number of jobs",
+        ZonesDiffer "zones_differ" Odd
+            "TimeZone is not an offset of TimeZoneString, which is used",
+        UnknownZone "unknown_zone" Odd
+            "TimeZoneString is not a known zone; TimeZone is used if present",
+    }
 }
 
 #[cfg(test)]

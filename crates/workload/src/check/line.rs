@@ -73,7 +73,7 @@ fn cpu_over(record: &Record) -> bool {
     let whole = record.get(Field::CpuTime);
     let beyond =
         || record.cpu_time().split_once('.').is_some_and(|(_, decimals)| decimals.contains(is_not_zero));
-    record.known(Field::Runtime).is_some() && (whole > allowed || (whole == allowed && beyond()))
+    record.recorded(Field::Runtime).is_some() && (whole > allowed || (whole == allowed && beyond()))
 }
 
 fn is_not_zero(digit: char) -> bool {

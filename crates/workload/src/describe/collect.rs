@@ -19,6 +19,7 @@ use crate::swf::{Field, Header, Record};
 /// Number of most active users, queues and partitions.
 const TOP: usize = 5;
 
+#[derive(Default)]
 pub(super) struct Collector {
     pub(super) jobs: u64,
     pub(super) malformed: u64,
@@ -46,28 +47,7 @@ pub(super) struct Collector {
 
 impl Collector {
     pub(super) fn new(field: ProcsField) -> Collector {
-        Collector {
-            jobs: 0,
-            malformed: 0,
-            field,
-            span: None,
-            work: 0,
-            sizes: ValueCounts::default(),
-            by_size: SizeCounter::default(),
-            run_lengths: RunLengthCounter::default(),
-            runtimes: ValueCounts::default(),
-            waits: ValueCounts::default(),
-            users: ValueCounts::default(),
-            queues: ValueCounts::default(),
-            partitions: ValueCounts::default(),
-            estimates: EstimateCounter::default(),
-            arrivals: None,
-            month: None,
-            statuses: BTreeMap::new(),
-            requested_memory: 0,
-            used_memory: 0,
-            missing: [0; 18],
-        }
+        Collector { field, ..Collector::default() }
     }
 
     pub(super) fn add(&mut self, record: &Record, header: &Header) {
@@ -110,7 +90,7 @@ impl Collector {
 
     fn add_size(&mut self, record: &Record) {
         let Some(size) = self.field.size(record) else { return };
-        let runtime = record.known(Field::Runtime);
+        let runtime = record.recorded(Field::Runtime);
         self.sizes.add(size.get());
         self.by_size.add(size, runtime);
         self.run_lengths.add(record, size.get());
@@ -155,7 +135,7 @@ impl Collector {
 }
 
 fn add_known(tally: &mut ValueCounts, record: &Record, field: Field) {
-    if let Some(value) = record.known(field) {
+    if let Some(value) = record.recorded(field) {
         tally.add(value);
     }
 }

@@ -47,7 +47,7 @@ impl EstimateCounter {
         self.jobs += 1;
         let Some(estimate) = record.positive(Field::Estimate) else { return };
         self.estimates.add(estimate);
-        let Some(runtime) = record.known(Field::Runtime) else { return };
+        let Some(runtime) = record.recorded(Field::Runtime) else { return };
         self.ran_past += u64::from(runtime > estimate);
         self.exact += u64::from(runtime == estimate);
         self.pairs.push((estimate, runtime));

@@ -5,6 +5,7 @@ use miserly_core::Procs;
 
 use super::by_size::OfSize;
 use super::spread::Proportion;
+use crate::named_enum;
 
 /// Number of neighbours without a kind on either side of a size.
 const NEIGHBOURS: usize = 2;
@@ -12,43 +13,24 @@ const NEIGHBOURS: usize = 2;
 /// Limit of interesting sizes, which bounds the cost of logs with absurd sizes.
 const SIZE_MAX: u64 = 1 << 20;
 
-/// A kind of interesting size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interest {
-    /// A power of two, from 2.
-    PowerOfTwo,
-    /// A square, from 4.
-    Square,
-    /// A multiple of ten.
-    MultipleOfTen,
-    /// The machine's size.
-    FullMachine,
-    /// One more than a power of two, a square or a multiple of ten, from 5: a master and its
-    /// workers.
-    PlusOne,
+named_enum! {
+    /// A kind of interesting size, in the order of Table 2.
+    Interest [5] {
+        /// A power of two, from 2.
+        PowerOfTwo "powers_of_two",
+        /// A square, from 4.
+        Square "squares",
+        /// A multiple of ten.
+        MultipleOfTen "multiples_of_ten",
+        /// The machine's size.
+        FullMachine "full_machine",
+        /// One more than a power of two, a square or a multiple of ten, from 5: a master and its
+        /// workers.
+        PlusOne "plus_one",
+    }
 }
 
 impl Interest {
-    /// All variants in the order of Table 2.
-    pub const ALL: [Interest; 5] = [
-        Interest::PowerOfTwo,
-        Interest::Square,
-        Interest::MultipleOfTen,
-        Interest::FullMachine,
-        Interest::PlusOne,
-    ];
-
-    /// Returns the name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Interest::PowerOfTwo => "powers_of_two",
-            Interest::Square => "squares",
-            Interest::MultipleOfTen => "multiples_of_ten",
-            Interest::FullMachine => "full_machine",
-            Interest::PlusOne => "plus_one",
-        }
-    }
-
     /// Returns whether a size is of this kind, on a machine of this size if known.
     pub fn has(self, size: Procs, machine: Option<Procs>) -> bool {
         let (size, machine) = (size.get(), machine.map(Procs::get));

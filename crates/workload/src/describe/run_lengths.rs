@@ -142,8 +142,8 @@ pub(super) struct RunLengthCounter {
 
 impl RunLengthCounter {
     pub(super) fn add(&mut self, record: &Record, size: u64) {
-        let Some(user) = record.known(Field::User) else { return };
-        let executable = record.known(Field::Executable);
+        let Some(user) = record.recorded(Field::User) else { return };
+        let executable = record.recorded(Field::Executable);
         if executable.is_some() {
             self.by_executable.get_or_insert_default().add(user, RepeatKey { executable, size });
         }

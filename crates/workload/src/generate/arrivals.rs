@@ -1,8 +1,8 @@
 //! Submissions in seconds from runs of repeated jobs with Poisson arrivals, scaled to the requested
 //! load.
 
-use super::GenerateError;
 use super::log::{GeneratedJob, load, work};
+use super::{GenerateError, Shape};
 use crate::swf::SECONDS_MAX;
 
 /// A repeated submission of the same job.
@@ -27,6 +27,11 @@ pub(super) struct LoadTarget {
 }
 
 impl LoadTarget {
+    pub(super) fn new(Shape { jobs, procs, load, .. }: Shape) -> LoadTarget {
+        // Validation bounds the jobs.
+        LoadTarget { jobs: usize::try_from(jobs).unwrap_or(usize::MAX), procs, load }
+    }
+
     /// Returns the required time from the first submission to the last for this work, in seconds.
     fn span(&self, work: f64) -> Result<f64, GenerateError> {
         let span = work / (f64::from(self.procs) * self.load);

@@ -196,9 +196,8 @@ impl Model for Feitelson96 {
 
     fn generate(&self) -> Result<GeneratedLog, GenerateError> {
         self.validate()?;
-        // Validation bounds the jobs.
-        let jobs = usize::try_from(self.jobs).unwrap_or(usize::MAX);
-        let target = LoadTarget { jobs, procs: self.procs, load: self.load };
+        let Feitelson96 { jobs, procs, load, seed, .. } = *self;
+        let target = LoadTarget::new(Shape { jobs, procs, load, seed });
         let mut arrivals = Stream::new(self.seed, purpose::ARRIVALS);
         let gap = || arrivals.exponential(1.0);
         let jobs = if self.repeat_after_end {

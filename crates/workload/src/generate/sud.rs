@@ -20,14 +20,8 @@ use super::{GenerateError, Model, Shape};
 /// Zotkin, Keleher, Perkovic 2000, §3 and Table 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sud {
-    /// Number of jobs. Default 18 415, from the paper.
-    pub jobs: u64,
-    /// Processors of the machine. Default 256, from the paper.
-    pub procs: u32,
-    /// Offered load from the first submission to the last.
-    pub load: f64,
-    /// Seed of all draws. Default 1.
-    pub seed: u64,
+    /// Jobs, processors, load and seed.
+    pub shape: Shape,
     /// Distribution of sizes.
     pub sizes: SudSizes,
 }
@@ -58,7 +52,7 @@ impl Sud {
     /// Name of the model with the sizes of [`Feitelson96`].
     pub const SIZED_NAME: &str = "sud-feitelson96";
 
-    /// The paper's trace at the load described above.
+    /// The paper's trace (jobs and processors) at the load described above.
     pub const SHAPE: Shape = Shape { jobs: 18_415, procs: 256, load: 0.765, seed: 1 };
 
     /// The same with the sizes of [`Feitelson96`], at the load that comes near the same figure.
@@ -66,20 +60,19 @@ impl Sud {
 
     /// Creates the model with this shape.
     pub fn with_shape(shape: Shape) -> Sud {
-        let Shape { jobs, procs, load, seed } = shape;
-        Sud { jobs, procs, load, seed, sizes: SudSizes::Uniform }
+        Sud { shape, sizes: SudSizes::Uniform }
     }
 
     /// Returns a generator of jobs.
     fn runs(&self) -> impl FnMut() -> JobRun + '_ {
-        let stream = |purpose| Stream::new(self.seed, purpose);
+        let stream = |purpose| Stream::new(self.shape.seed, purpose);
         let (mut sizes, mut runtimes) = (stream(purpose::SIZES), stream(purpose::RUNTIMES));
         let model = self.feitelson96();
         let weight = |size| match self.sizes {
             SudSizes::Feitelson96 => model.size_weight(size),
             SudSizes::Uniform => 1.0,
         };
-        let size = Discrete::new(self.procs, weight);
+        let size = Discrete::new(self.shape.procs, weight);
         move || {
             let procs = size.draw(&mut sizes);
             JobRun { procs, runtime: runtime(runtimes.uniform()), length: 1, user: 1, executable: None }
@@ -88,12 +81,7 @@ impl Sud {
 
     /// Returns the model that provides the sizes.
     fn feitelson96(&self) -> Feitelson96 {
-        Feitelson96::with_shape(Shape {
-            jobs: self.jobs,
-            procs: self.procs,
-            load: self.load,
-            seed: self.seed,
-        })
+        Feitelson96::with_shape(self.shape)
     }
 }
 
@@ -120,18 +108,17 @@ impl Model for Sud {
     }
 
     fn parameters(&self) -> Vec<(&'static str, String)> {
+        let Shape { jobs, procs, load, seed } = self.shape;
+        let sizes = match self.sizes {
+            SudSizes::Feitelson96 => "feitelson96, decided here",
+            SudSizes::Uniform => "uniform, decided here",
+        };
         vec![
-            ("jobs", self.jobs.to_string()),
-            ("procs", self.procs.to_string()),
-            ("load", self.load.to_string()),
-            ("seed", self.seed.to_string()),
-            (
-                "sizes",
-                match self.sizes {
-                    SudSizes::Feitelson96 => "feitelson96, decided here".to_owned(),
-                    SudSizes::Uniform => "uniform, decided here".to_owned(),
-                },
-            ),
+            ("jobs", jobs.to_string()),
+            ("procs", procs.to_string()),
+            ("load", load.to_string()),
+            ("seed", seed.to_string()),
+            ("sizes", sizes.to_owned()),
             ("arrivals", "poisson, decided here".to_owned()),
         ]
     }
@@ -147,12 +134,10 @@ impl Model for Sud {
 
     fn generate(&self) -> Result<GeneratedLog, GenerateError> {
         self.validate()?;
-        // Validation bounds the jobs.
-        let jobs = usize::try_from(self.jobs).unwrap_or(usize::MAX);
-        let target = LoadTarget { jobs, procs: self.procs, load: self.load };
-        let mut arrivals = Stream::new(self.seed, purpose::ARRIVALS);
-        let jobs = on_one_stream(target, self.runs(), || arrivals.exponential(1.0))?;
-        Ok(GeneratedLog::new(self, SiteHeader::plain(self.procs), jobs))
+        let Shape { procs, seed, .. } = self.shape;
+        let mut arrivals = Stream::new(seed, purpose::ARRIVALS);
+        let jobs = on_one_stream(LoadTarget::new(self.shape), self.runs(), || arrivals.exponential(1.0))?;
+        Ok(GeneratedLog::new(self, SiteHeader::plain(procs), jobs))
     }
 }
 
@@ -162,7 +147,7 @@ mod tests {
 
     #[test]
     fn runtimes_are_uniform_and_in_the_range() {
-        let log = Sud { jobs: 20_000, ..Sud::default() }.generate().unwrap();
+        let log = Sud::with_shape(Shape { jobs: 20_000, ..Sud::SHAPE }).generate().unwrap();
         let mut runtimes: Vec<u64> = log.jobs.iter().map(|job| job.runtime).collect();
         runtimes.sort_unstable();
         assert!(RUNTIMES.contains(&runtimes[0]) && RUNTIMES.contains(runtimes.last().unwrap()));
@@ -185,7 +170,11 @@ mod tests {
     fn the_same_seed_makes_the_same_log_and_another_another() {
         let bytes = |seed| {
             let mut text = Vec::new();
-            Sud { jobs: 200, seed, ..Sud::default() }.generate().unwrap().write(&mut text).unwrap();
+            Sud::with_shape(Shape { jobs: 200, seed, ..Sud::SHAPE })
+                .generate()
+                .unwrap()
+                .write(&mut text)
+                .unwrap();
             text
         };
         assert_eq!(bytes(1), bytes(1));
@@ -194,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_load_is_what_was_asked_for() {
-        let log = Sud { load: 0.6, ..Sud::default() }.generate().unwrap().into_trace("sud");
+        let log = Sud::with_shape(Shape { load: 0.6, ..Sud::SHAPE }).generate().unwrap().into_trace("sud");
         let load = crate::describe(&log, None, crate::ProcsField::Allocated).unwrap().load().unwrap();
         assert!((load - 0.6).abs() < 0.01, "{load}");
     }

@@ -1,42 +1,33 @@
 //! Periods of the week by rate of arrivals.
 
+use crate::named_enum;
+
 const DAY: i64 = 86_400;
 
 const HOUR: i64 = 3_600;
 
-/// A time of day with a roughly constant rate of arrivals (section 3, Figure 1).
-///
-/// The paper mentions three periods without sharp bounds and prints no numbers of the figure. The
-/// hours are decided here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Period {
-    /// 10 to 18 h.
-    Peak,
-    /// 8 to 10 h and 18 to 24 h.
-    Intermediate,
-    /// 0 to 8 h.
-    Low,
+named_enum! {
+    /// A time of day with a roughly constant rate of arrivals (section 3, Figure 1).
+    ///
+    /// The paper mentions three periods without sharp bounds and prints no numbers of the figure.
+    /// The hours are decided here. The busiest period is the first.
+    Period [3] {
+        /// 10 to 18 h.
+        Peak "peak",
+        /// 8 to 10 h and 18 to 24 h.
+        Intermediate "intermediate",
+        /// 0 to 8 h.
+        Low "low",
+    }
 }
 
 impl Period {
-    /// All variants, busiest first.
-    pub const ALL: [Period; 3] = [Period::Peak, Period::Intermediate, Period::Low];
-
     /// Returns the period of an hour of the day.
     const fn of_hour(hour: i64) -> Period {
         match hour {
             10..18 => Period::Peak,
             8..24 => Period::Intermediate,
             _ => Period::Low,
-        }
-    }
-
-    /// Returns the name: `peak`, `intermediate`, `low`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Period::Peak => "peak",
-            Period::Intermediate => "intermediate",
-            Period::Low => "low",
         }
     }
 }

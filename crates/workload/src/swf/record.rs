@@ -2,94 +2,51 @@
 
 use std::fmt;
 
-/// A field of the Standard Workload Format. Its value is its position from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Field {
-    /// 1: job number.
-    Job = 0,
-    /// 2: submit time, seconds from the log's start.
-    Submit,
-    /// 3: wait time, seconds.
-    Wait,
-    /// 4: run time, seconds.
-    Runtime,
-    /// 5: allocated processors.
-    Allocated,
-    /// 6: average CPU time used in seconds, the only field that may have decimals.
-    CpuTime,
-    /// 7: used memory, kB per processor.
-    UsedMemory,
-    /// 8: requested processors.
-    RequestedProcs,
-    /// 9: requested time, seconds: the user's estimate.
-    Estimate,
-    /// 10: requested memory, kB per processor.
-    RequestedMemory,
-    /// 11: status.
-    Status,
-    /// 12: user.
-    User,
-    /// 13: group.
-    Group,
-    /// 14: executable.
-    Executable,
-    /// 15: queue.
-    Queue,
-    /// 16: partition.
-    Partition,
-    /// 17: preceding job number.
-    PrecedingJob,
-    /// 18: think time after the preceding job, seconds.
-    ThinkTime,
+use crate::named_enum;
+
+named_enum! {
+    /// A field of the Standard Workload Format. Its value is its position from 0.
+    Field [18] {
+        /// 1: job number.
+        Job "job",
+        /// 2: submit time, seconds from the log's start.
+        Submit "submit",
+        /// 3: wait time, seconds.
+        Wait "wait",
+        /// 4: run time, seconds.
+        Runtime "runtime",
+        /// 5: allocated processors.
+        Allocated "allocated",
+        /// 6: average CPU time used in seconds, the only field that may have decimals.
+        CpuTime "cpu_time",
+        /// 7: used memory, kB per processor.
+        UsedMemory "used_memory",
+        /// 8: requested processors.
+        RequestedProcs "requested_procs",
+        /// 9: requested time, seconds: the user's estimate.
+        Estimate "estimate",
+        /// 10: requested memory, kB per processor.
+        RequestedMemory "requested_memory",
+        /// 11: status.
+        Status "status",
+        /// 12: user.
+        User "user",
+        /// 13: group.
+        Group "group",
+        /// 14: executable.
+        Executable "executable",
+        /// 15: queue.
+        Queue "queue",
+        /// 16: partition.
+        Partition "partition",
+        /// 17: preceding job number.
+        PrecedingJob "preceding_job",
+        /// 18: think time after the preceding job, seconds.
+        ThinkTime "think_time",
+    }
 }
 
 impl Field {
-    /// All fields in order.
-    pub const ALL: [Field; 18] = [
-        Field::Job,
-        Field::Submit,
-        Field::Wait,
-        Field::Runtime,
-        Field::Allocated,
-        Field::CpuTime,
-        Field::UsedMemory,
-        Field::RequestedProcs,
-        Field::Estimate,
-        Field::RequestedMemory,
-        Field::Status,
-        Field::User,
-        Field::Group,
-        Field::Executable,
-        Field::Queue,
-        Field::Partition,
-        Field::PrecedingJob,
-        Field::ThinkTime,
-    ];
-
-    /// Returns the name in filters and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Field::Job => "job",
-            Field::Submit => "submit",
-            Field::Wait => "wait",
-            Field::Runtime => "runtime",
-            Field::Allocated => "allocated",
-            Field::CpuTime => "cpu_time",
-            Field::UsedMemory => "used_memory",
-            Field::RequestedProcs => "requested_procs",
-            Field::Estimate => "estimate",
-            Field::RequestedMemory => "requested_memory",
-            Field::Status => "status",
-            Field::User => "user",
-            Field::Group => "group",
-            Field::Executable => "executable",
-            Field::Queue => "queue",
-            Field::Partition => "partition",
-            Field::PrecedingJob => "preceding_job",
-            Field::ThinkTime => "think_time",
-        }
-    }
-
     /// Returns the number of the field in the format, from 1.
     pub const fn number(self) -> usize {
         self as usize + 1
@@ -97,15 +54,8 @@ impl Field {
 
     /// Returns whether the field is a time in seconds.
     pub const fn is_time(self) -> bool {
-        matches!(
-            self,
-            Field::Submit
-                | Field::Wait
-                | Field::Runtime
-                | Field::CpuTime
-                | Field::Estimate
-                | Field::ThinkTime
-        )
+        use Field::{CpuTime, Estimate, Runtime, Submit, ThinkTime, Wait};
+        matches!(self, Submit | Wait | Runtime | CpuTime | Estimate | ThinkTime)
     }
 }
 
@@ -179,13 +129,13 @@ impl Record {
         self.cpu_time.as_str()
     }
 
-    /// Returns the field if it is known: 0 or more.
-    pub fn known(&self, field: Field) -> Option<u64> {
+    /// Returns the field if the log has it: 0 or more.
+    pub fn recorded(&self, field: Field) -> Option<u64> {
         u64::try_from(self.get(field)).ok()
     }
 
     /// Returns the field if it is positive.
     pub fn positive(&self, field: Field) -> Option<u64> {
-        self.known(field).filter(|&value| value > 0)
+        self.recorded(field).filter(|&value| value > 0)
     }
 }

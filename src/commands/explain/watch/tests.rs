@@ -24,7 +24,7 @@ fn started(reason: StartReason) -> Effect {
 /// Returns the observer of job 1, which is submitted at 10 s to an idle machine and has these
 /// effects.
 fn watched(effects: &[(i64, Effect)]) -> Watch {
-    let mut watch = Watch::of(1, Procs::new(8));
+    let mut watch = Watch::new(1, Procs::new(8));
     watch.submitted(at(10), &request(1, 10));
     for (secs, effect) in effects {
         watch.effect(at(*secs), 1, effect);
@@ -34,7 +34,7 @@ fn watched(effects: &[(i64, Effect)]) -> Watch {
 
 /// Returns the lines of the text between its heading and the jobs that started earlier.
 fn lines(watch: &Watch) -> Vec<String> {
-    let text = watch.story.as_ref().unwrap().told("immediate");
+    let text = watch.story.as_ref().unwrap().text("immediate");
     let lines = text.lines().skip(2).take_while(|line| !line.is_empty());
     lines.map(|line| line.trim().to_owned()).collect()
 }
@@ -58,13 +58,13 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
         (890, Effect::Requeued { job: JOB, lost: 0 }),
     ]);
     let expect = [
-        "10  submitted; 8 processors were free, nobody waiting",
+        "10  submitted; 8 processors were free, no job waiting",
         "10  started for a quantum, after 0s of waiting",
         "70  back in the queue; 240.00 processor-seconds of work are lost",
         "70  promised a start at 150 or before, 1m20s ahead",
         "130  started again in its turn (reserved)",
         "800  suspended",
-        "830  written out: holds nothing now",
+        "830  swapped out: holds no resources",
         "860  resumed",
         "870  goes on with 1 processor",
         "880  goes on with 4 processors",
@@ -88,7 +88,7 @@ fn a_quantum_a_return_to_the_queue_and_a_suspension() {
 }
 
 #[test]
-fn many_changes_of_processors_are_told_in_a_line() {
+fn many_changes_of_processors_share_a_line() {
     let resized =
         |n: u32| (20 + i64::from(n), Effect::Resized { job: JOB, procs: u64::from(n % 2 + 2).into() });
     let effects: Vec<_> =
@@ -100,7 +100,7 @@ fn many_changes_of_processors_are_told_in_a_line() {
 }
 
 #[test]
-fn many_turns_are_told_in_a_line_and_an_instant_counts_once() {
+fn many_turns_share_a_line_and_an_instant_counts_once() {
     let mut watch = watched(&[(10, started(StartReason::Immediate))]);
     let turns = |secs, slot, used| {
         let turns = Turns { slot: SlotId(slot), runs_in: 1, used };
@@ -137,7 +137,7 @@ fn many_turns_are_told_in_a_line_and_an_instant_counts_once() {
 fn a_refusal_ends_the_story() {
     let watch = watched(&[(10, Effect::Refused { job: JOB, why: Refusal::BeyondClasses })]);
     assert!(watch.over());
-    let refused = "10  refused: it asks for more than the largest of the policy's job classes";
+    let refused = "10  refused: it requests more than the largest of the policy's job classes";
     assert_eq!(lines(&watch)[1..], [refused]);
     let document = document(&watch);
     assert_eq!(document["refused"], "beyond_classes");

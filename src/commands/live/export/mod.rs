@@ -29,10 +29,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     match &args.output {
         None => std::io::stdout().lock().write_all(&bytes).context("cannot write to standard output"),
         Some(path) => {
-            let written = AtomicFile::create(path).and_then(|(file, mut output)| {
-                output.write_all(&bytes)?;
-                file.commit(output)
-            });
+            let written = AtomicFile::write(path, |output| output.write_all(&bytes));
             written.with_context(|| format!("cannot write {}", path.display()))
         }
     }

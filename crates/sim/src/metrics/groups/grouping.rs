@@ -103,7 +103,7 @@ impl Grouping {
         let run = job.runtime;
         let number = |number: Option<u32>| number.map_or(GroupKey::Unknown, GroupKey::Number);
         let category = || Category::of(run, job.request.procs());
-        let quality = || Quality::of(job.request.estimate, run);
+        let quality = || Quality::new(job.request.estimate, run);
         match self {
             Grouping::Category => GroupKey::Category(category()),
             Grouping::User => number(job.request.user),

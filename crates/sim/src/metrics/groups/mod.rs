@@ -72,17 +72,6 @@ impl Groups {
         }
     }
 
-    /// Adds the contents of another accumulator with the same grouping.
-    pub(super) fn merge(&mut self, other: &Groups) {
-        self.jobs += other.jobs;
-        for (key, theirs) in &other.each {
-            self.each.entry(*key).or_default().merge(theirs);
-        }
-        if !self.is_exact() {
-            self.sketch();
-        }
-    }
-
     fn is_exact(&self) -> bool {
         self.jobs <= self.exact_most
     }
@@ -107,11 +96,6 @@ impl Group {
         self.measures.add(job);
         let run = job.runtime.ticks().unsigned_abs();
         self.work += u128::from(run) * u128::from(job.request.procs());
-    }
-
-    fn merge(&mut self, other: &Group) {
-        self.measures.merge(&other.measures);
-        self.work += other.work;
     }
 }
 

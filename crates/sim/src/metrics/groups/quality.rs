@@ -16,7 +16,7 @@ impl Quality {
     pub const ALL: [Quality; 2] = [Quality::Well, Quality::Badly];
 
     /// Returns the quality of an estimate for a job with that runtime.
-    pub fn of(estimate: Span, run: Span) -> Quality {
+    pub fn new(estimate: Span, run: Span) -> Quality {
         if estimate.ticks() <= run.ticks().saturating_mul(2) { Quality::Well } else { Quality::Badly }
     }
 

@@ -61,12 +61,12 @@ impl MonthCollector {
     /// Adds a job if it was submitted during the month.
     pub(crate) fn add(&mut self, record: &Record) {
         let month = WARM_UP..WARM_UP + self.month.seconds();
-        let Some(submit) = record.known(Field::Submit).filter(|submit| month.contains(submit)) else {
+        let Some(submit) = record.recorded(Field::Submit).filter(|submit| month.contains(submit)) else {
             return;
         };
         let Some(procs) = self.field.size(record).map(Procs::get) else { return };
-        let seconds = |field| record.known(field).unwrap_or(0);
-        let total = |field| record.known(field).unwrap_or(0).saturating_mul(procs);
+        let seconds = |field| record.recorded(field).unwrap_or(0);
+        let total = |field| record.recorded(field).unwrap_or(0).saturating_mul(procs);
         let (estimate, requested) = (seconds(Field::Estimate), total(Field::RequestedMemory));
         let span = Span::from_secs(estimate.cast_signed()).unwrap_or(Span::MAX);
         self.jobs.push(MonthJob {

@@ -5,6 +5,7 @@ use miserly_classes::lsf::{Class, Length, Size};
 use super::Demand;
 use super::jobs::MonthJob;
 use super::rank::correlation;
+use crate::named_enum;
 use crate::o2k::{Month, Period, WeekSlot};
 
 /// A statement of the paper with the figure of the log.
@@ -22,28 +23,17 @@ pub struct Statement {
     pub unit: Unit,
 }
 
-/// The unit of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// A share between 0 and 1.
-    Proportion,
-    /// Jobs per hour.
-    PerHour,
-    /// A rank correlation between -1 and 1.
-    Correlation,
-    /// A ratio.
-    Ratio,
-}
-
-impl Unit {
-    /// Returns the name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Unit::Proportion => "share",
-            Unit::PerHour => "per_hour",
-            Unit::Correlation => "correlation",
-            Unit::Ratio => "ratio",
-        }
+named_enum! {
+    /// The unit of a figure.
+    Unit [4] {
+        /// A share between 0 and 1.
+        Proportion "share",
+        /// Jobs per hour.
+        PerHour "per_hour",
+        /// A rank correlation between -1 and 1.
+        Correlation "correlation",
+        /// A ratio.
+        Ratio "ratio",
     }
 }
 

@@ -6,7 +6,7 @@ use crate::finished::Finished;
 
 /// The opportunistic work over all jobs of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Early {
+pub struct OpportunisticTotals {
     /// Jobs that ran before their starts.
     pub jobs: u64,
     /// Jobs among them that ended before their starts.
@@ -19,7 +19,7 @@ pub struct Early {
     all: u128,
 }
 
-impl Early {
+impl OpportunisticTotals {
     pub(super) fn add(&mut self, job: &Finished) {
         self.all += work(job.runtime, job.request.procs());
         if let Some(ahead) = job.opportunistic {
@@ -33,14 +33,5 @@ impl Early {
     /// Returns the share of all work that was opportunistic, 0 to 1, or `None` without work.
     pub fn share(&self) -> Option<f64> {
         (self.all > 0).then(|| self.work as f64 / self.all as f64)
-    }
-
-    /// Adds the contents of another accumulator.
-    pub fn merge(&mut self, other: &Early) {
-        self.jobs += other.jobs;
-        self.done += other.done;
-        self.work += other.work;
-        self.ran += other.ran;
-        self.all += other.all;
     }
 }
