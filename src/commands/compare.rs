@@ -57,8 +57,10 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let policies = policies(args)?;
     let setups = setups(args)?;
     let mut schedules = schedules(&setups, &policies)?;
-    let run_of = |(setup, schedules): (_, &_)| page_runs(setup, &policies, schedules);
-    args.report.write(setups.iter().zip(&schedules).flat_map(run_of).collect())?;
+    let of_page = setups.iter().zip(&schedules).flat_map(|(setup, schedules)| {
+        policies.iter().zip(&schedules.runs).map(move |(policy, outcome)| (setup, policy, outcome))
+    });
+    args.report.write(of_page.collect())?;
     let verdicts: Vec<Option<String>> = schedules.iter().map(Schedules::verdict).collect();
     for outcome in schedules.iter_mut().flat_map(Schedules::all_mut) {
         forget(outcome, false, &args.by);
@@ -88,21 +90,9 @@ fn schedules(setups: &[RunSetup], policies: &[PolicySpec]) -> anyhow::Result<Vec
     // The first error in the order of the runs, not in the order of time.
     let mut outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
     let of_log = |setup: &RunSetup| {
-        Ok(Schedules {
-            recorded: setup.recorded()?,
-            runs: outcomes.by_ref().take(policies.len()).collect(),
-        })
+        Ok(Schedules { recorded: setup.recorded()?, runs: outcomes.by_ref().take(policies.len()).collect() })
     };
     setups.iter().map(of_log).collect()
-}
-
-/// Returns the runs of one log for the page.
-fn page_runs<'a>(
-    setup: &'a RunSetup,
-    policies: &'a [PolicySpec],
-    schedules: &'a Schedules,
-) -> impl Iterator<Item = (&'a RunSetup, &'a PolicySpec, &'a RunDoc)> {
-    policies.iter().zip(&schedules.runs).map(move |(policy, outcome)| (setup, policy, outcome))
 }
 
 impl Schedules {

@@ -28,8 +28,9 @@ pub use numbers::{count, decimals, figure, percent};
 pub use run::{
     BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, GroupDoc, GuaranteeRatio,
     GuaranteesDoc, HostsDoc, IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc,
-    OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc, QueueLengthDoc, RunDoc,
-    SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc, StepDoc, SuspensionDoc, TimingDoc, TraceDoc,
-    UncertaintyDoc, compare_tables, differences, paragraph, simulate_table, verdict,
+    NO_RECORDED_WAIT, OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc,
+    QueueLengthDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc, StepDoc,
+    SuspensionDoc, TimingDoc, TraceDoc, UncertaintyDoc, compare_tables, differences, paragraph,
+    simulate_table, verdict,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

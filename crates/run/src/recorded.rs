@@ -3,7 +3,7 @@
 use std::io;
 
 use miserly_core::{Span, StartReason, Time};
-use miserly_report::RunDoc;
+use miserly_report::{NO_RECORDED_WAIT, RunDoc};
 use miserly_sim::{Finished, Interruptions, Job, Metrics, Observer};
 use miserly_workload::swf::Field;
 use miserly_workload::{ArrivalScaling, Job as LoggedJob, Jobs};
@@ -20,7 +20,7 @@ impl RunSetup {
     /// Each job starts after its recorded wait, and runs as in a simulation.
     /// Returns `None` if the log has no positive wait, if the options change the submit times, or if they
     /// measure batches by termination.
-    /// Jobs without a recorded wait are counted as `no_recorded_wait`. If there are any, differences to other
+    /// Jobs without a recorded wait are counted as [`NO_RECORDED_WAIT`]. If there are any, differences to other
     /// schedules have no interval.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl RunSetup {
         document.kept_idle = None;
         document.queue_length.max = schedule.longest_queue();
         if schedule.without_wait > 0 {
-            document.jobs.skipped.insert("no_recorded_wait".into(), schedule.without_wait);
+            document.jobs.skipped.insert(NO_RECORDED_WAIT.into(), schedule.without_wait);
             document.batch_sums = Metrics::new(self.procs(), warmup).batches;
         }
         Ok(Some(document))
@@ -115,6 +115,6 @@ impl RecordedSchedule {
 
 /// Returns the wait of a job as its log records it, if it does.
 fn recorded_wait(job: &LoggedJob) -> Option<Span> {
-    let seconds = job.record.as_ref()?.known(Field::Wait)?;
+    let seconds = job.record.as_ref()?.recorded(Field::Wait)?;
     Span::from_secs(i64::try_from(seconds).ok()?)
 }

@@ -178,8 +178,14 @@ impl RunSetup {
         let counts = self.play(&mut simulation, &mut metrics, series.as_mut(), observers)?;
         self.check_batches(&metrics)?;
         let seconds = watch.elapsed().as_secs_f64();
-        let mut outcome =
-            RunDoc::new(policy.to_string(), self.settings(), self.trace_doc(), &counts, &mut metrics, seconds);
+        let mut outcome = RunDoc::new(
+            policy.to_string(),
+            self.settings(),
+            self.trace_doc(),
+            &counts,
+            &mut metrics,
+            seconds,
+        );
         outcome.early = self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.opportunistic));
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
         outcome.slicing = slices.then(|| SlicingDoc::new(&mut metrics));

@@ -329,6 +329,22 @@ impl RunDoc {
     }
 }
 
+impl JobCountsDoc {
+    /// Returns the jobs that this schedule leaves out and another one of the same log may have: the refused ones,
+    /// and those without a recorded wait.
+    pub fn left_out(&self) -> u64 {
+        self.skipped.iter().filter(|(reason, _)| is_of_schedule(reason)).map(|(_, jobs)| jobs).sum()
+    }
+}
+
+/// The skip reason of a job that has no recorded wait.
+pub const NO_RECORDED_WAIT: &str = "no_recorded_wait";
+
+/// Whether the schedule, not the log, is the reason why a job is left out.
+pub(super) fn is_of_schedule(reason: &str) -> bool {
+    reason.starts_with("refused_") || reason == NO_RECORDED_WAIT
+}
+
 /// Returns the counts of lines without a job and of rejected jobs.
 fn skipped(counts: &LineCounts, metrics: &Metrics) -> BTreeMap<String, u64> {
     let refused =

@@ -25,13 +25,13 @@ pub use details::{
     differences,
 };
 pub use document::{
-    IdleUseDoc, JobCountsDoc, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc, RunDoc,
-    SettingsDoc, SuspensionDoc, TimingDoc, TraceDoc,
+    IdleUseDoc, JobCountsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc,
+    RunDoc, SettingsDoc, SuspensionDoc, TimingDoc, TraceDoc,
 };
 pub use groups::GroupDoc;
+pub use layout::paragraph;
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
 pub use measures::{MeasureDoc, MetricsDoc, PerMeasure};
 pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures, SlicingDoc, SlotsDoc};
-pub use layout::paragraph;
 pub use tables::{compare_tables, simulate_table};
 pub use verdict::verdict;

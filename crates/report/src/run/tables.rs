@@ -4,7 +4,7 @@ use miserly_core::Span;
 use miserly_units::{duration, duration_rounded, span_of_seconds};
 
 use super::details::DifferenceDoc;
-use super::document::{OpportunisticDoc, RunDoc, SettingsDoc, SuspensionDoc};
+use super::document::{OpportunisticDoc, RunDoc, SettingsDoc, SuspensionDoc, is_of_schedule};
 use super::group_tables;
 use super::layout::TextTable;
 use super::measures::{LABELS, MeasureDoc};
@@ -87,7 +87,8 @@ pub fn compare_tables(outcomes: &[&RunDoc], width: Option<usize>) -> String {
     let rows: Vec<Vec<String>> =
         rows.chain([std::iter::once("promises kept".to_owned()).chain(kept).collect()]).collect();
     let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
-    let legend = legend(marked(BEST), marked(INSIGNIFICANT), marked(UNKNOWN));
+    let leaves_out = outcomes.iter().any(|outcome| outcome.jobs.left_out() > 0);
+    let legend = legend(marked(BEST), marked(INSIGNIFICANT), marked(UNKNOWN), leaves_out);
     let table = TextTable { header, rows }.table(width);
     format!(
         "{}\n{table}\n{legend}{}",
@@ -105,7 +106,7 @@ const INSIGNIFICANT: char = '~';
 /// Mark of a value whose difference from the best has unknown significance.
 const UNKNOWN: char = '?';
 
-fn legend(has_best: bool, has_insignificant: bool, has_unknown: bool) -> String {
+fn legend(has_best: bool, has_insignificant: bool, has_unknown: bool, leaves_out: bool) -> String {
     if !has_best {
         return String::new();
     }
@@ -115,6 +116,9 @@ fn legend(has_best: bool, has_insignificant: bool, has_unknown: bool) -> String 
     }
     if has_unknown {
         text.push_str("; ? significance unknown: batches are correlated or too short");
+    }
+    if leaves_out {
+        text.push_str("; a schedule that leaves jobs out has no mark");
     }
     text + "\n"
 }
@@ -153,13 +157,19 @@ impl ComparisonRow {
     /// Returns the name and a cell for each run.
     fn cells(&self, outcomes: &[&RunDoc]) -> Vec<String> {
         let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (self.value)(outcome)).collect();
-        let best = self.better.and_then(|better| best(&values, better));
-        let winner = values.iter().position(|&value| best.is_some() && value == best);
+        // A schedule without some of the jobs is not compared with the others.
+        let most = outcomes.iter().map(|outcome| outcome.jobs.measured).max();
+        let complete = |outcome: &RunDoc| Some(outcome.jobs.measured) == most;
+        let compared =
+            values.iter().zip(outcomes).map(|(&value, outcome)| value.filter(|_| complete(outcome)));
+        let compared: Vec<Option<f64>> = compared.collect();
+        let best = self.better.and_then(|better| best(&compared, better));
+        let winner = compared.iter().position(|&value| best.is_some() && value == best);
         let cells = values.iter().zip(outcomes).map(|(&value, outcome)| {
             let mark = match winner {
-                Some(_) if value == best => BEST,
-                Some(winner) => self.mark(outcome, outcomes[winner]),
-                None => ' ',
+                Some(_) if complete(outcome) && value == best => BEST,
+                Some(winner) if complete(outcome) => self.mark(outcome, outcomes[winner]),
+                _ => ' ',
             };
             format!("{}{mark}", (self.show)(value))
         });
@@ -210,9 +220,9 @@ const ROWS: &[ComparisonRow] = &[
     },
 ];
 
-/// Rows shown only if a run has a value: refused jobs, suspension and time slicing.
+/// Rows shown only if a run has a value: jobs left out, suspension and time slicing.
 const OPTIONAL_ROWS: &[ComparisonRow] = &[
-    ComparisonRow { show: whole, ..neutral("jobs refused", |run| Some(run.jobs.refused() as f64)) },
+    ComparisonRow { show: whole, ..neutral("jobs left out", |run| Some(run.jobs.left_out() as f64)) },
     ComparisonRow { show: whole, ..neutral("suspensions", |run| Some(run.suspensions as f64)) },
     neutral("slots per job, mean", |run| run.slicing.as_ref()?.slots.mean),
     neutral("slots used, mean", |run| run.slicing.as_ref()?.rows.mean),
@@ -259,11 +269,14 @@ fn log_heading(outcome: &RunDoc, outcomes: &[&RunDoc]) -> String {
     if !settings.machine.is_plain() {
         text.push_str(&format!("{:<24}{}\n", "machine", settings.machine.summary()));
     }
-    let mut counts = format!("{} read, {} simulated", count(jobs.read), count(jobs.simulated));
+    let most = outcomes.iter().map(|outcome| outcome.jobs.simulated).max().unwrap_or_default();
+    let mut counts = format!("{} read, {} simulated", count(jobs.read), count(most));
     if jobs.measured != jobs.simulated {
         counts.push_str(&format!(", {} measured", count(jobs.measured)));
     }
-    for (reason, number) in &jobs.skipped {
+    // A row of a comparison has the jobs that only some schedules leave out.
+    let shown = |reason: &str| outcomes.len() == 1 || !is_of_schedule(reason);
+    for (reason, number) in jobs.skipped.iter().filter(|(reason, _)| shown(reason)) {
         counts.push_str(&format!("; skipped {}: {reason}", count(*number)));
     }
     if jobs.out_of_order > 0 {
@@ -399,10 +412,10 @@ mod tests {
 
     #[test]
     fn the_legend_explains_the_marks_that_there_are() {
-        assert_eq!(legend(false, false, false), "");
-        assert_eq!(legend(true, false, false), "\n* best of the row\n");
+        assert_eq!(legend(false, false, false, false), "");
+        assert_eq!(legend(true, false, false, false), "\n* best of the row\n");
         let unjudged = "\n* best of the row; ? significance unknown: batches are correlated or too short\n";
-        assert_eq!(legend(true, false, true), unjudged);
-        assert!(legend(true, true, true).contains("; ~ not significantly different"));
+        assert_eq!(legend(true, false, true, false), unjudged);
+        assert!(legend(true, true, true, false).contains("; ~ not significantly different"));
     }
 }

@@ -22,11 +22,15 @@ const LEAST_SHARE: f64 = 0.01;
 /// The baseline is the recorded schedule, else `easy`, else the first run. If the baseline is the best, the verdict
 /// compares it with the second best. Returns `None` with fewer than two runs, or without a difference.
 pub fn verdict(recorded: Option<&RunDoc>, runs: &[&RunDoc]) -> Option<String> {
-    let mut ranked: Vec<(f64, &RunDoc)> = runs.iter().filter_map(|run| Some((mean_wait(run)?, *run))).collect();
+    // A schedule without some of the jobs is not compared with the others.
+    let most = runs.iter().map(|run| run.jobs.measured).max()?;
+    let complete = runs.iter().filter(|run| run.jobs.measured == most);
+    let mut ranked: Vec<(f64, &RunDoc)> =
+        complete.clone().filter_map(|run| Some((mean_wait(run)?, *run))).collect();
     ranked.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let (best_wait, best) = *ranked.first()?;
-    let easy = || runs.iter().copied().find(|run| run.policy == "easy");
-    let baseline = recorded.or_else(easy).or(runs.first().copied())?;
+    let easy = || complete.clone().copied().find(|run| run.policy == "easy");
+    let baseline = recorded.or_else(easy).or(complete.clone().next().copied())?;
     let baseline = if baseline.policy == best.policy { ranked.get(1)?.1 } else { baseline };
     let other_wait = mean_wait(baseline)?;
     if best_wait.total_cmp(&other_wait).is_eq() {
@@ -67,7 +71,11 @@ fn time(seconds: f64) -> String {
 fn change(value: f64, baseline: f64) -> String {
     let word = if value < baseline { "shorter" } else { "longer" };
     if baseline <= 0.0 || value > 2.0 * baseline {
-        return if baseline > 0.0 { format!("{:.1} times as long", value / baseline) } else { word.to_owned() };
+        return if baseline > 0.0 {
+            format!("{:.1} times as long", value / baseline)
+        } else {
+            word.to_owned()
+        };
     }
     let percent = 100.0 * (1.0 - value / baseline).abs();
     if percent < 1.0 { format!("{percent:.1} % {word}") } else { format!("{percent:.0} % {word}") }
@@ -77,7 +85,9 @@ fn significance(best: &RunDoc, baseline: &RunDoc) -> &'static str {
     match DifferenceDoc::new(best, baseline, WAIT).within_noise {
         Some(false) => "The difference is significant (95 %).",
         Some(true) => "The difference is not significant (95 %).",
-        None => "The significance is unknown: consecutive batches of jobs are correlated, or there are too few jobs.",
+        None => {
+            "The significance is unknown: consecutive batches of jobs are correlated, or there are too few jobs."
+        }
     }
 }
 
@@ -89,9 +99,8 @@ fn who_pays(best: &RunDoc, baseline: &RunDoc) -> Option<String> {
         Some((after.metrics.wait.mean? - before.metrics.wait.mean?) * after.jobs as f64)
     };
     let groups = after.iter().zip(before).filter(|(after, _)| after.jobs as f64 >= LEAST_SHARE * jobs as f64);
-    let (lost, (after, before)) = groups
-        .filter_map(|pair| Some((lost(&pair)?, pair)))
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let (lost, (after, before)) =
+        groups.filter_map(|pair| Some((lost(&pair)?, pair))).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     if lost <= 0.0 {
         return Some("No category of jobs waits longer.".to_owned());
     }
