@@ -18,10 +18,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use miserly_core::{EventOrder, Procs, Sharing, Span, Spread};
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::Profile;
+use miserly_report::TableStyle;
 use miserly_sim::Grouping;
 use miserly_units::{UnitError, parse_seconds};
 use miserly_workload::o2k::Month;
 use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, Overrun, ProcsField};
+
+use crate::output::width;
 
 pub(crate) use self::daemon::{ReplayArgs, ServeArgs, ShimArgs};
 pub(crate) use self::export::{ExportArgs, ExportFormat};
@@ -210,6 +213,21 @@ pub(crate) struct ReportFileArgs {
     pub(crate) window: Option<[i64; 2]>,
 }
 
+/// The options of tables.
+#[derive(Debug, Args)]
+pub(crate) struct TableArgs {
+    /// Print times in seconds, such as 6730.28, instead of 1h52m
+    #[arg(long)]
+    pub(crate) seconds: bool,
+}
+
+impl TableArgs {
+    /// Returns how tables print on this output.
+    pub(crate) fn style(&self) -> TableStyle {
+        TableStyle { width: width(), seconds: self.seconds }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
@@ -229,6 +247,9 @@ pub(crate) struct SimulateArgs {
     /// Write one row per simulated job: Batsim's columns to a .csv, the log with simulated fields to a .swf
     #[arg(long, value_name = "OUT")]
     pub(crate) jobs: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,
@@ -254,6 +275,9 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,

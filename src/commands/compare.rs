@@ -1,7 +1,7 @@
 //! `miserly compare`: several policies on the same logs.
 
 use miserly_policies::PolicySpec;
-use miserly_report::{DifferenceDoc, RunDoc, compare_tables, differences, paragraph, verdict};
+use miserly_report::{DifferenceDoc, RunDoc, compare_tables, differences, verdict};
 use miserly_run::{RunSetup, SetupError};
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Trace};
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::args::CompareArgs;
-use crate::output::{print, print_json, width};
+use crate::output::{print, print_json};
 use crate::page::forget;
 use crate::progress::Progress;
 use crate::run::{open, prepare};
@@ -68,9 +68,10 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     if args.json {
         return print_json(&CompareDoc::new(&schedules, &verdicts));
     }
+    let style = args.table.style();
     let tables = schedules.iter().zip(&verdicts).map(|(schedules, verdict)| {
-        let tables = compare_tables(&schedules.all(), width());
-        let verdict = verdict.as_ref().map(|verdict| paragraph(&format!("verdict: {verdict}"), width()));
+        let tables = compare_tables(&schedules.all(), style);
+        let verdict = verdict.as_ref().map(|verdict| style.paragraph(&format!("verdict: {verdict}")));
         tables + &verdict.map_or_else(String::new, |verdict| format!("\n{verdict}\n"))
     });
     print(&tables.collect::<Vec<_>>().join("\n"))

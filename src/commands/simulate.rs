@@ -9,7 +9,7 @@ use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 
 use crate::args::SimulateArgs;
-use crate::output::{print, print_json, refuse_the_input_itself, width};
+use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::page::forget;
 use crate::progress::Progress;
 use crate::run::{open, prepare};
@@ -33,7 +33,10 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     drop(progress);
     args.report.write(vec![(&prepared, &args.policy, &outcome)])?;
     forget(&mut outcome, args.details, &args.by);
-    if args.json { print_json(&outcome) } else { print(&simulate_table(&outcome, width())) }
+    if args.json {
+        return print_json(&outcome);
+    }
+    print(&simulate_table(&outcome, prepared.recorded()?.as_ref(), args.table.style()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub use run::{
     GuaranteesDoc, HostsDoc, IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc,
     NO_RECORDED_WAIT, OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc,
     QueueLengthDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc, StepDoc,
-    SuspensionDoc, TimingDoc, TraceDoc, UncertaintyDoc, compare_tables, differences, paragraph,
+    SuspensionDoc, TableStyle, TimingDoc, TraceDoc, UncertaintyDoc, compare_tables, differences,
     simulate_table, verdict,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

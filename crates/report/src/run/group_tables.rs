@@ -2,27 +2,28 @@
 
 use super::document::RunDoc;
 use super::groups::GroupDoc;
-use super::layout::TextTable;
+use super::layout::{Quantity, TableStyle, TextTable};
 use super::measures::MeasureDoc;
 use super::tables::folded_policy;
-use crate::numbers::{count, figure, percent};
+use crate::numbers::{count, percent};
 
 /// Users and queues with a row of their own. The others share one row.
 const SHOWN: usize = 20;
 
 /// Returns a table for each breakdown of a run.
-pub(super) fn run_tables(outcome: &RunDoc, width: Option<usize>) -> String {
-    let table =
-        |(by, groups): (&String, &Vec<GroupDoc>)| ["\n", &run_table(by, groups).table(width), "\n"].concat();
+pub(super) fn run_tables(outcome: &RunDoc, style: TableStyle) -> String {
+    let table = |(by, groups): (&String, &Vec<GroupDoc>)| {
+        ["\n", &run_table(by, groups, style).table(style.width), "\n"].concat()
+    };
     outcome.by.iter().map(table).collect()
 }
 
 /// Returns, for each breakdown of runs of one log, a table per figure.
-pub(super) fn comparison_tables(outcomes: &[&RunDoc], width: Option<usize>) -> String {
+pub(super) fn comparison_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let tables = first.by.keys().flat_map(|by| COMPARISON_FIGURES.iter().map(move |figure| (by, figure)));
     let table = |(by, figure): (&String, &GroupFigure)| {
-        ["\n", &comparison_table(by, figure, outcomes).table(width), "\n"].concat()
+        ["\n", &comparison_table(by, figure, outcomes, style).table(style.width), "\n"].concat()
     };
     tables.map(table).collect()
 }
@@ -30,31 +31,47 @@ pub(super) fn comparison_tables(outcomes: &[&RunDoc], width: Option<usize>) -> S
 /// A figure of one or several groups.
 struct GroupFigure {
     name: &'static str,
+    quantity: Quantity,
     value: fn(&[&GroupDoc]) -> Option<f64>,
+}
+
+impl GroupFigure {
+    fn label(&self, style: TableStyle) -> String {
+        style.label(self.quantity, self.name)
+    }
+
+    fn cell(&self, groups: &[&GroupDoc], style: TableStyle) -> String {
+        style.figure(self.quantity, (self.value)(groups))
+    }
+}
+
+const fn time(name: &'static str, value: fn(&[&GroupDoc]) -> Option<f64>) -> GroupFigure {
+    GroupFigure { name, quantity: Quantity::Time, value }
+}
+
+const fn number(name: &'static str, value: fn(&[&GroupDoc]) -> Option<f64>) -> GroupFigure {
+    GroupFigure { name, quantity: Quantity::Number, value }
 }
 
 /// Figures of a comparison.
 const COMPARISON_FIGURES: [GroupFigure; 6] = [
-    GroupFigure { name: "bounded slowdown, mean", value: |groups| mean(groups, slowdown) },
-    GroupFigure {
-        name: "bounded slowdown, p95",
-        value: |groups| percentile(groups, |group| slowdown(group).p95),
-    },
-    GroupFigure { name: "bounded slowdown, max", value: |groups| max(groups, slowdown) },
-    GroupFigure { name: "wait, mean (s)", value: |groups| mean(groups, wait) },
-    GroupFigure { name: "wait, p95 (s)", value: |groups| percentile(groups, |group| wait(group).p95) },
-    GroupFigure { name: "wait, max (s)", value: |groups| max(groups, wait) },
+    number("bounded slowdown, mean", |groups| mean(groups, slowdown)),
+    number("bounded slowdown, p95", |groups| percentile(groups, |group| slowdown(group).p95)),
+    number("bounded slowdown, max", |groups| max(groups, slowdown)),
+    time("wait, mean", |groups| mean(groups, wait)),
+    time("wait, p95", |groups| percentile(groups, |group| wait(group).p95)),
+    time("wait, max", |groups| max(groups, wait)),
 ];
 
 /// Figures of a single run.
 const RUN_FIGURES: [GroupFigure; 7] = [
-    GroupFigure { name: "wait: mean (s)", value: |groups| mean(groups, wait) },
-    GroupFigure { name: "median", value: |groups| percentile(groups, |group| wait(group).median) },
-    GroupFigure { name: "p95", value: |groups| percentile(groups, |group| wait(group).p95) },
-    GroupFigure { name: "max", value: |groups| max(groups, wait) },
-    GroupFigure { name: "bounded slowdown: mean", value: |groups| mean(groups, slowdown) },
-    GroupFigure { name: "p95", value: |groups| percentile(groups, |group| slowdown(group).p95) },
-    GroupFigure { name: "max", value: |groups| max(groups, slowdown) },
+    time("wait: mean", |groups| mean(groups, wait)),
+    time("median", |groups| percentile(groups, |group| wait(group).median)),
+    time("p95", |groups| percentile(groups, |group| wait(group).p95)),
+    time("max", |groups| max(groups, wait)),
+    number("bounded slowdown: mean", |groups| mean(groups, slowdown)),
+    number("p95", |groups| percentile(groups, |group| slowdown(group).p95)),
+    number("max", |groups| max(groups, slowdown)),
 ];
 
 fn wait(group: &GroupDoc) -> MeasureDoc {
@@ -65,21 +82,23 @@ fn slowdown(group: &GroupDoc) -> MeasureDoc {
     group.metrics.bounded_slowdown
 }
 
-fn run_table(by: &str, groups: &[GroupDoc]) -> TextTable {
+fn run_table(by: &str, groups: &[GroupDoc], style: TableStyle) -> TextTable {
     let work: f64 = groups.iter().map(|group| group.work).sum();
-    let header = [by, "jobs", "work"].into_iter().chain(RUN_FIGURES.iter().map(|figure| figure.name));
+    let header = [by, "jobs", "work"].map(str::to_owned).into_iter();
+    let header = header.chain(RUN_FIGURES.iter().map(|figure| figure.label(style)));
     let (shown, others) = split(by, groups);
-    let mut rows: Vec<Vec<String>> = shown.iter().map(|group| row(&group.group, &[group], work)).collect();
+    let mut rows: Vec<Vec<String>> =
+        shown.iter().map(|group| row(&group.group, &[group], work, style)).collect();
     if !others.is_empty() {
-        rows.push(row(&others_name(&others), &others, work));
+        rows.push(row(&others_name(&others), &others, work, style));
     }
-    TextTable { header: header.map(str::to_owned).collect(), rows }
+    TextTable { header: header.collect(), rows }
 }
 
-fn row(name: &str, groups: &[&GroupDoc], all_work: f64) -> Vec<String> {
+fn row(name: &str, groups: &[&GroupDoc], all_work: f64, style: TableStyle) -> Vec<String> {
     let work: f64 = groups.iter().map(|group| group.work).sum();
     let share = percent((all_work > 0.0).then(|| work / all_work));
-    let figures = RUN_FIGURES.iter().map(|group_figure| figure((group_figure.value)(groups)));
+    let figures = RUN_FIGURES.iter().map(|figure| figure.cell(groups, style));
     [name.to_owned(), jobs(groups), share].into_iter().chain(figures).collect()
 }
 
@@ -87,8 +106,8 @@ fn jobs(groups: &[&GroupDoc]) -> String {
     count(groups.iter().map(|group| group.jobs).sum())
 }
 
-fn comparison_table(by: &str, group_figure: &GroupFigure, outcomes: &[&RunDoc]) -> TextTable {
-    let header = [format!("{}\nby {by}", group_figure.name), "jobs".to_owned()].into_iter();
+fn comparison_table(by: &str, figure: &GroupFigure, outcomes: &[&RunDoc], style: TableStyle) -> TextTable {
+    let header = [format!("{}\nby {by}", figure.label(style)), "jobs".to_owned()].into_iter();
     let groups: Vec<&[GroupDoc]> =
         outcomes.iter().map(|run| run.by.get(by).map_or(&[][..], Vec::as_slice)).collect();
     // All runs have the same jobs, and their work differs only by killed jobs.
@@ -96,7 +115,7 @@ fn comparison_table(by: &str, group_figure: &GroupFigure, outcomes: &[&RunDoc]) 
     let cells = |name: String, named: &[&GroupDoc]| -> Vec<String> {
         let cell = |groups: &&[GroupDoc]| {
             let is_named = |group: &&GroupDoc| named.iter().any(|named| named.group == group.group);
-            figure((group_figure.value)(&groups.iter().filter(is_named).collect::<Vec<_>>()))
+            figure.cell(&groups.iter().filter(is_named).collect::<Vec<_>>(), style)
         };
         [name, jobs(named)].into_iter().chain(groups.iter().map(cell)).collect()
     };

@@ -2,6 +2,67 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
+use miserly_units::{duration_rounded, span_of_seconds};
+
+use crate::numbers::{figure, percent};
+
+/// The characters of a name before its value.
+const NAME_WIDTH: usize = 24;
+
+/// How text tables print.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TableStyle {
+    /// The largest width in characters; wider tables are folded. `None` is unlimited.
+    pub width: Option<usize>,
+    /// Whether times are in seconds, instead of in units for people.
+    pub seconds: bool,
+}
+
+/// The kind of a figure, which decides how a table prints it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quantity {
+    /// Seconds.
+    Time,
+    /// A ratio, or a mean number of things.
+    Number,
+    /// A whole number.
+    Count,
+    /// A share, 0 to 1.
+    Share,
+}
+
+impl TableStyle {
+    /// Returns the text broken into lines: those of the terminal, or of 80 characters.
+    pub fn paragraph(self, text: &str) -> String {
+        wrapped(text, self.text_width()).join("\n")
+    }
+
+    /// Returns a name with its value beside it, and a line end. A long value has several lines.
+    pub(super) fn entry(self, name: &str, value: &str) -> String {
+        let lines = wrapped(value, self.text_width().saturating_sub(NAME_WIDTH).max(NAME_WIDTH));
+        let blanks = format!("\n{:NAME_WIDTH$}", "");
+        format!("{name:<NAME_WIDTH$}{}\n", lines.join(&blanks))
+    }
+
+    fn text_width(self) -> usize {
+        self.width.unwrap_or(80)
+    }
+
+    /// Returns the figure as text.
+    pub(super) fn figure(self, quantity: Quantity, value: Option<f64>) -> String {
+        match (quantity, value) {
+            (Quantity::Time, Some(seconds)) if !self.seconds => duration_rounded(span_of_seconds(seconds)),
+            (Quantity::Share, _) => percent(value),
+            (Quantity::Count, _) => figure(value).trim_end_matches(".00").to_owned(),
+            (Quantity::Time | Quantity::Number, _) => figure(value),
+        }
+    }
+
+    /// Returns the name of a row or column, with the unit where the figures have none.
+    pub(super) fn label(self, quantity: Quantity, name: &str) -> String {
+        if self.seconds && quantity == Quantity::Time { format!("{name} (s)") } else { name.to_owned() }
+    }
+}
 
 /// A text table: a header, whose cells may have several lines, and rows of the same length.
 pub(super) struct TextTable {
@@ -55,22 +116,23 @@ impl TextTable {
     }
 }
 
-/// Breaks text into lines of at most `width` characters, at blanks; `None` is unlimited.
-pub fn paragraph(text: &str, width: Option<usize>) -> String {
-    let Some(width) = width else { return text.to_owned() };
+/// Breaks text into lines of at most `width` characters, at blanks.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
-        let line = lines.last().map_or(0, |line| line.chars().count());
         match lines.last_mut() {
-            Some(last) if line == 0 => last.push_str(word),
-            Some(last) if line + 1 + word.chars().count() <= width => {
-                last.push(' ');
-                last.push_str(word);
+            Some(line) if line.is_empty() => line.push_str(word),
+            // A percent sign stays beside its number.
+            Some(line)
+                if word.starts_with('%') || line.chars().count() + 1 + word.chars().count() <= width =>
+            {
+                line.push(' ');
+                line.push_str(word);
             }
             _ => lines.push(word.to_owned()),
         }
     }
-    lines.join("\n")
+    lines
 }
 
 /// Aligns names to the left without padding and numbers to the right.

@@ -3,6 +3,8 @@
 use miserly_sim::{Distribution, MEASURES, Measures};
 use serde::Serialize;
 
+use super::layout::Quantity;
+
 /// A value for each measure of the jobs, in the order of [`Measures::all`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct PerMeasure<T> {
@@ -48,9 +50,15 @@ pub(super) const KEYS: [&str; MEASURES] =
 pub(super) const NAMES: [&str; MEASURES] =
     ["wait", "response", "slowdown", "bounded slowdown", "standard form", "per processor"];
 
-/// Names of the measures in tables.
-pub(super) const LABELS: [&str; MEASURES] =
-    ["wait (s)", "response (s)", "slowdown", "bounded slowdown", "  standard form", "  per processor"];
+/// Names of the measures in tables, and the kinds of their figures.
+pub(super) const LABELS: [(&str, Quantity); MEASURES] = [
+    ("wait", Quantity::Time),
+    ("response", Quantity::Time),
+    ("slowdown", Quantity::Number),
+    ("bounded slowdown", Quantity::Number),
+    ("  standard form", Quantity::Number),
+    ("  per processor", Quantity::Number),
+];
 
 impl<T> PerMeasure<T> {
     /// Returns the values that `value` gives for the position of each measure.

@@ -29,7 +29,7 @@ pub use document::{
     RunDoc, SettingsDoc, SuspensionDoc, TimingDoc, TraceDoc,
 };
 pub use groups::GroupDoc;
-pub use layout::paragraph;
+pub use layout::TableStyle;
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
 pub use measures::{MeasureDoc, MetricsDoc, PerMeasure};
 pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures, SlicingDoc, SlotsDoc};

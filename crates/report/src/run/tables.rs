@@ -6,40 +6,46 @@ use miserly_units::{duration, duration_rounded, span_of_seconds};
 use super::details::DifferenceDoc;
 use super::document::{OpportunisticDoc, RunDoc, SettingsDoc, SuspensionDoc, is_of_schedule};
 use super::group_tables;
-use super::layout::TextTable;
+use super::layout::{Quantity, TableStyle, TextTable};
 use super::measures::{LABELS, MeasureDoc};
 use super::slicing::{BatchSettings, SlicingDoc};
 use crate::numbers::{count, figure, percent};
 
 /// Formats one run as a table, below its settings and above its breakdowns.
 ///
-/// Tables wider than `width` characters are folded; `None` is unlimited.
-pub fn simulate_table(outcome: &RunDoc, width: Option<usize>) -> String {
-    let mut text = heading(outcome);
-    text.push_str(&format!("\n{}\n\n", measure_table(outcome).table(width)));
-    for (name, value) in facts(outcome) {
-        text.push_str(&format!("{name:<24}{value}\n"));
+/// With the recorded schedule of the log, its waits stand below.
+pub fn simulate_table(outcome: &RunDoc, recorded: Option<&RunDoc>, style: TableStyle) -> String {
+    let mut text = heading(outcome, style);
+    text.push_str(&format!("\n{}\n\n", measure_table(outcome, style).table(style.width)));
+    let recorded = recorded.map(|recorded| ("recorded wait", recorded_wait(recorded, style)));
+    for (name, value) in recorded.into_iter().chain(facts(outcome)) {
+        text.push_str(&style.entry(name, &value));
     }
     let timing = &outcome.timing;
-    text.push_str(&format!(
-        "{:<24}{:.3} s, {} jobs per second\n",
-        "took",
-        timing.seconds,
-        whole(Some(timing.jobs_per_second.round()))
-    ));
-    text + &group_tables::run_tables(outcome, width)
+    let speed = whole(Some(timing.jobs_per_second.round()));
+    text.push_str(&style.entry("took", &format!("{:.3} s, {speed} jobs per second", timing.seconds)));
+    text + &group_tables::run_tables(outcome, style)
 }
 
-fn measure_table(outcome: &RunDoc) -> TextTable {
+fn recorded_wait(recorded: &RunDoc, style: TableStyle) -> String {
+    let wait = &recorded.metrics.wait;
+    let [mean, median, p95, max] =
+        [wait.mean, wait.median, wait.p95, wait.max].map(|value| style.figure(Quantity::Time, value));
+    format!("mean {mean}, median {median}, p95 {p95}, max {max}")
+}
+
+fn measure_table(outcome: &RunDoc, style: TableStyle) -> TextTable {
     let half_widths = outcome.uncertainty.half_width.all();
     let sure = half_widths.iter().any(|half_width| half_width.is_some());
     let header = ["", "mean", "± 95 %", "median", "p95", "p99", "max"];
     let header = header.into_iter().filter(|name| sure || !name.starts_with('±')).map(str::to_owned);
-    let row = |(name, (measure, half_width)): (&&str, (&MeasureDoc, &Option<f64>))| {
-        let figures = [measure.median, measure.p95, measure.p99, measure.max].map(figure);
-        let mean = std::iter::once(figure(measure.mean)).chain(sure.then(|| figure(*half_width)));
-        std::iter::once((*name).to_owned()).chain(mean).chain(figures).collect()
-    };
+    let row =
+        |((name, quantity), (measure, half_width)): (&(&str, Quantity), (&MeasureDoc, &Option<f64>))| {
+            let figure = |value| style.figure(*quantity, value);
+            let figures = [measure.median, measure.p95, measure.p99, measure.max].map(figure);
+            let mean = std::iter::once(figure(measure.mean)).chain(sure.then(|| figure(*half_width)));
+            std::iter::once(style.label(*quantity, name)).chain(mean).chain(figures).collect()
+        };
     let measures = LABELS.iter().zip(outcome.metrics.all().into_iter().zip(half_widths));
     TextTable { header: header.collect(), rows: measures.map(row).collect() }
 }
@@ -54,8 +60,9 @@ fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
         ("queue length", format!("{} on the average, {} at most", figure(queue.mean), queue.max)),
         ("promises", promises(outcome)),
         ("started at once", percent(outcome.guarantees.started_at_once)),
-        ("placed at once", placed_at_once(outcome)),
     ];
+    // With fewer processors than requested, or for a quantum, a job starts at once and waits all the same.
+    facts.extend(placed_at_once(outcome).map(|text| ("placed at once", text)));
     facts.extend(outcome.early.as_ref().map(|early| ("opportunistic work", opportunistic_work(early))));
     facts.extend(nonzero("kept idle for a job", outcome.kept_idle));
     facts.extend(nonzero("work lost", outcome.lost_work));
@@ -76,24 +83,25 @@ fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
 /// Formats runs of one log side by side with their breakdowns. A star marks the best value of a
 /// row.
 ///
-/// Tables wider than `width` characters are folded; `None` is unlimited.
-pub fn compare_tables(outcomes: &[&RunDoc], width: Option<usize>) -> String {
+/// A schedule that leaves jobs out has no mark, because its figures are of other jobs.
+pub fn compare_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let policies = outcomes.iter().map(|outcome| folded_policy(&outcome.policy));
     let header = std::iter::once(String::new()).chain(policies).collect();
     let kept = outcomes.iter().map(|outcome| promises_kept(outcome));
     let rows = ROWS.iter().chain(OPTIONAL_ROWS.iter().filter(|row| row.is_shown(outcomes)));
-    let rows = rows.map(|row| row.cells(outcomes));
+    let rows = rows.map(|row| row.cells(outcomes, style));
     let rows: Vec<Vec<String>> =
         rows.chain([std::iter::once("promises kept".to_owned()).chain(kept).collect()]).collect();
     let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
     let leaves_out = outcomes.iter().any(|outcome| outcome.jobs.left_out() > 0);
     let legend = legend(marked(BEST), marked(INSIGNIFICANT), marked(UNKNOWN), leaves_out);
-    let table = TextTable { header, rows }.table(width);
+    let table = TextTable { header, rows }.table(style.width);
+    let legend = legend.map_or_else(String::new, |legend| format!("\n{}\n", style.paragraph(&legend)));
     format!(
         "{}\n{table}\n{legend}{}",
-        log_heading(first, outcomes),
-        group_tables::comparison_tables(outcomes, width)
+        log_heading(first, outcomes, style),
+        group_tables::comparison_tables(outcomes, style)
     )
 }
 
@@ -106,27 +114,22 @@ const INSIGNIFICANT: char = '~';
 /// Mark of a value whose difference from the best has unknown significance.
 const UNKNOWN: char = '?';
 
-fn legend(has_best: bool, has_insignificant: bool, has_unknown: bool, leaves_out: bool) -> String {
-    if !has_best {
-        return String::new();
-    }
-    let mut text = "\n* best of the row".to_owned();
-    if has_insignificant {
-        text.push_str("; ~ not significantly different from it (paired batch means, 95 %)");
-    }
-    if has_unknown {
-        text.push_str("; ? significance unknown: batches are correlated or too short");
-    }
-    if leaves_out {
-        text.push_str("; a schedule that leaves jobs out has no mark");
-    }
-    text + "\n"
+fn legend(has_best: bool, has_insignificant: bool, has_unknown: bool, leaves_out: bool) -> Option<String> {
+    let meanings = [
+        (true, "* best of the row"),
+        (has_insignificant, "; ~ not significantly different from it (paired batch means, 95 %)"),
+        (has_unknown, "; ? significance unknown: batches are correlated or too short"),
+        (leaves_out, "; a schedule that leaves jobs out has no mark"),
+    ];
+    has_best.then(|| meanings.into_iter().filter_map(|(shown, meaning)| shown.then_some(meaning)).collect())
 }
 
+/// Returns `all 2 917`, or `2 915 of 2 917`.
 fn promises_kept(outcome: &RunDoc) -> String {
     let promises = &outcome.promises;
     match promises.made {
         0 => "none made ".into(),
+        made if promises.kept == made => format!("all {} ", count(made)),
         made => format!("{} of {} ", count(promises.kept), count(made)),
     }
 }
@@ -137,7 +140,7 @@ struct ComparisonRow {
     /// Position in `Measures::all`, if the row is a mean.
     mean_of: Option<usize>,
     value: fn(&RunDoc) -> Option<f64>,
-    show: fn(Option<f64>) -> String,
+    quantity: Quantity,
     better: Option<Improvement>,
 }
 
@@ -155,7 +158,7 @@ impl ComparisonRow {
     }
 
     /// Returns the name and a cell for each run.
-    fn cells(&self, outcomes: &[&RunDoc]) -> Vec<String> {
+    fn cells(&self, outcomes: &[&RunDoc], style: TableStyle) -> Vec<String> {
         let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (self.value)(outcome)).collect();
         // A schedule without some of the jobs is not compared with the others.
         let most = outcomes.iter().map(|outcome| outcome.jobs.measured).max();
@@ -171,9 +174,9 @@ impl ComparisonRow {
                 Some(winner) if complete(outcome) => self.mark(outcome, outcomes[winner]),
                 _ => ' ',
             };
-            format!("{}{mark}", (self.show)(value))
+            format!("{}{mark}", style.figure(self.quantity, value))
         });
-        std::iter::once(self.name.to_owned()).chain(cells).collect()
+        std::iter::once(style.label(self.quantity, self.name)).chain(cells).collect()
     }
 
     /// Returns the mark of the paired difference from the best run, or a blank for a row without a
@@ -191,7 +194,12 @@ impl ComparisonRow {
 }
 
 const fn row(name: &'static str, value: fn(&RunDoc) -> Option<f64>) -> ComparisonRow {
-    ComparisonRow { name, mean_of: None, value, show: figure, better: Some(Improvement::Lower) }
+    let quantity = Quantity::Number;
+    ComparisonRow { name, mean_of: None, value, quantity, better: Some(Improvement::Lower) }
+}
+
+const fn time(row: ComparisonRow) -> ComparisonRow {
+    ComparisonRow { quantity: Quantity::Time, ..row }
 }
 
 const fn neutral(name: &'static str, value: fn(&RunDoc) -> Option<f64>) -> ComparisonRow {
@@ -203,18 +211,18 @@ const fn mean(name: &'static str, measure: usize, value: fn(&RunDoc) -> Option<f
 }
 
 const ROWS: &[ComparisonRow] = &[
-    mean("wait, mean (s)", 0, |run| run.metrics.wait.mean),
-    row("wait, median (s)", |run| run.metrics.wait.median),
-    row("wait, p95 (s)", |run| run.metrics.wait.p95),
-    row("wait, max (s)", |run| run.metrics.wait.max),
-    mean("response, mean (s)", 1, |run| run.metrics.response.mean),
+    time(mean("wait, mean", 0, |run| run.metrics.wait.mean)),
+    time(row("wait, median", |run| run.metrics.wait.median)),
+    time(row("wait, p95", |run| run.metrics.wait.p95)),
+    time(row("wait, max", |run| run.metrics.wait.max)),
+    time(mean("response, mean", 1, |run| run.metrics.response.mean)),
     mean("slowdown, mean", 2, |run| run.metrics.slowdown.mean),
     mean("bounded slowdown, mean", 3, |run| run.metrics.bounded_slowdown.mean),
     row("bounded slowdown, p95", |run| run.metrics.bounded_slowdown.p95),
     row("bounded slowdown, max", |run| run.metrics.bounded_slowdown.max),
     row("queue length, mean", |run| run.queue_length.mean),
     ComparisonRow {
-        show: percent,
+        quantity: Quantity::Share,
         better: Some(Improvement::Higher),
         ..row("utilization", |run| run.utilization)
     },
@@ -222,12 +230,15 @@ const ROWS: &[ComparisonRow] = &[
 
 /// Rows shown only if a run has a value: jobs left out, suspension and time slicing.
 const OPTIONAL_ROWS: &[ComparisonRow] = &[
-    ComparisonRow { show: whole, ..neutral("jobs left out", |run| Some(run.jobs.left_out() as f64)) },
-    ComparisonRow { show: whole, ..neutral("suspensions", |run| Some(run.suspensions as f64)) },
+    ComparisonRow {
+        quantity: Quantity::Count,
+        ..neutral("jobs left out", |run| Some(run.jobs.left_out() as f64))
+    },
+    ComparisonRow { quantity: Quantity::Count, ..neutral("suspensions", |run| Some(run.suspensions as f64)) },
     neutral("slots per job, mean", |run| run.slicing.as_ref()?.slots.mean),
     neutral("slots used, mean", |run| run.slicing.as_ref()?.rows.mean),
     ComparisonRow {
-        show: percent,
+        quantity: Quantity::Share,
         ..neutral("run fraction, mean", |run| run.slicing.as_ref()?.run_fraction.mean)
     },
 ];
@@ -251,23 +262,23 @@ fn best(values: &[Option<f64>], better: Improvement) -> Option<f64> {
 /// Breaks a policy's written form into lines to keep columns narrow. Quoted formulas stay whole.
 pub(super) fn folded_policy(policy: &str) -> String {
     let fold = |(position, part): (usize, &str)| match position % 2 {
-        0 => part.replace('(', "\n(").replace(", ", ",\n"),
+        0 => part.replace('(', "\n(").replace(", ", ",\n").replace('=', "=\n"),
         _ => format!("'{part}'"),
     };
     policy.split('\'').enumerate().map(fold).collect()
 }
 
-fn heading(outcome: &RunDoc) -> String {
-    format!("{}{:<24}{}\n", log_heading(outcome, &[outcome]), "policy", outcome.policy)
+fn heading(outcome: &RunDoc, style: TableStyle) -> String {
+    log_heading(outcome, &[outcome], style) + &style.entry("policy", &outcome.policy)
 }
 
 /// Returns the log and the settings of a run. `outcomes` are all runs below this heading.
-fn log_heading(outcome: &RunDoc, outcomes: &[&RunDoc]) -> String {
+fn log_heading(outcome: &RunDoc, outcomes: &[&RunDoc], style: TableStyle) -> String {
     let (settings, jobs) = (&outcome.settings, &outcome.jobs);
-    let mut text =
-        format!("{:<24}{}, {} processors\n", "log", outcome.trace.name, count(settings.procs.into()));
+    let log = format!("{}, {} processors", outcome.trace.name, count(settings.procs.into()));
+    let mut text = style.entry("log", &log);
     if !settings.machine.is_plain() {
-        text.push_str(&format!("{:<24}{}\n", "machine", settings.machine.summary()));
+        text.push_str(&style.entry("machine", &settings.machine.summary()));
     }
     let most = outcomes.iter().map(|outcome| outcome.jobs.simulated).max().unwrap_or_default();
     let mut counts = format!("{} read, {} simulated", count(jobs.read), count(most));
@@ -289,14 +300,14 @@ fn log_heading(outcome: &RunDoc, outcomes: &[&RunDoc]) -> String {
     if jobs.killed_at_estimate > 0 {
         counts.push_str(&format!("; {} killed at the log's estimate", count(jobs.killed_at_estimate)));
     }
-    text.push_str(&format!("{:<24}{counts}\n", "jobs"));
+    text.push_str(&style.entry("jobs", &counts));
     let random = |outcome: &&RunDoc| outcome.policy.contains("random");
     let drawn = settings.estimates.starts_with("uniform") || outcomes.iter().any(random);
     let conventions = format!(
         "estimates {}, overrun {}, event order {}, size {}",
         settings.estimates, settings.overrun, settings.event_order, settings.procs_field
     );
-    text.push_str(&format!("{:<24}{conventions}{}\n", "settings", further(settings, drawn)));
+    text.push_str(&style.entry("settings", &(conventions + &further(settings, drawn))));
     text
 }
 
@@ -344,13 +355,12 @@ fn further(settings: &SettingsDoc, drawn: bool) -> String {
     text
 }
 
-fn placed_at_once(outcome: &RunDoc) -> String {
+/// Returns the share of the jobs that were placed at once, if it differs from that of the jobs that did not wait.
+fn placed_at_once(outcome: &RunDoc) -> Option<String> {
     let (placed, measured) = (outcome.jobs.placed_at_once, outcome.jobs.measured);
-    if measured == 0 {
-        return "-".into();
-    }
-    let share = percent(Some(placed as f64 / measured as f64));
-    format!("{share}: {} of {} jobs", count(placed), count(measured))
+    let share = Some(placed as f64 / measured as f64).filter(|_| measured > 0);
+    (share != outcome.guarantees.started_at_once)
+        .then(|| format!("{}: {} of {} jobs", percent(share), count(placed), count(measured)))
 }
 
 /// Returns `1 200, of 800 jobs, one of them 7 times`.
@@ -412,10 +422,11 @@ mod tests {
 
     #[test]
     fn the_legend_explains_the_marks_that_there_are() {
-        assert_eq!(legend(false, false, false, false), "");
-        assert_eq!(legend(true, false, false, false), "\n* best of the row\n");
-        let unjudged = "\n* best of the row; ? significance unknown: batches are correlated or too short\n";
-        assert_eq!(legend(true, false, true, false), unjudged);
-        assert!(legend(true, true, true, false).contains("; ~ not significantly different"));
+        let legend = |marks: [bool; 4]| legend(marks[0], marks[1], marks[2], marks[3]);
+        assert_eq!(legend([false; 4]), None);
+        assert_eq!(legend([true, false, false, false]).as_deref(), Some("* best of the row"));
+        let unknown = "* best of the row; ? significance unknown: batches are correlated or too short";
+        assert_eq!(legend([true, false, true, false]).as_deref(), Some(unknown));
+        assert!(legend([true; 4]).is_some_and(|text| text.contains("; ~ not significantly different")));
     }
 }
