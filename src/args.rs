@@ -20,7 +20,7 @@ use miserly_policies::PolicySpec;
 use miserly_policies::shared::Profile;
 use miserly_report::TableStyle;
 use miserly_sim::Grouping;
-use miserly_units::{UnitError, parse_seconds};
+use miserly_units::{UnitError, parse_duration_from, parse_seconds};
 use miserly_workload::o2k::Month;
 use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, Overrun, ProcsField};
 
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
     /// Run several policies on the same logs, side by side
     Compare(CompareArgs),
+    /// Estimate how long a job of a given size and time would wait, by policy
+    WaitOf(WaitOfArgs),
     /// Tell the story of one job: submitted, reserved, passed, started, and why
     Explain(ExplainArgs),
     /// Draw the slots in which jobs take turns on processors, at an instant of a run
@@ -292,6 +294,38 @@ pub(crate) struct CompareArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct WaitOfArgs {
+    /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
+    pub(crate) trace: PathBuf,
+
+    /// The processors of the job
+    #[arg(value_name = "SIZE", value_parser = procs())]
+    pub(crate) size: Procs,
+
+    /// The time limit of the job, such as 4h
+    #[arg(value_name = "TIME", value_parser = job_time)]
+    pub(crate) time: Span,
+
+    /// A policy; repeatable; the default is the set of miserly compare
+    #[arg(long, short, value_name = "POLICY")]
+    pub(crate) policy: Vec<PolicySpec>,
+
+    /// The number of submit times, at equal distances over the log
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = value_parser!(u32).range(1..=100_000))]
+    pub(crate) samples: u32,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+
+    /// Print JSON; times are in seconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
     /// The job log: a file in the Standard Workload Format, plain or gzipped, or - for standard input
     pub(crate) trace: PathBuf,
@@ -510,6 +544,10 @@ fn parameter(text: &str) -> Result<(String, String), String> {
 }
 
 /// Returns the parser of a machine size.
+fn job_time(text: &str) -> Result<Span, UnitError> {
+    parse_duration_from(text, Span::TICK)
+}
+
 fn procs() -> impl TypedValueParser<Value = Procs> {
     value_parser!(u32).range(1..=i64::from(Profile::MOST)).map(|procs| Procs::new(procs.into()))
 }

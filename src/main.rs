@@ -48,6 +48,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Simulate(args) => commands::simulate::run(args)?,
         Command::Compare(args) => commands::compare::run(args)?,
+        Command::WaitOf(args) => commands::wait_of::run(args)?,
         Command::Explain(args) => commands::explain::run(args)?,
         Command::Matrix(args) => commands::matrix::run(args)?,
         Command::Policies(args) => commands::policies::run(args)?,

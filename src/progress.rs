@@ -17,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The progress of one run or of several in parallel; quiet unless standard error is a terminal.
 pub(crate) struct Progress {
+    unit: &'static str,
     total: u64,
     done: AtomicU64,
     since: Stopwatch,
@@ -27,7 +28,13 @@ pub(crate) struct Progress {
 impl Progress {
     /// Returns the progress of `total` jobs.
     pub(crate) fn new(total: u64) -> Progress {
+        Progress::of("jobs", total)
+    }
+
+    /// Returns the progress of `total` units.
+    pub(crate) fn of(unit: &'static str, total: u64) -> Progress {
         Progress {
+            unit,
             total,
             done: AtomicU64::new(0),
             since: Stopwatch::start(),
@@ -41,9 +48,10 @@ impl Progress {
         Watch { progress: self, pending: 0 }
     }
 
-    fn add(&self, jobs: u64) {
+    /// Counts further units.
+    pub(crate) fn add(&self, units: u64) {
         // The counter is only displayed, so it needs no ordering with other data.
-        let done = self.done.fetch_add(jobs, Ordering::Relaxed) + jobs;
+        let done = self.done.fetch_add(units, Ordering::Relaxed) + units;
         if self.shown && self.since.elapsed() > PATIENCE {
             self.bar.get_or_init(|| self.start_bar()).set_position(done);
         }
@@ -51,7 +59,8 @@ impl Progress {
 
     fn start_bar(&self) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{bar:40} {pos} of {len} jobs, {eta} left");
+        let template = format!("{{bar:40}} {{pos}} of {{len}} {}, {{eta}} left", self.unit);
+        let style = ProgressStyle::with_template(&template);
         bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
     }
 }

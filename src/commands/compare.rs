@@ -54,7 +54,7 @@ struct Schedules {
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     args.report.check()?;
-    let policies = policies(args)?;
+    let policies = policies_or_default(&args.policy)?;
     let setups = setups(args)?;
     let mut schedules = schedules(&setups, &policies)?;
     let of_page = setups.iter().zip(&schedules).flat_map(|(setup, schedules)| {
@@ -126,11 +126,12 @@ impl<'a> CompareDoc<'a> {
     }
 }
 
-fn policies(args: &CompareArgs) -> anyhow::Result<Vec<PolicySpec>> {
-    if args.policy.is_empty() {
+/// Returns these policies, or the default set if there are none.
+pub(crate) fn policies_or_default(policies: &[PolicySpec]) -> anyhow::Result<Vec<PolicySpec>> {
+    if policies.is_empty() {
         return Ok(DEFAULT_POLICIES.iter().map(|policy| policy.parse()).collect::<Result<_, _>>()?);
     }
-    Ok(args.policy.clone())
+    Ok(policies.to_vec())
 }
 
 /// Returns the setup of each log.

@@ -4,6 +4,8 @@ pub(crate) mod simulate;
 
 pub(crate) mod compare;
 
+pub(crate) mod wait_of;
+
 pub(crate) mod explain;
 
 pub(crate) mod matrix;

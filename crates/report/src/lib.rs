@@ -28,9 +28,9 @@ pub use numbers::{count, decimals, figure, percent};
 pub use run::{
     BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, GroupDoc, GuaranteeRatio,
     GuaranteesDoc, HostsDoc, IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc,
-    NO_RECORDED_WAIT, OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc,
-    QueueLengthDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc, StepDoc,
-    SuspensionDoc, TableStyle, TimingDoc, TraceDoc, UncertaintyDoc, compare_tables, differences,
-    simulate_table, verdict,
+    NO_RECORDED_WAIT, OpportunisticDoc, PerMeasure, PercentileDoc, PolicyWaitDoc, PoolDoc, PoolsDoc,
+    PromisesDoc, QueueLengthDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc,
+    StepDoc, SuspensionDoc, TableStyle, TimingDoc, TraceDoc, UncertaintyDoc, WaitOfDoc, compare_tables,
+    differences, simulate_table, verdict, wait_of_table,
 };
 pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};

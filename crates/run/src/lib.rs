@@ -19,6 +19,8 @@ mod setup;
 
 mod recorded;
 
+mod probe;
+
 mod options;
 
 mod opportunistic;
@@ -37,6 +39,7 @@ pub use error::SetupError;
 pub use log::Log;
 pub use opportunistic::{OpportunisticMode, OpportunisticOptions};
 pub use options::RunOptions;
+pub use probe::Probe;
 pub use recorded::RECORDED;
 pub use setup::RunSetup;
 pub use stopwatch::Stopwatch;

@@ -16,6 +16,8 @@ mod tables;
 
 mod verdict;
 
+mod wait_of;
+
 mod group_tables;
 
 mod layout;
@@ -35,3 +37,4 @@ pub use measures::{MeasureDoc, MetricsDoc, PerMeasure};
 pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures, SlicingDoc, SlotsDoc};
 pub use tables::{compare_tables, simulate_table};
 pub use verdict::verdict;
+pub use wait_of::{PolicyWaitDoc, WaitOfDoc, wait_of_table};

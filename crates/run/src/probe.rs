@@ -1,0 +1,101 @@
+//! The wait of a hypothetical job.
+
+use std::io;
+
+use miserly_core::{Effect, JobNumber, Procs, Refusal, Request, Resources, Span, Time};
+use miserly_policies::PolicySpec;
+use miserly_sim::{Job, Observer};
+use miserly_workload::TraceError;
+
+use crate::error::SetupError;
+use crate::setup::RunSetup;
+
+/// The number of the hypothetical job.
+const PROBE: JobNumber = JobNumber::MAX;
+
+/// A hypothetical job: a size and a time limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// The requested processors.
+    pub procs: Procs,
+    /// The time limit, which is also the runtime.
+    pub time: Span,
+}
+
+impl RunSetup {
+    /// Returns `count` submit times at equal distances between the first and the last submission of the log.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn probe_times(&self, count: u32) -> Result<Vec<Time>, SetupError> {
+        let mut submits = Vec::new();
+        for job in self.jobs()? {
+            submits.push(job?.request.submit);
+        }
+        let (Some(first), Some(last)) = (submits.iter().min(), submits.iter().max()) else {
+            return Ok(Vec::new());
+        };
+        let (length, parts) = ((*last - *first).ticks(), i64::from(count.max(1)));
+        // Each time is the middle of its part of the log.
+        Ok((0..parts).map(|part| *first + Span::from_ticks(middle(length, part, parts))).collect())
+    }
+
+    /// Returns the wait until the first start of a job that is added to the log at `submit`, or `None` if the policy
+    /// refuses it.
+    ///
+    /// The other jobs of the log are simulated with it, so it may delay them. The run ends at its start.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or the policy does not run.
+    pub fn probe_wait(
+        &self,
+        policy: &PolicySpec,
+        probe: Probe,
+        submit: Time,
+    ) -> Result<Option<Span>, SetupError> {
+        let request = Request::new(PROBE, submit, probe.time, Resources::cpus(probe.procs));
+        let mut added = Some(Job::new(request, probe.time));
+        let mut logged = self.jobs()?.peekable();
+        let mut jobs = std::iter::from_fn(move || -> Option<Result<Job, TraceError>> {
+            let is_earlier =
+                |job: &Result<Job, TraceError>| job.as_ref().is_ok_and(|job| job.request.submit > submit);
+            if added.is_some() && logged.peek().is_none_or(is_earlier) {
+                return added.take().map(Ok);
+            }
+            logged.next()
+        });
+        let mut observer = ProbeObserver::default();
+        self.simulation(policy)?.run(&mut jobs, &mut [&mut observer])?;
+        Ok(observer.start.map(|start| start - submit))
+    }
+}
+
+/// Returns the middle of the part `part` of `parts` of a length.
+fn middle(length: i64, part: i64, parts: i64) -> i64 {
+    let ticks = i128::from(length) * i128::from(2 * part + 1) / i128::from(2 * parts);
+    i64::try_from(ticks).unwrap_or(length)
+}
+
+/// An observer that waits for the hypothetical job.
+#[derive(Default)]
+struct ProbeObserver {
+    start: Option<Time>,
+    refused: bool,
+}
+
+impl Observer for ProbeObserver {
+    fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {
+        if job == PROBE && matches!(effect, Effect::Started { .. }) {
+            self.start.get_or_insert(now);
+        }
+    }
+
+    fn refused(&mut self, _now: Time, request: &Request, _why: Refusal) -> io::Result<()> {
+        self.refused |= request.number == PROBE;
+        Ok(())
+    }
+
+    fn has_enough(&self) -> bool {
+        self.start.is_some() || self.refused
+    }
+}

@@ -1,0 +1,58 @@
+//! `miserly wait-of`: the wait of a hypothetical job, by policy.
+
+use anyhow::ensure;
+use miserly_core::{Span, Time};
+use miserly_policies::PolicySpec;
+use miserly_report::{PolicyWaitDoc, WaitOfDoc, count, wait_of_table};
+use miserly_run::{Probe, RunSetup, SetupError};
+use miserly_workload::Estimates;
+use rayon::prelude::*;
+
+use crate::args::WaitOfArgs;
+use crate::commands::compare::policies_or_default;
+use crate::output::{print, print_json};
+use crate::progress::Progress;
+use crate::run::{open, prepare};
+
+pub(crate) fn run(args: &WaitOfArgs) -> anyhow::Result<()> {
+    let setup = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    let probe = Probe { procs: args.size, time: args.time };
+    let machine = setup.procs();
+    ensure!(probe.procs <= machine, "a job of {} processors: the machine has {machine}", probe.procs);
+    let policies = policies_or_default(&args.policy)?;
+    let waits = waits(&setup, &policies, probe, args.samples)?;
+    let of_policy =
+        |(policy, waits): (&PolicySpec, &[Option<Span>])| PolicyWaitDoc::new(policy.to_string(), waits);
+    let document = WaitOfDoc {
+        version: env!("CARGO_PKG_VERSION"),
+        trace: setup.name().to_owned(),
+        procs: probe.procs.get(),
+        time: probe.time.as_secs_f64(),
+        samples: args.samples,
+        policies: policies.iter().zip(waits.chunks(waits.len() / policies.len())).map(of_policy).collect(),
+    };
+    if args.json {
+        return print_json(&document);
+    }
+    let machine = format!("{} processors", count(machine.get()));
+    print(&wait_of_table(&document, &machine, args.table.style()))
+}
+
+/// Returns the wait at each submit time: those of the first policy first.
+fn waits(
+    setup: &RunSetup,
+    policies: &[PolicySpec],
+    probe: Probe,
+    samples: u32,
+) -> Result<Vec<Option<Span>>, SetupError> {
+    let times = setup.probe_times(samples)?;
+    let runs: Vec<(&PolicySpec, Time)> =
+        policies.iter().flat_map(|policy| times.iter().map(move |time| (policy, *time))).collect();
+    let progress = Progress::of("simulations", runs.len() as u64);
+    let wait = |(policy, submit): (&PolicySpec, Time)| {
+        let wait = setup.probe_wait(policy, probe, submit);
+        progress.add(1);
+        wait
+    };
+    runs.into_par_iter().map(wait).collect()
+}
