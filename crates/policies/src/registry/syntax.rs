@@ -200,7 +200,7 @@ mod tests {
     fn mistakes() {
         check("", Err("missing"));
         check("easy(", Err("not closed"));
-        check("easy)", Err("never opened"));
+        check("easy)", Err("no opening one"));
         check("easy(order=a", Err("not closed"));
         check("easy(order=a))", Err("not balanced"));
         check("easy((order=a)", Err("brackets within the brackets"));

@@ -88,10 +88,10 @@ fn mistakes_suggest_the_nearest_name() {
         Err("draw cannot be \"passs\", did you mean \"pass\"; it must be one of once, pass"),
     );
     for weight in ["-1", "inf", "nan", "1e999", "much"] {
-        check(&format!("easy(weight={weight})"), Err("it is a number, 0 or more"));
+        check(&format!("easy(weight={weight})"), Err("it must be a number, 0 or more"));
     }
-    check("easy(seed=-1)", Err("it is a whole number, 0 or more"));
-    check("easy(seed=18446744073709551616)", Err("it is a whole number, 0 or more"));
+    check("easy(seed=-1)", Err("it must be a whole number, 0 or more"));
+    check("easy(seed=18446744073709551616)", Err("it must be a whole number, 0 or more"));
 }
 
 #[test]
