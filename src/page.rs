@@ -18,7 +18,7 @@ const SHOWN: [Grouping; 2] = [Grouping::Category, Grouping::RuntimeBin];
 
 impl ReportFileArgs {
     /// Returns whether a page was requested.
-    pub(crate) fn asked(&self) -> bool {
+    pub(crate) fn is_requested(&self) -> bool {
         self.report.is_some()
     }
 
@@ -30,10 +30,10 @@ impl ReportFileArgs {
 
     /// Makes the runs record the requested data and the data of the page.
     pub(crate) fn records(&self, log: RunSetup, details: bool, by: &[Grouping]) -> RunSetup {
-        let shown = if self.asked() { &SHOWN[..] } else { &[] };
+        let shown = if self.is_requested() { &SHOWN[..] } else { &[] };
         let more = shown.iter().filter(|kind| !by.contains(kind)).copied();
         let by: Vec<Grouping> = by.iter().copied().chain(more).collect();
-        log.with_details(details || self.asked()).grouped(&by)
+        log.with_details(details || self.is_requested()).grouped(&by)
     }
 
     /// Writes the page of these runs, if it was requested.
@@ -49,7 +49,7 @@ pub(crate) fn forget(outcome: &mut RunDoc, details: bool, by: &[Grouping]) {
     if !details {
         outcome.details = None;
     }
-    outcome.by.retain(|kind, _| by.iter().any(|asked| asked.as_str() == kind));
+    outcome.by.retain(|kind, _| by.iter().any(|wanted| wanted.as_str() == kind));
 }
 
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::run::{open, prepare};
 
 /// The default set of policies.
-const TELLING: [&str; 6] = [
+const DEFAULT_POLICIES: [&str; 6] = [
     "fcfs",
     "easy",
     "easy(backfill=shortest)",
@@ -71,14 +71,14 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
 
 fn policies(args: &CompareArgs) -> anyhow::Result<Vec<PolicySpec>> {
     if args.policy.is_empty() {
-        return Ok(TELLING.iter().map(|policy| policy.parse()).collect::<Result<_, _>>()?);
+        return Ok(DEFAULT_POLICIES.iter().map(|policy| policy.parse()).collect::<Result<_, _>>()?);
     }
     Ok(args.policy.clone())
 }
 
 fn logs(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
     let viewed = |log: RunSetup| -> anyhow::Result<RunSetup> {
-        Ok(args.report.records(log.with_checksum(args.json || args.report.asked())?, false, &args.by))
+        Ok(args.report.records(log.with_checksum(args.json || args.report.is_requested())?, false, &args.by))
     };
     if args.traces.is_empty() {
         let log = prepare(embedded()?, &args.run, EMBEDDED_ESTIMATES.parse()?)?;

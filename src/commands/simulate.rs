@@ -16,13 +16,13 @@ use crate::run::{open, prepare};
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     let format =
-        args.jobs.as_deref().map(|path| Format::of(path).map(|format| (path, format))).transpose()?;
+        args.jobs.as_deref().map(|path| Format::from_path(path).map(|format| (path, format))).transpose()?;
     if let Some((path, _)) = format {
         refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
     args.report.check()?;
     let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
-    let prepared = prepared.with_checksum(args.json || args.report.asked())?;
+    let prepared = prepared.with_checksum(args.json || args.report.is_requested())?;
     let prepared = args.report.records(prepared, args.details, &args.by);
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
@@ -43,11 +43,11 @@ enum Format {
 }
 
 impl Format {
-    fn of(path: &Path) -> anyhow::Result<Format> {
+    fn from_path(path: &Path) -> anyhow::Result<Format> {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("csv") => Ok(Format::Csv),
             Some("swf") => Ok(Format::Swf),
-            _ => bail!("--jobs {}: the name must end in .csv or .swf, which says the format", path.display()),
+            _ => bail!("--jobs {}: the file name must end in .csv or .swf", path.display()),
         }
     }
 }

@@ -20,15 +20,15 @@ use crate::run::{open, prepare};
 
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
-    let mut watch = Watch::of(args.job, prepared.job_options.procs);
+    let mut watch = Watch::new(args.job, prepared.job_options.procs);
     let mut simulation = prepared.simulation(&args.policy)?;
     let mut jobs = prepared.jobs()?.peekable();
     while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
     let Some(story) = watch.story else { return Err(absent(&prepared, args.job)?) };
     if args.json {
-        return print_json(&Document::of(&story, args.policy.to_string()));
+        return print_json(&Document::new(&story, args.policy.to_string()));
     }
-    print(&story.told(&args.policy.to_string()))
+    print(&story.text(&args.policy.to_string()))
 }
 
 /// Returns the reason why there is no such job in the run.
@@ -40,12 +40,12 @@ fn absent(prepared: &RunSetup, job: JobNumber) -> anyhow::Result<anyhow::Error> 
             Ok(Some(LogLine::Job(record))) if record.get(Field::Job) == job => {
                 let line = reader.line();
                 return Ok(anyhow::anyhow!(
-                    "{}:{line}: job {job} is left out of the run; miserly simulate shows what is skipped and why",
+                    "{}:{line}: job {job} is not simulated; miserly simulate prints the number of skipped jobs by reason",
                     prepared.trace.name()
                 ));
             }
             Ok(Some(_)) | Err(_) => {}
         }
     }
-    Ok(anyhow::anyhow!("{}: no job {job}; a job's number is field 1 of its line", prepared.trace.name()))
+    Ok(anyhow::anyhow!("{}: no job {job}; the job number is field 1 of a line", prepared.trace.name()))
 }

@@ -66,7 +66,7 @@ impl Listing {
         let policies: Result<_, _> = Registry::built_in().policies().map(PolicyDoc::new).collect();
         Ok(Listing {
             policies: policies?,
-            orders: PRESETS.iter().map(OrderDoc::of).collect(),
+            orders: PRESETS.iter().map(OrderDoc::new).collect(),
             names: Priority::NAMES.map(|(value, doc)| ValueDoc { value, doc }).into(),
         })
     }
@@ -86,20 +86,20 @@ impl PolicyDoc {
             promises,
             needs: policy.needs.facts().into_iter().collect(),
             spellings: policy.spellings.iter().map(spelling).collect(),
-            params: policy.params(&Registry::built_in())?.iter().map(ParamDoc::of).collect(),
+            params: policy.params(&Registry::built_in())?.iter().map(ParamDoc::new).collect(),
         })
     }
 }
 
 impl OrderDoc {
-    pub(super) fn of(preset: &Preset) -> OrderDoc {
+    pub(super) fn new(preset: &Preset) -> OrderDoc {
         let Preset { name, title, formula, first, source } = *preset;
         OrderDoc { name, title, formula, first: first.as_str(), source }
     }
 }
 
 impl ParamDoc {
-    fn of(param: &Param) -> ParamDoc {
+    fn new(param: &Param) -> ParamDoc {
         let values = param.domain.values().into_iter();
         ParamDoc {
             name: param.name,

@@ -44,8 +44,8 @@ pub(super) fn note(select: &Selector, results: &Results) -> Option<String> {
 }
 
 /// How a matrix is laid out.
-const SLOTS: &str = "Jobs share processors by turns. Each slot has all processors, and a job is drawn in every slot in which it runs: its own, and \
-                     others where nobody else needs its processors.";
+const SLOTS: &str = "The slots alternate on the processors. A job is drawn in every slot in which it runs: its own, and \
+                     others in which no other job needs its processors.";
 
 /// The names of the hosts, as they lie above each other; none of a machine of one.
 fn hosts_told(select: &Selector, results: &Results) -> Option<String> {
@@ -79,7 +79,7 @@ fn hosts(select: &Selector, results: &Results) -> Vec<(String, u32)> {
 }
 
 /// The name of swapping out and in.
-const TRANSFER: &str = "written or read";
+const TRANSFER: &str = "swapping";
 
 /// A job of the window: the whole of it, or each of its stays, and within these its work and its transfers.
 fn stays(row: &Value) -> Option<Vec<GanttJob>> {

@@ -48,21 +48,21 @@ fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
         ("utilization", percent(outcome.utilization)),
         ("idle while jobs waited", percent(outcome.loss_of_capacity)),
         ("makespan", outcome.makespan.map_or_else(|| "-".into(), makespan)),
-        ("queue length", format!("{} on the average, {} at most", figure(queue.mean), queue.max)),
+        ("queue length", format!("mean {}, max {}", figure(queue.mean), queue.max)),
         ("promises", promises(outcome)),
-        ("started at once", percent(outcome.guarantees.started_at_once)),
-        ("placed at once", placed_at_once(outcome)),
+        ("jobs without wait", percent(outcome.guarantees.without_wait)),
+        ("started immediately", started_immediately(outcome)),
     ];
-    facts.extend(outcome.early.as_ref().map(|early| ("opportunistic work", opportunistic_work(early))));
+    facts.extend(outcome.opportunistic.as_ref().map(|doc| ("opportunistic work", opportunistic_work(doc))));
     facts.extend(nonzero("kept idle for a job", outcome.kept_idle));
     facts.extend(nonzero("work lost", outcome.lost_work));
     facts
         .extend(outcome.suspended.as_ref().map(|doc| ("suspensions", suspensions(outcome.suspensions, doc))));
     facts.extend(nonzero("swapping", outcome.suspended.as_ref().and_then(|doc| doc.share)));
     facts.extend(outcome.slicing.as_ref().into_iter().flat_map(sliced));
-    facts.extend(promised_to_waited(outcome).map(|text| ("promised / waited", text)));
+    facts.extend(promised_to_waited(outcome).map(|text| ("promised / actual wait", text)));
     if outcome.metrics.slowdown.count != outcome.jobs.measured {
-        let over = format!("over the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
+        let over = format!("of the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
         facts.push(("slowdown", over));
     }
     let notes = [outcome.percentile_note(), outcome.uncertainty.note(), outcome.nothing_measured()];
@@ -108,10 +108,10 @@ fn legend(has_best: bool, has_insignificant: bool, has_unknown: bool) -> String 
     }
     let mut text = "\n* best of the row".to_owned();
     if has_insignificant {
-        text.push_str("; ~ not significantly different from it (paired batch means, 95 %)");
+        text.push_str("; ~ not significantly different from the best (95 %)");
     }
     if has_unknown {
-        text.push_str("; ? significance unknown: batches are correlated or too short");
+        text.push_str("; ? significance unknown (batch means correlated, or too few jobs)");
     }
     text + "\n"
 }
@@ -267,7 +267,7 @@ fn log_heading(outcome: &RunDoc, outcomes: &[&RunDoc]) -> String {
     }
     if jobs.without_estimate > 0 {
         let number = count(jobs.without_estimate);
-        counts.push_str(&format!("; {number} without an estimate, replaced by the runtime"));
+        counts.push_str(&format!("; {number} without an estimate, the runtime is used"));
     }
     if jobs.killed_at_estimate > 0 {
         counts.push_str(&format!("; {} killed at the log's estimate", count(jobs.killed_at_estimate)));
@@ -309,15 +309,15 @@ fn further(settings: &SettingsDoc, drawn: bool) -> String {
     if let Some(BatchSettings { jobs, count, discard }) = settings.batches {
         text.push_str(&format!(", {count} batches of {jobs} terminations after {discard}"));
     }
-    if let Some(filling) = &settings.filling {
-        match (filling.early, filling.parking_lead) {
+    if let Some(idle_use) = &settings.idle_use {
+        match (idle_use.opportunistic, idle_use.preempt_lead_time) {
             ("on", Some(lead)) => {
                 text.push_str(&format!(", opportunistic, preempt lead {}", secs_text(lead)));
             }
             ("off", _) => text.push_str(", not opportunistic"),
             _ => {}
         }
-        if let Some(load) = &filling.interactive {
+        if let Some(load) = &idle_use.interactive {
             text.push_str(&format!(", interactive {load}"));
         }
     }
@@ -327,27 +327,27 @@ fn further(settings: &SettingsDoc, drawn: bool) -> String {
     text
 }
 
-fn placed_at_once(outcome: &RunDoc) -> String {
-    let (placed, measured) = (outcome.jobs.placed_at_once, outcome.jobs.measured);
+fn started_immediately(outcome: &RunDoc) -> String {
+    let (started, measured) = (outcome.jobs.started_immediately, outcome.jobs.measured);
     if measured == 0 {
         return "-".into();
     }
-    let share = percent(Some(placed as f64 / measured as f64));
-    format!("{share}: {} of {} jobs", count(placed), count(measured))
+    let share = percent(Some(started as f64 / measured as f64));
+    format!("{share}: {} of {} jobs", count(started), count(measured))
 }
 
-/// Returns `1 200, of 800 jobs, one of them 7 times`.
+/// Returns `1 200 of 800 jobs, at most 7 of one job`.
 fn suspensions(all: u64, doc: &SuspensionDoc) -> String {
-    format!("{}, of {} jobs, one of them {} times", count(all), count(doc.jobs), count(doc.most))
+    format!("{} of {} jobs, at most {} of one job", count(all), count(doc.jobs), count(doc.most))
 }
 
 /// Returns the results of time slicing.
 fn sliced(slicing: &SlicingDoc) -> [(&'static str, String); 4] {
     let SlicingDoc { slots, run_fraction, rows, unifications, unifications_per_termination: share } = slicing;
     [
-        ("slots per job", format!("{} on the average, {} at most", figure(slots.mean), figure(slots.max))),
-        ("run fraction", format!("{} on the average", percent(run_fraction.mean))),
-        ("slots used", format!("{} on the average, {} at most", figure(rows.mean), rows.max)),
+        ("slots per job", format!("mean {}, max {}", figure(slots.mean), figure(slots.max))),
+        ("run fraction", format!("mean {}", percent(run_fraction.mean))),
+        ("slots used", format!("mean {}, max {}", figure(rows.mean), rows.max)),
         ("slot unifications", format!("{}, {} of the terminations", count(*unifications), percent(*share))),
     ]
 }
@@ -358,9 +358,9 @@ fn nonzero(name: &'static str, share: Option<f64>) -> Option<(&'static str, Stri
 }
 
 /// Returns `12.30 %: 40 jobs ran before their starts, 7 of them finished`.
-fn opportunistic_work(early: &OpportunisticDoc) -> String {
-    let (jobs, done) = (count(early.jobs), count(early.done));
-    format!("{}: {jobs} jobs ran before their starts, {done} of them finished", percent(early.share))
+fn opportunistic_work(doc: &OpportunisticDoc) -> String {
+    let (jobs, done) = (count(doc.jobs), count(doc.done));
+    format!("{}: {jobs} jobs ran before their starts, {done} of them finished", percent(doc.share))
 }
 
 fn secs_text(secs: i64) -> String {
@@ -384,9 +384,7 @@ fn promises(outcome: &RunDoc) -> String {
 fn promised_to_waited(outcome: &RunDoc) -> Option<String> {
     let ratio = &outcome.guarantees.ratio;
     let [median, p80, mean] = [ratio.median, ratio.p80, ratio.mean].map(figure);
-    ratio
-        .median
-        .map(|_| format!("{median} in the median, {p80} at the 80th percentile, {mean} on the average"))
+    ratio.median.map(|_| format!("median {median}, p80 {p80}, mean {mean}"))
 }
 
 fn measures(outcome: &RunDoc) -> [(&'static str, &MeasureDoc, Option<f64>); 6] {
@@ -409,7 +407,8 @@ mod tests {
     fn the_legend_explains_the_marks_that_there_are() {
         assert_eq!(legend(false, false, false), "");
         assert_eq!(legend(true, false, false), "\n* best of the row\n");
-        let unjudged = "\n* best of the row; ? significance unknown: batches are correlated or too short\n";
+        let unjudged =
+            "\n* best of the row; ? significance unknown (batch means correlated, or too few jobs)\n";
         assert_eq!(legend(true, false, true), unjudged);
         assert!(legend(true, true, true).contains("; ~ not significantly different"));
     }

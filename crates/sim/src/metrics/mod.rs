@@ -12,7 +12,7 @@ mod student;
 
 mod guarantees;
 
-mod early;
+mod opportunistic;
 
 mod suspended;
 
@@ -31,10 +31,10 @@ use miserly_core::{Procs, Refusal, Request, Span, StartReason, System, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
-pub use early::Early;
 pub use groups::{Group, GroupKey, Grouping, GroupingError, Groups, Quality};
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
+pub use opportunistic::OpportunisticTotals;
 pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};
 pub use series::{BUCKETS_MOST, Bucket, Series};
 pub use sliced::Sliced;
@@ -61,7 +61,7 @@ pub struct Metrics {
     /// The quality of the promises as forecasts.
     pub guarantees: Guarantees,
     /// The opportunistic work before starts.
-    pub early: Early,
+    pub opportunistic: OpportunisticTotals,
     /// The measures of each group, for the requested groupings.
     pub groups: BTreeMap<Grouping, Groups>,
     /// Jobs submitted, and those within the warm-up.
@@ -81,7 +81,7 @@ pub struct Metrics {
     pub window: Option<Window>,
     lost: u128,
     arrived: u128,
-    at_once: u64,
+    immediate: u64,
     busy: u128,
     waited: u128,
     first_submit: Option<Time>,
@@ -110,7 +110,7 @@ impl Metrics {
             batches: Batches::new(measures.all().map(Distribution::unit)),
             measures,
             guarantees: Guarantees::default(),
-            early: Early::default(),
+            opportunistic: OpportunisticTotals::default(),
             groups: BTreeMap::new(),
             submitted: 0,
             warming: 0,
@@ -125,7 +125,7 @@ impl Metrics {
             window: None,
             lost: 0,
             arrived: 0,
-            at_once: 0,
+            immediate: 0,
             busy: 0,
             waited: 0,
             first_submit: None,
@@ -202,8 +202,8 @@ impl Metrics {
     /// Returns the number of measured jobs that started at their submission, quanta excluded.
     ///
     /// They may have started with fewer processors than requested, and have received more later.
-    pub fn placed_at_once(&self) -> u64 {
-        self.at_once
+    pub fn started_immediately(&self) -> u64 {
+        self.immediate
     }
 
     /// Returns the resources held during swap-out and swap-in, as a share of the machine, 0 to 1.
@@ -251,7 +251,7 @@ impl Metrics {
         self.measures.merge(&other.measures);
         self.batches.merge(&other.batches);
         self.guarantees.merge(&other.guarantees);
-        self.early.merge(&other.early);
+        self.opportunistic.merge(&other.opportunistic);
         for (by, groups) in &other.groups {
             self.groups.entry(*by).or_insert_with(|| Groups::new(*by)).merge(groups);
         }
@@ -272,7 +272,7 @@ impl Metrics {
         self.suspended.merge(&other.suspended);
         self.sliced.merge(&other.sliced);
         self.lost += other.lost;
-        self.at_once += other.at_once;
+        self.immediate += other.immediate;
         for (why, count) in &other.refused {
             *self.refused.entry(*why).or_default() += count;
         }
@@ -281,9 +281,9 @@ impl Metrics {
     /// Measures a job at its position in the order of the batches.
     fn measure(&mut self, job: &Finished, place: u64) {
         self.measured += 1;
-        let at_once = job.start == job.request.submit
+        let immediate = job.start == job.request.submit
             && job.reason.is_some_and(|reason| reason != StartReason::Quantum);
-        self.at_once += u64::from(at_once);
+        self.immediate += u64::from(immediate);
         let amounts = self.measures.add(job);
         self.batches.add(place, &amounts);
         let slots = self.sliced.add(job);
@@ -368,7 +368,7 @@ impl Observer for Metrics {
         // A job that ended before its start was in the queue until then.
         let left_queue = job.reason.map_or(job.end, |_| job.start);
         self.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
-        self.early.add(job);
+        self.opportunistic.add(job);
         self.suspended.add(job);
         self.lost += job.lost;
         self.last_end = self.last_end.max(Some(job.end));

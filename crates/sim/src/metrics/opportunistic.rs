@@ -6,7 +6,7 @@ use crate::finished::Finished;
 
 /// The opportunistic work over all jobs of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Early {
+pub struct OpportunisticTotals {
     /// Jobs that ran before their starts.
     pub jobs: u64,
     /// Jobs among them that ended before their starts.
@@ -19,7 +19,7 @@ pub struct Early {
     all: u128,
 }
 
-impl Early {
+impl OpportunisticTotals {
     pub(super) fn add(&mut self, job: &Finished) {
         self.all += work(job.runtime, job.request.procs());
         if let Some(ahead) = job.opportunistic {
@@ -36,7 +36,7 @@ impl Early {
     }
 
     /// Adds the contents of another accumulator.
-    pub fn merge(&mut self, other: &Early) {
+    pub fn merge(&mut self, other: &OpportunisticTotals) {
         self.jobs += other.jobs;
         self.done += other.done;
         self.work += other.work;
